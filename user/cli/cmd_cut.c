@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir cut: a smaller recording, of a part of another one. */
+/*
+ * tapir cut: a smaller recording, of a part of another one. The part has descriptions of its own
+ * segments, so it is readable alone; META says what was left out.
+ */
 #include <errno.h>
 
 #include "base/diag.h"

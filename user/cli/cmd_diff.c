@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir diff: what became slower or more. What is compared is in analyze/diff/. */
+/*
+ * tapir diff: what became slower or more. What is compared is in analyze/diff/. A mistake in a
+ * condition is reported before the recordings are read, which may take minutes.
+ */
 #include <errno.h>
 #include <string.h>
 

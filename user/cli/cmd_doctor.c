@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir doctor: collected once, shown as lines or as one JSON document. */
+/*
+ * tapir doctor: checks are collected once, then shown as lines or as one JSON document. The status
+ * is 3 where something is missing without which nothing can be recorded.
+ */
 #include <errno.h>
 #include <string.h>
 

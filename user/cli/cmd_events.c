@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir events: a file's records, one a line (a stack's frames below it). */
+/*
+ * tapir events: a file's records, one a line (a stack's frames below it). Descriptions of processes
+ * are held until the first record of a time: a segment describes its processes before anything else
+ * in it, and a process would seem to end before its events.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir export: a recording in the forms other tools read. */
+/*
+ * tapir export: a recording in the forms other tools read. The formats are output/sink/sinks.h's;
+ * here a sink's bytes go to a file, or to standard output.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir flamegraph: where a file's events, or its CPU samples, came from, as one picture. */
+/*
+ * tapir flamegraph: where a file's events, or its CPU samples, came from, as one picture. The
+ * picture carries what it is of (counter, rate, time, host), because it is passed on without the
+ * recording.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

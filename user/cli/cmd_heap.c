@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir heap: the objects of a process by type, what they retain and what holds them. */
+/*
+ * tapir heap: the objects of a process by type, what they retain and what holds them. A JVM counts
+ * classes itself and knows no references; its growth is sampled between two counts, of which the
+ * second collects.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir help: the command tables and topics as help, man pages and completion. */
+/*
+ * tapir help: the command tables and topics as help, man pages and completion: no text about an
+ * option is written twice.
+ */
 #include "cli/cmd_help.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* cmd_help.h - what a command line without a command, or with --help or --version, runs. */
+/*
+ * cmd_help.h - what a command line without a command, or with --help or --version, runs. Main
+ * thread.
+ */
 #ifndef TAPIR_USER_CMD_HELP_H
 #define TAPIR_USER_CMD_HELP_H
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir html: a recording as one page for a browser. What is on it is in output/page/. */
+/*
+ * tapir html: a recording as one page for a browser. The page's data is in output/page/; here is
+ * what the file is called and what else is put in.
+ */
 #include <errno.h>
 #include <string.h>
 

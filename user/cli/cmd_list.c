@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir list: whose probes, and which of them. How they are shown is in list_view.c. */
+/*
+ * tapir list: whose probes, and which of them; list_view.c shows them. A word with a '/', or that
+ * is a file here, is the PATH, the other one the GLOB. What cannot be listed (no right, no answer)
+ * is said on stderr: an empty list must not look like a process without probes.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

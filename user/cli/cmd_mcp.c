@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir mcp: tools for assistants. */
+/* tapir mcp: tools for assistants, as lines of JSON on standard input and output (mcp/mcp.h). */
 #include "cli/commands.h"
 #include "cli/mcp/mcp_serve.h"
 

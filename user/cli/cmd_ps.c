@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir ps: the processes that have more to record than CPU time and waits, one per line. */
+/*
+ * tapir ps: the processes that have more to record than CPU time and waits, one per line. Probes of
+ * the C library do not count: every C program has them. Files are counted once, however many
+ * processes map them.
+ */
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>

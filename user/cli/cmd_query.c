@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir query: a recording as SQL tables. What they are is in output/query/query_tables.c. */
+/*
+ * tapir query: a recording as SQL tables, which output/query/query_tables.c describes. Rows are
+ * written as they come, so that `head` ends a long query.
+ */
 #include <errno.h>
 #include <inttypes.h>
 

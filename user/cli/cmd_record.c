@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir record: events into a file. */
+/*
+ * tapir record: events into a file. Without -o the name has the time and the target: several
+ * recordings a day in one directory sort and do not collide.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

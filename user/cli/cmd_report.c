@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir report: a file in numbers. What is counted is in analyze/summary.c. */
+/*
+ * tapir report: a file in numbers. What is counted is in analyze/summary.c; here the form is
+ * chosen: the first screen, tables, one view, JSON, and the exit status of --fail-on.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

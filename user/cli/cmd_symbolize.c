@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir symbolize: names into a recording that lacks them. */
+/*
+ * tapir symbolize: names into a recording that lacks them. In place it replaces only a recording of
+ * which nothing would be lost, and which no process is writing.
+ */
 #include <errno.h>
 #include <string.h>
 

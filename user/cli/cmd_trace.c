@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir trace: events as they happen, on stdout; nothing is written to a file. */
+/*
+ * tapir trace: events as they happen, on stdout; nothing is written to a file. A question that the
+ * kernel can add up is not recorded event by event: its sums are read once per interval.
+ */
 #include <errno.h>
 
 #include "attach/programs.h"

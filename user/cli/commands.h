@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* commands.h - every command, each in cmd_NAME.c; main.c puts them in order. */
+/* commands.h - every command, each in cmd_NAME.c; main.c puts them in order. Constant. */
 #ifndef TAPIR_USER_COMMANDS_H
 #define TAPIR_USER_COMMANDS_H
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Completion for bash from the command tables: commands, their options, files and pids. */
+/*
+ * Completion for bash from the command tables: commands, their options, the values of an option
+ * that has a table, files and pids.
+ */
 #include "cli/help.h"
 
 #include <string.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Help for the terminal. */
+/*
+ * Help for the terminal, from the command tables: two columns, the second one wrapped at the
+ * screen's width.
+ */
 #include "cli/help.h"
 
 #include <string.h>

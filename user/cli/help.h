@@ -21,14 +21,14 @@ struct tapir_topic {
 
 extern const struct tapir_topic tapir_topics[];
 
-/* The title's length; what follows it in text, the list filled in, is added to body. */
+/* Returns the title's length; what follows it in text, the list filled in, is added to body. */
 size_t tapir_topic__title_len(const struct tapir_topic *topic);
 void tapir_topic__add_body(const struct tapir_topic *topic, struct tapir_str *body);
 
 /* The most frequent uses: topics/overview.txt. For the first screen and tapir(1). */
 extern const char *const tapir_help_overview;
 
-/* The first screen: what tapir is, examples, the commands. */
+/* Writes the first screen: what tapir is, examples, the commands. */
 void tapir_help__overview(const struct tapir_cli *cli, const struct tapir_palette *p,
 			  struct tapir_str *out);
 void tapir_help__command(const struct tapir_command *command, const struct tapir_palette *p,
@@ -36,12 +36,12 @@ void tapir_help__command(const struct tapir_command *command, const struct tapir
 void tapir_help__topic(const struct tapir_topic *topic, const struct tapir_palette *p,
 		       struct tapir_str *out);
 
-/* "; one of a, b, c" of an option that takes one of these values; nothing for others. */
+/* Appends "; one of a, b, c" of an option that takes one of these values; nothing for others. */
 void tapir_help__add_values(struct tapir_str *out, const struct tapir_option *option);
 
 /*
- * Man pages as roff, named as their files are: "tapir.1", "tapir-record.1", "tapir-spec.7".
- * name(i) is the i-th, or false after the last.
+ * Writes the name of the i-th man page, as its file is called ("tapir.1", "tapir-record.1",
+ * "tapir-spec.7"); false after the last.
  */
 bool tapir_manpage__name(const struct tapir_cli *cli, size_t i, struct tapir_str *name);
 void tapir_manpage__write(const struct tapir_cli *cli, size_t i, struct tapir_str *out);

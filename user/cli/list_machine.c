@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A line each: its name as a SOURCE, and its fields with their types. */
+/* A line each: its name as a SOURCE, as `tapir trace` takes it, and its fields with their types. */
 #include "cli/list_machine.h"
 
 #include <errno.h>

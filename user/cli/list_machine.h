@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* list_machine.h - `tapir list` of tracepoints and system calls. */
+/* list_machine.h - `tapir list` of tracepoints and system calls. Main thread. */
 #ifndef TAPIR_USER_LIST_MACHINE_H
 #define TAPIR_USER_LIST_MACHINE_H
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The clock is read every CHECK_EVERY records. The signal handler sets a flag. */
+/*
+ * Reads a file with progress. The clock is read every CHECK_EVERY records, since it costs as much
+ * as a record. The signal handler only sets a flag; a second Ctrl-C has the default action.
+ */
 #include "cli/long_read.h"
 
 #include <errno.h>

@@ -27,7 +27,7 @@ void tapir_long_read__stop(struct tapir_long_read *read);
 /* Reads as tapir_reader__next does; -EINTR, with a line: it was interrupted. */
 int tapir_long_read__next(struct tapir_long_read *read, const struct tapir_rec **rec);
 bool tapir_long_read__was_interrupted(void);
-/* While nothing is read, but written: 0, or -EINTR with a line. */
+/* Call it while nothing is read, but written: 0, or -EINTR with a line. */
 int tapir_long_read__check(struct tapir_long_read *read);
 /* Replaces that line, the one after the first mark lines, by one that names what was not written.
  */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The values of options: numbers, times, pids, each with an error that shows a right one. */
+/*
+ * The values of options: numbers, times, pids, words of a table. Each has bounds, and an error that
+ * shows a right one.
+ */
 #include "cli/options.h"
 
 #include <errno.h>

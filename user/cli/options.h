@@ -206,7 +206,9 @@ struct tapir_cli {
 
 extern const struct tapir_option tapir_global_options[];
 
-/* Fills everything but the first four. Failure: TAPIR_CLI_USAGE or -ENOMEM; call fini all the same.
+/*
+ * Fills everything but the first four. Failure: TAPIR_CLI_USAGE (not an errno: exit status 2) or -ENOMEM;
+ * call fini all the same.
  */
 int tapir_cli__parse(struct tapir_cli *cli, int argc, char **argv);
 void tapir_cli__fini(struct tapir_cli *cli);
@@ -215,17 +217,17 @@ void tapir_cli__fini(struct tapir_cli *cli);
 int tapir_option__set(struct tapir_cli *cli, const struct tapir_option *option, void *value,
 		      const char *text);
 
-/* Is the word a URL or meant as a directory (option_values.c)? */
+/* Returns true if the word is a URL or meant as a directory (option_values.c). */
 bool tapir_option__is_place(const char *word);
 
 /* Adds "COMMAND: line" to the diagnostics; returns TAPIR_CLI_USAGE. */
 int tapir_cli__usage(const struct tapir_cli *cli, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* 0 ok, 1 failed, 2 usage, 3 unsupported or unprivileged. */
+/* Returns the exit status for a result: 0 ok, 1 failed, 2 usage, 3 unsupported or unprivileged. */
 int tapir_cli__exit_code(int err);
 
-/* The command of that name; NULL: there is none. */
+/* Returns the command of that name; NULL: there is none. */
 const struct tapir_command *tapir_cli__find(const struct tapir_cli *cli, const char *name);
 
 #endif

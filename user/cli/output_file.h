@@ -40,7 +40,7 @@ int tapir_output_file__open(struct tapir_output_file *file,
 /* Writes out and empties it; __flush_much: when it is worth a write. -errno, with a line. */
 int tapir_output_file__flush(struct tapir_output_file *file, struct tapir_str *out);
 int tapir_output_file__flush_much(struct tapir_output_file *file, struct tapir_str *out);
-/* The output is complete: gives it its name. */
+/* Gives the output, which is complete, its name. */
 int tapir_output_file__finish(struct tapir_output_file *file);
 /*
  * Says how writing ended: the size, followed by advice (or ""); after an interruption, in place of
@@ -48,7 +48,7 @@ int tapir_output_file__finish(struct tapir_output_file *file);
  */
 void tapir_output_file__say_end(const struct tapir_output_file *file, const char *advice, int mark,
 				int err);
-/* Without __finish, nothing is left. */
+/* Closes it; without __finish, nothing is left. */
 void tapir_output_file__close(struct tapir_output_file *file);
 
 #endif

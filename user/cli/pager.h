@@ -15,7 +15,7 @@
  */
 void tapir_pager__start(const struct tapir_cli *cli);
 
-/* All was written: waits until the person leaves the pager. */
+/* Call it when all was written: waits until the person leaves the pager. */
 void tapir_pager__stop(void);
 
 #endif

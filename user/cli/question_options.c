@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Questions made of words: the kind of each source, and the events that it needs. */
+/*
+ * Questions made of words: the kind of each source, and the events that it needs. A word may be a
+ * SPEC, an interval's name, a pair of events or a sentence of a file; the forms differ by their
+ * first characters.
+ */
 #include "cli/question_options.h"
 
 #include <errno.h>

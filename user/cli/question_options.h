@@ -43,7 +43,7 @@ struct tapir_cli_questions {
 
 /*
  * words: sources of the command line. is_of_file: a word that is no interval is a GLOB of the
- * file's events. Fills asked, which __fini releases in any case. TAPIR_CLI_USAGE, -errno.
+ * file's events. Fills asked, which __fini releases in any case. 0, TAPIR_CLI_USAGE or -errno.
  */
 int tapir_cli_questions__init(struct tapir_cli_questions *asked, const struct tapir_cli *cli,
 			      const struct tapir_question_args *args,
@@ -51,10 +51,10 @@ int tapir_cli_questions__init(struct tapir_cli_questions *asked, const struct ta
 			      const struct tapir_question_sink *sink);
 void tapir_cli_questions__fini(struct tapir_cli_questions *asked);
 
-/* The tables of all questions; since: of the interval that ends. */
+/* Writes the tables of all questions; since: of the interval that ends. */
 void tapir_cli_questions__write(const struct tapir_cli_questions *asked, bool since, bool json,
 				uint64_t from_ns, uint64_t until_ns, struct tapir_str *out);
-/* A hit of an interval as a line. */
+/* Writes a hit of an interval as a line. */
 void tapir_hit__write(const struct tapir_hit *hit, bool json, uint64_t start_ns,
 		      struct tapir_str *out);
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Tables of questions, as text and as JSON: rows by count, and a last line where rows are not all.
+/*
+ * Tables of questions, as text and as JSON: rows by count, and a last line where rows are not all,
+ * so that the sums of a table are always the totals.
  */
 #include <inttypes.h>
 #include <math.h>

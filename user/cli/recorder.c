@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The terminal's side of a recording. */
+/*
+ * The terminal's side of a recording: the lines while it runs. The line that says that recording
+ * has started is a contract: users and tests wait for it.
+ */
 #include "cli/recorder.h"
 
 #include <errno.h>

@@ -28,14 +28,14 @@ void tapir_recorder__fini(struct tapir_recorder *r);
 /* Runs it; afterwards the last line of progress is gone from the terminal. */
 int tapir_recorder__run(struct tapir_recorder *r, struct tapir_recording_result *out);
 
-/* The same for a flight recorder (flight/flight.h). */
+/* Runs a flight recorder (flight/flight.h) in the same way. */
 int tapir_recorder__run_flight(struct tapir_recorder *r, const struct tapir_flight_opts *flight,
 			       struct tapir_recording_result *out, struct tapir_flight_stats *stats,
 			       char **last_path);
 
 /*
- * The status with which tapir exits if all went well: the program's status, as a shell has it; else
- * 0.
+ * Returns the status with which tapir exits if all went well: the program's status, as a shell has
+ * it; else 0.
  */
 int tapir_recorder__exit_status(const struct tapir_recorder *r,
 				const struct tapir_recording_result *result);

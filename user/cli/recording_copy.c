@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The copy is as complete as the recording, and belongs to its owner. */
+/*
+ * A copy belongs to its owner as the recording does (sudo), and has its name when it is complete.
+ */
 #include "cli/recording_copy.h"
 
 #include <sys/stat.h>

@@ -21,7 +21,9 @@ struct tapir_recording_copy {
 /* 0, or -errno with a line: __close is not called. */
 int tapir_recording_copy__open(struct tapir_recording_copy *copy,
 			       const struct tapir_reader *reader);
-/* err: of the records that were written; without one, completes the file. 0 or -errno with a line.
+/*
+ * Ends the copy. err: of the records that were written; without one, completes the file. 0 or
+ * -errno with a line.
  */
 int tapir_recording_copy__close(struct tapir_recording_copy *copy, int err);
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Finds the file and reads it as far as possible; then its damage is an error. */
+/*
+ * Finds the file and reads it as far as possible; then its damage is an error. Without FILE it is
+ * the newest recording of the directory that belongs to this user; links are not followed, since
+ * another user may have made them.
+ */
 #include "cli/recording_file.h"
 
 #include <dirent.h>

@@ -40,11 +40,12 @@
 #define TAPIR_MANIFEST_OPTION(args)                                                                \
 	TAPIR_LIST("manifest", 0, "FILE", "decode a provider's events by this ETW manifest (XML)", \
 		   args, manifests)
+/* Reads the manifests of --manifest. 0 or -errno with a line. */
 int tapir_manifests__add(const struct tapir_words *paths);
 /* A warning, if payloads did not match their descriptions. */
 void tapir_manifests__warn_of_odd(const struct tapir_event_lines *lines);
 
-/* The value of --trace-id, NULL if there is none: 0, or what tapir_cli__usage returned. */
+/* Checks the value of --trace-id, NULL if there is none: 0, or what tapir_cli__usage returned. */
 int tapir_trace_option__check(const struct tapir_cli *cli, const char *text);
 
 /*
@@ -56,8 +57,8 @@ int tapir_trace_option__check(const struct tapir_cli *cli, const char *text);
 int tapir_recording_file__choose(struct tapir_cli *cli, bool has_glob);
 
 /*
- * A recording before its first record, with the names that the command's options choose; a pipe's
- * can be read again, too. 0 or -errno with a line.
+ * Opens a recording before its first record, with the names that the command's options choose; a
+ * pipe's can be read again, too. 0 or -errno with a line.
  */
 int tapir_recording_file__open(struct tapir_cli *cli, const char *path, struct tapir_reader **out);
 int tapir_recording_file__open_again(struct tapir_cli *cli, const struct tapir_reader *first,
@@ -69,6 +70,10 @@ int tapir_recording_file__open_again(struct tapir_cli *cli, const struct tapir_r
  * work did not read to its end (it returned TAPIR_RECORDING_IS_READ_IN_PART) is not known.
  */
 #define TAPIR_RECORDING_IS_READ_IN_PART 1
+/*
+ * Opens FILE, lets work read it, and reports its damage. Returns what work returned, or -errno with
+ * a line.
+ */
 int tapir_recording_file__read(struct tapir_cli *cli,
 			       int (*work)(struct tapir_reader *reader, struct tapir_cli *cli));
 

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * An instant is a time of day or a multiple of a period. Days may have 23 or 25 hours: the day
+ * after is the calendar's, not 24 hours later.
+ */
 #include "cli/start_time.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* start_time.h - record --at: the instant at which recordings of many hosts begin. */
+/* start_time.h - record --at: the instant at which recordings of many hosts begin. Main thread. */
 #ifndef TAPIR_USER_START_TIME_H
 #define TAPIR_USER_START_TIME_H
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* --symbols, --lines, --inline, and the line that shows how far a download is. */
+/*
+ * --symbols, --lines, --inline, and the line that shows how far a download is. DEBUGINFOD_URLS
+ * alone fetches nothing: a report must not ask the network because a distribution sets a variable.
+ */
 #include "cli/symbol_options.h"
 
 #include <errno.h>

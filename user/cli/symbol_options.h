@@ -40,9 +40,9 @@ int tapir_symbols_option__start(struct tapir_cli *cli, const struct tapir_symbol
 /* Names always: without --symbols, from debug files on this machine alone. */
 int tapir_symbols_option__start_always(struct tapir_cli *cli, const struct tapir_symbol_args *args);
 void tapir_symbols_option__attach(struct tapir_cli *cli, struct tapir_reader *reader);
-/* NULL: there is none. Borrowed until __end. */
+/* Returns the source of names, borrowed until __end; NULL: there is none. */
 struct tapir_offline_symbols *tapir_symbols_option__names(const struct tapir_cli *cli);
-/* A line on what was found. */
+/* Prints a line on what was found. */
 void tapir_symbols_option__report(const struct tapir_cli *cli);
 void tapir_symbols_option__end(struct tapir_cli *cli);
 

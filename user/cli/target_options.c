@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Table fragments shared by the commands that trace. */
+/*
+ * Table fragments shared by the commands that trace. "tapir record sleep 1" without "--" is a
+ * mistake that many make, so a word that is a program and not a provider gets an error that shows
+ * the "--".
+ */
 #include "cli/target_options.h"
 
 #include <string.h>

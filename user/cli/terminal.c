@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Writes to the terminal. Text of traced processes is made printable on its way. */
+/*
+ * Writes to the terminal. Text of traced processes is made printable on its way; a line is one
+ * write(2), so that lines of several threads and processes do not mix.
+ */
 #include "output/render/help_text.h"
 #include "base/exhaustion.h"
 #include "output/render/screen.h"

@@ -16,7 +16,8 @@
 void tapir_terminal__start_log(const struct tapir_cli *cli);
 
 /*
- * The diagnostic list on stderr, one "tapir: LINE" each; prints at least one line for any err < 0.
+ * Prints the diagnostic list on stderr, one "tapir: LINE" each; prints at least one line for any
+ * err < 0.
  */
 void tapir_terminal__print_diag(int err);
 
@@ -27,11 +28,11 @@ int tapir_terminal__flush_much(struct tapir_str *out);
 
 /*
  * The program was asked to end: output whose reader takes nothing for half a second is given up
- * (-ETIMEDOUT) from now on. Any thread, or a signal handler. __wait_again takes it back.
+ * (-ETIMEDOUT) from now on. Any thread, or a signal handler. __wait_again ends that.
  */
 void tapir_terminal__stop_waiting(void);
 void tapir_terminal__wait_again(void);
-/* Output of a command to stdout or to a file of its own, on these terms. */
+/* Writes output of a command to stdout or to a file of its own, on these terms. */
 int tapir_terminal__write(int fd, const void *data, size_t len);
 
 #endif

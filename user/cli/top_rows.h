@@ -89,18 +89,22 @@ struct tapir_top_rows {
 	bool failed;					 /* out of memory: rows are missing */
 };
 
-/* Between __begin_look and __end_look each thread of the machine. 0 or -ENOMEM. */
+/*
+ * Begins a reading: between __begin_look and __end_look comes each thread of the machine. 0 or
+ * -ENOMEM.
+ */
 void tapir_top_rows__begin_look(struct tapir_top_rows *rows);
 int tapir_top_rows__see(struct tapir_top_rows *rows, const struct tapir_thread_use *use);
 void tapir_top_rows__end_look(struct tapir_top_rows *rows);
 
-/* The first interval begins: the look before was its first. */
+/* Begins the first interval: the reading before was its first. */
 void tapir_top_rows__begin(struct tapir_top_rows *rows, uint64_t now_ns);
-/* After a look: fills used and waits, and the next interval begins. */
+/* Call it after a reading: fills used and waits, and the next interval begins. */
 void tapir_top_rows__end_interval(struct tapir_top_rows *rows, uint64_t now_ns);
 /* Fills work. keep: the part of what was there that stays; 0: none. */
 void tapir_top_rows__take_samples(struct tapir_top_rows *rows, double keep);
 
+/* Add a sample, and a counter's value, to the row of their process; __fini frees the rows. */
 void tapir_top_rows__sample(struct tapir_top_rows *rows, const struct tapir_top_sample *sample,
 			    enum tapir_work work);
 void tapir_top_rows__counter(struct tapir_top_rows *rows, const struct tapir_counter_view *counter);

@@ -32,15 +32,15 @@ void tapir_top_screen__open(struct tapir_top_screen *s);
 void tapir_top_screen__close(struct tapir_top_screen *s); /* twice, too */
 void tapir_top_screen__measure(struct tapir_top_screen *s);
 
-/* A byte from the keyboard. view: what is on the screen. */
+/* Takes a byte from the keyboard. view: what is on the screen. */
 enum tapir_top_action tapir_top_screen__key(struct tapir_top_screen *s, char byte,
 					    const struct tapir_top_view *view);
-/* The lines that the stacks of the marked row may have; 0: they are not shown. */
+/* Returns the lines that the stacks of the marked row may have; 0: they are not shown. */
 unsigned tapir_top_screen__stack_lines(const struct tapir_top_screen *s);
 /* Finds the marked row in the view. NULL: the view is empty. */
 const struct tapir_top_row *tapir_top_screen__marked(struct tapir_top_screen *s,
 						     const struct tapir_top_view *view);
-/* stacks: lines, "" if they are not shown. */
+/* Draws the screen. stacks: lines, "" if they are not shown. */
 void tapir_top_screen__draw(struct tapir_top_screen *s, const struct tapir_top_view *view,
 			    const char *stacks, struct tapir_str *out);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A column in which no row has a value is left out, and others where there is no room for names. */
+/*
+ * A column in which no row has a value is left out, and others where there is no room for names: on
+ * a narrow terminal the name is worth more than the tenth number.
+ */
 #include "cli/top_table.h"
 
 #include <errno.h>

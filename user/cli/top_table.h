@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* top_table.h - rows of tapir top as lines of text and as JSON. */
+/* top_table.h - rows of tapir top as lines of text and as JSON. One thread. */
 #ifndef TAPIR_USER_TOP_TABLE_H
 #define TAPIR_USER_TOP_TABLE_H
 
@@ -24,12 +24,12 @@ int tapir_top_view__fill(struct tapir_top_view *view, const struct tapir_top_row
 			 bool of_threads, const char *filter, size_t width);
 void tapir_top_view__fini(struct tapir_top_view *view);
 
-/* A line, without a line feed, no wider than width. */
+/* Appends a line, without a line feed, no wider than width. */
 void tapir_top_view__add_head(const struct tapir_top_view *view, struct tapir_str *out);
 void tapir_top_view__add_titles(const struct tapir_top_view *view, struct tapir_str *out);
 void tapir_top_view__add_row(const struct tapir_top_view *view, const struct tapir_top_row *row,
 			     struct tapir_str *out);
-/* One object on one line; at most top rows. */
+/* Appends one object on one line; at most top rows. */
 void tapir_top_view__add_json(const struct tapir_top_view *view, uint64_t top,
 			      struct tapir_str *out);
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The topics of `tapir help`: texts from topics/NAME.txt, lists from the tables that define them.
+/*
+ * The topics of `tapir help`: texts from topics/NAME.txt, with lists from the tables that define
+ * them, so that a new profile, view or format is in its topic.
  */
 #include <string.h>
 

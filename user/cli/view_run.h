@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* view_run.h - a recording through the timeline to a view, and what the view found printed. */
+/*
+ * view_run.h - a recording through the timeline to a view, and what the view found printed. One
+ * thread.
+ */
 #ifndef TAPIR_USER_VIEW_RUN_H
 #define TAPIR_USER_VIEW_RUN_H
 
@@ -26,12 +29,15 @@ struct tapir_view_request {
 int tapir_pair_option__name(const struct tapir_cli *cli, const struct tapir_words *words,
 			    struct tapir_pairs *pairs);
 /*
- * After reading: a misspelt pair would look like one that was never begun. -ENODATA with a line if
- * no event has either name; a warning if only one is missing.
+ * Call it after reading: a misspelt pair would look like one that was never begun. -ENODATA with a
+ * line if no event has either name; a warning if only one is missing.
  */
 int tapir_pair_option__check(const struct tapir_pairs *pairs, const char *path);
 
-/* 0, -errno, or what tapir_cli__usage returned. */
+/*
+ * Reads the recording, lets the view listen, prints its result. 0, -errno, or what tapir_cli__usage
+ * returned.
+ */
 int tapir_view__run(struct tapir_reader *reader, struct tapir_cli *cli,
 		    const struct tapir_view_request *request);
 

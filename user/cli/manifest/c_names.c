@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Names of a manifest as identifiers of C and C++, and the C types of its fields. */
+/*
+ * Names of a manifest as identifiers of C and C++, and the C types of its fields. Different names
+ * may become the same identifier, and some are words of the languages; both get a suffix, so that
+ * what is generated always compiles.
+ */
 #include "cli/manifest/c_names.h"
 
 #include <ctype.h>

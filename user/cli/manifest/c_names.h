@@ -34,28 +34,31 @@ struct c_provider {
 	struct tapir_arena arena;
 };
 
-/* 0 or -errno with a diagnostic line. What it names is borrowed from the manifest. */
+/*
+ * Names everything of a provider. 0 or -errno with a diagnostic line. What it names is borrowed
+ * from the manifest.
+ */
 int c_provider__init(struct c_provider *p, const struct tapir_manifest *manifest, unsigned idx,
 		     bool is_coreclr);
 void c_provider__fini(struct c_provider *p);
 
-/* An identifier of any text: what cannot be in one is '_'. */
+/* Appends an identifier of any text: what cannot be in one is '_'. */
 void c_id__add(struct tapir_str *out, const char *text);
-/* A C string literal, also for asm: visible ASCII and octal escapes. */
+/* Appends a C string literal, also for asm: visible ASCII and octal escapes. */
 void c_text__add(struct tapir_str *out, const char *text);
-/* Text inside a comment: nothing that ends it. */
+/* Appends text inside a comment: nothing that ends it. */
 void c_comment__add(struct tapir_str *out, const char *text);
 
-/* "uint8_t" of a number's enum tapir_layout_type; NULL: it is not one. */
+/* Returns "uint8_t" of a number's enum tapir_layout_type; NULL: it is not one. */
 const char *c_type__of_number(unsigned type);
-/* "const uint8_t *", with what a name can follow. */
+/* Returns "const uint8_t *", with what a name can follow. */
 const char *c_field__type(const struct c_field *f);
-/* Bytes of it if they are always the same; 0: they are not. */
+/* Returns its bytes if they are always the same; 0: they are not. */
 unsigned c_field__fixed_bytes(const struct tapir_layout_field *f);
-/* "uint32_t Count, const char *Name" or "void". */
+/* Appends "uint32_t Count, const char *Name" or "void". */
 void c_event__add_params(const struct c_provider *p, const struct c_event *ev,
 			 struct tapir_str *out);
-/* "Count, Name" */
+/* Appends "Count, Name". */
 void c_event__add_args(const struct c_provider *p, const struct c_event *ev, struct tapir_str *out);
 
 #endif

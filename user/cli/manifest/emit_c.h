@@ -7,17 +7,19 @@
 
 /* PROVIDER.h: constants, structures, the functions that a program calls. */
 void emit_header(const struct c_provider *p, struct tapir_str *out);
-/* PROVIDER.c: events with their descriptions, probe sites and serializers. */
+/* Writes PROVIDER.c: events with their descriptions, probe sites and serializers. */
 void emit_source(const struct c_provider *p, struct tapir_str *out);
-/* PROVIDER.d: the probes as a DTrace provider, for dtrace(1); nothing without events. */
+/* Writes PROVIDER.d: the probes as a DTrace provider, for dtrace(1); nothing without events. */
 void emit_dtrace(const struct c_provider *p, struct tapir_str *out);
 
-/* PROVIDER_lttng.h and PROVIDER_lttng.c: LTTng-UST tracepoints, and the logger that fires them;
-   nothing without events. */
+/*
+ * Write PROVIDER_lttng.h and PROVIDER_lttng.c: LTTng-UST tracepoints, and the logger that fires
+ * them; nothing without events.
+ */
 void emit_lttng_header(const struct c_provider *p, struct tapir_str *out);
 void emit_lttng_source(const struct c_provider *p, struct tapir_str *out);
 
-/* Part of PROVIDER.c: writes one event's payload. */
+/* Writes one event's payload, as part of PROVIDER.c. */
 void emit_serializer(const struct c_provider *p, const struct c_event *ev, struct tapir_str *out);
 
 #endif

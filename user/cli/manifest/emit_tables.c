@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Layouts as C initializers. Parts that events share (templates, maps) are written once. */
+/*
+ * Layouts as C initializers. Parts that events share (templates, maps) are written once and found
+ * again by their address, which halves the size of the tables.
+ */
 #include "cli/manifest/emit_tables.h"
 
 #include <inttypes.h>

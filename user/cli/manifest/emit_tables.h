@@ -14,9 +14,10 @@ struct emit_tables {
 	unsigned provider_cnt;
 };
 
+/* Begins the file; __provider adds the tables of one provider. */
 void emit_tables__begin(struct emit_tables *e);
 void emit_tables__provider(struct emit_tables *e, const struct tapir_layout_provider *p);
-/* The array of all, called tapir_dotnet_providers. */
+/* Adds the array of all, called tapir_dotnet_providers, and ends the file. */
 void emit_tables__end(struct emit_tables *e);
 void emit_tables__fini(struct emit_tables *e);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* JSON-RPC: a message in, an answer out. What arrives is an assistant's, and checked as such. */
+/*
+ * JSON-RPC: a message in, an answer out. What arrives is an assistant's, and checked as input of a
+ * stranger: its texts are passed on as values of options, never as options.
+ */
 #include "cli/mcp/mcp.h"
 
 #include <errno.h>

@@ -39,6 +39,7 @@ struct tapir_mcp_recordings {
 	unsigned cnt; /* that were made; the last ones are kept */
 };
 
+/* Closes the recordings, which have no name and go with it. */
 void tapir_mcp_recordings__fini(struct tapir_mcp_recordings *recordings);
 
 /* For the requests of one thread. */
@@ -50,12 +51,12 @@ struct tapir_mcp {
 };
 
 /*
- * One message; out: the answer without a line end, empty for a notification. -ENOMEM; -ECANCELED:
- * the client no longer waits for the answer.
+ * Answers one message; out: the answer without a line end, empty for a notification. -ENOMEM;
+ * -ECANCELED: the client no longer waits for the answer.
  */
 int tapir_mcp__answer(struct tapir_mcp *mcp, const char *line, size_t len, struct tapir_str *out);
 
-/* An answer to a message of which not even the id is known. */
+/* Answers a message of which not even the id is known. */
 int tapir_mcp__refuse(struct tapir_str *out, const char *why);
 
 #endif

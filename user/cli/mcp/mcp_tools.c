@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The tools: a table of names, arguments and commands. Whatever is passed on is a value of an
- * option. */
+/*
+ * The tools: a table of names, arguments and commands. A tool runs the command in a child, as a
+ * person would, and returns what it prints, shortened from its end. Whatever is passed on is a
+ * value of an option.
+ */
 #include "cli/mcp/mcp_tools.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* mcp_tools.h - the tools of `tapir mcp`: what they take, and which command each is. */
+/* mcp_tools.h - the tools of `tapir mcp`: what they take, and which command each is. One thread. */
 #ifndef TAPIR_USER_MCP_TOOLS_H
 #define TAPIR_USER_MCP_TOOLS_H
 
