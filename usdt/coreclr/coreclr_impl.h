@@ -81,12 +81,16 @@ struct coreclr_provider {
 	char name[CORECLR_NAME_BYTES];
 };
 
+/* Reserve the table of providers, and that of kinds. 0 or -ENOMEM. Before there are events. */
 int coreclr_providers__init(void);
-/* NULL: the runtime does not provide it, or there is no room. Any thread. */
+/*
+ * Returns the provider of the runtime's pointer, registered with the ring at first sight. NULL: the
+ * runtime does not provide it, or there is no room. Any thread.
+ */
 const struct coreclr_provider *coreclr_providers__find(uint64_t va);
-/* The runtime's name of a provider that is not in the table; "": unknown. Any thread. */
+/* Returns the runtime's name of a provider that is not in the table; "": unknown. Any thread. */
 void coreclr_providers__ask(uint64_t va, char out[CORECLR_NAME_BYTES]);
-/* A new one at this place: what was known of it is of the past. Any thread. */
+/* Notes a new provider at this place: what was known of it is of the past. Any thread. */
 int coreclr_providers__created(uint64_t va, int *is_new); /* 1: another was at its address */
 /* The providers known so far, for control. idx from 0 while below the limit; NULL: none there. */
 const struct coreclr_provider *coreclr_providers__at(uint32_t idx);
@@ -94,6 +98,7 @@ uint32_t coreclr_providers__limit(void);
 uint32_t coreclr_providers__unnamed_cnt(void); /* that found no place for their name */
 /* For control: half of the places are taken. A sweep drops all that is not kept. */
 int coreclr_providers__are_many(void);
+/* A sweep of control's: all that is not kept between the two is dropped. */
 void coreclr_providers__begin_sweep(void);
 void coreclr_providers__keep(uint64_t va);
 void coreclr_providers__end_sweep(void);
@@ -101,6 +106,10 @@ void coreclr_providers__end_sweep(void);
 /* ---- coreclr_kinds.c: what kinds of events there are --------------------------------------- */
 
 int coreclr_kinds__init(void);
+/*
+ * Notes a new provider at this place: kinds of the one that was there are dropped, and control is
+ * woken. Any thread.
+ */
 void coreclr_kinds__provider_created(uint64_t va);
 
 /*
@@ -164,6 +173,7 @@ struct coreclr_wants {
 
 /* ctl may hold any bytes, and change in the meantime. */
 void coreclr_wants__collect(struct coreclr_wants *out, const struct tapir_ring_ctl *ctl);
+/* Compare, and copy, with texts. Control thread. */
 int coreclr_wants__are_equal(const struct coreclr_wants *a, const struct coreclr_wants *b);
 void coreclr_wants__copy(struct coreclr_wants *to, const struct coreclr_wants *from);
 
@@ -179,6 +189,7 @@ struct coreclr_session {
 
 /* The new one is on before the old one goes. 0; -EIO: the runtime refused, all is as it was. */
 int coreclr_session__change(struct coreclr_session *session, const struct coreclr_wants *wants);
+/* Ends the session, if there is one and the runtime is not shutting down. */
 void coreclr_session__stop(struct coreclr_session *session);
 
 /* ---- coreclr_repair.c: callers that the runtime's helpers hide --------------------------- */
@@ -199,6 +210,7 @@ coreclr_quiescence__note(void); /* the threads as they are now; NULL: cannot */
  * 1: since they were noted, each of them has slept in the kernel, run for a millisecond, or exited.
  */
 int coreclr_quiescence__is_proven(struct coreclr_quiescence *quiet);
+/* Accepts NULL. */
 void coreclr_quiescence__free(struct coreclr_quiescence *quiet);
 
 /* ---- coreclr_detach_lock.c: copies of this library in one process leave one after the other --------- */

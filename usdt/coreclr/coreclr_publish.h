@@ -82,7 +82,7 @@ typedef void *(*coreclr_take_fn)(uint64_t bytes);
 int coreclr_layout__parse(const uint8_t *blob, uint32_t len, coreclr_take_fn take,
 			  struct coreclr_layout *out);
 
-/* Bytes of one value; 0: it is not of a fixed size. */
+/* Returns the bytes of one value; 0: it is not of a fixed size. */
 uint32_t coreclr_type__bytes(uint8_t type, uint8_t is_self);
 
 /* ---- coreclr_payload.c ---------------------------------------------------------------------- */
@@ -98,7 +98,7 @@ uint32_t coreclr_cursor__count(struct coreclr_cursor *c, const struct coreclr_fi
 /* One value, or one element, with all that is inside. Nothing is taken of one that is short. */
 void coreclr_cursor__skip(struct coreclr_cursor *c, const struct coreclr_field *fields,
 			  uint32_t idx, int is_element);
-/* UTF-16 units before the NUL; the cursor stays. */
+/* Returns the UTF-16 units before the NUL; the cursor stays. */
 uint32_t coreclr_cursor__units(const struct coreclr_cursor *c);
 
 /* The way, of two, that fits to the last byte; else the likelier one. */
@@ -135,7 +135,7 @@ struct coreclr_published;
 
 /* Control thread. On while a session wants it. */
 void coreclr_publish__turn(int is_wanted);
-/* Slots and notes for events that have come since. */
+/* Makes slots and notes for events that have come since. */
 void coreclr_publish__serve(void);
 void coreclr_publish__end(void); /* no thread is inside */
 
@@ -152,6 +152,7 @@ struct coreclr_publish_event {
 const struct coreclr_published *coreclr_publish__see(struct coreclr_published **at,
 						     const struct coreclr_publish_event *event,
 						     const uint8_t *data, uint32_t bytes);
+/* Fires the event's probe with the arguments of a payload. Any thread; nothing is allocated. */
 void coreclr_publish__fire(const struct coreclr_published *p, const uint8_t *data, uint32_t bytes,
 			   const uint8_t *activity, const uint8_t *related);
 

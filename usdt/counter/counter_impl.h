@@ -105,9 +105,11 @@ struct counter_moments counter__moments(const struct tapir_counter *c, double co
 					double all_squares);	     /* count: 1 or more */
 void counter_view__begin(struct tapir_counter *c, uint32_t session); /* nothing was written yet */
 void counter_view__take(struct tapir_counter *c, uint32_t session, struct counter_report *report);
+/* Frees what readers have seen of it; under the lock. */
 void counter_views__free(struct tapir_counter *c);
 /* counter_publish.c: under the lock */
 int counter_group__join(struct tapir_counter *c, const struct tapir_provider *provider);
+/* Takes the counter out of its group; the last one ends the group. Under the lock. */
 void counter_group__leave(struct tapir_counter *c);
 const char *counter_group__provider(const struct counter_group *group);
 /* In a forked child: the thread that published is not there. */
@@ -115,17 +117,20 @@ void counter_groups__forked(void);
 /* counter_payload.c: from malloc, *bytes of it. NULL: no memory. */
 void *counter_payload__make(const struct tapir_counter *c, const struct counter_report *report,
 			    size_t *bytes);
+/* Returns 1 for a counter whose interval reports what was added. */
 int counter__is_increment(const struct tapir_counter *c);
 extern const struct tapir_event_about counter_mean_about, counter_increment_about,
 	counter_histogram_about;
 /* counter_histogram.c. 0 or -ENOMEM. */
 int counter_histogram__init(struct tapir_counter *c);
+/* Frees the buckets. Under the lock. */
 void counter_histogram__fini(struct tapir_counter *c);
 /* Under the lock: percentiles of what came since it was read with `since`; NULL: of everything. */
 void counter_histogram__read(const struct tapir_counter *c, struct counter_spread *since,
 			     double min, double max, double out[PERCENTILE_CNT]);
 /* counter_entry.c: the counter in the lane's catalog. Without a lane it has no entry. */
 void counter_entry__open(struct tapir_counter *c);
+/* Gives the entry back; tools see the counter no longer. */
 void counter_entry__close(struct tapir_counter *c);
 
 #pragma GCC visibility pop

@@ -55,10 +55,11 @@ struct tapir_probe_note {
 /* name: of the memfd. 0 or -errno; -EACCES, -EPERM: this process may not make executable memory. */
 int tapir_probe_image__open(struct tapir_probe_image *image, const struct tapir_probe_shape *shape,
 			    const char *name);
-/* A slot with its notes, seen by tools from now on. Its index, or -ENOSPC, -ENOMEM. */
+/* Adds a slot with its notes, seen by tools from now on. Returns its index, or -ENOSPC, -ENOMEM. */
 int tapir_probe_image__add(struct tapir_probe_image *image, const struct tapir_probe_note *note);
-/* The descriptor goes, the image stays. */
+/* Closes the descriptor; the image stays. */
 void tapir_probe_image__close_file(struct tapir_probe_image *image);
+/* Unmaps the image; no thread may fire any longer. */
 void tapir_probe_image__close(struct tapir_probe_image *image);
 
 /* "@%rdi" or "@x0": where argument idx is when the probe fires. */

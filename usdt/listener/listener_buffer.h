@@ -53,6 +53,7 @@ struct listener_buffers {
 
 /* NULL: no memory. Pages are used as they are written. */
 struct listener_buffers *listener_buffers__new(uint32_t cap_bytes);
+/* Frees the shards; no thread may fire into them any longer. */
 void listener_buffers__free(struct listener_buffers *b);
 
 extern const struct provider_session_ops listener_ops; /* ctx: struct listener_buffers */
@@ -63,8 +64,10 @@ extern const struct provider_session_ops listener_ops; /* ctx: struct listener_b
  */
 const struct listener_record *listener_buffers__next(struct listener_buffers *b, uint32_t shard,
 						     uint64_t until, int *waits);
+/* Clears a record that was copied and frees its room. Reader's thread. */
 void listener_buffers__take(struct listener_buffers *b, uint32_t shard,
 			    const struct listener_record *record);
+/* Returns how far a shard is reserved: what is before it will be filled. */
 uint64_t listener_buffers__head(const struct listener_buffers *b, uint32_t shard);
 
 #pragma GCC visibility pop

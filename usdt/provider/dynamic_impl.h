@@ -43,12 +43,13 @@ struct dynamic_signature {
 	uint32_t names_bytes;
 };
 
-/* Bytes of a value; 0: it depends. */
+/* Returns the bytes of a value; 0: it depends. */
 uint32_t payload_type__bytes(uint8_t type);
 
 /* Each field that the payload has whole, in order; their number. part: borrowed for the call. */
 typedef void (*payload_field_fn)(void *ctx, const struct tapir_event_field *f,
 				 const struct tapir_payload_part *part);
+/* Calls fn for each field that the payload has; returns the number of these. */
 uint32_t payload__each(const struct tapir_event_field *fields, uint32_t cnt, const uint8_t *payload,
 		       uint32_t bytes, payload_field_fn fn, void *ctx);
 
@@ -73,6 +74,10 @@ struct dynamic_plan {
 	} steps[TAPIR_PROBE_ARG_MAX];
 };
 
+/*
+ * Derive from an event's description what its probe's arguments are called, and how they are taken
+ * from a payload. Once per event.
+ */
 void dynamic_args__sign(const struct tapir_event_about *about, struct dynamic_signature *out);
 void dynamic_args__plan(const struct tapir_event_about *about, struct dynamic_plan *plan);
 /* The arguments of a payload; addresses are inside it. Of a field that it does not have whole, and
@@ -95,6 +100,7 @@ struct described_table {
 	struct described *buckets[DESCRIBED_BUCKETS];
 };
 
+/* Returns the table of events that programs described, made at the first call; NULL: no memory. */
 struct described_table *dynamic__described(struct tapir_dynamic *dynamic);
 
 #pragma GCC visibility pop

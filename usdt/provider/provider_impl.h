@@ -109,6 +109,10 @@ extern uint32_t provider_json_cnt;  /* events that are EVENT_AS_JSON; under the 
 /* Set with the first of them: a program without any does not link the JSON probes. */
 extern int (*provider_json_is_on)(uint8_t level);
 
+/*
+ * The lock of everything here that is not stated to be free of it. It is the outermost: the ring's
+ * locks are taken inside.
+ */
 void provider_lock(void);
 int provider_trylock(void); /* 1: locked */
 void provider_unlock(void);
@@ -202,15 +206,18 @@ int provider_session__close(uint32_t idx);
 
 /* Decides for the event, or for each event, which sessions want it; under the lock. */
 void provider_sessions__judge(struct tapir_event *event);
+/* Judges all events anew by what sessions request. Under the lock. */
 void provider_sessions__judge_all(void);
 /* The event goes: no thread is sending it to a session when this returns. */
 void provider_sessions__leave_event(struct tapir_event *event);
+/* Sums up what sessions request of a provider, for its callback. Under the lock. */
 void provider_sessions__asked(uint32_t idx, const char *provider, struct last_notified *now,
 			      const char **filter);
 /*
  * The number of times that the slot was taken, which distinguishes a session from the one before.
  */
 uint32_t provider_sessions__opened_cnt(uint32_t idx);
+/* Called in a forked child: the parent's sessions are not its. */
 void provider_sessions__forked(void);
 /*
  * After __close, when nothing of the session's is queued: its slot is free, kinds may be freed.
@@ -226,10 +233,15 @@ struct process_write {
 	uint32_t first_idx;   /* PROVIDER_IN_PROCESS: none */
 	uint32_t logger_slot; /* with loggers: the payload's */
 };
+/*
+ * Reserves room for an event in the sessions that want it; __commit fills it. As strict as a signal
+ * handler.
+ */
 int provider_sessions__begin(struct process_write *w, struct tapir_event *event, uint64_t wants,
 			     uint32_t bytes);
 void provider_sessions__commit(struct process_write *w, struct tapir_event *event,
 			       const uint8_t *payload);
+/* Returns the thread's id, without a system call after the first. */
 uint32_t provider_tid(void);
 uint32_t provider_shard(void); /* 0 to 15, for the thread's life */
 
@@ -255,6 +267,7 @@ uint8_t *provider_loggers__begin(struct process_write *w, const struct tapir_eve
 /* frame: as of tapir_ring__begin_at. */
 void provider_loggers__commit(struct process_write *w, const struct tapir_event *event,
 			      const uint8_t *payload, const void *frame);
+/* Called in a forked child: loggers continue, what their threads held does not. */
 void provider_loggers__forked(void);
 /* Set while there is a logger that wants events by what it finds elsewhere, which is asked each
    TAPIR_POLL_MS: 1 if events are to be judged again. Under the lock. */
@@ -268,6 +281,7 @@ void provider_loggers__fini(void); /* under the lock: no session is open */
 int provider_counters__tick(void);
 int provider_counters__are_there(void); /* under the lock */
 void provider_counters__forked(void);
+/* Frees the groups, when the last provider goes. */
 void provider_counters__fini(void);
 
 /* ---- usdt/activity ------------------------------------------------------------------------ */

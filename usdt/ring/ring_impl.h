@@ -170,13 +170,16 @@ extern uint32_t ring_closed_gate; /* before there is a page */
 /* ring_arena.c */
 int ring_ctl__map(struct tapir_ring_ctl **ctl); /* its descriptor, or -errno */
 int ring_gate__map(void);
+/* Closes the gate: threads find the closed one, and no event is written. */
 void ring_gate__unmap(void);
+/* Creates an arena of rings, and maps it. 0 or -errno. */
 int ring_arena__open(uint32_t arena_idx);
 void ring_arena__close(struct ring_arena *arena);
 int ring_file__is(int fd, uint64_t inode); /* 1: the program has not put another one there */
 void ring_file__close(int fd, uint64_t inode);
 void ring_arena__cover(const struct ring_arena *arena); /* by private memory, in a child */
 void ring_arena__free(struct ring_arena *arena);
+/* Faults pages in, so that no event pays for it. 0 or -errno. */
 int ring_populate(const void *at, uint64_t bytes);
 /* Memory that was mapped without access; all pages that it touches. 0 or -errno. */
 int ring_memory__open(const void *at, uint64_t bytes);
@@ -196,6 +199,10 @@ void ring_places__forked(
 
 /* tracer_liveness.c */
 void tracer_liveness__check(uint64_t now_ns);
+/*
+ * Puts into an event's word the bits of the open sessions that want it. The event is in the catalog
+ * already, so that a session which opens now sees it there.
+ */
 void tracer_liveness__update(const struct tapir_ring_about *about, uint64_t *word);
 uint32_t tracer_liveness__wanting(const struct tapir_ring_about *about); /* sessions, a bit each */
 
@@ -204,14 +211,25 @@ int ring_wait__for_tracer(uint32_t sessions, const uint64_t *word); /* 0: no lon
 
 /* ring_loss.c */
 void ring_loss__count(uint32_t row, uint32_t sessions, enum tapir_ring_cause cause);
+/*
+ * Counts, in the parent's ctl, an event that a child fires before it has a lane, or if it cannot
+ * make one.
+ */
 void ring_loss__in_child(struct tapir_ring_ctl *parent, uint32_t sessions);
 
-/* ring_memory.c */
+/*
+ * Charges bytes to the process's limit of memory: 1, or 0 beyond it, and then nothing is charged.
+ * __uncharge gives them back.
+ */
 int ring_memory__charge(uint64_t bytes);
 void ring_memory__uncharge(uint64_t bytes);
 
 /* ring_stack.c */
 void ring_stack__find(struct ring_stack *stack, uint64_t sp);
+/*
+ * Reads the bounds of the thread's stack again, a few times at most: its first event came on an
+ * alternate stack, or on one that is not the thread's own.
+ */
 void ring_stack__retry(struct ring_stack *stack, uint64_t sp);
 int ring_stack__alternate(struct ring_stack *stack); /* 1: the thread is on it */
 
@@ -225,6 +243,7 @@ void ring_thread__free(struct ring_tls *t);
 /* ring_slot.c */
 /* is_inner: for level 1, while the thread has a slot or is about to claim it. */
 struct ring_writer *ring_slot__claim(int is_inner);
+/* Frees the slot of a thread that exits: it is the next one's. */
 void ring_slot__give_back(struct ring_writer *w);
 
 /* ring_event.c */
@@ -232,6 +251,7 @@ void ring_slot__leave(void *thread); /* a thread exits */
 
 /* ring_process.c */
 int ring_process__start(struct tapir_ring_ctl **ctl, int *ctl_fd);
+/* Opens the gate for a lane that is complete. */
 void ring_process__announce(void);
 
 /* ring_fork.c */
@@ -247,6 +267,7 @@ void ring_fork__forked(void); /* for pthread_atfork */
 
 /* ring_walk.c */
 const struct ring_walk *ring_walk__take(struct ring_writer *w, uint64_t fp);
+/* Drops the walks that are kept: the slot has a new owner with another stack. */
 void ring_walk__forget(struct ring_writer *w);
 /* Without a writer: into the caller's walk. stack: the calling thread's, 0 in the beginning. */
 const struct ring_walk *ring_walk__once(struct ring_stack *stack, struct ring_walk *walk,
@@ -258,9 +279,11 @@ struct ring_lines {
 	uint32_t at, len;
 	char bytes[256];
 };
+/* Reads a file of /proc line by line, with the caller's buffer: no allocation. 0 or -errno. */
 int ring_lines__open(struct ring_lines *lines, const char *path);
 int ring_lines__next(struct ring_lines *lines, char *line, uint32_t room); /* 1, 0 at the end */
 void ring_lines__close(struct ring_lines *lines);
+/* Reads a number at *at, which moves past it. */
 uint64_t ring_text__number(const char **at, unsigned base);
 
 #pragma GCC visibility pop

@@ -117,6 +117,7 @@ int tapir_ring__begin_at(struct tapir_ring_write *write, const struct tapir_ring
 /* The same without ids, for these of the sessions that want it alone (a bit each). */
 int tapir_ring__begin_for(struct tapir_ring_write *write, const struct tapir_ring_event *event,
 			  uint32_t payload_bytes, uint32_t sessions, const void *frame);
+/* Makes the record visible to tracers. It may not be touched afterwards. */
 void tapir_ring__commit(struct tapir_ring_write *write);
 
 /*
@@ -130,6 +131,7 @@ struct tapir_ring_repair {
 	uint64_t low_va, high_va;
 	uint64_t (*find)(uint64_t ip, uint64_t fp, uint64_t from_va, uint64_t until_va);
 };
+/* Sets what repairs a walked stack, for all threads; NULL: nothing. Before there are events. */
 void tapir_ring__set_repair(const struct tapir_ring_repair *repair);
 
 #endif

@@ -54,6 +54,7 @@ void *session_file__put(struct session_file *f, int is_description, uint16_t typ
 			uint64_t time_ns);
 /* Writes what was put. The first chunk after __begin_segment begins a segment. */
 void session_file__flush(struct session_file *f);
+/* The next chunk begins a segment: everything is described again. */
 void session_file__begin_segment(struct session_file *f);
 /*
  * losses: at most two, written before the end if their counts are not 0; NULL: no end is written.
