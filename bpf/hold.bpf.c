@@ -115,7 +115,7 @@ static __always_inline struct tapir_hold *claim(struct tapir_rec_held *rec, __u8
 	return hold;
 }
 
-static __always_inline void fill(struct tapir_rec_held *rec, struct task_struct *task)
+static __always_inline void fill_held_record(struct tapir_rec_held *rec, struct task_struct *task)
 {
 	*rec = (struct tapir_rec_held){
 		.h = {.type = TAPIR_REC_HELD,
@@ -138,7 +138,7 @@ static __always_inline void hold(struct task_struct *task, enum tapir_hold_kind 
 		tapir_lose(&zero_key, TAPIR_LOSS_PROCESS_RING_FULL);
 		return;
 	}
-	fill(rec, task);
+	fill_held_record(rec, task);
 	rec->kind = kind;
 	rec->arg = arg;
 	slot = claim(rec, signal);
@@ -207,7 +207,7 @@ static __always_inline void saw_refused_ptrace(struct task_struct *task, __u64 r
 	if (!all || bpf_ktime_get_ns() - all->outsider_ns < OUTSIDER_PAUSE_NS)
 		return; /* anybody can have it refused in a loop */
 	all->outsider_ns = bpf_ktime_get_ns();
-	fill(&rec, task);
+	fill_held_record(&rec, task);
 	rec.kind = TAPIR_HOLD_PTRACE;
 	rec.arg = pid;
 	if (bpf_ringbuf_output(&control_ring, &rec, sizeof(rec), BPF_RB_FORCE_WAKEUP))

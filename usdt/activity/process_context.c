@@ -187,7 +187,7 @@ static struct header *map(int *is_memfd)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-static int make(void)
+static int make_context(void)
 {
 	int is_memfd, err = -ENOMEM;
 	struct header *header = map(&is_memfd);
@@ -206,7 +206,7 @@ static int make(void)
 }
 
 /* The words in the order that readers rely on; the old payload may go when they are written. */
-static void fill(uint8_t *payload, size_t bytes)
+static void fill_context(uint8_t *payload, size_t bytes)
 {
 	struct header *header = context.header;
 
@@ -256,13 +256,13 @@ static int publish(const struct all *all)
 		context.payload = NULL;
 	}
 	if (!context.header)
-		err = make();
+		err = make_context();
 	if (err) {
 		free(written.at);
 		return err;
 	}
 	old = context.payload;
-	fill(written.at, written.bytes);
+	fill_context(written.at, written.bytes);
 	context.payload = written.at;
 	free(old);
 	return 0;

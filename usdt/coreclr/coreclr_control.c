@@ -94,7 +94,7 @@ static int poll_sessions(int *had_session)
 	return 1;
 }
 
-static void serve(void)
+static void serve_sessions(void)
 {
 	int had_session = 0;
 
@@ -161,7 +161,7 @@ static void *run(void *unused)
 	(void)unused;
 	/* Else it is called as the runtime's thread that was asked to attach us. */
 	ring_sys4(SYS_prctl, PR_SET_NAME, "tapir", 0, 0);
-	serve();
+	serve_sessions();
 	if (!coreclr_load(&coreclr.is_shut))
 		end();
 	return NULL;

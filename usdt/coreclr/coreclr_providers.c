@@ -32,7 +32,7 @@ int coreclr_providers__init(void)
 }
 
 /* 0: unknown to the runtime. */
-static int ask(uint64_t va, char out[CORECLR_NAME_BYTES])
+static int query_runtime_name(uint64_t va, char out[CORECLR_NAME_BYTES])
 {
 	uint16_t name[NAME_UNITS];
 	uint32_t cnt = 0;
@@ -48,7 +48,7 @@ static int ask(uint64_t va, char out[CORECLR_NAME_BYTES])
 
 void coreclr_providers__ask(uint64_t va, char out[CORECLR_NAME_BYTES])
 {
-	ask(va, out);
+	query_runtime_name(va, out);
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */
@@ -168,7 +168,7 @@ const struct coreclr_provider *coreclr_providers__find(uint64_t va)
 
 	if (place && coreclr_load_acquire(&place->va) == va)
 		p = coreclr_load_acquire(&place->provider);
-	if (p || !ask(va, name))
+	if (p || !query_runtime_name(va, name))
 		return p;
 	p = intern(name, &is_new); /* NULL: each of its events is counted (NO_PROVIDER) */
 	if (p)
@@ -182,7 +182,7 @@ int coreclr_providers__created(uint64_t va, int *is_new)
 	char name[CORECLR_NAME_BYTES];
 
 	*is_new = 0;
-	if (!ask(va, name))
+	if (!query_runtime_name(va, name))
 		return 0;
 	p = intern(name, is_new);
 	if (!p)

@@ -15,7 +15,7 @@
 #define BEFORE_NS 20000000l
 #define AFTER_NS  50000000l
 
-static void fill(struct coreclr_session *s, const struct coreclr_wants *wants)
+static void fill_configs(struct coreclr_session *s, const struct coreclr_wants *wants)
 {
 	for (uint32_t i = 0; i < wants->cnt; i++) {
 		const struct coreclr_want *want = &wants->all[i];
@@ -60,7 +60,7 @@ int coreclr_session__change(struct coreclr_session *s, const struct coreclr_want
 	if (coreclr_load(&coreclr.is_shut))
 		return -EIO;
 	if (wants->cnt) {
-		fill(s, wants);
+		fill_configs(s, wants);
 		if (old) {
 			coreclr_store(&coreclr.dedup_window, coreclr.dedup_window + 1);
 			set_dedup(DEDUP_MAYBE);

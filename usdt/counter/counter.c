@@ -190,7 +190,7 @@ static int copy_text(char **to, const char *text)
 	return *to ? 0 : -ENOMEM;
 }
 
-static int fill(struct tapir_counter *c, const struct tapir_counter_opts *opts)
+static int fill_counter(struct tapir_counter *c, const struct tapir_counter_opts *opts)
 {
 	const char *shown =
 		opts->display_name && *opts->display_name ? opts->display_name : opts->name;
@@ -254,7 +254,7 @@ int tapir_counter__new(struct tapir_provider *provider, const struct tapir_count
 		provider_lock();
 		make_key();
 		provider_unlock();
-		err = fill(c, opts);
+		err = fill_counter(c, opts);
 		if (!err)
 			err = counter_group__join(c, provider);
 		if (!err)

@@ -87,7 +87,7 @@ static void read_field(struct reading *r, const struct tapir_event_field *f,
 	}
 }
 
-static void see(const struct tapir_event_record *record, void *ctx)
+static void take_counter_event(const struct tapir_event_record *record, void *ctx)
 {
 	const struct tapir_event_about *about = record->kind->about;
 	const struct tapir_counter_listener *l = ctx;
@@ -137,7 +137,7 @@ int tapir_counter_listener__open(const char *provider, double interval_s,
 	/* Whatever the locale's decimal point is. */
 	snprintf(filter, sizeof(filter), "EventCounterIntervalSec=%u.%03u", ms / 1000, ms % 1000);
 	selection.filter = filter;
-	err = tapir_listener__open(&selection, 1, see, l, opts, &l->listener);
+	err = tapir_listener__open(&selection, 1, take_counter_event, l, opts, &l->listener);
 	if (err)
 		free(l);
 	else

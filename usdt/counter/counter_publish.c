@@ -103,7 +103,7 @@ static double asked_interval(const char *provider, uint32_t session, uint64_t *s
 }
 
 /* Counters begin their first interval where a session begins to ask. */
-static void follow(struct counter_group *g, uint32_t session, uint64_t time_ns)
+static void follow_session(struct counter_group *g, uint32_t session, uint64_t time_ns)
 {
 	struct counter_clock *clock = &g->clocks[session];
 	uint64_t id = 0;
@@ -261,7 +261,7 @@ int provider_counters__tick(void)
 
 	for (struct counter_group *g = groups; g; g = g->next)
 		for (uint32_t s = 0; s < TAPIR_SESSION_MAX; s++)
-			follow(g, s, time_ns);
+			follow_session(g, s, time_ns);
 	while (begin_one() || end_one(time_ns))
 		;
 	for (struct counter_group *g = groups; g; g = g->next)
@@ -297,7 +297,7 @@ static struct counter_group *find_group(const char *provider)
 	return g;
 }
 
-static int make(const struct tapir_provider *provider, struct counter_group **out)
+static int make_group(const struct tapir_provider *provider, struct counter_group **out)
 {
 	struct counter_group *g = calloc(1, sizeof(*g));
 	struct tapir_event *const events[] = {&g->mean, &g->increment, &g->histogram};
@@ -340,7 +340,7 @@ int counter_group__join(struct tapir_counter *c, const struct tapir_provider *pr
 	while (!(g = find_group(provider->name)) && !made) {
 		/* Other counters may appear and disappear in between. */
 		provider_unlock();
-		err = make(provider, &made);
+		err = make_group(provider, &made);
 		if (err)
 			return err;
 		provider_lock();

@@ -59,7 +59,7 @@ struct counter_moments counter__moments(const struct tapir_counter *c, double co
 
 /* ---- a session's ----------------------------------------------------------------------------- */
 
-static struct counter_view *make(const struct tapir_counter *c)
+static struct counter_view *make_view(const struct tapir_counter *c)
 {
 	struct counter_view *v = calloc(1, sizeof(*v));
 
@@ -100,7 +100,7 @@ void counter_view__begin(struct tapir_counter *c, uint32_t session)
 	struct counter_view *v = c->views[session];
 
 	if (!v)
-		v = c->views[session] = make(c);
+		v = c->views[session] = make_view(c);
 	if (!v)
 		return;
 	v->published_ns = 0;

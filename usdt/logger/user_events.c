@@ -336,7 +336,7 @@ static int point_at_bytes(struct record *r)
 	return 1;
 }
 
-static int fill(struct record *r, const struct tapir_event_record *record, int is_whole)
+static int fill_record(struct record *r, const struct tapir_event_record *record, int is_whole)
 {
 	const struct tapir_event_about *about = record->kind->about;
 
@@ -365,7 +365,7 @@ static void log_event(const struct tapir_event_record *record, void *ctx)
 	if (index <= 0)
 		return;
 	index--;
-	if (fill(&r, record, u->is_whole[idx])) {
+	if (fill_record(&r, record, u->is_whole[idx])) {
 		r.pieces[0] = (struct iovec){&index, sizeof(index)};
 		is_written = user_events_system.write(u->fd, r.pieces, (int)r.piece_cnt) >= 0;
 	}

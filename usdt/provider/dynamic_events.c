@@ -371,7 +371,7 @@ static int define(struct tapir_dynamic *d, struct definition *def)
 }
 
 /* The registry's own judgement, before there is a probe, which could not be taken back. */
-static int check(const struct definition *def)
+static int check_definition(const struct definition *def)
 {
 	uint32_t bytes;
 	void *metadata;
@@ -393,7 +393,7 @@ int tapir_event__define(struct tapir_dynamic *d, const struct tapir_event_about 
 	pthread_mutex_lock(&lock);
 	err = copy_about(d, about, &def);
 	if (!err)
-		err = check(def);
+		err = check_definition(def);
 	if (!err)
 		err = define(d, def);
 	if (!err)

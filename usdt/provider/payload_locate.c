@@ -28,7 +28,7 @@ uint32_t payload_type__bytes(uint8_t type)
 	return bytes[type];
 }
 
-static void skip(struct cursor *c, uint64_t bytes)
+static void skip_payload(struct cursor *c, uint64_t bytes)
 {
 	if (bytes > c->left) {
 		c->is_short = 1;
@@ -58,7 +58,7 @@ static void skip_text(struct cursor *c, uint32_t width)
 
 	while (c->left - at >= width && (c->at[at] || (width == 2 && c->at[at + 1])))
 		at += width;
-	skip(c, (uint64_t)at + width);
+	skip_payload(c, (uint64_t)at + width);
 }
 
 static uint32_t skip_fields(struct cursor *c, const struct tapir_event_field *fields, uint32_t cnt,
@@ -71,7 +71,7 @@ static void skip_one(struct cursor *c, const struct tapir_event_field *f)
 	else if (f->type == TAPIR_TYPE_UTF16 || f->type == TAPIR_TYPE_UTF8)
 		skip_text(c, f->type == TAPIR_TYPE_UTF16 ? 2 : 1);
 	else
-		skip(c, payload_type__bytes(f->type));
+		skip_payload(c, payload_type__bytes(f->type));
 }
 
 /* An element takes a byte at least, or it stops: so this ends with the payload. */
@@ -80,7 +80,7 @@ static void skip_many(struct cursor *c, const struct tapir_event_field *f, uint6
 	uint32_t bytes = payload_type__bytes(f->type);
 
 	if (bytes) {
-		skip(c, cnt <= TAPIR_PAYLOAD_BYTES ? cnt * bytes : UINT64_MAX);
+		skip_payload(c, cnt <= TAPIR_PAYLOAD_BYTES ? cnt * bytes : UINT64_MAX);
 		return;
 	}
 	for (uint64_t i = 0; i < cnt && !c->is_short; i++) {
@@ -107,7 +107,7 @@ static uint64_t count_of(struct cursor *c, const struct tapir_event_field *f,
 		return count_at(begin->at + at, begin->left - at, fields[f->count].type);
 	}
 	cnt = count_at(c->at, c->left, width);
-	skip(c, payload_type__bytes(width));
+	skip_payload(c, payload_type__bytes(width));
 	return cnt;
 }
 

@@ -90,7 +90,7 @@ static int is_equal(const struct kind *k, const struct tapir_provider *p,
 	       !memcmp(k->pub.guid, p->guid, sizeof(p->guid));
 }
 
-static struct kind *make(const struct tapir_provider *p, const struct provider_event *pe)
+static struct kind *make_kind(const struct tapir_provider *p, const struct provider_event *pe)
 {
 	const struct tapir_event_about *about = pe->event->about;
 	size_t fields = fields_bytes(about->fields, about->field_cnt);
@@ -125,7 +125,7 @@ const struct tapir_event_kind *provider_kind__of(const struct tapir_provider *p,
 		k = k->next;
 	if (k)
 		return &k->pub;
-	k = make(p, pe);
+	k = make_kind(p, pe);
 	if (!k)
 		return NULL;
 	k->pub.idx = kind_cnt++;

@@ -100,8 +100,8 @@ static void look_at_semaphores(const struct tapir_provider *p, struct last_notif
 		look_at_its_semaphores(m, now);
 }
 
-static void look_at(const struct tapir_provider *p, uint32_t idx, struct last_notified *now,
-		    struct tapir_ring_requested *asked)
+static void compare_requests(const struct tapir_provider *p, uint32_t idx,
+			     struct last_notified *now, struct tapir_ring_requested *asked)
 {
 	memset(now, 0, sizeof(*now));
 	asked->filter[0] = 0;
@@ -162,7 +162,7 @@ static int find_change(struct tapir_provider *p, struct tapir_enablement *change
 		struct last_notified now;
 		uint32_t kind = kind_of(i, &p->told[i]);
 
-		look_at(p, i, &now, asked);
+		compare_requests(p, i, &now, asked);
 		if (!memcmp(&now, &p->told[i], sizeof(now)))
 			continue;
 		p->told[i] = now;

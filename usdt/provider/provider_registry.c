@@ -191,8 +191,8 @@ static void release(struct tapir_provider *p)
 	free(p);
 }
 
-static int make(const char *name, const uint8_t *guid, uint32_t event_cnt,
-		const struct tapir_provider_opts *opts, struct tapir_provider **out)
+static int make_provider(const char *name, const uint8_t *guid, uint32_t event_cnt,
+			 const struct tapir_provider_opts *opts, struct tapir_provider **out)
 {
 	struct tapir_provider *p =
 		calloc(1, sizeof(*p) + (size_t)event_cnt * sizeof(struct provider_event));
@@ -254,7 +254,7 @@ int provider__make(const char *name, const uint8_t *guid, struct tapir_event *co
 	if (name && *name && strnlen(name, 192) < 192 && out && (events || !event_cnt) &&
 	    event_cnt <= TAPIR_MAX_EVENTS && (!part || part->size >= sizeof(*part)) &&
 	    (!opts || (opts->size >= sizeof(*opts) && !(opts->flags & ~KNOWN_FLAGS))))
-		err = make(name, guid, event_cnt, opts, &p);
+		err = make_provider(name, guid, event_cnt, opts, &p);
 	if (!err) {
 		if (part)
 			p->part = *part;

@@ -56,7 +56,7 @@ static void take_down(void)
 	p->place_lock = p->freed_from = p->freed_cnt = 0;
 }
 
-static int make(void)
+static int make_lane(void)
 {
 	struct ring_process *p = &ring_process;
 	void *places;
@@ -94,7 +94,7 @@ static int init(uint64_t private_key)
 	p->private_key = private_key;
 	for (uint32_t i = 0; i < TAPIR_RING_ARENAS; i++)
 		p->arenas[i].fd = -1;
-	ret = make();
+	ret = make_lane();
 	if (ret) {
 		take_down();
 		ring_store_release(&p->state, RING_OFF);

@@ -179,7 +179,7 @@ static void take_digits(struct shortest *s)
 		s->digits[s->cnt - 1]++; /* never after a 9: that ended earlier */
 }
 
-static uint32_t fill(char *out, uint32_t at, char c, int cnt)
+static uint32_t fill_digits(char *out, uint32_t at, char c, int cnt)
 {
 	while (cnt-- > 0)
 		out[at++] = c;
@@ -195,7 +195,7 @@ static uint32_t lay_out(const struct shortest *s, char *out)
 		int whole = point < cnt ? point : cnt;
 
 		memcpy(out, s->digits, (size_t)whole);
-		at = fill(out, (uint32_t)whole, '0', point - whole);
+		at = fill_digits(out, (uint32_t)whole, '0', point - whole);
 		if (cnt > whole)
 			out[at++] = '.';
 		memcpy(out + at, s->digits + whole, (size_t)(cnt - whole));
@@ -204,7 +204,7 @@ static uint32_t lay_out(const struct shortest *s, char *out)
 	if (point > -6 && point <= 0) {
 		out[at++] = '0';
 		out[at++] = '.';
-		at = fill(out, at, '0', -point);
+		at = fill_digits(out, at, '0', -point);
 		memcpy(out + at, s->digits, (size_t)cnt);
 		return at + (uint32_t)cnt;
 	}
