@@ -11,8 +11,9 @@
 #define NONE SIZE_MAX
 
 /* Makes the node of the run that begins at a node of the other tree. */
-static uint32_t make(struct tapir_folded_tree *folded, const struct tapir_stack_tree *other,
-		     uint32_t node, uint32_t parent, const char *purpose)
+static uint32_t make_folded_node(struct tapir_folded_tree *folded,
+				 const struct tapir_stack_tree *other, uint32_t node,
+				 uint32_t parent, const char *purpose)
 {
 	struct tapir_frame_run run;
 	struct tapir_str text = {};
@@ -71,8 +72,8 @@ uint32_t tapir_folded_tree__node(struct tapir_folded_tree *folded,
 		bool is_known = !purpose || (purposed != NONE && i > purposed);
 		uint64_t *known;
 
-		made = make(folded, other, folded->runs.data[i], made,
-			    i == purposed ? purpose : NULL);
+		made = make_folded_node(folded, other, folded->runs.data[i], made,
+					i == purposed ? purpose : NULL);
 		known = made != UINT32_MAX && is_known
 				? tapir_map__put(&folded->by_node, folded->runs.data[i], NULL)
 				: NULL;

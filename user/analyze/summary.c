@@ -186,8 +186,9 @@ static void find_rows(struct tapir_summary *s, const struct tapir_catalog *catal
  * Adds to the process's and the thread's row. Records of a thread come in a row, and as long as
  * nothing newer is known of it they count for the same two.
  */
-static void count(struct tapir_summary *s, const struct tapir_catalog *catalog, uint32_t pid,
-		  uint32_t tid, uint64_t time_ns, int family, uint64_t weight)
+static void count_captured(struct tapir_summary *s, const struct tapir_catalog *catalog,
+			   uint32_t pid, uint32_t tid, uint64_t time_ns, int family,
+			   uint64_t weight)
 {
 	struct tapir_known_thread *known = &s->known_threads[tid % TAPIR_KNOWN_THREADS];
 
@@ -213,7 +214,7 @@ static void add_event(struct tapir_summary *s, const struct tapir_catalog *catal
 	struct tapir_event_view view;
 
 	s->captured[TAPIR_FAMILY_EVENT]++;
-	count(s, catalog, ev->tgid, ev->tid, rec->time_ns, TAPIR_FAMILY_EVENT, 1);
+	count_captured(s, catalog, ev->tgid, ev->tid, rec->time_ns, TAPIR_FAMILY_EVENT, 1);
 	if (event == NO_ROW) {
 		s->more++;
 		return;
@@ -237,7 +238,7 @@ static void add_sample(struct tapir_summary *s, const struct tapir_catalog *cata
 
 	s->captured[TAPIR_FAMILY_SAMPLE]++;
 	s->sample_period = sample->period;
-	count(s, catalog, sample->tgid, sample->tid, rec->time_ns, TAPIR_FAMILY_SAMPLE, 1);
+	count_captured(s, catalog, sample->tgid, sample->tid, rec->time_ns, TAPIR_FAMILY_SAMPLE, 1);
 	tapir_summary__count_sample_stack(s, catalog, sample);
 }
 
@@ -394,7 +395,8 @@ static void add_captured(struct tapir_summary *s, const struct tapir_catalog *ca
 		return;
 	s->captured[family] += weight;
 	if (tid)
-		count(s, catalog, tapir_rec__tgid(rec, which), tid, rec->time_ns, family, weight);
+		count_captured(s, catalog, tapir_rec__tgid(rec, which), tid, rec->time_ns, family,
+			       weight);
 }
 
 /* Not a description, which may describe something long past. */

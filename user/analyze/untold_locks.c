@@ -31,8 +31,8 @@ static struct tapir_untold_lock *row_of(struct tapir_untold_locks *u, const stru
 	return tapir_keyed__row(&u->rows, &u->by_key, key, MAX_ROWS, new);
 }
 
-static void add(struct tapir_untold_locks *u, const struct tapir_wait *w, uint32_t place,
-		bool is_open)
+static void add_lock_wait(struct tapir_untold_locks *u, const struct tapir_wait *w, uint32_t place,
+			  bool is_open)
 {
 	uint64_t ns = w->wake_ns - w->from_ns;
 	struct tapir_untold_lock *row = row_of(u, w, place);
@@ -54,7 +54,7 @@ void tapir_untold_locks__see(struct tapir_untold_locks *u, struct tapir_timeline
 	if (!place)
 		return;
 	if (!causing || causing->cause != TAPIR_CAUSE_LOCK)
-		add(u, w, place, is_open);
+		add_lock_wait(u, w, place, is_open);
 	else if (u->told.cnt < MAX_ROWS)
 		tapir_map__put(&u->told, place, NULL);
 }

@@ -107,7 +107,7 @@ static void count_thread(struct jit *v, const struct method *m)
 }
 
 /* One more among the slowest, which are sorted. */
-static void keep(struct jit *v, struct method *m, struct tapir_interval *i)
+static void keep_slowest(struct jit *v, struct method *m, struct tapir_interval *i)
 {
 	size_t at = v->slowest.cnt;
 
@@ -147,7 +147,7 @@ static void on_close(void *ctx, struct tapir_interval *i)
 	v->cpu_ns += m.cpu_ns;
 	tapir_histogram__add(&v->took, m.took_ns);
 	count_thread(v, &m);
-	keep(v, &m, i);
+	keep_slowest(v, &m, i);
 }
 
 /* ---- methods by their names ------------------------------------------------------------------ */

@@ -122,7 +122,7 @@ static struct row *row_of(struct calls *v, enum group group, const struct tapir_
 	return row;
 }
 
-static void add(struct row *row, const struct tapir_rec_calls *rec)
+static void add_calls(struct row *row, const struct tapir_rec_calls *rec)
 {
 	const struct tapir_call_step *steps = (const void *)(rec + 1);
 	uint64_t cnt = rec->cnt + rec->unbegun_cnt;
@@ -144,7 +144,7 @@ static void add_to(struct calls *v, enum group group, const struct tapir_rec_cal
 	struct row *row = row_of(v, group, rec, node);
 
 	if (row)
-		add(row, rec);
+		add_calls(row, rec);
 }
 
 static void on_calls(void *ctx, const struct tapir_rec_calls *rec, uint32_t node)
@@ -155,7 +155,7 @@ static void on_calls(void *ctx, const struct tapir_rec_calls *rec, uint32_t node
 		add_to(v, BY_STACK, rec, node);
 	if (rec->kind != TAPIR_CALLS_OF_THREAD)
 		return;
-	add(&v->all, rec);
+	add_calls(&v->all, rec);
 	add_to(v, BY_CALL, rec, node);
 	add_to(v, BY_PROCESS, rec, node);
 	add_to(v, BY_THREAD, rec, node);

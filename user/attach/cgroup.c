@@ -47,7 +47,7 @@ static bool is_below(const char *path, const char *root)
 }
 
 /* v2: the id is the directory's inode number (kernfs ids are 64 bits wide on 64-bit kernels). */
-static int fill(const char *path, const char *root, struct tapir_cgroup *out)
+static int fill_cgroup(const char *path, const char *root, struct tapir_cgroup *out)
 {
 	char dir[PATH_MAX]; /* without "..", doubled '/' and links: its components are counted */
 	struct statfs fs;
@@ -112,13 +112,13 @@ static int find_below_mounts(const char *path, const char *type, struct tapir_cg
 		if (!parse_mount(line, type, NULL, &root))
 			continue;
 		if (is_below(path, root)) {
-			if (!fill(path, root, out))
+			if (!fill_cgroup(path, root, out))
 				return 0;
 			continue;
 		}
 		if (snprintf(dir, sizeof(dir), "%s/%s", root, path + (path[0] == '/')) <
 			    (int)sizeof(dir) &&
-		    !fill(dir, root, out))
+		    !fill_cgroup(dir, root, out))
 			return 0;
 	}
 	return -ENOENT;

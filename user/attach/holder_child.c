@@ -122,7 +122,7 @@ static void let_go(pid_t tid, int signal)
 }
 
 /* Counts this stop; returns how many there were, with it, since the current second began. */
-static unsigned count(struct counter *c, pid_t tid, uint64_t now)
+static unsigned count_stop(struct counter *c, pid_t tid, uint64_t now)
 {
 	if (c->tid != tid || now - c->since_ns > NS_PER_SEC)
 		*c = (struct counter){.tid = tid, .since_ns = now};
@@ -137,10 +137,10 @@ static unsigned count(struct counter *c, pid_t tid, uint64_t now)
 static bool is_too_dear(pid_t tid, int signal)
 {
 	uint64_t now = now_ns();
-	unsigned all = count(&me.all_stops, 0, now), own = 0;
+	unsigned all = count_stop(&me.all_stops, 0, now), own = 0;
 
 	if (signal)
-		own = count(&me.signal_stops[(unsigned)tid & (COUNTERS - 1)], tid, now);
+		own = count_stop(&me.signal_stops[(unsigned)tid & (COUNTERS - 1)], tid, now);
 	if (own >= COSTLY_STOPS)
 		return true;
 	return now - me.held_ns > QUIET_NS && (own >= THREAD_STOPS || all >= ALL_STOPS);

@@ -86,7 +86,7 @@ volatile struct tapir_unwind_file *tapir_unwind_maps__file(const struct tapir_un
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
-static int fill(int fd, const struct tapir_unwind_block *blocks, size_t bytes)
+static int fill_table_map(int fd, const struct tapir_unwind_block *blocks, size_t bytes)
 {
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
@@ -102,7 +102,7 @@ int tapir_unwind_maps__make_table(const struct tapir_unwind_block *blocks, uint3
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_INNER_MAP | BPF_F_MMAPABLE);
 	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "unwind_table", sizeof(uint32_t),
 				sizeof(*blocks), block_cnt, &opts);
-	int err = fd < 0 ? fd : fill(fd, blocks, block_cnt * sizeof(*blocks));
+	int err = fd < 0 ? fd : fill_table_map(fd, blocks, block_cnt * sizeof(*blocks));
 
 	if (!err)
 		return fd;

@@ -62,7 +62,7 @@ static int open_path(int dir_fd, const char *path)
  * anywhere. The text of the link that was checked is what is followed, not what its name is by
  * then.
  */
-static int follow(int dir_fd, const char *name, int link_fd, const struct stat *link)
+static int follow_own_link(int dir_fd, const char *name, int link_fd, const struct stat *link)
 {
 	char target[PATH_MAX];
 	struct statfs fs;
@@ -91,7 +91,7 @@ static int open_name(int dir_fd, const char *name, bool *is_link)
 	if (fstat(fd, &st) || !S_ISLNK(st.st_mode))
 		return fd;
 	*is_link = true;
-	target = follow(dir_fd, name, fd, &st);
+	target = follow_own_link(dir_fd, name, fd, &st);
 	close(fd);
 	return target;
 }

@@ -57,7 +57,7 @@ static int move_to_root(struct walk *w)
 }
 
 /* link_fd, whose status is st: its target replaces the component that was taken. */
-static int follow(struct walk *w, int link_fd, const struct stat *st)
+static int follow_trusted_link(struct walk *w, int link_fd, const struct stat *st)
 {
 	char target[PATH_MAX];
 	ssize_t len = readlinkat(link_fd, "", target, sizeof(target));
@@ -91,7 +91,7 @@ static int enter(struct walk *w, const char *name)
 	if (!err && S_ISDIR(st.st_mode))
 		return move_to(w, fd);
 	if (!err)
-		err = S_ISLNK(st.st_mode) ? follow(w, fd, &st) : -ENOTDIR;
+		err = S_ISLNK(st.st_mode) ? follow_trusted_link(w, fd, &st) : -ENOTDIR;
 	close(fd);
 	return err;
 }

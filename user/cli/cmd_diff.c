@@ -132,7 +132,7 @@ static int print(struct tapir_diff *diff, const struct tapir_cli *cli)
 	return err;
 }
 
-static int judge(const struct tapir_diff *diff, const struct args *args)
+static int judge_conditions(const struct tapir_diff *diff, const struct args *args)
 {
 	const char *const *text;
 	int failed = 0;
@@ -189,7 +189,7 @@ static int compare(struct tapir_reader *reader, struct tapir_cli *cli)
 	if (!err)
 		err = print(&diff, cli);
 	if (!err)
-		err = judge(&diff, args);
+		err = judge_conditions(&diff, args);
 	tapir_diff__fini(&diff);
 	tapir_diff_side__fini(&sides[0]);
 	tapir_diff_side__fini(&sides[1]);

@@ -156,7 +156,8 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 	return err;
 }
 
-static int check(struct tapir_cli *cli, const struct args *args, const struct tapir_sink *sink)
+static int check_export_options(struct tapir_cli *cli, const struct args *args,
+				const struct tapir_sink *sink)
 {
 	int err;
 
@@ -190,7 +191,7 @@ static int check(struct tapir_cli *cli, const struct args *args, const struct ta
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	int err = check(cli, args, tapir_sink__find(args->format));
+	int err = check_export_options(cli, args, tapir_sink__find(args->format));
 
 	if (err)
 		return err;

@@ -219,7 +219,7 @@ static void add_seen(const struct found *found, struct tapir_seen_names *seen)
 }
 
 /* Sorted; the sites are borrowed from the discovery. Of the rings only those stay that match. */
-static int choose(struct found *found, const char *glob, struct tapir_chosen_sites *chosen)
+static int choose_sites(struct found *found, const char *glob, struct tapir_chosen_sites *chosen)
 {
 	const char *word = glob && !strchr(glob, ':') ? glob : NULL;
 	struct tapir_seen_names seen = {};
@@ -348,7 +348,7 @@ static int run(struct tapir_cli *cli)
 		err = discover(args, &q, &found);
 	find_links(&found.sites);
 	if (!err)
-		err = choose(&found, q.glob, &chosen);
+		err = choose_sites(&found, q.glob, &chosen);
 	if (!err)
 		say_what_was_not_seen(&found.sites, &q);
 	if (!err)

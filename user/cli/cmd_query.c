@@ -93,7 +93,7 @@ static int print_tables(struct tapir_query *query)
 	return err;
 }
 
-static int ask(struct tapir_reader *reader, struct tapir_cli *cli)
+static int run_statement(struct tapir_reader *reader, struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	const char *sql = cli->words.cnt > 1 ? cli->words.data[1] : NULL;
@@ -132,7 +132,7 @@ static int run(struct tapir_cli *cli)
 					  .manifests = &args->manifests,
 					  .raw_names = args->raw_names,
 					  .has_pager = format_of(args) == TAPIR_QUERY_TABLE},
-		ask);
+		run_statement);
 }
 
 const struct tapir_command tapir_cmd_query = {

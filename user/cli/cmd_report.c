@@ -216,7 +216,7 @@ static int report(struct tapir_reader *reader, struct tapir_cli *cli)
 	return err;
 }
 
-static int check(const struct tapir_cli *cli, const struct args *args)
+static int check_report_options(const struct tapir_cli *cli, const struct args *args)
 {
 	if (args->until_ns && args->until_ns <= args->from_ns)
 		return tapir_cli__usage(cli, "--to must be later than --from");
@@ -241,7 +241,7 @@ static int check(const struct tapir_cli *cli, const struct args *args)
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	int err = check(cli, args);
+	int err = check_report_options(cli, args);
 
 	if (!err)
 		err = tapir_recording_file__choose(cli, false);

@@ -97,7 +97,7 @@ static int check_process(uint32_t tgid)
 	return err;
 }
 
-static int check(const struct tapir_pids *pids)
+static int check_targets(const struct tapir_pids *pids)
 {
 	const uint32_t *tgid;
 	int err = 0;
@@ -209,7 +209,7 @@ static int run(struct tapir_cli *cli)
 					     "lists processes)");
 	if (args->group && args->no_group)
 		return tapir_cli__usage(cli, "--group and --no-group exclude each other");
-	err = check(&args->pids);
+	err = check_targets(&args->pids);
 	if (err)
 		return err;
 	fd = memfd_create("tapir-stacks",

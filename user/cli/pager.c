@@ -37,7 +37,7 @@ static void on_closed_input(int number)
 }
 
 /* NULL: none is wanted. */
-static const char *choose(void)
+static const char *choose_pager(void)
 {
 	const char *command = getenv("PAGER");
 
@@ -71,7 +71,7 @@ static bool is_there(const char *command)
 
 void tapir_pager__start(const struct tapir_cli *cli)
 {
-	const char *command = choose();
+	const char *command = choose_pager();
 	struct sigaction action = {.sa_handler = on_child, .sa_flags = SA_RESTART};
 	int fds[2];
 	pid_t child;

@@ -13,7 +13,7 @@
 #define FILETIME_A_SECOND 10000000ull
 #define FILETIME_OF_1970  11644473600ull /* seconds */
 
-static void skip(struct tapir_packed_cursor *c, size_t bytes)
+static void skip_packed(struct tapir_packed_cursor *c, size_t bytes)
 {
 	c->at += bytes;
 	c->left -= bytes;
@@ -128,9 +128,9 @@ static void take_string(struct tapir_packed_cursor *c, bool is_wide, struct tapi
 	}
 	out->bytes = c->at;
 	out->len = len;
-	skip(c, len);
+	skip_packed(c, len);
 	if (c->left >= nul_bytes) {
-		skip(c, nul_bytes);
+		skip_packed(c, nul_bytes);
 	} else {
 		out->flags = TAPIR_VALUE_CUT;
 		c->is_short = true;
@@ -145,7 +145,7 @@ static void take_bytes(struct tapir_packed_cursor *c, uint64_t cnt, unsigned uni
 
 	out->bytes = c->at;
 	out->len = len;
-	skip(c, len);
+	skip_packed(c, len);
 	if (len / unit < cnt) {
 		out->flags = TAPIR_VALUE_CUT;
 		c->is_short = true;
@@ -200,7 +200,7 @@ static void align(struct tapir_packed_cursor *c, size_t to)
 {
 	size_t at = (size_t)(c->at - c->base), padding = round_up(at, to) - at;
 
-	skip(c, padding < c->left ? padding : c->left);
+	skip_packed(c, padding < c->left ? padding : c->left);
 }
 
 /* ---- fields ------------------------------------------------------------------------------------ */
@@ -243,7 +243,7 @@ static void take_one(struct tapir_packed_cursor *c, const struct tapir_layout_fi
 		take_string(c, f->type == TAPIR_LAYOUT_UTF16, out);
 	} else if (bytes && bytes <= c->left) {
 		set_fixed(f, c->at, bytes, out);
-		skip(c, bytes);
+		skip_packed(c, bytes);
 	} else {
 		missing(c, out);
 	}
@@ -263,7 +263,7 @@ static void take_array(struct tapir_packed_cursor *c, const struct tapir_layout_
 	c->is_padded = is_padded(f, cnt, c->left);
 	if (bytes) {
 		i = cnt < c->left / bytes ? cnt : c->left / bytes;
-		skip(c, (size_t)i * bytes);
+		skip_packed(c, (size_t)i * bytes);
 	}
 	for (; !bytes && i < cnt && c->left && !c->is_short; i++) {
 		element = (struct tapir_value){};
@@ -294,7 +294,7 @@ static bool take_count(struct tapir_packed_cursor *c, const struct tapir_layout_
 	if (c->left < bytes)
 		return false;
 	*cnt = tapir_le__uint(c->at, bytes);
-	skip(c, bytes);
+	skip_packed(c, bytes);
 	return true;
 }
 

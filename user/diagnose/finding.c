@@ -47,7 +47,7 @@ static bool is_dotnet(const struct tapir_probe_view *probe)
 	return tapir_sv__is(probe->provider, "Microsoft-Windows-DotNETRuntime");
 }
 
-static enum tapir_meaning judge(const struct tapir_probe_view *probe)
+static enum tapir_meaning meaning_by_names(const struct tapir_probe_view *probe)
 {
 	const struct tapir_tally_event *event;
 
@@ -75,7 +75,7 @@ static enum tapir_meaning meaning_of(struct tapir_finding *f, const struct tapir
 
 	if (known)
 		return (enum tapir_meaning) * known;
-	meaning = judge(probe);
+	meaning = meaning_by_names(probe);
 	f->has_dotnet |= is_dotnet(probe);
 	if (f->meaning_by_probe.cnt < MAX_PROBES)
 		known = tapir_map__put(&f->meaning_by_probe, probe->rec->probe_id, NULL);

@@ -16,8 +16,8 @@
 #define MAX_SESSIONS 65536u
 
 /* text: empty, it is not idle */
-static void keep(struct tapir_finding *f, uint32_t tid, uint64_t at_ns, struct tapir_sv text,
-		 bool is_of_holder)
+static void keep_session_text(struct tapir_finding *f, uint32_t tid, uint64_t at_ns,
+			      struct tapir_sv text, bool is_of_holder)
 {
 	struct tapir_postgresql_session session;
 	struct tapir_idle_session *row;
@@ -49,9 +49,9 @@ void tapir_finding_sessions__call(struct tapir_finding *f, const struct tapir_re
 	struct tapir_wait_view wait;
 
 	tapir_wait_view__of(rec, &wait);
-	keep(f, wait.rec->tid, rec->time_ns, wait.session, false);
+	keep_session_text(f, wait.rec->tid, rec->time_ns, wait.session, false);
 	if (wait.rec->owner_tid && wait.holder_session.len)
-		keep(f, wait.rec->owner_tid, rec->time_ns, wait.holder_session, true);
+		keep_session_text(f, wait.rec->owner_tid, rec->time_ns, wait.holder_session, true);
 }
 
 /* The time for which the session had been idle when the recording ended; 0: it was not. */

@@ -77,7 +77,7 @@ static uint32_t function_of(struct tapir_finding *f, uint32_t node)
 		       : name;
 }
 
-static void count(struct tapir_finding *f, uint32_t node, int what, uint64_t took_ns)
+static void count_wait(struct tapir_finding *f, uint32_t node, int what, uint64_t took_ns)
 {
 	f->waits.by_reason[what].ns += took_ns;
 	tapir_weights__add(&f->waits.by_reason[what].callers, function_of(f, node), took_ns);
@@ -104,7 +104,7 @@ void tapir_finding_waits__conclude(struct tapir_finding *f)
 	tapir_vec_for_each (begun, &f->waits.begun)
 		if (tapir_map__get(&f->waits.repeaters,
 				   place_of(f, begun->tid, begun->node, begun->what)))
-			count(f, begun->node, begun->what, begun->ns);
+			count_wait(f, begun->node, begun->what, begun->ns);
 }
 
 void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *w, uint32_t tid,
@@ -139,7 +139,7 @@ void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait 
 	tapir_found_labels__add(&f->waits.by_reason[what].threads, 1, name.data ? name.data : "",
 				TAPIR_OWN_CODE_NONE, took_ns);
 	tapir_str__fini(&name);
-	count(f, w->node, what, took_ns);
+	count_wait(f, w->node, what, took_ns);
 }
 
 void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uint32_t own,

@@ -63,7 +63,7 @@ double tapir_found__magnitude_at(const struct tapir_finding_kind *kind, double s
 	       (kind->severe - kind->least) * (severity - kind->low) / (kind->high - kind->low);
 }
 
-static char *take(struct tapir_found_list *list, struct tapir_str *text)
+static char *take_text_over(struct tapir_found_list *list, struct tapir_str *text)
 {
 	char *data = text ? text->data : NULL;
 
@@ -99,8 +99,8 @@ void tapir_found_list__add(struct tapir_found_list *list, enum tapir_found_kind 
 				    .severity = severity_of(t, magnitude),
 				    .magnitude = magnitude,
 				    .subject = copy(list, subject),
-				    .text = take(list, text),
-				    .evidence = take(list, evidence),
+				    .text = take_text_over(list, text),
+				    .evidence = take_text_over(list, evidence),
 				    .view = copy(list, view ? view : t->view)};
 
 	if (found.text && tapir_found__counts(kind, magnitude) &&

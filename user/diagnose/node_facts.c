@@ -41,7 +41,7 @@ static bool is_in_timer(struct tapir_finding *f, uint32_t node)
 	return trait == IS_TIMER;
 }
 
-static void judge(struct tapir_finding *f, uint32_t node, struct tapir_node_facts *facts)
+static void judge_node(struct tapir_finding *f, uint32_t node, struct tapir_node_facts *facts)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 
@@ -71,7 +71,7 @@ struct tapir_node_facts *tapir_node_facts__of(struct tapir_finding *f, uint32_t 
 
 	if (row)
 		return row;
-	judge(f, node, &facts->spare);
+	judge_node(f, node, &facts->spare);
 	while (facts->by_node.cnt <= node)
 		if (node >= TAPIR_STACK_TREE_MAX_NODES || !tapir_vec__add(&facts->by_node))
 			return &facts->spare;

@@ -39,7 +39,7 @@ static bool find_off(struct search *s, uint64_t va, uint64_t *off)
 	return load && (load->p_flags & PF_X) && tapir_elf__va_to_off(s->elf, va, off);
 }
 
-static void take(struct search *s, uint64_t va)
+static void take_function(struct search *s, uint64_t va)
 {
 	uint64_t off;
 
@@ -130,7 +130,7 @@ static void look_in(struct search *s, uint32_t type)
 		if (kind == STT_GNU_IFUNC)
 			s->err = -EOPNOTSUPP;
 		else
-			take(s, sym->st_value);
+			take_function(s, sym->st_value);
 	}
 }
 
@@ -152,7 +152,7 @@ static void look_in_go(struct search *s)
 		return;
 	for (uint32_t i = 0; i < t.function_cnt; i++)
 		if (tapir_go_table__function(&t, i, &f) && !strcmp(f.name, s->name))
-			take(s, f.start_va);
+			take_function(s, f.start_va);
 }
 
 /* Returns where the last '(' of the first level is, if a ')' follows; else the whole length. */

@@ -173,7 +173,7 @@ static int keep_parts(struct kept *k, const struct btf_type *t)
 	}
 }
 
-static int choose(struct kept *k)
+static int choose_types(struct kept *k)
 {
 	int err = 0;
 
@@ -298,7 +298,7 @@ int tapir_kernel_types__keep(const void *btf, size_t len, const struct btf *own,
 	if (!err)
 		err = list_names(&k, own);
 	if (!err)
-		err = choose(&k);
+		err = choose_types(&k);
 	if (!err)
 		err = write_kept(&k, out);
 	free(k.new_ids);

@@ -224,7 +224,7 @@ static uint64_t due_ns(void *ctx)
 	return atomic_load(&f->is_busy) ? now_ns + BUSY_NS : f->request_ns + SETTLE_NS;
 }
 
-static void check(struct tapir_flight *f)
+static void start_findings_check(struct tapir_flight *f)
 {
 	uint64_t now_ns = tapir_clock__now_ns();
 	struct tapir_flight_job *job = new_job(f, now_ns, "findings");
@@ -264,7 +264,7 @@ static void freeze(void *ctx)
 		if (is_part_due(f, now_ns))
 			begin_part(f, now_ns);
 		else
-			check(f);
+			start_findings_check(f);
 		return;
 	}
 	job = new_job(f, f->request_ns, f->why.data);

@@ -46,9 +46,10 @@ static uint64_t field_of(const struct tapir_event_fields *f, const char *name)
 }
 
 /* A runtime that samples has ticks, too: one of them is enough. */
-static void follow(struct tapir_heap_allocations *a, const struct tapir_tl_thread *thread,
-		   const struct tapir_probe_view *probe, const struct tapir_event_view *event,
-		   bool is_sample)
+static void follow_allocation(struct tapir_heap_allocations *a,
+			      const struct tapir_tl_thread *thread,
+			      const struct tapir_probe_view *probe,
+			      const struct tapir_event_view *event, bool is_sample)
 {
 	const struct tapir_event_fields *f = tapir_timeline__fields(a->tl, probe, event);
 	struct tapir_heap_sample sample = {
@@ -80,7 +81,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *thread,
 	if (is_over)
 		return;
 	if (is_tick || is_sample)
-		follow(a, thread, probe, event, is_sample);
+		follow_allocation(a, thread, probe, event, is_sample);
 	else if (tapir_sv__is(probe->provider, TAPIR_HEAP_PROVIDER))
 		tapir_heap_follow__event(&a->follow, probe->rec->event_id, event->payload,
 					 event->payload_bytes);

@@ -180,7 +180,7 @@ int tapir_heap_live__parse(struct tapir_heap_live *out, const void *data, size_t
 
 /* ---- the JVM ---------------------------------------------------------------------------------- */
 
-static int ask(uint32_t tgid, const char *command, struct tapir_str *reply)
+static int run_jvm_command(uint32_t tgid, const char *command, struct tapir_str *reply)
 {
 	const struct tapir_jvm_opts opts = {
 		.tgid = tgid, .cancel_fd = -1, .timeout_ns = TIMEOUT_NS};
@@ -192,7 +192,7 @@ static int ask(uint32_t tgid, const char *command, struct tapir_str *reply)
 static int stop(uint32_t tgid)
 {
 	struct tapir_str reply = {};
-	int err = ask(tgid, "JFR.stop name=" RECORDING, &reply);
+	int err = run_jvm_command(tgid, "JFR.stop name=" RECORDING, &reply);
 
 	tapir_str__fini(&reply);
 	return err;
@@ -202,11 +202,11 @@ static int stop(uint32_t tgid)
 int tapir_heap_live__begin(uint32_t tgid)
 {
 	struct tapir_str reply = {};
-	int err =
-		ask(tgid,
-		    "JFR.start name=" RECORDING " settings=none +jdk.OldObjectSample#enabled=true "
-		    "+jdk.OldObjectSample#stackTrace=true +jdk.OldObjectSample#cutoff=infinity",
-		    &reply);
+	int err = run_jvm_command(
+		tgid,
+		"JFR.start name=" RECORDING " settings=none +jdk.OldObjectSample#enabled=true "
+		"+jdk.OldObjectSample#stackTrace=true +jdk.OldObjectSample#cutoff=infinity",
+		&reply);
 
 	if (!err && (!reply.data || !strstr(reply.data, "Started recording")))
 		err = tapir_diag__fail(-EOPNOTSUPP,

@@ -131,7 +131,7 @@ static int walk_all(struct walk *w)
 	return 0;
 }
 
-static void choose(struct tapir_heap_paths *p)
+static void choose_paths(struct tapir_heap_paths *p)
 {
 	for (uint32_t i = 0; i < p->steps.cnt; i++) {
 		const struct tapir_heap_step *step = &p->steps.data[i];
@@ -160,7 +160,7 @@ int tapir_heap_paths__init(struct tapir_heap_paths *out, const struct tapir_heap
 	if (!err)
 		err = walk_all(&w);
 	if (!err)
-		choose(&made);
+		choose_paths(&made);
 	free(w.queue);
 	tapir_map__fini(&w.by_parent);
 	tapir_map__fini(&w.by_root);

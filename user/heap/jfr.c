@@ -45,7 +45,7 @@ static bool step(struct cursor *c, uint64_t bytes)
 	return true;
 }
 
-static void skip(struct cursor *c, uint64_t bytes)
+static void skip_chunk_bytes(struct cursor *c, uint64_t bytes)
 {
 	if (step(c, bytes))
 		c->at += bytes;
@@ -104,7 +104,7 @@ static struct tapir_sv take_bytes(struct cursor *c)
 	uint64_t len = read_varint(c);
 	size_t from = c->at;
 
-	skip(c, len);
+	skip_chunk_bytes(c, len);
 	if (c->j->is_bad)
 		return (struct tapir_sv){};
 	return (struct tapir_sv){(const char *)c->j->data + from, (size_t)len};
@@ -289,13 +289,13 @@ static void skip_one(struct cursor *c, uint64_t class_id, bool is_pool, unsigned
 		read_varint(c);
 		break;
 	case KIND_BYTE:
-		skip(c, 1);
+		skip_chunk_bytes(c, 1);
 		break;
 	case KIND_FLOAT:
-		skip(c, 4);
+		skip_chunk_bytes(c, 4);
 		break;
 	case KIND_DOUBLE:
-		skip(c, 8);
+		skip_chunk_bytes(c, 8);
 		break;
 	case KIND_TEXT:
 		take_text(c, &key);

@@ -85,8 +85,8 @@ static uint64_t longest(const struct tapir_call_count *now, const struct tapir_c
 }
 
 /* Adds the steps; false: there is nothing new. */
-static bool fill(struct tapir_rec_calls *rec, const struct tapir_call_count *now,
-		 const struct tapir_call_count *before)
+static bool fill_calls_record(struct tapir_rec_calls *rec, const struct tapir_call_count *now,
+			      const struct tapir_call_count *before)
 {
 	struct tapir_call_step *steps = (struct tapir_call_step *)(rec + 1);
 
@@ -120,7 +120,7 @@ static void write_difference(struct tapir_call_counts *c, const struct tapir_cal
 					.err = key->err,
 					.kind = TAPIR_CALLS_OF_THREAD,
 					.since_ns = c->last_ns < now_ns ? c->last_ns : now_ns};
-	if (!fill(rec, now, &w->count))
+	if (!fill_calls_record(rec, now, &w->count))
 		return;
 	w->count = *now;
 	tapir_rec__init(&rec->h, TAPIR_REC_CALLS,

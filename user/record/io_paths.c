@@ -61,8 +61,8 @@ static const char *behind(struct tapir_sv path, const char *root)
 }
 
 /* The mount that shows most of the file system: bind mounts show parts of it. */
-static bool find(const struct tapir_io_paths *paths, uint32_t dev, struct tapir_sv path,
-		 struct tapir_mount *out, bool *is_dev_known)
+static bool find_mount(const struct tapir_io_paths *paths, uint32_t dev, struct tapir_sv path,
+		       struct tapir_mount *out, bool *is_dev_known)
 {
 	bool is_found = false;
 
@@ -104,10 +104,10 @@ const struct tapir_rec *tapir_io_paths__complete(struct tapir_io_paths *paths,
 	if (io.rec->object != TAPIR_IO_OF_FILE || !io.path.len || io.path.data[0] != '/' ||
 	    io.rec->flags & TAPIR_IO_PATH_CUT)
 		return rec;
-	is_found = find(paths, io.rec->file_dev, io.path, &mount, &is_dev_known);
+	is_found = find_mount(paths, io.rec->file_dev, io.path, &mount, &is_dev_known);
 	if (!is_dev_known && (!paths->read_ns || rec->time_ns > paths->read_ns + REREAD_NS)) {
 		read_list(paths, tapir_clock__now_ns());
-		is_found = find(paths, io.rec->file_dev, io.path, &mount, &is_dev_known);
+		is_found = find_mount(paths, io.rec->file_dev, io.path, &mount, &is_dev_known);
 	}
 	if (!is_found)
 		return with_path(paths, io.rec, (struct tapir_sv){},

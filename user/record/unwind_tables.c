@@ -234,7 +234,7 @@ static void unwatch(struct tapir_unwind_tables *t, struct file *file)
 }
 
 /* With the lock held, which it releases in between. */
-static void serve(struct tapir_unwind_tables *t, uint32_t idx)
+static void build_queued_table(struct tapir_unwind_tables *t, uint32_t idx)
 {
 	struct file *file = &t->files[idx];
 	struct tapir_unwind_table *table = NULL;
@@ -392,7 +392,7 @@ static void *run(void *ctx)
 		t->queue_at = (t->queue_at + 1) % TAPIR_UNWIND_FILES;
 		t->queue_cnt--;
 		t->is_serving = true;
-		serve(t, idx);
+		build_queued_table(t, idx);
 		t->is_serving = false;
 	}
 	pthread_mutex_unlock(&t->lock);

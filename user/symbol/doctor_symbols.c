@@ -32,7 +32,7 @@ struct search {
 	char path[512];
 };
 
-static int see(const struct tapir_mapping_line *m, void *ctx)
+static int see_code_mapping(const struct tapir_mapping_line *m, void *ctx)
 {
 	struct search *search = ctx;
 	struct tapir_elf *elf = NULL;
@@ -111,7 +111,7 @@ void tapir_doctor_symbols__check(struct tapir_checkup *checkup, uint32_t tgid)
 	struct search search = {.tgid = tgid};
 	int mark = tapir_diag__cnt();
 
-	if (!tapir_proc__each_mapping(tgid, see, &search) && search.elf)
+	if (!tapir_proc__each_mapping(tgid, see_code_mapping, &search) && search.elf)
 		add_check(checkup, &search);
 	tapir_elf__free(search.elf);
 	tapir_diag__rewind(mark);

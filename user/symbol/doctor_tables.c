@@ -51,7 +51,7 @@ static uint64_t described_bytes(struct tapir_elf *elf)
 	return bytes;
 }
 
-static int see(const struct tapir_mapping_line *m, void *ctx)
+static int see_table_mapping(const struct tapir_mapping_line *m, void *ctx)
 {
 	struct search *search = ctx;
 	struct tapir_elf *elf = NULL;
@@ -100,7 +100,7 @@ void tapir_doctor_tables__check(struct tapir_checkup *checkup, uint32_t tgid)
 	struct search search = {.tgid = tgid};
 	int mark = tapir_diag__cnt();
 
-	if (!tapir_proc__each_mapping(tgid, see, &search) && search.file_cnt)
+	if (!tapir_proc__each_mapping(tgid, see_table_mapping, &search) && search.file_cnt)
 		add_check(checkup, &search);
 	tapir_diag__rewind(mark);
 }

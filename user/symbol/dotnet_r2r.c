@@ -236,7 +236,7 @@ static int make_methods(struct loading *l)
 
 /* ---- the file ----------------------------------------------------------------------------------- */
 
-static int fill(struct loading *l)
+static int fill_methods(struct loading *l)
 {
 	struct tapir_r2r *r = l->r;
 	int err = tapir_pe__read_metadata(&l->pe, &r->metadata_bytes, &r->metadata_len);
@@ -264,7 +264,7 @@ int tapir_r2r__load(int fd, struct tapir_r2r **out)
 	if (err)
 		return err;
 	l.r = calloc(1, sizeof(*l.r));
-	err = l.r ? fill(&l) : -ENOMEM;
+	err = l.r ? fill_methods(&l) : -ENOMEM;
 	free(l.functions.data);
 	free(l.methods.data);
 	tapir_vec__fini(&l.main_parts);

@@ -92,7 +92,7 @@ static int open_file(const struct request *request, const int *fds)
 	return err;
 }
 
-static int serve(const void *in, const int *fds, uint64_t *value, int *out_fd)
+static int serve_lines(const void *in, const int *fds, uint64_t *value, int *out_fd)
 {
 	const struct request *request = in;
 	int err = 0;
@@ -181,7 +181,7 @@ static int call(struct tapir_line_helper *h, const struct request *request, cons
 		int fd_cnt)
 {
 	struct tapir_helper_call helper_call = {
-		.fn = serve, .in = request, .in_bytes = sizeof(*request), .fd_cnt = fd_cnt};
+		.fn = serve_lines, .in = request, .in_bytes = sizeof(*request), .fd_cnt = fd_cnt};
 	uint64_t limit_ns = (request->is_open ? OPEN_S : FIND_S) * TAPIR_NS_PER_SEC + GRACE_NS;
 	int err;
 

@@ -11,8 +11,8 @@
 #include "symbol/frame.h"
 #include "symbol/frame_kind.h"
 
-static const struct tapir_lore *find(const struct tapir_catalog *catalog, uint32_t tgid,
-				     uint64_t time_ns, struct tapir_sv *path)
+static const struct tapir_lore *find_runtime(const struct tapir_catalog *catalog, uint32_t tgid,
+					     uint64_t time_ns, struct tapir_sv *path)
 {
 	const struct tapir_rec_mapping *mapping = NULL;
 	const struct tapir_lore *lore = NULL;
@@ -33,7 +33,7 @@ const struct tapir_lore *tapir_process_runtime__of(const struct tapir_catalog *c
 {
 	struct tapir_sv path;
 
-	return find(catalog, tgid, time_ns, &path);
+	return find_runtime(catalog, tgid, time_ns, &path);
 }
 
 static void add_version(const struct tapir_lore *lore, struct tapir_sv path, struct tapir_str *out)
@@ -61,7 +61,7 @@ void tapir_process_runtime__add(const struct tapir_catalog *catalog, uint32_t tg
 				uint64_t time_ns, struct tapir_str *out)
 {
 	struct tapir_sv path;
-	const struct tapir_lore *lore = find(catalog, tgid, time_ns, &path);
+	const struct tapir_lore *lore = find_runtime(catalog, tgid, time_ns, &path);
 
 	if (!lore)
 		return;

@@ -227,7 +227,7 @@ static void make_room(struct tapir_symbolizer *s, const struct file *wanted)
 }
 
 /* Counts what was loaded. */
-static void count(struct tapir_symbolizer *s, const struct file *file)
+static void count_loaded(struct tapir_symbolizer *s, const struct file *file)
 {
 	s->symbol_cnt += cost_of(file);
 	make_room(s, file);
@@ -297,7 +297,7 @@ static int load(struct tapir_symbolizer *s, struct file *file)
 		return err;
 	if (tapir_symtab__dropped(file->symtab))
 		report_dropped(s, file);
-	count(s, file);
+	count_loaded(s, file);
 	return 0;
 }
 
@@ -347,7 +347,7 @@ const struct tapir_r2r *tapir_symbolizer__r2r(struct tapir_symbolizer *s, uint64
 			give_up(file);
 			return NULL;
 		}
-		count(s, file);
+		count_loaded(s, file);
 	}
 	file->last_use = ++s->use_cnt;
 	return file->r2r;

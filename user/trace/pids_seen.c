@@ -16,7 +16,7 @@ struct busy {
 	uint64_t cnt;
 };
 
-static void count(struct tapir_map *cnt_by_id, uint32_t id)
+static void count_id(struct tapir_map *cnt_by_id, uint32_t id)
 {
 	uint64_t *cnt = id ? tapir_map__put(cnt_by_id, id, NULL) : NULL;
 
@@ -33,9 +33,9 @@ void tapir_pids_seen__add(struct tapir_pids_seen *seen, const struct tapir_rec *
 {
 	for (int who = 0; who < 2; who++) {
 		if (are_asked(seen->asked))
-			count(&seen->cnt_by_tgid, tapir_rec__tgid(rec, who));
+			count_id(&seen->cnt_by_tgid, tapir_rec__tgid(rec, who));
 		if (are_asked(seen->asked_tids))
-			count(&seen->cnt_by_tid, tapir_rec__tid(rec, who));
+			count_id(&seen->cnt_by_tid, tapir_rec__tid(rec, who));
 	}
 }
 

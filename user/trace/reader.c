@@ -325,7 +325,7 @@ static const struct tapir_rec *completed(struct tapir_reader *r, const struct ta
 	return r->complete && rec->type == TAPIR_REC_PROBE ? r->complete(&r->completed, rec) : rec;
 }
 
-static void count(struct tapir_reader_stats *stats, const struct tapir_rec *rec)
+static void count_record(struct tapir_reader_stats *stats, const struct tapir_rec *rec)
 {
 	int family = tapir_family__of(rec->type);
 
@@ -365,7 +365,7 @@ int tapir_reader__take(struct tapir_reader *r, const struct tapir_rec **rec)
 			if (err != 1 || !r->deliver_descriptions)
 				continue;
 		}
-		count(&r->stats, next);
+		count_record(&r->stats, next);
 		*rec = next;
 		return 1;
 	}

@@ -101,8 +101,8 @@ static bool may_rename(const struct tapir_thread_name *row, const struct tapir_r
 	       (rec->start_ns && rec->h.time_ns < rec->start_ns + SETTLE_NS);
 }
 
-static size_t follow(struct tapir_thread_names *n, size_t first, const struct tapir_rec_thread *rec,
-		     size_t max_rows)
+static size_t follow_names(struct tapir_thread_names *n, size_t first,
+			   const struct tapir_rec_thread *rec, size_t max_rows)
 {
 	struct rows_of_thread rows = find_rows(n, first, rec);
 	bool is_known = rows.latest != TAPIR_THREAD_NAMES_NO_ROW;
@@ -128,7 +128,8 @@ size_t tapir_thread_names__row(struct tapir_thread_names *n, uint64_t key,
 			       const struct tapir_rec_thread *rec, bool is_used, size_t max_rows)
 {
 	const uint64_t *first = tapir_map__get(&n->first_by_key, key);
-	size_t idx = first ? follow(n, *first, rec, max_rows) : add_key(n, key, rec, max_rows);
+	size_t idx =
+		first ? follow_names(n, *first, rec, max_rows) : add_key(n, key, rec, max_rows);
 
 	if (idx == TAPIR_THREAD_NAMES_NO_ROW)
 		return idx;

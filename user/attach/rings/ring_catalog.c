@@ -420,8 +420,8 @@ static bool is_over(struct tapir_ring_process *p, struct ring_event *ev)
 }
 
 /* An entry that was filled, returned, or both since it was last read. */
-static void look_at(struct tapir_ring_process *p, uint32_t idx,
-		    const struct tapir_ring_entry *entry)
+static void read_catalog_entry(struct tapir_ring_process *p, uint32_t idx,
+			       const struct tapir_ring_entry *entry)
 {
 	struct ring_event *ev = &p->events[idx];
 	uint32_t generation = entry->generation & 0xffffu;
@@ -447,7 +447,7 @@ static void see_entries(struct tapir_ring_process *p, uint32_t from, uint32_t cn
 		return;
 	}
 	for (uint32_t i = 0; i < cnt; i++)
-		look_at(p, from + i, &entries[i]);
+		read_catalog_entry(p, from + i, &entries[i]);
 }
 
 int tapir_ring_process__see_events(struct tapir_ring_process *p, uint32_t event_cnt,

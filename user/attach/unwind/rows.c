@@ -168,7 +168,7 @@ static bool merge(struct collector *c)
 	return add_row(c->out, (struct tapir_unwind_row){.pc = end});
 }
 
-static int make(struct collector *c, struct tapir_elf *elf)
+static int make_rows(struct collector *c, struct tapir_elf *elf)
 {
 	collect(c, elf);
 	if (c->err)
@@ -191,7 +191,7 @@ int tapir_unwind_rows__describe(struct tapir_elf *elf, struct tapir_file_code *c
 		return err;
 	if (tapir_elf__machine(elf) != EM_X86_64)
 		return -ENOENT;
-	err = make(&c, elf);
+	err = make_rows(&c, elf);
 	tapir_vec__fini(&c.functions);
 	tapir_vec__fini(&c.rows);
 	return err;

@@ -191,7 +191,7 @@ static int copy_file(struct tapir_fs *fs, int handle)
 	return fd;
 }
 
-static void skip(struct tapir_fs *fs, int handle)
+static void note_unread_file(struct tapir_fs *fs, int handle)
 {
 	struct stat st;
 
@@ -213,7 +213,7 @@ int tapir_foreign__content(int handle)
 		return err;
 	fd = fs ? copy_file(fs, handle) : reopen(handle);
 	if (fs && fd < 0)
-		skip(fs, handle);
+		note_unread_file(fs, handle);
 	return fd;
 }
 

@@ -127,7 +127,7 @@ static int enter(struct walk *w, const char *name, uint64_t resolve)
 }
 
 /* The link that fd is ends at path[0..end): what it names takes its place. */
-static int follow(struct walk *w, size_t end)
+static int follow_link_below_root(struct walk *w, size_t end)
 {
 	char target[TAPIR_FOREIGN_MAX_PATH_BYTES], joined[2 * TAPIR_FOREIGN_MAX_PATH_BYTES];
 	ssize_t len = readlinkat(w->fd, "", target, sizeof(target) - 1);
@@ -166,7 +166,7 @@ static int step(struct walk *w, size_t *at, unsigned flags, unsigned *link_cnt)
 	if (err || !S_ISLNK(st.st_mode) || (is_last && flags & TAPIR_FOREIGN_NO_FOLLOW))
 		return err;
 	*at = 0;
-	return ++*link_cnt > MAX_LINKS ? -ELOOP : follow(w, end);
+	return ++*link_cnt > MAX_LINKS ? -ELOOP : follow_link_below_root(w, end);
 }
 
 static int walk_to_end(struct walk *w, unsigned flags)

@@ -47,7 +47,7 @@ static uint64_t least_rows(const struct choice *c, size_t max_nodes)
 	}
 }
 
-static int keep(struct tapir_page_nodes *nodes, struct choice *c, size_t max_nodes)
+static int keep_nodes(struct tapir_page_nodes *nodes, struct choice *c, size_t max_nodes)
 {
 	uint64_t least = least_rows(c, max_nodes);
 
@@ -91,7 +91,7 @@ int tapir_page_nodes__choose(struct tapir_page_nodes *nodes, const struct tapir_
 
 	if (c.rows && c.number) {
 		count_rows(&c, marks, slices);
-		err = keep(nodes, &c, max_nodes);
+		err = keep_nodes(nodes, &c, max_nodes);
 	}
 	if (!err)
 		renumber(&c, marks, slices);

@@ -41,7 +41,7 @@ static void *add_row(struct pass *p, size_t bytes)
 }
 
 /* Returns the copy of a text; one that occurred is found again. NULL: it is empty, or no memory. */
-static const char *keep(struct pass *p, const char *text, size_t len)
+static const char *keep_bytes(struct pass *p, const char *text, size_t len)
 {
 	uint64_t hash = tapir_hash__bytes(0, text, len), *slot;
 	const char *kept;
@@ -63,12 +63,12 @@ static const char *keep(struct pass *p, const char *text, size_t len)
 
 static const char *keep_word(struct pass *p, const char *text)
 {
-	return text ? keep(p, text, strlen(text)) : NULL;
+	return text ? keep_bytes(p, text, strlen(text)) : NULL;
 }
 
 static const char *keep_sv(struct pass *p, struct tapir_sv text)
 {
-	return text.data ? keep(p, text.data, strnlen(text.data, text.len)) : NULL;
+	return text.data ? keep_bytes(p, text.data, strnlen(text.data, text.len)) : NULL;
 }
 
 static bool goes_on(void *ctx)
@@ -268,7 +268,7 @@ static const char *leaf_of(struct pass *p, uint32_t node)
 		return NULL;
 	tapir_str__clear(&p->text);
 	tapir_stack_tree__add_label(&p->text, tree, leaf);
-	return p->text.data ? keep(p, p->text.data, p->text.len) : NULL;
+	return p->text.data ? keep_bytes(p, p->text.data, p->text.len) : NULL;
 }
 
 static void on_wait(void *ctx, const struct tapir_wait *wait)
@@ -351,8 +351,8 @@ static void add_frames(struct pass *p, const struct tapir_rec *rec,
 				.depth = depth++,
 				.is_kernel = function.is_kernel,
 				.is_named = !!function.name.len,
-				.function =
-					p->text.data ? keep(p, p->text.data, p->text.len) : NULL,
+				.function = p->text.data ? keep_bytes(p, p->text.data, p->text.len)
+							 : NULL,
 				.module = keep_sv(p, function.module)};
 		}
 	}

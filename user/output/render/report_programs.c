@@ -244,7 +244,8 @@ static int by_samples(const void *a, const void *b)
 }
 
 /* The summary has those with most records first, whose order holds where there are no samples. */
-static int choose(struct judge *j, const struct tapir_summary *summary, struct tapir_timeline *tl)
+static int choose_programs(struct judge *j, const struct tapir_summary *summary,
+			   struct tapir_timeline *tl)
 {
 	struct tapir_vec(const struct tapir_process_row *) rows = {};
 	const struct tapir_process_row *row;
@@ -269,13 +270,14 @@ static int choose(struct judge *j, const struct tapir_summary *summary, struct t
 	return err;
 }
 
-static int begin(struct judge *j, const struct tapir_summary *summary, struct tapir_timeline *tl)
+static int start_judging(struct judge *j, const struct tapir_summary *summary,
+			 struct tapir_timeline *tl)
 {
 	int err;
 
 	j->use.tl = tl;
 	j->busiest = calloc(TAPIR_PROCESSES_JUDGED, sizeof(*j->busiest));
-	err = j->busiest ? choose(j, summary, tl) : -ENOMEM;
+	err = j->busiest ? choose_programs(j, summary, tl) : -ENOMEM;
 	if (!err)
 		err = tapir_timeline__listen(tl, &fns, j);
 	return err ? err : tapir_timeline__listen(tl, &tapir_process_use_fns, &j->use);
@@ -357,7 +359,7 @@ int tapir_report_programs__judge(struct tapir_report_programs *programs,
 		return err;
 	tapir_reader__complete_probes(reader, tapir_probe_name__complete);
 	tl = tapir_timeline__new(tapir_reader__catalog(reader), &pairs, opts);
-	err = tl ? begin(&j, summary, tl) : -ENOMEM;
+	err = tl ? start_judging(&j, summary, tl) : -ENOMEM;
 	if (!err)
 		err = read_all(tl, reader, goes_on, ctx);
 	if (!err)

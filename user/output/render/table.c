@@ -38,7 +38,7 @@ void tapir_table__cell_u64(struct tapir_table *table, uint64_t value)
 }
 
 /* The position after the next cnt characters. */
-static const char *skip(const char *text, size_t cnt)
+static const char *skip_characters(const char *text, size_t cnt)
 {
 	for (; *text && cnt; cnt--)
 		for (text++; ((unsigned char)*text & 0xc0) == 0x80;)
@@ -80,9 +80,9 @@ static void add_cut(struct tapir_str *out, const char *text, size_t width, enum 
 		head = 0;
 	else if (cut == TAPIR_CUT_MIDDLE)
 		head = (keep + 1) / 2;
-	tapir_str__add(out, text, (size_t)(skip(text, head) - text));
+	tapir_str__add(out, text, (size_t)(skip_characters(text, head) - text));
 	tapir_str__adds(out, "\xe2\x80\xa6");
-	tapir_str__adds(out, skip(text, have - (keep - head)));
+	tapir_str__adds(out, skip_characters(text, have - (keep - head)));
 }
 
 static void add_cell(struct tapir_str *out, const char *text, size_t width, bool right, bool last)

@@ -157,7 +157,7 @@ static bool is_ending(const struct tapir_runtime_queries *a, const struct tapir_
  * A map that the runtime writes unrequested (-EALREADY) is read where it is. A process that ended
  * during the query needs no message, and its id may be another's by now.
  */
-static int ask(const struct tapir_runtime_queries *a, struct tapir_runtime_query *q)
+static int run_query(const struct tapir_runtime_queries *a, struct tapir_runtime_query *q)
 {
 	int err = has_ended(q) ? -ESRCH : q->runtime->ask_names(q->tgid, a->cancel_fd, q->answer);
 
@@ -176,7 +176,7 @@ static void answer(struct tapir_runtime_queries *a, struct tapir_runtime_query *
 	q->state = ASKING;
 	q->try_cnt++;
 	pthread_mutex_unlock(&a->lock);
-	q->err = ask(a, q);
+	q->err = run_query(a, q);
 	tapir_diag__clear();
 	pthread_mutex_lock(&a->lock);
 	q->state = may_answer_later(q, q->err) ? WAITING : ANSWERED;

@@ -79,8 +79,8 @@ static bool still_waits(const struct tapir_thread_copy *copy, const struct tapir
 	return false;
 }
 
-static int check(struct tapir_process_copy *p, const struct tapir_map *waiting,
-		 struct tapir_programs *programs)
+static int recheck_owners(struct tapir_process_copy *p, const struct tapir_map *waiting,
+			  struct tapir_programs *programs)
 {
 	struct tapir_thread_list list = {};
 	struct tapir_thread_copy *copy;
@@ -105,7 +105,7 @@ int tapir_process_copies__check_chains(struct tapir_process_copy *processes, siz
 	for (size_t i = 0; i < cnt && !err; i++)
 		err = add_waiting(&processes[i], &waiting);
 	for (size_t i = 0; i < cnt && !err; i++)
-		err = check(&processes[i], &waiting, programs);
+		err = recheck_owners(&processes[i], &waiting, programs);
 	tapir_map__fini(&waiting);
 	return err;
 }

@@ -140,7 +140,7 @@ static bool has_spare_descriptors(uint32_t tgid)
 	return cnt + WARM_WORKER_DESCRIPTORS <= limit.rlim_cur;
 }
 
-static int check(const struct tapir_dotnet_talk *talk)
+static int check_runtime(const struct tapir_dotnet_talk *talk)
 {
 	if (talk->facts.is_off)
 		return tapir_dotnet_talk__no_diagnostics(talk);
@@ -169,7 +169,7 @@ int tapir_dotnet__attach_profiler(const struct tapir_dotnet_opts *opts,
 	if (err)
 		return err;
 	talk.job.task = "attach to .NET";
-	err = check(&talk);
+	err = check_runtime(&talk);
 	if (!err)
 		err = attach(&talk, profiler);
 	tapir_dotnet_talk__fini(&talk);

@@ -67,7 +67,7 @@ struct search {
 };
 
 /* Called for each name of a directory of any size, until the deadline. */
-static bool look_at(void *ctx, int dir_fd, const char *name)
+static bool consider_socket(void *ctx, int dir_fd, const char *name)
 {
 	const struct search *search = ctx;
 	struct candidate one;
@@ -90,7 +90,7 @@ static int find_sockets(const struct tapir_peer_helper *job, const struct tapir_
 
 	found->cnt = 0;
 	memset(found->all, 0, sizeof(found->all));
-	return tapir_file__each_name(at->dir_fd, ".", look_at, &search);
+	return tapir_file__each_name(at->dir_fd, ".", consider_socket, &search);
 }
 
 /*

@@ -72,8 +72,9 @@ static bool is_still_there(const struct tapir_peer_helper *job, const struct tap
 	return true;
 }
 
-static void fill(const struct tapir_peer_helper *job, const struct tapir_peer_places *at, int fd,
-		 struct tapir_peer_answer *answer)
+static void fill_library_file(const struct tapir_peer_helper *job,
+			      const struct tapir_peer_places *at, int fd,
+			      struct tapir_peer_answer *answer)
 {
 	int err = write_all(fd, job->bytes, job->byte_cnt);
 
@@ -103,7 +104,7 @@ int tapir_dotnet_child__place(const struct tapir_peer_helper *job, struct tapir_
 		tapir_peer_child__fail(answer, -errno, TAPIR_PEER_WHY_MAKE);
 		return -1;
 	}
-	fill(job, &at, fd, answer);
+	fill_library_file(job, &at, fd, answer);
 	close(fd);
 	if (!answer->err)
 		return at.dir_fd;

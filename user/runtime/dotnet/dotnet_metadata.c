@@ -69,7 +69,7 @@ static bool read_bytes(struct reader *r, void *out, size_t bytes)
 	return true;
 }
 
-static bool skip(struct reader *r, size_t bytes)
+static bool skip_metadata(struct reader *r, size_t bytes)
 {
 	if (bytes > r->left)
 		return false;
@@ -128,14 +128,14 @@ static int read_tables(struct tapir_metadata *m, struct reader r)
 	for (unsigned i = 0; i < TAPIR_MD_TABLES; i++)
 		if (valid >> i & 1 && !read_bytes(&r, &m->tables[i].row_cnt, 4))
 			return -EPROTO;
-	if (head[6] & 0x40 && !skip(&r, 4)) /* extra data */
+	if (head[6] & 0x40 && !skip_metadata(&r, 4)) /* extra data */
 		return -EPROTO;
 	for (unsigned i = 0; i < TABLES_KNOWN; i++) {
 		struct tapir_md_layout *t = &m->tables[i];
 
 		lay_out(m, i, head[6]);
 		t->rows = r.at;
-		if (!skip(&r, (size_t)t->row_cnt * t->row_bytes))
+		if (!skip_metadata(&r, (size_t)t->row_cnt * t->row_bytes))
 			return -EPROTO;
 	}
 	return 0;
@@ -150,7 +150,7 @@ static bool take_name(struct reader *r, char name[33])
 
 	memcpy(name, r->at, len);
 	name[len] = '\0';
-	return skip(r, (len + 4) & ~(size_t)3);
+	return skip_metadata(r, (len + 4) & ~(size_t)3);
 }
 
 static int read_streams(struct tapir_metadata *m, struct reader r, const uint8_t *bytes, size_t len,
@@ -185,8 +185,8 @@ int tapir_metadata__init(struct tapir_metadata *m, const uint8_t *bytes, size_t 
 	uint16_t flags, cnt;
 
 	memset(m, 0, sizeof(*m));
-	if (!read_bytes(&r, &magic, 4) || magic != MAGIC || !skip(&r, 8) ||
-	    !read_bytes(&r, &version_bytes, 4) || !skip(&r, version_bytes) ||
+	if (!read_bytes(&r, &magic, 4) || magic != MAGIC || !skip_metadata(&r, 8) ||
+	    !read_bytes(&r, &version_bytes, 4) || !skip_metadata(&r, version_bytes) ||
 	    !read_bytes(&r, &flags, 2) || !read_bytes(&r, &cnt, 2))
 		return -EPROTO;
 	return read_streams(m, r, bytes, len, cnt);

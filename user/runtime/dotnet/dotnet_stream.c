@@ -11,9 +11,9 @@
 #include "base/diag.h"
 #include "base/file.h"
 
-static int ask(struct tapir_dotnet_talk *talk, enum tapir_dotnet_command command,
-	       const struct tapir_dotnet_session *session, struct tapir_dotnet_stream *out,
-	       uint32_t *hresult)
+static int open_by_command(struct tapir_dotnet_talk *talk, enum tapir_dotnet_command command,
+			   const struct tapir_dotnet_session *session,
+			   struct tapir_dotnet_stream *out, uint32_t *hresult)
 {
 	struct tapir_str request = {}, message = {};
 	struct tapir_dotnet_session asked = *session;
@@ -59,7 +59,8 @@ int tapir_dotnet_stream__open(const struct tapir_dotnet_opts *opts,
 		uint32_t hresult = 0;
 
 		tapir_diag__rewind(line_cnt);
-		err = ask(&talk, (enum tapir_dotnet_command)command, session, out, &hresult);
+		err = open_by_command(&talk, (enum tapir_dotnet_command)command, session, out,
+				      &hresult);
 		if (hresult != TAPIR_DOTNET_UNKNOWN_COMMAND)
 			break;
 	}

@@ -192,7 +192,8 @@ static int read_reply(const struct talk *talk, const char *cmd, int fd, struct t
 	return err;
 }
 
-static int ask(struct talk *talk, const char *cmd, const char *const *args, struct tapir_str *reply)
+static int run_command(struct talk *talk, const char *cmd, const char *const *args,
+		       struct tapir_str *reply)
 {
 	struct tapir_peer_answer answer;
 	struct tapir_str request = {};
@@ -224,7 +225,7 @@ int tapir_jvm__command(const struct tapir_jvm_opts *opts, const char *cmd, const
 
 	if (err)
 		return err;
-	err = ask(&talk, cmd, args, reply);
+	err = run_command(&talk, cmd, args, reply);
 	end(&talk);
 	return err;
 }
@@ -249,7 +250,7 @@ static int ask_for_map(struct talk *talk, const char *file, const struct tapir_p
 	snprintf(command, sizeof(command), file ? "Compiler.perfmap /tmp/%s" : "Compiler.perfmap",
 		 file);
 	talk->guard = guard;
-	err = ask(talk, "jcmd", args, &reply);
+	err = run_command(talk, "jcmd", args, &reply);
 	talk->guard = NULL;
 	tapir_str__fini(&reply);
 	return err;
@@ -379,7 +380,7 @@ static int ask_for_recording(struct talk *talk, const char *recording,
 	snprintf(command, sizeof(command),
 		 "JFR.dump name=%s path-to-gc-roots=true filename=/tmp/%s", recording, file->name);
 	talk->guard = &file->guard;
-	err = ask(talk, "jcmd", args, &reply);
+	err = run_command(talk, "jcmd", args, &reply);
 	talk->guard = NULL;
 	tapir_str__fini(&reply);
 	return err;

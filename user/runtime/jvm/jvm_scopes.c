@@ -306,8 +306,8 @@ struct neighbours {
 	uint32_t before, after;
 };
 
-static void look_at(const struct tapir_jvm_scopes *s, const uint8_t *desc, int32_t pc,
-		    struct neighbours *n)
+static void note_neighbours(const struct tapir_jvm_scopes *s, const uint8_t *desc, int32_t pc,
+			    struct neighbours *n)
 {
 	uint32_t scope;
 	int32_t at;
@@ -330,7 +330,7 @@ static bool find_neighbours(const struct compiled *c, int32_t pc, struct neighbo
 
 	*n = (struct neighbours){.before_pc = -1, .after_pc = INT32_MAX};
 	for (uint64_t off = 0; ok && c->pcs.bytes - off >= PC_BYTES; off += PC_BYTES)
-		look_at(c->s, descs + off, pc, n);
+		note_neighbours(c->s, descs + off, pc, n);
 	free(descs);
 	return ok;
 }

@@ -142,8 +142,8 @@ static int read_copy(int fd, struct tapir_str *payload)
 	}
 }
 
-static int look_at(struct tapir_otel_process *p, struct tapir_helper *helper, uint64_t limit_ns,
-		   struct tapir_str *payload)
+static int copy_if_new(struct tapir_otel_process *p, struct tapir_helper *helper, uint64_t limit_ns,
+		       struct tapir_str *payload)
 {
 	struct tapir_helper_call call = {
 		.fn = copy_in_helper, .in = p, .in_bytes = sizeof(*p), .limit_ns = limit_ns};
@@ -172,7 +172,7 @@ static int find_context(struct tapir_otel_process *p, struct tapir_helper *helpe
 	for (unsigned i = 0; i < search.cnt && got == -ENOENT; i++) {
 		p->header_va = search.found_va[i];
 		p->published_ns = 0;
-		got = look_at(p, helper, limit_ns, payload);
+		got = copy_if_new(p, helper, limit_ns, payload);
 	}
 	return got;
 }
@@ -183,7 +183,7 @@ int tapir_otel_process__look(struct tapir_otel_process *p, struct tapir_helper *
 	int mark = tapir_diag__cnt(), got = -ENOENT;
 
 	if (p->header_va)
-		got = look_at(p, helper, limit_ns, payload);
+		got = copy_if_new(p, helper, limit_ns, payload);
 	if (got == -ENOENT)
 		got = find_context(p, helper, limit_ns, payload);
 	if (got == -ENOENT)

@@ -152,7 +152,7 @@ static void begin_again_if_replaced(struct watched *one)
 		.process.tgid = one->process.tgid, .start_ticks = start_ticks, .round = one->round};
 }
 
-static void look_at(struct tapir_otel_watch *w, struct watched *one, uint64_t now_ns)
+static void read_process(struct tapir_otel_watch *w, struct watched *one, uint64_t now_ns)
 {
 	int got = 0;
 
@@ -213,7 +213,7 @@ void tapir_otel_watch__look(struct tapir_otel_watch *w, const struct tapir_pids 
 		if (one)
 			one->round = w->round;
 		if (one && (is_last || now_ns >= one->next_ns))
-			look_at(w, one, now_ns);
+			read_process(w, one, now_ns);
 	}
 	tapir_vec_for_each (one, &w->all)
 		if (is_last && one->is_owed)

@@ -193,7 +193,7 @@ static int make_once(struct tapir_run_dir *dir)
 	return err;
 }
 
-static int make(struct tapir_run_dir *dir)
+static int make_run_dir(struct tapir_run_dir *dir)
 {
 	int err = -EEXIST;
 
@@ -212,7 +212,7 @@ static int open_in(const char *parent, bool for_code, struct tapir_run_dir *out)
 	if (dir.parent_fd < 0)
 		return dir.parent_fd;
 	(void)tapir_file__each_name(dir.parent_fd, ".", remove_if_abandoned, NULL);
-	err = make(&dir);
+	err = make_run_dir(&dir);
 	if (err) {
 		tapir_guard__fd(&dir.parent_fd);
 		return fail(err, parent, "no guarded directory can be created in it");

@@ -280,7 +280,7 @@ static int bring_in(struct tapir_dotnet_lanes *l, uint32_t tgid, uint64_t seen_n
 }
 
 /* 1: attach to it; 2: request its stream; -errno: it could not be inspected. */
-static int look_at(struct tapir_dotnet_lanes *l, uint32_t tgid)
+static int inspect_process(struct tapir_dotnet_lanes *l, uint32_t tgid)
 {
 	struct tapir_dotnet_info info;
 	int is_dotnet = tapir_dotnet__inspect(tgid, &info);
@@ -356,7 +356,7 @@ static void do_one(struct tapir_dotnet_lanes *l, struct process *p)
 
 	p->state = TRYING;
 	pthread_mutex_unlock(&l->lock);
-	result = is_look ? look_at(l, tgid) : bring_in(l, tgid, seen_ns, takes_none);
+	result = is_look ? inspect_process(l, tgid) : bring_in(l, tgid, seen_ns, takes_none);
 	pthread_mutex_lock(&l->lock);
 	p = find_process(l, tgid);
 	if (p && is_look && p->is_stale) {

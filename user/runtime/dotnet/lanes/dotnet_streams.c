@@ -211,8 +211,8 @@ static int ask_for(struct tapir_dotnet_streams *all, uint32_t tgid, int cancel_f
 }
 
 /* The assemblies' definitions are read only where a glob may mean them. */
-static int ask(struct tapir_dotnet_streams *all, uint32_t tgid, int cancel_fd,
-	       struct tapir_dotnet_stream *port)
+static int request_stream(struct tapir_dotnet_streams *all, uint32_t tgid, int cancel_fd,
+			  struct tapir_dotnet_stream *port)
 {
 	tapir_autofree struct tapir_stream_providers *providers = calloc(1, sizeof(*providers));
 	struct tapir_dotnet_sources sources = {};
@@ -256,7 +256,7 @@ int tapir_dotnet_streams__open(struct tapir_dotnet_streams *all, uint32_t tgid, 
 
 	if (!has_place(all))
 		return fail_full(tgid);
-	err = ask(all, tgid, cancel_fd, &port);
+	err = request_stream(all, tgid, cancel_fd, &port);
 	if (err)
 		return err;
 	pthread_mutex_lock(&all->lock);
