@@ -228,66 +228,67 @@ static void conditions_are_decided_as_in_c(void **state)
 				 decisions[i].result);
 }
 
+/* Each text with a part of its message, and the caret under the mistake; NULL: anywhere. */
+static const struct {
+	const char *text, *message, *caret;
+} mistakes[] = {
+	{"centz > 5", "--where: shop:order has no field 'centz'", "  ^~~~~"},
+	{"id == 1 && centz > 5", "has no field 'centz'", "             ^~~~~"},
+	{"id = 5", "'=' does not compare", "     ^"},
+	{"flags & 3 == 1", "parentheses are required", "          ^~~~~~"},
+	{"took > 5", "'took' is a time: write it with a unit, such as 5ms", "         ^"},
+	{"id > 5ms", "'id' has no unit", "       ^~~"},
+	{"id > 5xs", "'xs' is no unit", "        ^~"},
+	{"path == 5", "'path' is a text: compare it with", "  ^~~~~~~~~"},
+	{"id == \"5\"", "'id' is a number, and compared with a text", "  ^~~~~~~~~"},
+	{"id ~ \"5\"", "'id' is not a text", "  ^~~~~~~~"},
+	{"path < \"5\"", "texts compare by ==", "  ^~~~~~~~~~"},
+	{"path ~ 5", "a \"GLOB\" is required", "         ^"},
+	{"path == empty", "two texts of an event", "  ^~~~~~~~~~~~~"},
+	{"path", "a text is not a number", "  ^~~~"},
+	{"price + 1 > 2", "arithmetic with floating-point numbers", "  ^~~~~"},
+	{"id == 2.5", "'id' is a whole number", "        ^~~"},
+	{"id / 0 == 1", "divides by zero", "       ^"},
+	{"5 == 5", "both sides are constants", "  ^~~~~~"},
+	{"5", "a constant is not a condition", "  ^"},
+	{"(id == 5", "')' is required", "          ^"},
+	{"id == 5 id", "an operator is required", "          ^"},
+	{"id ==", "a field, a number or a \"text\" is required", "       ^"},
+	{"id==!", "a field, a number or", "       ^"},
+	{"path == \"a", "closing '\"'", "          ^"},
+	{"stack == 1", "stack cannot be compared", "  ^~~~~"},
+	{"len(path) > 3", "no function 'len'", "  ^~~"},
+	{"p99(\"path\") > 3", "no function 'p99'", "  ^~~~~~~~~~~"},
+	{"p99(\"path\" > 3", "')' is required", "             ^"},
+	{"id > 1.2x", "a number with the unit x", "  ^~~~~~~~~"},
+	{"id in 5", "'(' and values", "        ^"},
+	{"id == NULL", "only a text can be NULL", "  ^~~~~~~~~~"},
+	{"(id == 5) + 1 == 2", "a condition is not a number", "   ^~~~~~~"},
+	{"99999999999999999999 == id", "too large", "  ^~~~~~~~~~~~~~~~~~~~"},
+	{"", "an expression is required", "  ^"},
+	{"path ~ \"?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\"",
+	 "this GLOB has 32 elements", NULL},
+};
+
 static void mistakes_have_a_caret(void **state)
 {
-	static const struct {
-		const char *text, *message, *caret;
-	} cases[] = {
-		{"centz > 5", "--where: shop:order has no field 'centz'", "  ^~~~~"},
-		{"id == 1 && centz > 5", "has no field 'centz'", "             ^~~~~"},
-		{"id = 5", "'=' does not compare", "     ^"},
-		{"flags & 3 == 1", "parentheses are required", "          ^~~~~~"},
-		{"took > 5", "'took' is a time: write it with a unit, such as 5ms", "         ^"},
-		{"id > 5ms", "'id' has no unit", "       ^~~"},
-		{"id > 5xs", "'xs' is no unit", "        ^~"},
-		{"path == 5", "'path' is a text: compare it with", "  ^~~~~~~~~"},
-		{"id == \"5\"", "'id' is a number, and compared with a text", "  ^~~~~~~~~"},
-		{"id ~ \"5\"", "'id' is not a text", "  ^~~~~~~~"},
-		{"path < \"5\"", "texts compare by ==", "  ^~~~~~~~~~"},
-		{"path ~ 5", "a \"GLOB\" is required", "         ^"},
-		{"path == empty", "two texts of an event", "  ^~~~~~~~~~~~~"},
-		{"path", "a text is not a number", "  ^~~~"},
-		{"price + 1 > 2", "arithmetic with floating-point numbers", "  ^~~~~"},
-		{"id == 2.5", "'id' is a whole number", "        ^~~"},
-		{"id / 0 == 1", "divides by zero", "       ^"},
-		{"5 == 5", "both sides are constants", "  ^~~~~~"},
-		{"5", "a constant is not a condition", "  ^"},
-		{"(id == 5", "')' is required", "          ^"},
-		{"id == 5 id", "an operator is required", "          ^"},
-		{"id ==", "a field, a number or a \"text\" is required", "       ^"},
-		{"id==!", "a field, a number or", "       ^"},
-		{"path == \"a", "closing '\"'", "          ^"},
-		{"stack == 1", "stack cannot be compared", "  ^~~~~"},
-		{"len(path) > 3", "no function 'len'", "  ^~~"},
-		{"p99(\"path\") > 3", "no function 'p99'", "  ^~~~~~~~~~~"},
-		{"p99(\"path\" > 3", "')' is required", "             ^"},
-		{"id > 1.2x", "a number with the unit x", "  ^~~~~~~~~"},
-		{"id in 5", "'(' and values", "        ^"},
-		{"id == NULL", "only a text can be NULL", "  ^~~~~~~~~~"},
-		{"(id == 5) + 1 == 2", "a condition is not a number", "   ^~~~~~~"},
-		{"99999999999999999999 == id", "too large", "  ^~~~~~~~~~~~~~~~~~~~"},
-		{"", "an expression is required", "  ^"},
-		{"path ~ \"?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\?\"",
-		 "this GLOB has 32 elements", NULL},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < CNT(cases); i++) {
+	for (size_t i = 0; i < CNT(mistakes); i++) {
 		struct tapir_expression *e = NULL;
 		struct tapir_program p;
 
 		tapir_diag__clear();
-		if (!tapir_expression__parse("--where", cases[i].text, &e))
+		if (!tapir_expression__parse("--where", mistakes[i].text, &e))
 			assert_int_equal(tapir_expression__condition(e, &scope, &p), -EINVAL);
 		else
 			assert_null(e);
 		assert_in_range(tapir_diag__cnt(), 3, 4);
-		if (!strstr(tapir_diag__line(0), cases[i].message))
-			fail_msg("'%s': '%s' is not in '%s'", cases[i].text, cases[i].message,
+		if (!strstr(tapir_diag__line(0), mistakes[i].message))
+			fail_msg("'%s': '%s' is not in '%s'", mistakes[i].text, mistakes[i].message,
 				 tapir_diag__line(0));
-		assert_string_equal(tapir_diag__line(1) + 2, cases[i].text);
-		if (cases[i].caret && strcmp(tapir_diag__line(2), cases[i].caret))
-			fail_msg("'%s': the caret is '%s'", cases[i].text, tapir_diag__line(2));
+		assert_string_equal(tapir_diag__line(1) + 2, mistakes[i].text);
+		if (mistakes[i].caret && strcmp(tapir_diag__line(2), mistakes[i].caret))
+			fail_msg("'%s': the caret is '%s'", mistakes[i].text, tapir_diag__line(2));
 		tapir_expression__free(e);
 	}
 	tapir_diag__clear();
