@@ -438,6 +438,7 @@ struct tapir_payload_piece {
  * within the first TAPIR_PROBE_PIECES_BYTES of them, later ones are 0.
  */
 #define TAPIR_PROBE_PIECES_BYTES 4096u
+/* The same with a payload in cnt pieces, which are copied one after the other. */
 TAPIR_API void tapir_event__emit_pieces(struct tapir_event *event,
 					const struct tapir_payload_piece *pieces, uint32_t cnt);
 

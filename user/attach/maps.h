@@ -64,6 +64,11 @@ int tapir_maps__has_shared(int fd, uint32_t dev, const char *path_start);
  * out->path points into, has TAPIR_MAPPING_PATH_BYTES. -errno as above: the text may still have it.
  */
 #define TAPIR_MAPPING_PATH_BYTES 4096
+/*
+ * Reads the mapping that begins at va, without the lines before it: 1, or 0: there is none. path,
+ * which out->path points into, has TAPIR_MAPPING_PATH_BYTES. -errno as above: the text may still
+ * have it.
+ */
 int tapir_maps__at(int fd, uint64_t va, char *path, struct tapir_mapping_line *out);
 
 #endif

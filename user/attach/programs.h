@@ -136,6 +136,7 @@ struct tapir_sums_fds {
 	int row, steps, rows, row_steps, texts, state;
 	struct tapir_sums_opts opts;
 };
+/* Returns the maps; -1: nothing is added up in the kernel. */
 struct tapir_sums_fds tapir_programs__sums_fds(const struct tapir_programs *p);
 /* Begins another interval of what is added up; returns the one that ends. Any thread. */
 uint64_t tapir_programs__next_interval(struct tapir_programs *p);
@@ -181,6 +182,7 @@ int tapir_programs__set_known_file(struct tapir_programs *p, const struct tapir_
 struct tapir_unwind_fds {
 	int tables, files, spaces;
 };
+/* Returns the maps, which unwind_maps.h alone fills. */
 struct tapir_unwind_fds tapir_programs__unwind_fds(const struct tapir_programs *p);
 
 /* Counts of one probe (0: of no probe) by cause: borrowed, live. Any thread. */

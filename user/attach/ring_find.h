@@ -74,6 +74,7 @@ void tapir_ring_lane__close(struct tapir_ring_lane *lane);
 struct tapir_ring_published {
 	uint32_t cnt, left_cnt, err;
 };
+/* Returns what the process claims of them. */
 struct tapir_ring_published tapir_ring_lane__published(const struct tapir_ring_lane *lane);
 
 /* Returns 1 for "/memfd:tapir-ctl", with or without " (deleted)" after it, else 0. */

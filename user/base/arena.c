@@ -48,6 +48,7 @@ void *tapir_arena__alloc(struct tapir_arena *a, size_t bytes)
 	struct tapir_arena_block *block = a->newest;
 	void *at;
 
+	/* The first test keeps the rounding below from wrapping. */
 	if (bytes > SIZE_MAX / 2 || (a->max_bytes && bytes > a->max_bytes - a->bytes))
 		return NULL;
 	bytes = (bytes + ALIGN - 1) / ALIGN * ALIGN;
@@ -58,6 +59,10 @@ void *tapir_arena__alloc(struct tapir_arena *a, size_t bytes)
 	at = block->data + block->used;
 	block->used += bytes;
 	a->bytes += bytes;
+	/*
+	 * Rounding may exceed the bound by some bytes; the difference above must not become
+	 * negative.
+	 */
 	if (a->max_bytes && a->bytes > a->max_bytes)
 		a->bytes = a->max_bytes;
 	return at;

@@ -215,6 +215,10 @@ static int give_name(const struct tapir_atomic_file *file)
 	if (!file->force &&
 	    !renameat2(file->dir_fd, file->temp_name, file->dir_fd, file->name, RENAME_NOREPLACE))
 		return 0;
+	/*
+	 * These two: the file system does not know RENAME_NOREPLACE, so the plain rename below is
+	 * all it offers.
+	 */
 	if (!file->force && errno != EINVAL && errno != ENOSYS)
 		return -errno;
 	return renameat(file->dir_fd, file->temp_name, file->dir_fd, file->name) ? -errno : 0;

@@ -45,6 +45,7 @@ static bool parse_part(const char **text, uint64_t *sum_ns)
 			fraction = fraction * 10 + (uint64_t)(p[i] - '0');
 		p += more;
 	}
+	/* A number without a unit counts seconds and is the last part: "1.5.5" is refused. */
 	unit_len = strcspn(p, "0123456789.");
 	if (digits > 9 || more > 9 || !(digits + more) || (!unit_len && *p) ||
 	    !unit_ns(p, unit_len, &ns))

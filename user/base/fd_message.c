@@ -33,6 +33,7 @@ int tapir_fd_message__send(int sock, const void *bytes, size_t len, const int *f
 		memcpy(CMSG_DATA(&control.h), fds, sizeof(int) * (size_t)fd_cnt);
 	}
 	do
+		/* A peer that has died must not kill this process. */
 		n = sendmsg(sock, &msg, MSG_NOSIGNAL | flags);
 	while (n < 0 && errno == EINTR);
 	return n < 0 ? -errno : 0;

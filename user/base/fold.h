@@ -178,6 +178,7 @@ void tapir_fold_number__add_text(struct tapir_str *out, struct tapir_fold_number
  * first, or with the largest sum of a column; ties by key. Their number, or -ENOMEM.
  */
 #define TAPIR_FOLD_BY_COUNT UINT32_MAX
+/* Sorts rows; column: an index, or TAPIR_FOLD_BY_COUNT. The cost is that of a sort of all rows. */
 long tapir_fold__sort(const struct tapir_fold *fold, uint32_t column, bool since, uint32_t **out);
 
 #endif

@@ -71,6 +71,7 @@ unsigned tapir_str__distance(const char *a, const char *b, unsigned limit);
 
 /* "once", "2 times" */
 #define TAPIR_TIMES_TEXT_BYTES 28
+/* Writes it into text, which is returned. */
 const char *tapir_times__text(uint64_t cnt, char text[TAPIR_TIMES_TEXT_BYTES]);
 
 #endif

@@ -69,6 +69,7 @@ bool tapir_usage_text__next_memory(struct tapir_sv *text, struct tapir_memory_se
 void tapir_usage_text__add_quota(const struct tapir_quota_use *quota, struct tapir_str *out);
 bool tapir_usage_text__quota(struct tapir_sv text, struct tapir_quota_use *out);
 
+/* Append the text of an entry; read one, false if it is malformed. */
 void tapir_usage_text__add_neighbours(const struct tapir_neighbours *n, struct tapir_str *out);
 bool tapir_usage_text__neighbours(struct tapir_sv text, struct tapir_neighbours *out);
 

@@ -336,6 +336,7 @@ static const struct tapir_program *program_of(struct tapir_triggers *t, struct t
 		free(made);
 		made = NULL;
 	}
+	/* NULL is remembered as well, so that the warning comes once. */
 	*place = (uintptr_t)made;
 	return made;
 }

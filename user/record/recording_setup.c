@@ -389,6 +389,10 @@ static int attach_all(struct recording *r)
 	struct tapir_match_report asked;
 	int err = tapir_programs__attach_process(r->programs, r->holder != NULL);
 
+	/*
+	 * Records are let out before there are targets: a process's hits count from the moment at
+	 * which it becomes one.
+	 */
 	tapir_programs__enable(r->programs, true);
 	if (!err && r->program)
 		err = tapir_targets__add(r->targets, tapir_command_run__tgid(r->program));

@@ -17,6 +17,7 @@ struct tapir_kallsyms;
  */
 int tapir_kallsyms__load(const char *path, struct tapir_kallsyms **out);
 
+/* Frees the names: those that __find gave are invalid. NULL is fine. */
 void tapir_kallsyms__free(struct tapir_kallsyms *k);
 
 /*

@@ -21,6 +21,7 @@ struct tapir_symbol_name {
 	bool is_range; /* no symbol is known; the name has the function's beginning */
 };
 
+/* 0 or -ENOMEM; *out is the caller's. __free closes all files. NULL is fine. */
 int tapir_symbolizer__new(struct tapir_symbolizer **out);
 void tapir_symbolizer__free(struct tapir_symbolizer *symbolizer);
 

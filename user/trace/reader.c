@@ -241,6 +241,9 @@ static int list_segment(struct tapir_reader *r)
 			break;
 		if (!r->has_pending)
 			account(r, &ref);
+		/*
+		 * The first chunk of the next segment ends this one; it is kept for the next call.
+		 */
 		if (!r->has_pending && r->refs.cnt && ref.h.flags & TAPIR_CHUNK_SEGMENT) {
 			r->pending = ref;
 			r->has_pending = true;

@@ -66,6 +66,7 @@ const struct tapir_trace_ids *tapir_rec__trace_ids(const struct tapir_rec *rec);
 
 /* Write the ids in lower-case hex, as W3C Trace Context does, and return text. */
 #define TAPIR_TRACE_ID_TEXT 33
+/* Write the ids in lower-case hex, as W3C Trace Context does, into text, which is returned. */
 const char *tapir_trace_id__text(const struct tapir_trace_ids *ids, char text[TAPIR_TRACE_ID_TEXT]);
 const char *tapir_span_id__text(const struct tapir_trace_ids *ids, char text[TAPIR_TRACE_ID_TEXT]);
 

@@ -121,6 +121,9 @@ static uint64_t share_ns(const struct tapir_segments *s)
 {
 	uint64_t ns = s->keep_ns / SHARES;
 
+	/*
+	 * Shorter ones would be descriptions for the most part; longer ones would keep too little.
+	 */
 	return ns < MIN_NS ? MIN_NS : ns > MAX_NS ? MAX_NS : ns;
 }
 

@@ -38,6 +38,10 @@ bool tapir_lane_coverage__is_probed(struct tapir_lane_coverage *c, uint64_t key)
  * false.
  */
 #define TAPIR_LANE_COVERAGE_NOW (UINT64_MAX - 1)
+/*
+ * Returns true if the ring had it at time_ns. TAPIR_LANE_COVERAGE_NOW: if it has it now. c NULL:
+ * false.
+ */
 bool tapir_lane_coverage__has(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key,
 			      uint64_t time_ns);
 

@@ -34,6 +34,7 @@ static uint64_t hash_of(uint64_t seed, const struct tapir_rec_probe *probe, cons
 	struct tapir_rec_probe head = *probe;
 	size_t rest = head.h.size - sizeof(head);
 
+	/* Processes that describe the same event differ in these. */
 	head.h.time_ns = head.probe_id = 0;
 	seed = tapir_hash__bytes(seed, &head, sizeof(head));
 	seed = tapir_hash__bytes(tapir_hash__mix(seed, rest), probe + 1, rest);

@@ -231,6 +231,9 @@ int tapir_fs__of(int fd, uint32_t tgid, struct tapir_fs **out)
 	pthread_mutex_unlock(&lock);
 	if (err != -ENOENT)
 		return err;
+	/*
+	 * The lock is not held: this may call a helper. Two threads may find the same kind twice.
+	 */
 	err = find_kind(fd, tgid, &st, &fs, &trait);
 	if (err) {
 		if (fs)

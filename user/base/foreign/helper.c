@@ -198,6 +198,9 @@ int tapir_helper__call(struct tapir_helper *helper, struct tapir_helper_call *ca
 	call->out_fd = -1;
 	if (call->in_bytes > sizeof(request.in))
 		return -E2BIG;
+	/*
+	 * A call that was given up may have been answered since: its answer is taken and dropped.
+	 */
 	if (helper->is_busy && (err = receive(helper, NULL)))
 		return err == -EAGAIN ? -EBUSY : err;
 	request.serial = ++helper->serial;

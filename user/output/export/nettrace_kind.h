@@ -64,6 +64,7 @@ void tapir_nettrace__put_metadata(struct tapir_str *out, const struct tapir_nett
 
 /* ---- SLOTS ---------------------------------------------------------------------------------- */
 
+/* Adds the fields of a probe with SLOTS payloads, and "marks". */
 void tapir_nettrace_fields__of_probe(struct tapir_nettrace_fields *fields,
 				     const struct tapir_probe_view *probe);
 /* values: decoded by fields.h, as many as the probe has fields at least. */

@@ -28,6 +28,7 @@ static const char *knob(const char *text, const char *name)
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
 		size_t prefix = strlen(prefixes[i]), len = strlen(name);
 
+		/* The '=' makes sure that the name is not the beginning of a longer one. */
 		if (!strncmp(text, prefixes[i], prefix) && !strncmp(text + prefix, name, len) &&
 		    text[prefix + len] == '=')
 			return text + prefix + len + 1;

@@ -127,6 +127,7 @@ struct tapir_peer_guard {
 	{                                                                                          \
 		.pidfd = -1, .life_fd = -1                                                         \
 	}
+/* Runs the job; on success guard is for __dismiss or __let_act. */
 int tapir_peer_helper__try_guarded(const struct tapir_peer_helper *job,
 				   struct tapir_peer_answer *answer, int *out_fd,
 				   struct tapir_peer_guard *guard);

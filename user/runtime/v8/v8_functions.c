@@ -157,6 +157,10 @@ static bool find_part(struct reader *r, struct part *part, struct characters *ou
 	case SEQUENCE:
 		out->va = object - TAPIR_INTERP_OBJECT + (unsigned)r->c[TAPIR_V8_CHARS];
 		break;
+	/*
+	 * The word after the resource is a cache of where its characters are; uncached strings lack
+	 * it.
+	 */
 	case EXTERNAL:
 		out->va = word_at(r, object, (unsigned)r->c[TAPIR_V8_EXTERNAL_RESOURCE] + 8);
 		if (type & IS_UNCACHED || !out->va)
