@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* json_probe.c - events as JSON, by the static probes tapir_event:LEVEL (../text/json_probes.h). */
+/*
+ * json_probe.c - events as JSON, by the static probes tapir_event:LEVEL (../text/json_probes.h). In
+ * a file of its own: a program without such events does not link the probes, so that tools do not
+ * list them.
+ */
 #include <string.h>
 
 #include "../text/json_probes.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* session_env.c - the session that the environment requests (tapir/file_session.h, FROM OUTSIDE).
+/*
+ * session_env.c - the session that the environment requests (tapir/file_session.h, FROM OUTSIDE).
+ * So a program is recorded without a change to it.
  */
 #include <limits.h>
 #include <stdio.h>

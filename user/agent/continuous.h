@@ -9,8 +9,9 @@
 
 #include "agent/agent_impl.h"
 
-/* Nothing, where the configuration has no size for it. 0 or -errno with lines. */
+/* Starts the recorder, where the configuration has a size for it. 0 or -errno with lines. */
 int tapir_continuous__start(struct tapir_agent *agent);
+/* Ends it; what it kept and was not asked to write is gone. */
 void tapir_continuous__stop(struct tapir_agent *agent);
 /* Takes the files that have come. */
 void tapir_continuous__take(struct tapir_agent *agent);

@@ -8,7 +8,7 @@
 
 #include "agent/request_params.h"
 
-/* Checks sources and target, in the agent. -EINVAL with a line. */
+/* Checks sources and target, in the agent, before a task is started. 0 or -EINVAL with a line. */
 int tapir_question_params__check(const struct tapir_request_params *params);
 /*
  * Parses the expressions, and determines what to record and the command that reads the recording

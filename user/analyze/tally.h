@@ -36,7 +36,7 @@ struct tapir_tally_row {
 };
 
 struct tapir_tally {
-	enum tapir_tally_id id; /* which events count: lore/ knows */
+	enum tapir_tally_id id; /* which events count: spec/runtime_db */
 	struct tapir_timeline *tl;
 	uint64_t cnt, weight, more; /* more: in no row, because there were too many */
 	struct tapir_vec(struct tapir_tally_row *) rows;

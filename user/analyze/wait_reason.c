@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The innermost name that lore/ knows decides; many things use the kernel's futex, or a condition:
- * there, a name further out decides, up to the program's own code, which waits for its own reasons.
+ * The innermost name that spec/runtime_db has decides; many things use the kernel's futex, or a
+ * condition: there, a name further out decides, up to the program's own code, which waits for its
+ * own reasons.
  */
 #include "analyze/wait_reason.h"
 

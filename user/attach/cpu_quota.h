@@ -18,9 +18,12 @@ struct tapir_cpu_quota {
 	uint64_t period_cnt, throttled_cnt;
 };
 
-/* -ENOENT without a line: it has no limit, or its cgroups cannot be seen from here. */
+/*
+ * Finds the quota of a process and reads its numbers. 0; -ENOENT without a line: it has no limit,
+ * or its cgroups cannot be seen from here.
+ */
 int tapir_cpu_quota__find(uint32_t tgid, struct tapir_cpu_quota *out);
-/* The numbers of quota->dir as they are now. -errno without a line. */
+/* Reads the numbers of quota->dir as they are now. -errno without a line. */
 int tapir_cpu_quota__read(struct tapir_cpu_quota *quota);
 
 #endif

@@ -40,7 +40,10 @@ struct tapir_features {
 	struct tapir_feature by_id[TAPIR_FEATURE_CNT];
 };
 
-/* Takes a few milliseconds. Never fails: what cannot be found out is not there. */
+/*
+ * Tries all features, in a few milliseconds. Never fails: what cannot be found out is not there.
+ * Any thread.
+ */
 void tapir_features__probe(struct tapir_features *out);
 
 static inline bool tapir_features__has(const struct tapir_features *f, enum tapir_feature_id id)
@@ -51,8 +54,8 @@ static inline bool tapir_features__has(const struct tapir_features *f, enum tapi
 const char *tapir_feature__name(enum tapir_feature_id id);    /* "uprobe_multi" */
 const char *tapir_feature__purpose(enum tapir_feature_id id); /* borrowed, static */
 /*
- * The test itself failed, for example for lack of a file descriptor: err then says nothing about
- * the kernel.
+ * Returns true if the test itself failed, for example for lack of a file descriptor: err then says
+ * nothing about the kernel.
  */
 bool tapir_feature__is_unknown(const struct tapir_feature *feature);
 bool tapir_feature__is_disabled(const char *name); /* TAPIR_DISABLE names it */

@@ -3,8 +3,8 @@
  * usdt_hints.h - what the arguments of well-known USDT probes mean.
  *
  * A note of sys/sdt.h gives the width and location of an argument, not its name or that it is a
- * string: for well-known providers, lore/ does. A note that names its arguments, and a SPEC, take
- * precedence (record/images/plan.h).
+ * string: for well-known providers, spec/runtime_db does. A note that names its arguments, and a
+ * SPEC, take precedence (record/images/plan.h).
  */
 #ifndef TAPIR_USER_USDT_HINTS_H
 #define TAPIR_USER_USDT_HINTS_H

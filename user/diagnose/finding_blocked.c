@@ -2,8 +2,8 @@
 /*
  * Locks without events of their own (HotSpot's monitors unless the JVM was started with probes for
  * them, java.util.concurrent, CPython's GIL, mutexes of C): a thread that leaves its CPU in a
- * function that lore/ knows as a wait for a lock waits for one. Who holds it is not known from
- * stacks; threads that waited for nothing else and never got it are in a deadlock or behind a
+ * function that spec/runtime_db has as a wait for a lock waits for one. Who holds it is not known
+ * from stacks; threads that waited for nothing else and never got it are in a deadlock or behind a
  * holder that never releases it.
  */
 #include <inttypes.h>

@@ -37,7 +37,10 @@ struct tapir_targets {
 
 /* ---- target_maps.c ---------------------------------------------------------------------------- */
 
-/* rec: NULL when there was no memory for it; takes fd. */
+/*
+ * Posts a record to the session. rec: NULL when there was no memory for it, which is counted; takes
+ * fd.
+ */
 void tapir_targets__post(struct tapir_targets *t, const struct tapir_rec *rec, int fd);
 
 /*

@@ -17,7 +17,10 @@ struct tapir_watch_choice {
 	uint64_t interval_ms;	     /* 0: a second */
 };
 
-/* Until SIGTERM, in the only thread of a process. 0 or -errno with lines. */
+/*
+ * Watches until SIGTERM, in the only thread of a process. choice and page are borrowed. 0 or -errno
+ * with lines.
+ */
 int tapir_watch__run(const struct tapir_watch_choice *choice, struct tapir_watch_shm *page);
 
 #endif

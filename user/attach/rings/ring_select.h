@@ -14,12 +14,16 @@
 #include "trace/record.h"
 
 /*
- * Fills all of them. More items than there are places: one a provider, for all it was asked for.
- * true: every SPEC had its place (else those of later providers are judged by us alone).
+ * Fills out with selections, after clearing it. Where there are more items than places, a provider
+ * has one for all that is requested of it. true: every SPEC had its place (else those of later
+ * providers are judged by us alone).
  */
 bool tapir_ring_select__fill(const struct tapir_spec_list *specs, struct tapir_ring_request *out);
 
-/* Does a SPEC ask for the event? matched (one a SPEC, may be NULL) is set for each that does. */
+/*
+ * Returns true if a SPEC requests the event. matched (one a SPEC, may be NULL) is set for each that
+ * does.
+ */
 bool tapir_ring_select__judge(const struct tapir_spec_list *specs, enum tapir_spec_zero zero,
 			      const struct tapir_probe_view *probe, bool *matched);
 

@@ -17,9 +17,13 @@ struct tapir_perf_script {
 	uint64_t version;
 };
 
-/* Adds rec to out; nothing where it has no stack to have, or is of another type. */
+/*
+ * Appends the lines of a record; nothing where it has no stack to have, or is of another type. Out
+ * of memory shows in out.
+ */
 void tapir_perf_script__add(struct tapir_perf_script *script, const struct tapir_rec *rec,
 			    struct tapir_str *out);
+/* Frees the lines that are kept. */
 void tapir_perf_script__fini(struct tapir_perf_script *script);
 
 #endif

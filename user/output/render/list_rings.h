@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* list_rings.h - the part of `tapir list -p` that is about events of ring lanes. */
+/* list_rings.h - the part of `tapir list -p` that is about events of ring lanes. One thread. */
 #ifndef TAPIR_USER_LIST_RINGS_H
 #define TAPIR_USER_LIST_RINGS_H
 
@@ -8,8 +8,10 @@
 #include "base/str.h"
 #include "output/render/screen.h"
 
-/* The events of a process's lanes, with names, and its counters; a process that cannot be inspected
-   has none. */
+/*
+ * Adds the events of a process's lanes, with names, and its counters, to lists that the caller
+ * frees; a process that cannot be inspected has none. 0 or -ENOMEM.
+ */
 int tapir_list_rings__add(uint32_t tgid, struct tapir_ring_event_list *list,
 			  struct tapir_ring_counter_list *counters);
 
@@ -37,7 +39,7 @@ bool tapir_list_rings__is_chosen(const struct tapir_rec *probe, const char *word
 void tapir_list_rings__choose(struct tapir_ring_event_list *list, const char *word,
 			      const struct tapir_spec *spec);
 
-/* The same list as a table for a person, and as JSON. */
+/* Append the list as a table for a person, and as JSON, a line for each event. */
 void tapir_list_rings__write_table(const struct tapir_ring_event_list *list,
 				   const struct tapir_palette *p, struct tapir_str *out);
 void tapir_list_rings__write_json(const struct tapir_ring_event_list *list, struct tapir_str *out);

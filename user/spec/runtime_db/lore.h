@@ -365,32 +365,38 @@ extern const struct tapir_lore *const tapir_lore_all[]; /* ended by NULL */
 	for (const struct tapir_lore *const *lore##_at = tapir_lore_all, *lore;                    \
 	     (lore = *lore##_at) != NULL; lore##_at++)
 
-/* Identifies a process: the index of the lore whose first provider this is, or -1. */
+/* Identifies a process: returns the index of the lore whose first provider this is, or -1. */
 int tapir_lore__of_provider(const char *provider, size_t len);
 
-/* The condition that a probe needs to fire; NULL: none. */
+/* Returns the condition that a probe needs to fire; NULL: none. */
 const struct tapir_lore_condition *tapir_lore__condition(const char *provider, const char *event);
 
-/* The lanes without a trap record its events without stacks, unless all are requested. */
+/*
+ * Returns true for events that the lanes without a trap record without stacks, unless all are
+ * requested.
+ */
 bool tapir_lore__is_stackless(const char *provider, size_t provider_len, const char *event,
 			      size_t event_len);
 
-/* The lore of that name; NULL: none. */
+/* Returns the lore of that name; NULL: none. */
 const struct tapir_lore *tapir_lore__named(const char *name);
 
 /* Returns what a function of that name completes; NULL: it is not known. */
 const struct tapir_lore_awaited *tapir_lore__awaited(const char *function);
 
-/* The idx-th event that is counted there; NULL after the last. */
+/* Returns the idx-th event that is counted there; NULL after the last. */
 const struct tapir_tally_event *tapir_lore__tally(enum tapir_tally_id id, size_t idx);
 
-/* The name of a number in an event of that kind of interval: "transaction"; NULL: it has none. */
+/*
+ * Returns the name of a number in an event of that kind of interval: "transaction"; NULL: it has
+ * none.
+ */
 const char *tapir_lore__value_name(const char *provider, const char *kind, const char *field,
 				   uint64_t value);
 
-/* NULL: there is nothing. */
+/* Returns what more is known of the pair; NULL: nothing. */
 const struct tapir_pair_more *tapir_lore__pair_more(const struct tapir_pair *pair);
-/* The idx-th pair of all; NULL after the last. */
+/* Returns the idx-th pair of all; NULL after the last. */
 const struct tapir_pair *tapir_lore__pair(size_t idx);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Rust: functions of its standard library and of the usual executors. */
+/*
+ * Rust: functions of its standard library and of the usual executors, each in two forms: a method
+ * of a trait or a generic type is demangled with '<' in front.
+ */
 #include "spec/runtime_db/hint_table.h"
 
 /* A row for each form of a mangled name. */
