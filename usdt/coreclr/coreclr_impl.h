@@ -88,7 +88,7 @@ int coreclr_providers__init(void);
  * runtime does not provide it, or there is no room. Any thread.
  */
 const struct coreclr_provider *coreclr_providers__find(uint64_t va);
-/* Returns the runtime's name of a provider that is not in the table; "": unknown. Any thread. */
+/* Writes the runtime's name of a provider that is not in the table; "": unknown. Any thread. */
 void coreclr_providers__ask(uint64_t va, char out[CORECLR_NAME_BYTES]);
 /* Notes a new provider at this place: what was known of it is of the past. Any thread. */
 int coreclr_providers__created(uint64_t va, int *is_new); /* 1: another was at its address */

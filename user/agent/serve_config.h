@@ -80,7 +80,8 @@ int tapir_serve_config__check(const struct tapir_serve_config *config);
 /* Writes all of it, by the file's keys, as members of j. Secrets are in files, which it names. */
 void tapir_serve_config__write(const struct tapir_serve_config *config, struct tapir_json *j);
 
-/* Returns the default directory of an agent's state, owned by config. */
+/* Sets the directory of an agent's state, which config owns, to the default. 0 or -errno with a
+ * line. */
 int tapir_serve_config__default_state(struct tapir_serve_config *config);
 
 #endif

@@ -90,7 +90,7 @@ struct tapir_top_rows {
 };
 
 /*
- * Begins a reading: between __begin_look and __end_look comes each thread of the machine. 0 or
+ * A reading: __see takes each thread of the machine, between __begin_look and __end_look. 0 or
  * -ENOMEM.
  */
 void tapir_top_rows__begin_look(struct tapir_top_rows *rows);

@@ -152,7 +152,10 @@ bool tapir_recording__is_dotnet_alone(const struct recording *r);
 /* Lets runtimes load our library while programs are loaded, which is up to the kernel. */
 void tapir_recording__begin_dotnet(struct recording *r);
 void tapir_recording__join_dotnet(struct recording *r);
-/* Returns the additions to the environment of a program that tapir starts; empty: none. */
+/*
+ * Appends the additions to the environment of a program that tapir starts; nothing: there are none.
+ * 0 or -ENOMEM.
+ */
 int tapir_recording__dotnet_environment(struct recording *r, struct tapir_str *out);
 /* Call it after the ring reader was started, before the targets. */
 int tapir_recording__start_dotnet(struct recording *r);

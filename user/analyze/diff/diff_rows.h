@@ -69,7 +69,7 @@ void tapir_diff_rows__spread(struct tapir_diff_rows *rows, size_t idx, uint64_t 
 void tapir_diff_rows__took(struct tapir_diff_rows *rows, size_t idx, uint64_t at_ns,
 			   uint64_t took_ns);
 
-/* Returns the times of a row, by quarter of the recording. */
+/* Copies the times of a row, by quarter of the recording. */
 void tapir_diff_rows__times(const struct tapir_diff_rows *rows, const struct tapir_diff_row *row,
 			    struct tapir_histogram out[TAPIR_DIFF_QUARTERS]);
 void tapir_diff_rows__fini(struct tapir_diff_rows *rows);

@@ -21,8 +21,8 @@ struct tapir_go_switch {
 };
 
 /*
- * code: len bytes of the function, which is at pc in the file. rows: how deep its stack is, sorted,
- * the first one at pc.
+ * Finds the sequence in a function. code: its len bytes; pc: where it is in the file. rows: how
+ * deep its stack is, sorted, the first one at pc. False: it is not there.
  */
 bool tapir_go_switch__find(const uint8_t *code, size_t len, uint32_t pc,
 			   const struct tapir_unwind_row *rows, size_t row_cnt,

@@ -31,8 +31,8 @@ bool tapir_await_frames__find(struct tapir_await_frames *f, const struct tapir_c
 			      const struct tapir_stack_ref *ref,
 			      const struct tapir_stack_view *view, struct tapir_await_place *out);
 /*
- * Returns the innermost async method of a stack, the only one that can have begun an await; cnt is
- * 0: there is none.
+ * Finds the innermost async method of a stack, the only one that can have begun an await; out->cnt
+ * is 0. False: there is none.
  */
 bool tapir_await_frames__awaiting(struct tapir_await_frames *f, const struct tapir_catalog *catalog,
 				  const struct tapir_stack_ref *ref,
