@@ -102,6 +102,7 @@ int tapir_bpf_ring__open(int map_fd, struct tapir_bpf_ring *out)
 	if (consumer == MAP_FAILED)
 		return tapir_diag__fail(-errno, "cannot map a ring buffer: %s",
 					tapir_errno__text(errno));
+	/* The kernel maps the data twice in a row, so a record that wraps is read in one piece. */
 	producer = mmap(NULL, page + 2 * (size_t)info.max_entries, PROT_READ, MAP_SHARED, map_fd,
 			(off_t)page);
 	if (producer == MAP_FAILED) {
@@ -142,6 +143,7 @@ const void *tapir_bpf_ring__next(struct tapir_bpf_ring *ring, uint32_t *len)
 		uint32_t head = __atomic_load_n((const uint32_t *)at, __ATOMIC_ACQUIRE);
 		uint32_t bytes = head & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
 
+		/* A program still writes it. Later records wait: space is released in order. */
 		if (head & BPF_RINGBUF_BUSY_BIT)
 			return NULL;
 		ring->pos += BPF_RINGBUF_HDR_SZ + ((bytes + 7) & ~7u);
@@ -155,6 +157,7 @@ const void *tapir_bpf_ring__next(struct tapir_bpf_ring *ring, uint32_t *len)
 
 void tapir_bpf_ring__release(struct tapir_bpf_ring *ring)
 {
+	/* After this store the kernel may overwrite what __next returned. */
 	__atomic_store_n(ring->consumer_pos, ring->pos, __ATOMIC_RELEASE);
 }
 

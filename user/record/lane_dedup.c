@@ -43,6 +43,7 @@ bool tapir_lane_dedup__filter(struct tapir_lane_dedup *t, const struct tapir_rec
 	key = tapir_map__get(&t->keys, ev->probe_id);
 	if (!key || !tapir_lane_coverage__has(t->cover, ev->tgid, *key, ev->h.time_ns))
 		return false;
+	/* Without memory it is left out uncounted: the ring's event is in the file in any case. */
 	cnt = tapir_map__put(&t->cnts, ev->probe_id, NULL);
 	if (cnt)
 		++*cnt;

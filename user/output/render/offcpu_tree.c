@@ -29,6 +29,7 @@ uint32_t tapir_offcpu_tree__node(struct tapir_stack_tree *tree, const struct tap
 	};
 	char leaf[32];
 
+	/* Waits of tapir's own threads in the process are not the program's. */
 	if (tapir_own_thread__has_stack(catalog, ref.tgid, ref.time_ns, ref.stack_id))
 		return UINT32_MAX;
 	snprintf(leaf, sizeof(leaf), "[%s]", tapir_switch__state_name(out));

@@ -22,6 +22,7 @@ static int put(struct tapir_map *map, uint64_t key, uint64_t value)
 	return 0;
 }
 
+/* 0 stands for "not known": neither a thread nor an owner has that number. */
 static uint64_t get(const struct tapir_map *map, uint64_t key)
 {
 	const uint64_t *value = tapir_map__get(map, key);
