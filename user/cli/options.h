@@ -207,8 +207,8 @@ struct tapir_cli {
 extern const struct tapir_option tapir_global_options[];
 
 /*
- * Fills everything but the first four. Failure: TAPIR_CLI_USAGE (not an errno: exit status 2) or -ENOMEM;
- * call fini all the same.
+ * Fills everything but the first four. Failure: TAPIR_CLI_USAGE (not an errno: exit status 2) or
+ * -ENOMEM; call fini all the same.
  */
 int tapir_cli__parse(struct tapir_cli *cli, int argc, char **argv);
 void tapir_cli__fini(struct tapir_cli *cli);
