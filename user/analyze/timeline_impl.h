@@ -163,8 +163,11 @@ uint64_t tapir_timeline__task_key(const struct tapir_event_fields *f, uint32_t t
 uint64_t *tapir_timeline__place_of_task(struct tapir_timeline *tl, struct tapir_map *tasks,
 					uint64_t key);
 void tapir_timeline__free_tasks(struct tapir_timeline *tl);
-/* Finds, by an event, before it begins or ends anything, for which activity its thread works. */
-void tapir_timeline__follow(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint32_t node,
+/*
+ * Finds, by an event, before it begins or ends anything, for which activity its thread works.
+ * Returns true if with the event a method begins to await a task.
+ */
+bool tapir_timeline__follow(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint32_t node,
 			    const struct tapir_probe_view *probe,
 			    const struct tapir_event_view *event);
 void tapir_timeline__sleeps(struct tapir_tl_thread *t, uint64_t now_ns);

@@ -384,6 +384,7 @@ void tapir_timeline__event(struct tapir_timeline *tl, const struct tapir_rec *re
 	const struct tapir_rec_probe *probe = tapir_catalog__probe(tl->catalog, ev->probe_id);
 	struct happening h = {.now_ns = rec->time_ns};
 	struct tapir_roles roles;
+	bool is_await;
 
 	tl->stats.events++;
 	h.thread = tapir_timeline__get_thread(tl, ev->tgid, ev->tid, rec->time_ns);
@@ -395,7 +396,9 @@ void tapir_timeline__event(struct tapir_timeline *tl, const struct tapir_rec *re
 	h.node = event_node(tl, &h);
 	if (h.node != TAPIR_NO_NODE)
 		tapir_timeline__set_last_stack(tl, h.thread, h.node, rec->time_ns);
-	tapir_timeline__follow(tl, h.thread, h.node, &h.probe, &h.event);
+	is_await = tapir_timeline__follow(tl, h.thread, h.node, &h.probe, &h.event);
+	if (is_await && tl->has_requests)
+		tapir_timeline__suspend(tl, h.thread, fields_of(tl, &h));
 	h.is_chosen = tapir_timeline__is_chosen(tl, h.thread, rec);
 	tl->now_probe = &h.probe;
 	tl->now_event = &h.event;

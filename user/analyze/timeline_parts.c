@@ -578,7 +578,7 @@ static bool has_request(const struct tapir_tl_thread *t)
 	return i;
 }
 
-void tapir_timeline__follow(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint32_t node,
+bool tapir_timeline__follow(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint32_t node,
 			    const struct tapir_probe_view *probe,
 			    const struct tapir_event_view *event)
 {
@@ -595,17 +595,16 @@ void tapir_timeline__follow(struct tapir_timeline *tl, struct tapir_tl_thread *t
 	      tapir_event_fields__u64(tapir_timeline__fields(tl, probe, event), "Behavior") ==
 		      AWAITED)))
 		tapir_timeline__leave_requests(t, TAPIR_NO_KIND, NULL);
-	if (what == TASK_AWAIT && tl->has_requests)
-		tapir_timeline__suspend(tl, t, tapir_timeline__fields(tl, probe, event));
 	if (what == TASK_AWAIT)
 		i = of_key(tl, tapir_timeline__activity_key(t->tgid, event->activity_id));
 	if (what == TASK_NOTHING || what == TASK_WORK_ENDED || (what == TASK_AWAIT && !i))
-		return;
+		return what == TASK_AWAIT;
 	f = tapir_timeline__fields(tl, probe, event);
 	if (i && tapir_event_fields__u64(f, "Behavior") == AWAITED)
 		await(tl, i, tapir_timeline__task_key(f, t->tgid, "TaskID"), node);
 	else
 		on_task(tl, t, what, f, event->rec->h.time_ns);
+	return what == TASK_AWAIT;
 }
 
 struct tapir_interval *tapir_timeline__parent(const struct tapir_timeline *tl,

@@ -305,13 +305,10 @@ static void write_finding(const struct writer *w, const struct tapir_found *foun
 	tapir_str__fini(&title);
 }
 
-/* Returns true if both say the same of two processes of one program: "clang (12)", "clang (13)". */
+/* Returns true if both say of two processes that the machine has too few CPUs. */
 static bool is_alike(const struct tapir_found *a, const struct tapir_found *b)
 {
-	size_t len = a->process ? strcspn(a->process, "(") : 0;
-
-	return a->kind == b->kind && len && b->process && !strncmp(a->process, b->process, len) &&
-	       b->process[len] == '(';
+	return a->kind == TAPIR_FOUND_NEIGHBOUR && b->kind == TAPIR_FOUND_NEIGHBOUR;
 }
 
 /* Returns true if a worse finding of the machine is of the same process, or says the same. */
