@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which threads work for a request that has a key. A method that awaits is a task; its events
- * (TaskWaitBegin: one task awaits another, TraceSynchronousWork: a thread continues one, or
- * completes it) lead from the thread on which the request began to those that continue it. A task
- * belongs to the request on whose thread it was first seen to await, or to be awaited; one that was
- * seen elsewhere before belongs to none, whoever awaits it.
+ * This file finds the threads that work for a request that has a key. A method that awaits is a
+ * task; its events (TaskWaitBegin: one task awaits another, TraceSynchronousWork: a thread
+ * continues one, or completes it) lead from the thread on which the request began to those that
+ * continue it. A task belongs to the request on whose thread it was first seen to await, or to be
+ * awaited; one that was seen elsewhere before belongs to none, also if a request awaits it.
  *
  * So a request is on a thread from where the thread takes up one of its tasks until it has left the
  * last of them. If several threads work for it at the same time, its time is that of the first. A

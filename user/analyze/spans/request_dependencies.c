@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the requests of a route await: how often, for how long, one after the other or in parallel.
- * Rows are by call site and peer while records come; at the end those of a method that was compiled
- * again are one.
+ * This file lists what the requests of a route await: how often, for how long, one after the other
+ * or in parallel. Rows are by call site and peer while records come; at the end those of a method
+ * that was compiled again are one.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -166,7 +166,10 @@ static void merge(struct tapir_dependency *into, struct tapir_dependency *from)
 	from->cnt = 0;
 }
 
-/* Those of a route, most of its time first; those of one call site and peer are one. */
+/*
+ * Lists the dependencies of a route, most of its time first; rows of one call site and peer become
+ * one.
+ */
 static size_t list(struct tapir_request_routes *r, uint32_t route,
 		   const struct tapir_request_names *names, struct tapir_dependency **rows)
 {
@@ -277,7 +280,7 @@ static void add_dependency(const struct tapir_request_routes *r, struct tapir_vi
 	tapir_str__fini(&how);
 }
 
-/* Those without a row are one. */
+/* Writes one row for all dependencies that have none of their own. */
 static void add_others(struct tapir_view_result *result, size_t parts,
 		       struct tapir_dependency *const *rows, size_t cnt, uint64_t sum_ns,
 		       uint64_t slow_ns)

@@ -208,7 +208,7 @@ static struct tapir_open_request *open_of(const struct tapir_request_routes *r, 
 	return place ? (void *)(uintptr_t)*place : NULL;
 }
 
-/* From that time the thread works for the request. */
+/* The thread works for the request from that time on. */
 static void note_thread(struct tapir_request_routes *r, uint32_t tid, uint64_t map_key,
 			uint64_t at_ns)
 {

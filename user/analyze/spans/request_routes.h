@@ -21,7 +21,7 @@ enum tapir_request_source tapir_request__source(const struct tapir_kind *kind);
 
 struct tapir_request_routes;
 
-/* What names awaits and peers, once they are complete; borrowed. */
+/* Sources of the names of awaits and peers, once they are complete; borrowed. */
 struct tapir_request_names {
 	const struct tapir_awaits *awaits;	      /* finished */
 	const struct tapir_exchange_tally *exchanges; /* NULL: none */

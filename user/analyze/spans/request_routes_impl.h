@@ -45,7 +45,7 @@ struct tapir_one_request {
 	uint32_t first_use, use_cnt;
 };
 
-/* What requests of a route await, at one call site or of one peer. */
+/* A dependency: requests of a route await it, at one call site or of one peer. */
 struct tapir_dependency {
 	uint32_t route, site, peer;
 	uint64_t cnt, sum_ns, ns; /* ns: of the requests' time, divided among all that they await */
@@ -68,7 +68,7 @@ struct tapir_request_peer {
 	uint32_t exchange; /* the row */
 };
 
-/* A request that goes on. */
+/* A request that has not ended. */
 struct tapir_open_request {
 	const struct tapir_interval *interval; /* the timeline's */
 	struct tapir_request_waits waits;

@@ -175,7 +175,7 @@ static void add_parts(struct tapir_request_routes *r, const struct tapir_request
 		}                                                                                  \
 	}
 
-/* Of one process the text has no columns for it. */
+/* A single process needs no columns that name it. */
 static bool is_of_one(const struct chosen *c)
 {
 	for (size_t i = 1; i < c->cnt; i++)

@@ -19,11 +19,11 @@
 struct tapir_request_wait {
 	uint64_t from_ns, until_ns;
 	uint32_t site; /* of an await; TAPIR_NO_SITE: a call */
-	uint32_t peer; /* whom it asks; TAPIR_NO_PEER: not known */
+	uint32_t peer; /* the one it asks; TAPIR_NO_PEER: not known */
 	bool is_joint; /* for others, which are rows, too, if they are awaits of the program */
 	/* once divided */
 	uint64_t ns;	  /* of the awaited time */
-	bool is_parallel; /* another one goes on for at least half of its time */
+	bool is_parallel; /* another one lasts for at least half of its time */
 };
 
 struct tapir_request_away {
@@ -41,10 +41,11 @@ void tapir_request_waits__add(struct tapir_request_waits *w, const struct tapir_
 void tapir_request_waits__add_away(struct tapir_request_waits *w, uint64_t from_ns,
 				   uint64_t until_ns);
 /*
- * After the last one, of a request of that time: rows are in the order of their begins. A joint one
- * is left only if there is time that belongs to no other. A call whose answer an await of the
- * program waits for is that await, which gets its peer. Returns the sum of all .ns. is_followed:
- * false: it is not known when it was away, then a moment in which any row goes on counts.
+ * Divides the time of a request among its waits, after the last one was added; afterwards rows are
+ * in the order of their begins. A joint row is left only if there is time that belongs to no other.
+ * A call whose answer an await of the program waits for becomes that await, which gets its peer.
+ * is_followed: it is known when no thread worked for the request; else each moment counts in which
+ * a row lasts. Returns the sum of all .ns.
  */
 uint64_t tapir_request_waits__divide(struct tapir_request_waits *w, uint64_t from_ns,
 				     uint64_t until_ns, bool is_followed);
