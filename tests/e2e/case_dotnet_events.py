@@ -53,6 +53,18 @@ def library_files(root):
 OLDER = {os.path.basename(file) for file in library_files(pathlib.Path("/"))}  # left by other tapirs
 
 
+def threads_of(pid):
+    """Each thread's name, state and system call: what keeps the library there."""
+    found = []
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        try:
+            stat, call = (task / "stat").read_text(), (task / "syscall").read_text()
+        except OSError:  # it has ended
+            continue
+        found.append(f"{stat[stat.index('(') + 1:stat.rindex(')') + 3]} {call.split()[0]}")
+    return found
+
+
 def nothing_is_left(t, pid):
     """The library leaves by itself: 1.3 s after its tracer, 11.3 s when that never opened its session (usdt/coreclr/README.md). Files of
     other tests, with other names, come and go meanwhile."""
@@ -60,7 +72,7 @@ def nothing_is_left(t, pid):
     while left and time.monotonic() < end:
         time.sleep(0.05)
         left &= traces_of_us(pid)
-    t.eq(left, set(), f"what is left in process {pid}")
+    t.eq(left, set(), f"what is left in process {pid}, whose threads are {threads_of(pid) if left else ''}")
 
 
 def test_events_of_one_thread_are_captured_or_counted(t):

@@ -57,6 +57,10 @@ WAITING = {
         "slow_dependency_leads", "finalizer_that_is_stuck_leads", "orders_over_awaits_are_paired_by_their_ids",
         "orders_without_ids_have_no_invented_duration", "leak_leads", "quota_leads", "induced_collections_lead", "idle_process_is_idle",
         "what_the_holder_waits_for_is_reported", "deadlock_from_before_the_recording_leads")},
+    **{f"dead_files.{name}": "every tapir that looks at all processes names its file, also those of other cases" for name in (
+        "record_continues_when_a_mapped_file_does_not_answer", "samples_keep_their_names_when_another_file_does_not_answer",
+        "record_ends_when_its_own_program_does_not_answer", "trace_continues_when_a_mapped_file_does_not_answer",
+        "events_of_a_live_fuse_file_are_exact_and_named", "a_dead_perf_map_keeps_nobody_waiting")},
     "pageout.*": "they drop pages, and wait for them",
     "sample.samples_*": "it counts samples by time",
     "sample.kernels_*": "it counts samples by time",
@@ -67,6 +71,7 @@ WAITING = {
     "sched.names_and_cgroups_choose_switches_as_pids_do": "it measures how long a thread is off the CPU",
     "stacks.hostile_stack_ends_where_it_stops_being_one": "it counts samples by time",
     "timeline.*": "they measure time",
+    "top.*": "without a process it looks at all of them, also at those of other cases",
     "slow_programs.jvm_lock_convoy": "it measures how long threads wait",
     "slow_programs.postgresql_query_that_waits": "it measures how long a query waits",
 }

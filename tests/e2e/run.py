@@ -271,8 +271,8 @@ def main():
     parser.add_argument("--announce", action="store_true", help="print the name of a case that runs alone when it begins, too")
     parser.add_argument("--suite", choices=("check", *SUITES), help="cases of this goal of the Makefile (default: all)")
     parser.add_argument("--summary", metavar="FILE", help='gets "passed failed skipped", then the last lines')
-    parser.add_argument("--jobs", type=int, default=3 * len(os.sched_getaffinity(0)), metavar="N",
-                        help="cases at a time (default: three for each processor; 1: all alone)")
+    parser.add_argument("--jobs", type=int, default=2 * len(os.sched_getaffinity(0)), metavar="N",
+                        help="cases at a time (default: two for each processor; 1: all alone)")
     parser.add_argument("--times", type=argparse.FileType("w"), metavar="FILE",
                         help="gets, by tabs, a line per case: its name, beside or alone, outcome, seconds, CPU seconds, when, what it said")
     parser.add_argument("-v", "--verbose", action="store_true", help="show the commands that run")

@@ -211,11 +211,17 @@ static void write_rows(const struct processes *v, struct tapir_view_result *resu
 					v->asked.top, v->shown.cnt);
 }
 
-/* The kernel's own count, /proc/stat, is of the whole recording. */
+/*
+ * The kernel's own count, /proc/stat, is read when recording has begun and before it ends. Switches
+ * are of a somewhat longer time, on a busy machine by tenths of a second: each sum has its time.
+ */
 static void write_witness(const struct processes *v, struct tapir_view_result *result)
 {
 	struct tapir_neighbours machine;
 
+	if (v->use.last_ns > v->use.first_ns)
+		tapir_view_result__fact(result, "switched_ns", "from the first switch to the last",
+					TAPIR_CELL_NS, v->use.last_ns - v->use.first_ns);
 	if (!v->use.has_ended ||
 	    !tapir_usage_text__neighbours(
 		    tapir_catalog__meta_value(tapir_timeline__catalog(v->asked.tl),
@@ -225,6 +231,8 @@ static void write_witness(const struct processes *v, struct tapir_view_result *r
 		return;
 	tapir_view_result__fact(result, "machine_ns", "CPU of the machine by /proc/stat",
 				TAPIR_CELL_NS, machine.machine_ns);
+	tapir_view_result__fact(result, "machine_wall_ns", "from its first reading to the last",
+				TAPIR_CELL_NS, machine.wall_ns);
 }
 
 static void write_notes(const struct processes *v, struct tapir_view_result *result,

@@ -283,7 +283,11 @@ static int start_judging(struct judge *j, const struct tapir_summary *summary,
 	return err ? err : tapir_timeline__listen(tl, &tapir_process_use_fns, &j->use);
 }
 
-/* Adds what each process used to the program of its name. */
+/*
+ * Adds what each process used to the program of its name, once: an id can have several rows (it was
+ * used again, or a record came before that of the process's begin), of which the one with most
+ * records comes first.
+ */
 static void add_use(struct judge *j, struct tapir_report_programs *programs,
 		    const struct tapir_summary *summary)
 {
@@ -291,13 +295,15 @@ static void add_use(struct judge *j, struct tapir_report_programs *programs,
 
 	programs->cpu_ns = tapir_process_use__finish(&j->use);
 	tapir_vec_for_each (row, &summary->processes) {
-		const struct tapir_process_used *used =
+		struct tapir_process_used *used =
 			tapir_keyed__find(&j->use.rows, &j->use.by_pid, row->pid);
 		struct tapir_report_program *program = tapir_keyed__find(
 			&programs->rows, &programs->by_name, key_of(name_of(row)));
 
-		if (used && program)
-			program->cpu_ns += tapir_process_use__cpu_ns(&j->use, &used->used);
+		if (!used || !program)
+			continue;
+		program->cpu_ns += tapir_process_use__cpu_ns(&j->use, &used->used);
+		used->used = (struct tapir_used){};
 	}
 }
 
