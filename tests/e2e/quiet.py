@@ -48,6 +48,7 @@ QUIET = {
     "stack_faults.libraries_that_come_and_go_leave_their_places": "it loads the processors",
     "stacks.calls_are_those_of_perf_with_copies_of_the_stack": "two profilers are compared",
     "storm.*": "they load the processors",
+    "top.*": "without a process it looks at all of them, and names what other cases do to it: files that do not answer",
 }
 
 # Two at a time: they measure, and leave room for another.
@@ -71,7 +72,6 @@ WAITING = {
     "sched.names_and_cgroups_choose_switches_as_pids_do": "it measures how long a thread is off the CPU",
     "stacks.hostile_stack_ends_where_it_stops_being_one": "it counts samples by time",
     "timeline.*": "they measure time",
-    "top.*": "without a process it looks at all of them, also at those of other cases",
     "slow_programs.jvm_lock_convoy": "it measures how long threads wait",
     "slow_programs.postgresql_query_that_waits": "it measures how long a query waits",
 }
