@@ -44,13 +44,14 @@ def frames_of(t, there, *options):
 
 
 def by_addr2line(t, there, vas):
-    """{va: [(function, line), ...]} innermost first."""
+    """{va: [(function, line), ...]} innermost first; None is what it does not know: a stub of the linker's, which a sample can hit."""
     out = t.run(t.need("addr2line"), "-a", "-i", "-f", "-e", f"{there}/inlined", *[hex(va) for va in vas]).out
     found = {}
     for block in re.split(r"^(?=0x)", out, flags=re.M)[1:]:
         lines = block.split("\n")
         places = [re.search(r":(\d+)", place) for place in lines[2::2]]
-        found[int(lines[0], 16)] = [(name, int(place[1]) if place else None) for name, place in zip(lines[1::2], places) if name]
+        found[int(lines[0], 16)] = [(None if name == "??" else name, int(place[1]) or None if place else None)
+                                    for name, place in zip(lines[1::2], places) if name]
     return found
 
 
