@@ -174,18 +174,7 @@ static void put_counter(void *ctx, const struct tapir_rec *rec)
 /* Each thread that the record names needs a name. */
 static void handle_captured(struct tapir_session *s, const struct tapir_rec *rec)
 {
-	for (int who = 0; who < 2; who++) {
-		const struct tapir_use use = {
-			.tgid = tapir_rec__tgid(rec, who),
-			.tid = tapir_rec__tid(rec, who),
-			.time_ns = rec->time_ns,
-			.stack_id = who ? 0 : tapir_rec__stack_id(rec),
-			.kstack_id = who ? 0 : tapir_rec__kstack_id(rec),
-		};
-
-		if (use.tid || use.stack_id || use.kstack_id)
-			note_write(s, tapir_catalog__use(s->catalog, &use));
-	}
+	note_write(s, tapir_catalog__use_record(s->catalog, rec));
 	put(s, rec->type == TAPIR_REC_IO ? tapir_io_paths__complete(&s->io_paths, rec) : rec);
 }
 

@@ -61,6 +61,9 @@ struct tapir_use {
  */
 int tapir_catalog__use_event(struct tapir_catalog *c, const struct tapir_rec_event *ev);
 int tapir_catalog__use(struct tapir_catalog *c, const struct tapir_use *use);
+/* The same for a captured record that is no event: of each thread that it names. The first error.
+ */
+int tapir_catalog__use_record(struct tapir_catalog *c, const struct tapir_rec *rec);
 
 /* After tapir_writer__begin_segment: everything is to be written again when it is used. */
 int tapir_catalog__new_segment(struct tapir_catalog *c);

@@ -96,6 +96,26 @@ int tapir_catalog__use(struct tapir_catalog *c, const struct tapir_use *use)
 	return err;
 }
 
+int tapir_catalog__use_record(struct tapir_catalog *c, const struct tapir_rec *rec)
+{
+	int err = 0;
+
+	for (int who = 0; who < 2; who++) {
+		const struct tapir_use use = {
+			.tgid = tapir_rec__tgid(rec, who),
+			.tid = tapir_rec__tid(rec, who),
+			.time_ns = rec->time_ns,
+			.stack_id = who ? 0 : tapir_rec__stack_id(rec),
+			.kstack_id = who ? 0 : tapir_rec__kstack_id(rec),
+		};
+		int failed =
+			use.tid || use.stack_id || use.kstack_id ? tapir_catalog__use(c, &use) : 0;
+
+		err = err ? err : failed;
+	}
+	return err;
+}
+
 int tapir_catalog__use_event(struct tapir_catalog *c, const struct tapir_rec_event *ev)
 {
 	struct entry *probe = tapir_catalog__in(&c->probes, ev->probe_id);

@@ -73,22 +73,9 @@ static void step(struct tapir_import_sink *s, uint64_t now_ns)
 
 static void use(struct tapir_import_sink *s, const struct tapir_rec *rec)
 {
-	if (rec->type == TAPIR_REC_EVENT) {
-		note(s, tapir_catalog__use_event(s->catalog, (const void *)rec));
-		return;
-	}
-	for (int who = 0; who < 2; who++) {
-		const struct tapir_use use = {
-			.tgid = tapir_rec__tgid(rec, who),
-			.tid = tapir_rec__tid(rec, who),
-			.time_ns = rec->time_ns,
-			.stack_id = who ? 0 : tapir_rec__stack_id(rec),
-			.kstack_id = who ? 0 : tapir_rec__kstack_id(rec),
-		};
-
-		if (use.tid || use.stack_id || use.kstack_id)
-			note(s, tapir_catalog__use(s->catalog, &use));
-	}
+	note(s, rec->type == TAPIR_REC_EVENT
+			? tapir_catalog__use_event(s->catalog, (const void *)rec)
+			: tapir_catalog__use_record(s->catalog, rec));
 }
 
 void tapir_import_sink__put(struct tapir_import_sink *s, const struct tapir_rec *rec)
