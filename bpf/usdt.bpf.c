@@ -505,6 +505,22 @@ static __noinline int add_trace_ids(struct scratch *s, struct tapir_live *now)
 	return 0;
 }
 
+/* NULL: the process is not wanted, or there is none, which is counted. */
+static __always_inline struct scratch *scratch_of(struct pt_regs *ctx, struct task_struct *task)
+{
+	struct scratch *s = bpf_task_storage_get(&scratches, task, NULL, 0);
+
+	/* A process that was listed stays so until it ends. */
+	if (!s || !s->is_listed) {
+		if (!is_wanted(ctx))
+			return NULL;
+		s = bpf_task_storage_get(&scratches, task, NULL, 0);
+	}
+	if (!s)
+		tapir_lose(&zero_key, TAPIR_LOSS_UNKNOWN_SITE);
+	return s;
+}
+
 SEC("uprobe.s")
 int tapir_usdt(struct pt_regs *ctx)
 {
@@ -516,17 +532,9 @@ int tapir_usdt(struct pt_regs *ctx)
 
 	if (!now || !now->enabled)
 		return 0;
-	/* A process that was listed stays so until it ends. */
-	s = bpf_task_storage_get(&scratches, task, NULL, 0);
-	if (!s || !s->is_listed) {
-		if (!is_wanted(ctx))
-			return 0;
-		s = bpf_task_storage_get(&scratches, task, NULL, 0);
-	}
-	if (!s) {
-		tapir_lose(&zero_key, TAPIR_LOSS_UNKNOWN_SITE);
+	s = scratch_of(ctx, task);
+	if (!s)
 		return 0;
-	}
 	s->site_idx = bpf_get_attach_cookie(ctx);
 	site = bpf_map_lookup_elem(&sites, &s->site_idx);
 	if (!site || !site->probe_id) {
