@@ -101,7 +101,7 @@ static uint64_t stack_id(uint64_t user, uint64_t kernel, uint32_t tgid, uint32_t
 	return tapir_sums__stack_id(&stack, part);
 }
 
-/* Of one process's addresses nothing follows for another's; the kernel is everybody's. */
+/* Addresses of one process say nothing of another's; those of the kernel are the same for all. */
 static void stacks_differ_by_process_and_part(void **state)
 {
 	static const uint32_t parts[] = {TAPIR_SUMS_STACK, TAPIR_SUMS_STACK_USER,

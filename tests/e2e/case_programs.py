@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""tapir and tapir-agent: `tapir serve` becomes the second program, which it finds beside itself and checks; its children are the first."""
+"""tapir and tapir-agent: `tapir serve` becomes the second program, which it finds in its own directory and checks; its children are the first."""
 import json
 import os
 import resource

@@ -161,7 +161,7 @@ def test_who_yields_is_distinguished_from_who_is_preempted_on_its_way_out(t):
     """The kernel's part is unwound once for all that yield: it must be theirs, and nobody else's."""
     if not has_kernel_names(t):
         t.skip("the kernel shows no addresses of its functions")
-    # One that yields to nobody is not switched: the parent begins when its child does, which tapir may hold for a while.
+    # One that has no other to yield to is not switched: the parent begins when its child does, which tapir may hold for a while.
     yields = ("import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nhas_begun, begin = os.pipe()\nchild = os.fork()\n"
               "os.read(has_begun, 1) if child else os.write(begin, b'!')\nfor _ in range(5000): os.sched_yield()\nif child: os.wait()")
     file = t.path("trace.tapir")

@@ -96,7 +96,7 @@ static inline void perf_add_sample(struct tapir_str *s, uint64_t id, uint32_t ti
 	tapir_str__fini(&body);
 }
 
-/* What ends every record but a sample. */
+/* These fields end every record but a sample. */
 static inline void perf_add_id(struct tapir_str *body, uint32_t tid, uint64_t time_ns)
 {
 	perf_u(body, 100, 4);

@@ -18,7 +18,7 @@
 #define REAL_SAMPLES  176u
 #define REAL_SWITCHES 210u
 
-/* What the recording has, in words, by record; the id of a stack is no part of it. */
+/* Writes the recording in words, by record; the id of a stack is no part of it. */
 static void read_made(const struct made *made, struct tapir_str *out)
 {
 	const struct tapir_rec *rec;

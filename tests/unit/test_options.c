@@ -147,7 +147,7 @@ static void every_type_is_filled_when_given(void **state)
 	assert_null(cli.program);
 }
 
-/* As tapir-agent has one: its words may name the command, or leave it out. */
+/* tapir-agent has a default command: its words may name the command, or leave it out. */
 static void default_command_runs_unless_a_word_names_one(void **state)
 {
 	cli.default_command = "watch";

@@ -292,7 +292,7 @@ static void calls_are_the_awaits_that_begin_next(void **state)
 	tapir_request_waits__fini(&w);
 }
 
-/* What is awaited through it has its time; what it waits for beyond that is its own. */
+/* Awaits below it have their time; the time it waits beyond that is its own. */
 static void joint_awaits_have_what_no_other_has(void **state)
 {
 	struct tapir_request_waits w = {};

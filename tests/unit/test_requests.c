@@ -32,7 +32,7 @@ static void attached(uint64_t time_ns)
 					  feeder_sv("after 0.1 s")));
 }
 
-/* As a recording begins: it has not attached anything yet. */
+/* The recording begins: it has not attached anything yet. */
 static void requested(void)
 {
 	feeder_add(&f, tapir_recbuf__meta(&f.buf, 1, feeder_sv(TAPIR_META_SPECS), feeder_sv("*")));

@@ -21,7 +21,7 @@
 
 #define OTHER_UID 54321
 
-/* What the macro writes is read by the last case. */
+/* The last case reads what this macro writes. */
 TAPIR_SIBLING_NOTE("test_sibling");
 
 static char dir[] = "/tmp/tapir-sibling-XXXXXX", path[PATH_MAX];
@@ -213,7 +213,7 @@ static void what_is_no_program_at_all_is_refused(void **state)
 	assert_int_equal(symlink("/bin/true", path), 0);
 	assert_true(open_it(0, "it is a symbolic link") < 0);
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(mkfifo(path, 0644), 0); /* nobody writes to it: it must not block */
+	assert_int_equal(mkfifo(path, 0644), 0); /* it has no writer: it must not block */
 	assert_int_equal(open_it(0, "it is not a regular file"), -ENOEXEC);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkdir(path, 0755), 0);

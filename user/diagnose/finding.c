@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Passes each event of the timeline on to the causes that need it. A wait is offered to them in a
- * fixed order, and the first that knows it takes it: so a second of waiting is told of once.
+ * fixed order, and the first that knows it takes it: so a second of waiting is reported once.
  */
 #include "diagnose/finding.h"
 

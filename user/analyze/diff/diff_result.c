@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Writes a comparison as sentence, tables and notes. Changes are told in terms of the first
+ * Writes a comparison as sentence, tables and notes. Changes are given in terms of the first
  * recording; what only one of the two recorded is in the notes, since a missing figure is no
  * improvement.
  */
