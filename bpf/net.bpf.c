@@ -5,7 +5,7 @@
  *
  *   sock_send_length, sock_recv_length  a thread has sent or received, in its own context
  *   inet_sock_set_state                 a connection is made, and ends; often in an interrupt
- *   an iterator over the connections    which requests have no answer when the recording ends
+ *   an iterator over open files         which requests have no answer when the recording ends
  *
  * On a connection that the process opened, what is sent is a request and what is received its
  * answer; on an accepted one the reverse. The time is from a request's last byte to the answer's
@@ -32,8 +32,9 @@ const volatile __u64 net_rate_limit = 20000;
 
 struct connection {
 	__u64 id;
-	__u64 ask_ns; /* when the last part of the request passed; 0: none is open */
-	__u64 nr;     /* exchanges so far */
+	__u64 ask_ns;  /* when the last part of the request passed; 0: none is open */
+	__u64 open_ns; /* ask_ns of the one that the iterator has sent */
+	__u64 nr;      /* exchanges so far */
 	__u64 sent_bytes;
 	__u64 received_bytes;
 	__u32 answered_seq; /* of what asks: up to where it is answered */
@@ -291,12 +292,25 @@ int BPF_PROG(tapir_net_state, struct sock *sk, int before, int after)
 	return 0;
 }
 
-SEC("iter/bpf_sk_storage_map")
-int tapir_net_open(struct bpf_iter__bpf_sk_storage_map *ctx)
+/*
+ * The connections are found by the files of all tasks: a socket in any network namespace is one of
+ * them, which an iterator over sockets would not show. Some kernels refuse an iterator over the
+ * elements of a map (EPERM), whoever loads it. Several tasks and descriptors may have a socket.
+ */
+SEC("iter/task_file")
+int tapir_net_open(struct bpf_iter__task_file *ctx)
 {
-	struct connection *c = ctx->value;
+	struct file *file = ctx->file;
+	struct connection *c;
+	struct socket *sock;
 
-	if (c && ctx->sk && c->ask_ns)
-		send_exchange(c, ctx->sk, TAPIR_EXCHANGE_OPEN, BY_END);
+	sock = file ? bpf_sock_from_file(file) : NULL;
+	if (!sock || !sock->sk)
+		return 0;
+	c = bpf_sk_storage_get(&connections, sock->sk, 0, 0);
+	if (!c || !c->ask_ns || c->open_ns == c->ask_ns)
+		return 0;
+	c->open_ns = c->ask_ns;
+	send_exchange(c, sock->sk, TAPIR_EXCHANGE_OPEN, BY_END);
 	return 0;
 }

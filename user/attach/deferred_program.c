@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attach/doctor_checks.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -245,6 +246,10 @@ int tapir_load__error(int err)
 		return tapir_diag__fail(
 			-EOPNOTSUPP,
 			"cannot load BPF programs: this kernel's verifier rejects them (-v shows its reason; please report it)");
+	if (err == -EPERM && tapir_doctor__has_cap(CAP_BPF) && tapir_doctor__has_cap(CAP_PERFMON))
+		return tapir_diag__fail(
+			-EPERM,
+			"cannot load BPF programs: the kernel refuses one although tapir has CAP_BPF and CAP_PERFMON: by lockdown, by a security module, or in a user namespace (-v shows which; see 'tapir doctor')");
 	if (err == -EPERM)
 		return tapir_diag__fail(
 			-EPERM,

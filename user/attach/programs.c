@@ -482,16 +482,13 @@ int tapir_programs__call_counts_fd(const struct tapir_programs *p)
 int tapir_programs__run_last(struct tapir_programs *p, enum tapir_family_id family)
 {
 	const struct tapir_family *f = &tapir_families[family];
-	union bpf_iter_link_info info = {};
-	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &info, .link_info_len = sizeof(info));
 	tapir_autofd int fd = -1;
 	ssize_t n = 1;
 	char nothing[64];
 
 	if (!p->skel || !f->last_program)
 		return 0;
-	info.map.map_fd = (__u32)bpf_object__find_map_fd_by_name(p->skel->obj, f->last_map);
-	fd = iterate(bpf_object__find_program_by_name(p->skel->obj, f->last_program), &opts);
+	fd = iterate(bpf_object__find_program_by_name(p->skel->obj, f->last_program), NULL);
 	while (fd >= 0 && n > 0)
 		n = read(fd, nothing, sizeof(nothing));
 	return fd < 0 ? fd : n < 0 ? -errno : 0;

@@ -38,9 +38,7 @@ struct tapir_family {
 	 * attach them by itself, the family's row in record/capture_sources.c does.
 	 */
 	const char *programs[TAPIR_FAMILY_PROGRAMS], *maps[TAPIR_FAMILY_MAPS];
-	/* An iterator over the elements of a map that runs once, before the end; NULL: there is
-	 * none. */
-	const char *last_program, *last_map;
+	const char *last_program; /* an iterator that runs once, before the end; NULL: none */
 	const char *meta; /* a key of META: it was captured; NULL: it says so otherwise */
 };
 

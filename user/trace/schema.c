@@ -757,7 +757,6 @@ const struct tapir_family tapir_families[TAPIR_FAMILY_CNT] = {
 						"tapir_net_send"},
 				   .maps = {"connections", "net_scratches"},
 				   .last_program = "tapir_net_open",
-				   .last_map = "connections",
 				   .meta = "net",
 				   .title = ">NET",
 				   .loss_kind = TAPIR_LOSS_KIND_EXCHANGE,
