@@ -295,7 +295,7 @@ int BPF_PROG(tapir_net_state, struct sock *sk, int before, int after)
 /*
  * The connections are found by the files of all tasks: a socket in any network namespace is one of
  * them, which an iterator over sockets would not show. Some kernels refuse an iterator over the
- * elements of a map (EPERM), whoever loads it. Several tasks and descriptors may have a socket.
+ * elements of a map (EPERM). Several tasks and descriptors may have a socket.
  */
 SEC("iter/task_file")
 int tapir_net_open(struct bpf_iter__task_file *ctx)

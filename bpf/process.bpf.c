@@ -97,8 +97,11 @@ static __always_inline void send_process(struct task_struct *task, enum tapir_pr
 	buf->rec.uid = BPF_CORE_READ(task, cred, uid.val);
 	buf->rec.start_ns = BPF_CORE_READ(leader, start_time);
 	buf->rec.cgroup_id = tapir_task__own_cgroup_id(leader);
-	if (kind == TAPIR_PROCESS_EXIT)
+	if (kind == TAPIR_PROCESS_EXIT) {
 		buf->rec.exit_status = exit_status(leader);
+		buf->rec.flags =
+			BPF_CORE_READ(leader, signal, oom_mm) ? TAPIR_PROCESS_OOM_VICTIM : 0;
+	}
 	n = bpf_core_read_str(buf->names, TAPIR_COMM_BYTES, &leader->comm);
 	if (n > 0)
 		comm_len = (n - 1) & (TAPIR_COMM_BYTES - 1);

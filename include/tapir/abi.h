@@ -74,6 +74,7 @@ enum tapir_rec_type {
 	TAPIR_REC_IO = 21,	 /* a request to a block device */
 	TAPIR_REC_EXCHANGE = 22, /* a request and its answer on a TCP connection */
 	TAPIR_REC_CALLS = 23,	 /* how many system calls, how long they took */
+	TAPIR_REC_SIGNAL = 24,	 /* a signal was sent */
 	TAPIR_REC_TYPE_CNT
 };
 
@@ -587,6 +588,33 @@ struct tapir_rec_calls {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_calls) == 96, "tapir_rec_calls");
 
+/* ---- SIGNAL ---------------------------------------------------------------------------- */
+
+/* The result that the tracepoint signal_generate has. */
+enum tapir_signal_result {
+	TAPIR_SIGNAL_DELIVERED = 0,
+	TAPIR_SIGNAL_IGNORED = 1,
+	TAPIR_SIGNAL_PENDING = 2,  /* an equal one waits already: this one is dropped */
+	TAPIR_SIGNAL_OVERFLOW = 3, /* a queued one that found no room: the sender got EAGAIN */
+	TAPIR_SIGNAL_NO_INFO = 4   /* delivered, without what it carried */
+};
+
+#define TAPIR_SIGNAL_OF_PROCESS (1u << 0) /* to any thread of the process; else to this thread */
+
+struct tapir_rec_signal {
+	struct tapir_rec h;
+	uint32_t tgid; /* of the sender; 0: the kernel, not for a process */
+	uint32_t tid;
+	uint32_t to_tgid;
+	uint32_t to_tid;
+	int32_t code; /* si_code: 0 kill(2), -1 sigqueue(3), -6 tgkill(2), 128 the kernel, ... */
+	uint8_t number;
+	uint8_t result; /* enum tapir_signal_result */
+	uint8_t flags;	/* TAPIR_SIGNAL_OF_PROCESS */
+	uint8_t pad0;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_signal) == 40, "tapir_rec_signal");
+
 /* ---- THREAD, PROCESS ------------------------------------------------------------------ */
 
 struct tapir_rec_thread {
@@ -611,6 +639,7 @@ enum tapir_process_kind {
 
 #define TAPIR_PROCESS_HAS_PROGRAM (1u << 0) /* the kernel's programs read exe and cmdline */
 #define TAPIR_PROCESS_CMDLINE_CUT (1u << 1) /* it is longer than what is here */
+#define TAPIR_PROCESS_OOM_VICTIM  (1u << 2) /* EXIT: the kernel had chosen it to free memory */
 
 struct tapir_rec_process {
 	struct tapir_rec h;

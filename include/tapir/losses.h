@@ -84,6 +84,10 @@
 	X(CALLS_STACK_LOST, PART, "no space in the ring buffer for a system call's stack")         \
 	X(CALLS_SKIPPED, CALLS, "the kernel skipped a program that counts system calls")           \
 	X(CALLS_DISK, CALLS, "the file could not be written: a system call")                       \
+	X(SIGNAL_RING_FULL, SIGNAL, "no space in the ring buffer for a signal")                    \
+	X(SIGNAL_LIMITED, SIGNAL, "more signals a second than a CPU may record")                   \
+	X(SIGNAL_SKIPPED, SIGNAL, "the kernel skipped the program of signals: it was running")     \
+	X(SIGNAL_DISK, SIGNAL, "the file could not be written: a signal")                          \
 	/* A cause is a row above this line. */
 
 /*
@@ -97,6 +101,7 @@
 	X(IO, "io")                                                                                \
 	X(EXCHANGE, "exchange")                                                                    \
 	X(CALLS, "calls")                                                                          \
+	X(SIGNAL, "signal")                                                                        \
 	/* A family is a row above this line. */
 
 enum tapir_loss_kind {

@@ -25,11 +25,9 @@ static const struct need pooled[] = {
 	{"System.Diagnostics.Eventing.FrameworkEventSource", "ThreadPoolEnqueueWork"},
 	{}};
 
-enum switches { SWITCHES_NEVER, SWITCHES_TOO, SWITCHES_ALONE, IO_ALONE, NET_ALONE, CALLS_ALONE };
-
 /*
- * The views, each with the events or the cause whose pairs it needs, and its use of context
- * switches, block requests, connections or system calls.
+ * The views, each with the events or the cause whose pairs it needs, and with the family of records
+ * that it is made of, too, or alone. EVENT: of events.
  */
 static const struct subject {
 	const struct tapir_view *view;
@@ -37,30 +35,33 @@ static const struct subject {
 	enum tapir_cause cause;
 	const struct need *needs;
 	enum tapir_tally_id tally; /* whose events it counts */
-	enum switches switches;
+	enum tapir_family_id family;
+	bool is_alone;
 } subjects[] = {
 	{&tapir_view_gc, "collections", "`tapir record --profile gc`", TAPIR_CAUSE_GC, NULL,
-	 TAPIR_TALLY_NONE, SWITCHES_NEVER},
+	 TAPIR_TALLY_NONE, TAPIR_FAMILY_EVENT, false},
 	{&tapir_view_jit, "compilations",
 	 "`tapir record '" CLR ":Jit:Verbose' 'hotspot:method__compile__*'`", TAPIR_CAUSE_JIT, NULL,
-	 TAPIR_TALLY_NONE, SWITCHES_NEVER},
+	 TAPIR_TALLY_NONE, TAPIR_FAMILY_EVENT, false},
 	{&tapir_view_contention, "events of locks", "`tapir record --profile contention`",
-	 TAPIR_CAUSE_LOCK, NULL, TAPIR_TALLY_NONE, SWITCHES_TOO},
+	 TAPIR_CAUSE_LOCK, NULL, TAPIR_TALLY_NONE, TAPIR_FAMILY_SWITCH, false},
 	{&tapir_view_exceptions, "exceptions", "`tapir record --profile exceptions`",
-	 TAPIR_CAUSE_NONE, NULL, TAPIR_TALLY_EXCEPTIONS, SWITCHES_NEVER},
+	 TAPIR_CAUSE_NONE, NULL, TAPIR_TALLY_EXCEPTIONS, TAPIR_FAMILY_EVENT, false},
 	{&tapir_view_allocations, "allocations", "`tapir record --profile allocations`",
-	 TAPIR_CAUSE_NONE, NULL, TAPIR_TALLY_ALLOCATIONS, SWITCHES_NEVER},
+	 TAPIR_CAUSE_NONE, NULL, TAPIR_TALLY_ALLOCATIONS, TAPIR_FAMILY_EVENT, false},
 	{&tapir_view_threadpool, "events of .NET's thread pool",
 	 "`tapir record --profile threadpool`", TAPIR_CAUSE_NONE, pooled, TAPIR_TALLY_NONE,
-	 SWITCHES_NEVER},
+	 TAPIR_FAMILY_EVENT, false},
 	{&tapir_view_offcpu, "context switches", "`tapir record` without --no-sched",
-	 TAPIR_CAUSE_NONE, NULL, TAPIR_TALLY_NONE, SWITCHES_ALONE},
+	 TAPIR_CAUSE_NONE, NULL, TAPIR_TALLY_NONE, TAPIR_FAMILY_SWITCH, true},
 	{&tapir_view_io, "block requests", "`tapir record --io`", TAPIR_CAUSE_NONE, NULL,
-	 TAPIR_TALLY_NONE, IO_ALONE},
+	 TAPIR_TALLY_NONE, TAPIR_FAMILY_IO, true},
 	{&tapir_view_net, "requests on connections", "`tapir record --net`", TAPIR_CAUSE_NONE, NULL,
-	 TAPIR_TALLY_NONE, NET_ALONE},
+	 TAPIR_TALLY_NONE, TAPIR_FAMILY_EXCHANGE, true},
 	{&tapir_view_syscalls, "system calls", "`tapir record --syscalls`", TAPIR_CAUSE_NONE, NULL,
-	 TAPIR_TALLY_NONE, CALLS_ALONE},
+	 TAPIR_TALLY_NONE, TAPIR_FAMILY_CALLS, true},
+	{&tapir_view_signals, "signals", "`tapir record --signals`", TAPIR_CAUSE_NONE, NULL,
+	 TAPIR_TALLY_NONE, TAPIR_FAMILY_SIGNAL, true},
 };
 
 /* ---- whose events there are ------------------------------------------------------------------ */
@@ -219,8 +220,7 @@ static void add_runtimes(struct tapir_str *out, unsigned bits)
 static void say_not_recorded(const struct tapir_capture_check *r, const struct subject *s,
 			     struct tapir_view_result *result)
 {
-	bool has_none = s->switches < SWITCHES_ALONE && r->runtimes_seen &&
-			!(r->runtimes_seen & reporters(s));
+	bool has_none = !s->is_alone && r->runtimes_seen && !(r->runtimes_seen & reporters(s));
 	struct tapir_fact *fact;
 
 	tapir_str__clear(&result->headline);
@@ -265,11 +265,6 @@ void tapir_capture_check__explain(const struct tapir_capture_check *r,
 		.runtimes = r->runtimes_seen ? r->runtimes_seen : ANY_RUNTIME,
 		.has_probes = says(tapir_catalog__meta_value(catalog, "lane"), "probe"),
 	};
-	enum tapir_family_id source = view == &tapir_view_io	     ? TAPIR_FAMILY_IO
-				      : view == &tapir_view_net	     ? TAPIR_FAMILY_EXCHANGE
-				      : view == &tapir_view_syscalls ? TAPIR_FAMILY_CALLS
-								     : TAPIR_FAMILY_SWITCH;
-	bool has_switches = tapir_catalog__meta_value(catalog, tapir_families[source].meta).len > 0;
 	const struct tapir_tally_event *counted;
 
 	while (s < end && s->view != view)
@@ -280,9 +275,10 @@ void tapir_capture_check__explain(const struct tapir_capture_check *r,
 		note_need(&asked, counted, result);
 	if (is_any_asked(&asked, s))
 		return;
-	if (!has_switches || s->switches == SWITCHES_NEVER)
+	if (s->family == TAPIR_FAMILY_EVENT ||
+	    !tapir_catalog__meta_value(catalog, tapir_families[s->family].meta).len)
 		say_not_recorded(r, s, result);
-	else if (s->switches == SWITCHES_TOO)
+	else if (!s->is_alone)
 		tapir_view_result__note(result, "%s were not recorded: %s records them", s->what,
 					s->how);
 }

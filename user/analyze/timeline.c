@@ -144,6 +144,13 @@ static bool is_reported(const struct tapir_timeline *tl, const struct tapir_rec 
 	       tapir_timeline__reports(tl, tapir_rec__tgid(rec, 0), tapir_rec__tid(rec, 0));
 }
 
+/* A record may be about two threads, as that of a signal. */
+static bool is_to_reported(const struct tapir_timeline *tl, const struct tapir_rec *rec)
+{
+	return tapir_rec__tid(rec, 1) && tapir_timeline__in_range(tl, rec->time_ns) &&
+	       tapir_timeline__reports(tl, tapir_rec__tgid(rec, 1), tapir_rec__tid(rec, 1));
+}
+
 static void add_calls(struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_calls *calls = (const void *)rec;
@@ -213,7 +220,7 @@ static void out(void *ctx, const struct tapir_rec *rec)
 		add_counter(tl, rec);
 		break;
 	default:
-		if (is_reported(tl, rec))
+		if (is_reported(tl, rec) || is_to_reported(tl, rec))
 			TELL(tl, record, rec);
 	}
 }
@@ -233,6 +240,8 @@ int tapir_timeline__add_hinted(struct tapir_timeline *tl, const struct tapir_rec
 	int err = 0;
 
 	tl->stats.records++;
+	if (rec->type == TAPIR_REC_PROCESS)
+		TELL(tl, process, rec);
 	if (rec->time_ns > tl->stats.any_ns)
 		tl->stats.any_ns = rec->time_ns;
 	if (tapir_family__of(rec->type) >= 0 || rec->type == TAPIR_REC_COUNTER ||

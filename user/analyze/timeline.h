@@ -205,6 +205,11 @@ struct tapir_timeline_fns {
 	void (*calls)(void *ctx, const struct tapir_rec_calls *rec, uint32_t node);
 	/* The system call in which a thread of a snapshot waits, after its snapshot. */
 	void (*call)(void *ctx, const struct tapir_rec *rec);
+	/*
+	 * A process was described, forked, executed a program or ended: as it is read, which may be
+	 * before what happened earlier, and of every process, whatever is asked for.
+	 */
+	void (*process)(void *ctx, const struct tapir_rec *rec);
 	/* A captured record of a type that nothing above is told of. */
 	void (*record)(void *ctx, const struct tapir_rec *rec);
 };

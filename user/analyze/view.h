@@ -53,6 +53,8 @@ struct tapir_view {
 	X(processes)                                                                               \
 	X(net)                                                                                     \
 	X(syscalls)                                                                                \
+	X(tree)                                                                                    \
+	X(signals)                                                                                 \
 	/* A view is a row above this line. */
 
 #define TAPIR_X(name) extern const struct tapir_view tapir_view_##name;

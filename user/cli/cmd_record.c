@@ -37,7 +37,7 @@ struct args {
 	bool no_samples;
 	bool jvm_locks, activities;
 	bool sched, no_sched;
-	bool io, net;
+	bool io, net, signals;
 	struct tapir_words_or_default syscalls;
 	uint64_t max_size;
 	uint64_t buffer_mb;
@@ -77,6 +77,10 @@ static const struct tapir_option options[] = {
 		   "record each request and answer on TCP connections: peer, time, bytes "
 		   "('tapir help net')",
 		   struct args, net),
+	TAPIR_FLAG("signals", 0,
+		   "record each signal that a traced process sends or gets: who killed whom "
+		   "('tapir help signals')",
+		   struct args, signals),
 	TAPIR_LIST_OR_DEFAULT(
 		"syscalls", 0, "[LIST]",
 		"count system calls: errors and times by process, thread and call; LIST: of which, "
@@ -413,6 +417,7 @@ static int run(struct tapir_cli *cli)
 	request.no_sched = args->no_sched;
 	request.captures[TAPIR_FAMILY_IO] = args->io;
 	request.captures[TAPIR_FAMILY_EXCHANGE] = args->net;
+	request.captures[TAPIR_FAMILY_SIGNAL] = args->signals;
 	request.captures[TAPIR_FAMILY_CALLS] = args->syscalls.is_given;
 	request.syscalls = args->syscalls.words;
 	if (!err)

@@ -70,6 +70,7 @@ const struct tapir_topic tapir_topics[] = {
 	{"io", topic_io, NULL},
 	{"net", topic_net, NULL},
 	{"syscalls", topic_syscalls, NULL},
+	{"signals", topic_signals, NULL},
 	{"views", topic_views, add_views},
 	{"findings", topic_findings, tapir_finding_page__add},
 	{"formats", topic_formats, add_formats},

@@ -11,6 +11,7 @@
 #include "diagnose/finding_impl.h"
 #include "diagnose/overview.h"
 #include "spec/runtime_db/lore.h"
+#include "trace/family.h"
 
 #define MAX_PROBES 65536u
 
@@ -215,8 +216,20 @@ static void on_io(void *ctx, const struct tapir_rec *rec, uint32_t node)
 	tapir_io_tally__add(&f->io, tapir_timeline__catalog(f->tl), rec);
 }
 
+static void on_process(void *ctx, const struct tapir_rec *rec)
+{
+	struct tapir_finding *f = ctx;
+
+	if (tapir_timeline__reports_at(f->tl, tapir_rec__tgid(rec, 0)))
+		tapir_lives_fns.process(&f->lives, rec);
+}
+
 static void on_record(void *ctx, const struct tapir_rec *rec)
 {
+	struct tapir_finding *f = ctx;
+
+	f->lives.tl = f->tl;
+	tapir_lives_fns.record(&f->lives, rec);
 	if (rec->type == TAPIR_REC_EXCHANGE)
 		tapir_finding_calls__exchange(ctx, (const void *)rec);
 }
@@ -259,6 +272,7 @@ const struct tapir_timeline_fns tapir_finding_fns = {.sample = on_sample,
 						     .counter = on_counter,
 						     .io = on_io,
 						     .record = on_record,
+						     .process = on_process,
 						     .calls = on_calls,
 						     .snapshot = on_snapshot,
 						     .look = on_look,
@@ -338,6 +352,7 @@ void tapir_finding__conclude(struct tapir_finding *f)
 	tapir_finding_doing__conclude(f);
 	tapir_finding_loop__conclude(f);
 	tapir_finding_awaits__conclude(f);
+	tapir_lives__finish(&f->lives);
 }
 
 void tapir_finding__list(struct tapir_finding *f, struct tapir_found_list *list)
@@ -360,6 +375,7 @@ void tapir_finding__fini(struct tapir_finding *f)
 	tapir_finding_jvm__fini(f);
 	tapir_finding_throws__fini(f);
 	tapir_finding_doing__fini(f);
+	tapir_lives__fini(&f->lives);
 	tapir_awaits__fini(&f->awaits);
 	tapir_finding_postgresql__fini(f);
 	tapir_finding_gil__fini(f);

@@ -34,6 +34,7 @@
 #include "analyze/timeline.h"
 #include "analyze/untold_locks.h"
 #include "analyze/wait_reason.h"
+#include "analyze/process_lives.h"
 
 /* A thread waits for a lock that another one holds. */
 struct tapir_held_up {
@@ -113,6 +114,7 @@ struct tapir_collector {
 struct tapir_finding {
 	struct tapir_timeline *tl;
 	bool has_clock; /* samples' periods are nanoseconds of a CPU: set it before the list */
+	struct tapir_lives lives; /* of what was asked for */
 	struct {
 		uint64_t samples, ns, gc, jit, timers, kernel; /* not of tapir's own threads */
 		uint32_t cpu_cnt; /* at least that many; 0: not known */

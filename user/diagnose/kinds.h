@@ -26,6 +26,14 @@
 	  "threads wait for each other's locks, or for a lock that no thread releases", \
 	  "threads in the cycle, or that waited from beginning to end", \
 	  "take locks in one order everywhere, and release them where an exception leaves") \
+	X(CRASH, "crash", "crashed processes", "processes", "tree", 1, 5, 72, 92, \
+	  "a fault, abort(3) or a lack of memory ended a process", \
+	  "such processes", \
+	  "see its stack where it wrote a core, or its cgroup's memory limit") \
+	X(KILLED, "killed", "killed processes", "processes", "tree", 1, 5, 12, 30, \
+	  "SIGKILL, or a limit of CPU time or of a file, ended a process", \
+	  "such processes", \
+	  "see who sends it: record --signals, --view tree") \
 	X(STARVATION, "starvation", "blocked thread pool", "threads", "threadpool", 1, 8, 70, 97, \
 	  "tasks find no free thread, since the pool's threads are blocked", \
 	  "threads of the pool that are blocked in a task, on average", \
@@ -256,7 +264,7 @@ extern const struct tapir_explanation tapir_explanations[];
 #define TAPIR_DETECTORS(X) \
 	X(gc) X(jvm) X(locks) X(passed) X(either) X(blocked) X(pool) X(workers) X(exceptions) \
 	X(throws) X(doing) X(loop) X(requests) X(awaits) X(postgresql) X(statements) X(sessions) \
-	X(calls) X(waits) X(quota) X(neighbours) X(memory) X(jit) X(timers) X(busy) X(idle) \
+	X(calls) X(waits) X(quota) X(neighbours) X(memory) X(ends) X(jit) X(timers) X(busy) X(idle) \
 	/* A detector is an X above this line. */
 /* clang-format on */
 

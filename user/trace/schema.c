@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "trace/family.h"
+#include "trace/signals.h"
 #include "trace/system_calls.h"
 
 /* ---- words ------------------------------------------------------------------------------------ */
@@ -70,6 +71,9 @@ WORD_OF(exchange_kind, exchange,
 	: r->kind == TAPIR_EXCHANGE_OPEN ? "open"
 					 : "answered")
 WORD_OF(exchange_role, exchange, r->flags &TAPIR_EXCHANGE_OPENED ? "opened" : "accepted")
+WORD_OF(signal_name, signal, tapir_signal__name(r->number))
+WORD_OF(signal_result, signal, tapir_signal__result(r->result))
+WORD_OF(signal_way, signal, tapir_signal__way(r->number, r->code))
 WORD_OF(calls_name, calls, tapir_system_call__name(r->nr))
 WORD_OF(calls_error, calls, r->err ? tapir_system_call__error_name(r->err) : NULL)
 WORD_OF(calls_kind, calls, NAME_AT(calls_kinds, r->kind))
@@ -217,6 +221,7 @@ static const struct tapir_member process[] = {
 	{IN(process, cmdline_len), IS(LIST), AS("cmdline"), .what = "its arguments"},
 	{IN(process, flags), IS(FLAG), .aux = TAPIR_PROCESS_CMDLINE_CUT, IF_ANY,
 	 AS("cmdline_is_cut")},
+	{IN(process, flags), IS(FLAG), .aux = TAPIR_PROCESS_OOM_VICTIM, IF_ANY, AS("oom_killed")},
 	{IN(process, cgroup_len), IS(TEXT), AS("cgroup"), .what = "path of its cgroup"},
 	{IN(process, exit_status), IS(INT), IF_ANY, .is_there = has_ended, AS("exit_status"),
 	 .what = "as wait(2) has it, when it ended"},
@@ -468,6 +473,25 @@ static const struct tapir_member exchange[] = {
 	HIDDEN(exchange, peer_port, "port of the other end"),
 	{}};
 
+static const struct tapir_member signal[] = {
+	CPU,
+	WHO(signal),
+	{IN(signal, number), IS(WORD), .word = signal_name, AS("signal"),
+	 .what = "its name: SIGTERM, SIGRT2, ..."},
+	{IN(signal, number), AS("number"), .what = "its number"},
+	{IN(signal, code), IS(INT), AS("code"), .what = "si_code of sigaction(2)"},
+	{IN(signal, code), IS(WORD), .word = signal_way, AS("way"),
+	 .what = "how it came: kill, tgkill, timer, fault, child, kernel, ..."},
+	{IN(signal, to_tgid), AS("to_pid"), .what = "process that gets it"},
+	{IN(signal, to_tid), AS("to_tid"), .what = "its thread; of a process: the one asked first"},
+	{IN(signal, to_tgid), IS(COMM), .key = "to_comm", .column = "to_process",
+	 .aux = AT(signal, to_tid), .what = "name of that process"},
+	{IN(signal, flags), IS(FLAG), .aux = TAPIR_SIGNAL_OF_PROCESS, AS("of_process"),
+	 .what = "1: any thread of the process may get it"},
+	{IN(signal, result), IS(WORD), .word = signal_result, AS("result"),
+	 .what = "delivered, ignored, pending already or refused"},
+	{}};
+
 static const struct tapir_member none[] = {{}};
 
 /* ---- records ---------------------------------------------------------------------------------- */
@@ -695,6 +719,16 @@ const struct tapir_schema tapir_schemas[TAPIR_REC_TYPE_CNT] = {
 				       LEN(calls, text_len)},
 			     .who = {{AT(calls, tgid), AT(calls, tid), AT(calls, stack_id), 0}},
 			     .members = calls},
+	[TAPIR_REC_SIGNAL] = {.name = "signal",
+			      .what = "a signal was sent",
+			      SIZE(signal),
+			      .has_line = true,
+			      .table = "signals",
+			      .table_what = "signals that were sent ('tapir help signals')",
+			      .usual_rows = 1000,
+			      .who = {{AT(signal, tgid), AT(signal, tid), 0, 0},
+				      {AT(signal, to_tgid), AT(signal, to_tid), 0, 0}},
+			      .members = signal},
 };
 
 /* ---- those that are captured ------------------------------------------------------------------ */
@@ -777,6 +811,18 @@ const struct tapir_family tapir_families[TAPIR_FAMILY_CNT] = {
 				.loss_kind = TAPIR_LOSS_KIND_CALLS,
 				.disk_cause = TAPIR_LOSS_CALLS_DISK,
 				.skipped_cause = TAPIR_LOSS_CALLS_SKIPPED},
+	[TAPIR_FAMILY_SIGNAL] = {.type = TAPIR_REC_SIGNAL,
+				 .one = "signal",
+				 .many = "signals",
+				 .thing = "signal",
+				 .things = "signals",
+				 .programs = {"tapir_signal"},
+				 .maps = {"signal_scratches"},
+				 .meta = "signals",
+				 .title = ">SIGNALS",
+				 .loss_kind = TAPIR_LOSS_KIND_SIGNAL,
+				 .disk_cause = TAPIR_LOSS_SIGNAL_DISK,
+				 .skipped_cause = TAPIR_LOSS_SIGNAL_SKIPPED},
 };
 
 /* ---- reading ---------------------------------------------------------------------------------- */

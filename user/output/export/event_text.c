@@ -17,6 +17,7 @@
 #include "symbol/stack_end.h"
 #include "trace/family.h"
 #include "trace/system_calls.h"
+#include "trace/signals.h"
 
 #define TIME_WIDTH  12 /* "  123.456789" */
 #define COMM_WIDTH  16
@@ -386,6 +387,30 @@ static void add_io(struct tapir_event_lines *l, const struct tapir_rec *rec, str
 		tapir_str__adds(out, "                 <the stack could not be read>\n");
 }
 
+/* "sends SIGKILL to sleep 833/833 (kill)"; of the kernel's, the receiver has the line. */
+static void add_signal(struct tapir_event_lines *l, const struct tapir_rec *rec,
+		       struct tapir_str *out)
+{
+	const struct tapir_rec_signal *s = (const void *)rec;
+	const char *name = tapir_signal__name(s->number);
+	struct tapir_sv to = tapir_line__comm(l, s->to_tgid, s->to_tid, rec->time_ns);
+
+	add_time(l, out, rec->time_ns);
+	if (s->tgid) {
+		add_who(l, out, s->tgid, s->tid, rec->time_ns);
+		tapir_str__addf(out, "sends %s to ", name ? name : "a signal");
+		add_sv(out, to.len ? to : tapir_sv__of("?"));
+		tapir_str__addf(out, " %u/%u", s->to_tgid, s->to_tid);
+	} else {
+		add_who(l, out, s->to_tgid, s->to_tid, rec->time_ns);
+		tapir_str__addf(out, "gets %s from the kernel", name ? name : "a signal");
+	}
+	tapir_str__addf(out, " (%s)", tapir_signal__way(s->number, s->code));
+	if (s->result != TAPIR_SIGNAL_DELIVERED)
+		tapir_str__addf(out, ", %s", tapir_signal__result(s->result));
+	tapir_str__addc(out, '\n');
+}
+
 static void add_process(struct tapir_event_lines *l, const struct tapir_rec *rec,
 			struct tapir_str *out)
 {
@@ -399,7 +424,8 @@ static void add_process(struct tapir_event_lines *l, const struct tapir_rec *rec
 	add_time(l, out, rec->time_ns);
 	add_who(l, out, p->tgid, p->tgid, rec->time_ns);
 	if (p->kind == TAPIR_PROCESS_EXIT && p->exit_status & 0x7f)
-		tapir_str__addf(out, "process killed by signal %d\n", p->exit_status & 0x7f);
+		tapir_str__addf(out, "process killed by signal %d%s\n", p->exit_status & 0x7f,
+				p->flags & TAPIR_PROCESS_OOM_VICTIM ? ": out of memory" : "");
 	else if (p->kind == TAPIR_PROCESS_EXIT)
 		tapir_str__addf(out, "process exited with status %d\n", p->exit_status >> 8 & 0xff);
 	else if (p->kind == TAPIR_PROCESS_FORK)
@@ -612,7 +638,7 @@ void tapir_event_text__add(struct tapir_event_lines *l, const struct tapir_rec *
 		[TAPIR_REC_LOSS] = add_loss,	   [TAPIR_REC_GAP] = add_gap,
 		[TAPIR_REC_WAIT] = add_wait,	   [TAPIR_REC_RESOURCE] = add_resource,
 		[TAPIR_REC_IO] = add_io,	   [TAPIR_REC_EXCHANGE] = add_exchange,
-		[TAPIR_REC_CALLS] = add_calls,
+		[TAPIR_REC_CALLS] = add_calls,	   [TAPIR_REC_SIGNAL] = add_signal,
 	};
 	const struct tapir_schema *schema = tapir_schema__of(rec->type);
 

@@ -201,9 +201,19 @@ static void on_call(void *ctx, const struct tapir_rec *rec)
 	PASS_ON(call, tapir_rec__tgid(rec, tapir_rec__whose(rec)), rec);
 }
 
+static void on_process(void *ctx, const struct tapir_rec *rec)
+{
+	PASS_ON(process, tapir_rec__tgid(rec, 0), rec);
+}
+
+/* A signal is heard by its sender and by its receiver. */
 static void on_record(void *ctx, const struct tapir_rec *rec)
 {
-	PASS_ON(record, tapir_rec__tgid(rec, tapir_rec__whose(rec)), rec);
+	uint32_t whose = tapir_rec__tgid(rec, 0), other = tapir_rec__tgid(rec, 1);
+
+	PASS_ON(record, whose, rec);
+	if (other != whose)
+		PASS_ON(record, other, rec);
 }
 
 static const struct tapir_timeline_fns fns = {.sample = on_sample,
@@ -216,7 +226,8 @@ static const struct tapir_timeline_fns fns = {.sample = on_sample,
 					      .snapshot = on_snapshot,
 					      .look = on_look,
 					      .call = on_call,
-					      .record = on_record};
+					      .record = on_record,
+					      .process = on_process};
 
 static int read_all(struct tapir_timeline *tl, struct tapir_reader *reader,
 		    bool (*goes_on)(void *ctx), void *ctx)

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Signals by number, sender, receiver and the way they came. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyze/view.h"
+#include "base/keyed.h"
+#include "trace/signals.h"
+
+#define ROWS_MAX 4096u
+
+struct who {
+	uint32_t pid;
+	char comm[TAPIR_COMM_TEXT_BYTES];
+};
+
+struct sent {
+	uint8_t number;
+	const char *way;
+	struct who from, to;
+	uint64_t cnt, ignored_cnt, pending_cnt, refused_cnt;
+	uint64_t last_ns;
+};
+
+struct signals {
+	struct tapir_view_args asked;
+	struct tapir_vec(struct sent) rows;
+	struct tapir_map by_key;
+	uint64_t cnt, more;
+};
+
+static void set_who(const struct signals *v, struct who *who, uint32_t pid, uint32_t tid,
+		    uint64_t time_ns)
+{
+	who->pid = pid;
+	tapir_comm__copy(who->comm, tapir_timeline__comm(v->asked.tl, tid, time_ns));
+}
+
+static void on_record(void *ctx, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_signal *s = (const void *)rec;
+	struct sent made = {}, *row;
+	struct signals *v = ctx;
+	uint64_t key;
+
+	if (rec->type != TAPIR_REC_SIGNAL)
+		return;
+	made.number = s->number;
+	made.way = tapir_signal__way(s->number, s->code);
+	set_who(v, &made.from, s->tgid, s->tid, rec->time_ns);
+	set_who(v, &made.to, s->to_tgid, s->to_tid, rec->time_ns);
+	key = tapir_hash__mix(tapir_hash__mix(s->number, (uint32_t)s->code),
+			      (uint64_t)s->tgid << 32 | s->to_tgid);
+	row = tapir_keyed__row(&v->rows, &v->by_key, key, ROWS_MAX, made);
+	v->cnt++;
+	v->more += !row;
+	if (!row)
+		return;
+	row->cnt++;
+	row->ignored_cnt += s->result == TAPIR_SIGNAL_IGNORED;
+	row->pending_cnt += s->result == TAPIR_SIGNAL_PENDING;
+	row->refused_cnt += s->result == TAPIR_SIGNAL_OVERFLOW;
+	row->last_ns = rec->time_ns;
+}
+
+static int by_cnt(const void *a, const void *b)
+{
+	const struct sent *x = a, *y = b;
+
+	if (x->cnt != y->cnt)
+		return x->cnt < y->cnt ? 1 : -1;
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	if (x->from.pid != y->from.pid)
+		return x->from.pid < y->from.pid ? -1 : 1;
+	return x->to.pid < y->to.pid ? -1 : x->to.pid > y->to.pid;
+}
+
+static void write_who(struct tapir_view_result *result, size_t t, const struct who *who)
+{
+	if (who->pid)
+		tapir_view_result__name(result, t, who->comm[0] ? who->comm : "?", who->pid);
+	else
+		tapir_view_result__text(result, t, "the kernel");
+	tapir_view_result__u64(result, t, who->pid);
+}
+
+static void write_rows(const struct signals *v, struct tapir_view_result *result)
+{
+	static const struct tapir_column columns[] = {{"count", ">SIGNALS", TAPIR_CELL_COUNT},
+						      {"signal", "SIGNAL", TAPIR_CELL_TEXT},
+						      {"from", "FROM", TAPIR_CELL_TEXT},
+						      {"from_pid", NULL, TAPIR_CELL_ID},
+						      {"to", "TO", TAPIR_CELL_TEXT},
+						      {"to_pid", NULL, TAPIR_CELL_ID},
+						      {"way", "BY", TAPIR_CELL_TEXT},
+						      {"ignored", ">IGNORED", TAPIR_CELL_COUNT},
+						      {"pending", ">DROPPED", TAPIR_CELL_COUNT},
+						      {"refused", NULL, TAPIR_CELL_COUNT},
+						      {"last_ns", ">LAST", TAPIR_CELL_TIME},
+						      {}};
+	size_t t = tapir_view_result__table(result, "signals", NULL, columns);
+	const struct sent *row;
+	uint64_t left = v->asked.top;
+
+	tapir_vec_for_each (row, &v->rows) {
+		if (!left--)
+			break;
+		tapir_view_result__u64(result, t, row->cnt);
+		tapir_view_result__text(result, t, tapir_signal__name(row->number));
+		write_who(result, t, &row->from);
+		write_who(result, t, &row->to);
+		tapir_view_result__text(result, t, row->way);
+		tapir_view_result__u64(result, t, row->ignored_cnt);
+		tapir_view_result__u64(result, t, row->pending_cnt);
+		tapir_view_result__u64(result, t, row->refused_cnt);
+		tapir_view_result__time(result, t, row->last_ns);
+	}
+	if (v->rows.cnt > v->asked.top)
+		tapir_view_result__note(result, "%" PRIu64 " of %zu rows are shown (--top)",
+					v->asked.top, v->rows.cnt);
+	if (v->more)
+		tapir_view_result__note(result, "%" PRIu64 " signals found no room in the table",
+					v->more);
+}
+
+static int finish(void *ctx, struct tapir_view_result *result)
+{
+	struct signals *v = ctx;
+	uint64_t pending = 0;
+
+	if (!v->rows.cnt) {
+		tapir_view_result__nothing(result, "no signal was sent");
+		return v->more ? -ENOMEM : 0;
+	}
+	qsort(v->rows.data, v->rows.cnt, sizeof(*v->rows.data), by_cnt);
+	write_rows(v, result);
+	for (size_t i = 0; i < v->rows.cnt; i++)
+		pending += v->rows.data[i].pending_cnt;
+	tapir_view_result__fact(result, "count", NULL, TAPIR_CELL_COUNT, v->cnt);
+	tapir_str__addf(&result->headline, "%" PRIu64 " signal%s", v->cnt, v->cnt == 1 ? "" : "s");
+	if (pending)
+		tapir_str__addf(&result->headline,
+				", %" PRIu64 " of them dropped: an equal one was pending", pending);
+	return 0;
+}
+
+static void fini(void *ctx)
+{
+	struct signals *v = ctx;
+
+	tapir_vec__fini(&v->rows);
+	tapir_map__fini(&v->by_key);
+}
+
+const struct tapir_view tapir_view_signals = {
+	.name = "signals",
+	.summary = "signals by sender and receiver, with their results",
+	.fns = {.record = on_record},
+	.ctx_bytes = sizeof(struct signals),
+	.default_top = 20,
+	.finish = finish,
+	.fini = fini,
+};

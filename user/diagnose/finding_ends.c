@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Processes that did not end by themselves, or in order: crashes, and those that were killed. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "diagnose/finding_impl.h"
+#include "trace/signals.h"
+
+#define NAMED_MAX 3u
+
+enum end { END_IN_ORDER, END_CRASH, END_KILLED };
+
+static enum end end_of(const struct tapir_life *life)
+{
+	if (!tapir_life__was_killed(life))
+		return END_IN_ORDER;
+	if (life->is_oom_victim)
+		return END_CRASH;
+	switch (tapir_signal__severity(life->status & 0x7f)) {
+	case TAPIR_SIGNAL_IS_CRASH:
+		return END_CRASH;
+	case TAPIR_SIGNAL_IS_KILL:
+		return END_KILLED;
+	default:
+		return END_IN_ORDER;
+	}
+}
+
+static void add_name(const struct tapir_life *life, struct tapir_str *out)
+{
+	tapir_str__add_printable(out, life->comm, strlen(life->comm));
+	tapir_str__addf(out, " (%u)", life->pid);
+}
+
+/* "worker (4711) crashed: SIGSEGV, core dumped", or "3 processes crashed: worker (4711): ...". */
+static uint64_t add_ends(const struct tapir_finding *f, enum end end, const char *one,
+			 const char *many, struct tapir_str *out)
+{
+	const struct tapir_life *life;
+	uint64_t cnt = 0, named = 0;
+
+	tapir_vec_for_each (life, &f->lives.all)
+		cnt += end_of(life) == end;
+	if (cnt > 1)
+		tapir_str__addf(out, "%" PRIu64 " processes %s: ", cnt, many);
+	tapir_vec_for_each (life, &f->lives.all) {
+		if (end_of(life) != end || named++ >= NAMED_MAX)
+			continue;
+		tapir_str__adds(out, named > 1 ? "; " : "");
+		add_name(life, out);
+		tapir_str__addf(out, cnt > 1 ? ": " : " %s: ", one);
+		tapir_life__add_end(out, life);
+	}
+	if (cnt > NAMED_MAX)
+		tapir_str__addf(out, "; and %" PRIu64 " more", cnt - NAMED_MAX);
+	return cnt;
+}
+
+static void list_ends(const struct tapir_finding *f, enum end end, enum tapir_found_kind kind,
+		      const char *one, const char *many, struct tapir_found_list *list)
+{
+	struct tapir_str text = {};
+	uint64_t cnt = add_ends(f, end, one, many, &text);
+
+	if (tapir_found_list__admits(list, kind, (double)cnt, TAPIR_NO_CHECKS))
+		tapir_found_list__add(list, kind, (double)cnt, NULL, &text, NULL, NULL);
+	tapir_str__fini(&text);
+}
+
+void tapir_finding_ends__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	list_ends(f, END_CRASH, TAPIR_FOUND_CRASH, "crashed", "crashed", list);
+	list_ends(f, END_KILLED, TAPIR_FOUND_KILLED, "was killed", "were killed", list);
+}
