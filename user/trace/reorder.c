@@ -15,6 +15,7 @@
 #define LINE_BYTES 64u
 #define SIZES	   2u /* of copies that are used again: one line, two */
 #define SLAB_BYTES 65536u
+#define FIRST_PLACES 1024u
 
 struct spare {
 	struct spare *next;
@@ -31,14 +32,20 @@ struct tapir_reorder {
 	void (*out)(void *ctx, const struct tapir_rec *rec);
 	void (*coming)(void *ctx, const struct tapir_rec *rec, enum tapir_reorder_step step);
 	void *ctx;
-	struct waiting *queue; /* a ring of MAX_CNT places */
-	size_t head, cnt;
+	struct waiting *queue; /* a ring of places places, a power of two */
+	size_t places, head, cnt;
 	struct tapir_vec(struct waiting) heap; /* the earliest is [0] */
 	uint64_t seq, bytes, newest_ns, last_out_ns, late;
 	uint64_t hint; /* of the record that is out, or coming */
 	struct spare *spares[SIZES];
 	struct tapir_vec(char *) slabs;
 };
+
+/* The i-th that waits in the ring, or the first free place behind them. */
+static struct waiting *place(const struct tapir_reorder *r, size_t i)
+{
+	return &r->queue[(r->head + i) & (r->places - 1)];
+}
 
 /* ---- copies ----------------------------------------------------------------------------- */
 
@@ -112,7 +119,8 @@ struct tapir_reorder *tapir_reorder__new(void (*out)(void *ctx, const struct tap
 		return NULL;
 	r->out = out;
 	r->ctx = ctx;
-	r->queue = calloc(TAPIR_REORDER_MAX_CNT, sizeof(*r->queue));
+	r->places = FIRST_PLACES;
+	r->queue = calloc(r->places, sizeof(*r->queue));
 	if (r->queue)
 		return r;
 	free(r);
@@ -124,7 +132,7 @@ void tapir_reorder__free(struct tapir_reorder *r)
 	if (!r)
 		return;
 	for (size_t i = 0; i < r->cnt; i++)
-		release(r, r->queue[(r->head + i) % TAPIR_REORDER_MAX_CNT].rec);
+		release(r, place(r, i)->rec);
 	for (size_t i = 0; i < r->heap.cnt; i++)
 		release(r, r->heap.data[i].rec);
 	for (size_t i = 0; i < r->slabs.cnt; i++)
@@ -133,6 +141,27 @@ void tapir_reorder__free(struct tapir_reorder *r)
 	tapir_vec__fini(&r->heap);
 	free(r->queue);
 	free(r);
+}
+
+/* A ring that is no larger than what waits in it stays in a CPU's cache. False: it is full. */
+static bool has_place(struct tapir_reorder *r)
+{
+	struct waiting *more;
+
+	if (r->cnt < r->places)
+		return true;
+	if (r->places >= TAPIR_REORDER_MAX_CNT)
+		return false;
+	more = calloc(r->places * 2, sizeof(*more));
+	if (!more)
+		return false;
+	for (size_t i = 0; i < r->cnt; i++)
+		more[i] = *place(r, i);
+	free(r->queue);
+	r->queue = more;
+	r->places *= 2;
+	r->head = 0;
+	return true;
 }
 
 /* ---- the heap --------------------------------------------------------------------------- */
@@ -199,12 +228,12 @@ static void announce(struct tapir_reorder *r)
 
 	if (!r->coming || r->cnt <= record_ahead)
 		return;
-	__builtin_prefetch(r->queue[(r->head + record_ahead) % TAPIR_REORDER_MAX_CNT].rec);
+	__builtin_prefetch(place(r, record_ahead)->rec);
 	for (unsigned step = 0; step < TAPIR_REORDER_STEP_CNT; step++) {
-		size_t at = (r->head + tapir_reorder_ahead[step]) % TAPIR_REORDER_MAX_CNT;
+		const struct waiting *soon = place(r, tapir_reorder_ahead[step]);
 
-		r->hint = r->queue[at].hint;
-		r->coming(r->ctx, r->queue[at].rec, (enum tapir_reorder_step)step);
+		r->hint = soon->hint;
+		r->coming(r->ctx, soon->rec, (enum tapir_reorder_step)step);
 	}
 }
 
@@ -219,7 +248,7 @@ static void let_go(struct tapir_reorder *r)
 		r->heap.data[0] = r->heap.data[--r->heap.cnt];
 		sift_down(r->heap.data, r->heap.cnt);
 	} else {
-		r->head = (r->head + 1) % TAPIR_REORDER_MAX_CNT;
+		r->head = (r->head + 1) & (r->places - 1);
 		r->cnt--;
 	}
 	r->bytes -= rec->size;
@@ -245,11 +274,8 @@ static bool is_due(const struct tapir_reorder *r)
 
 static int keep_waiting(struct tapir_reorder *r, struct waiting w, bool is_ahead)
 {
-	size_t last = (r->head + r->cnt + TAPIR_REORDER_MAX_CNT - 1) % TAPIR_REORDER_MAX_CNT;
-
-	if (!is_ahead && r->cnt < TAPIR_REORDER_MAX_CNT &&
-	    (!r->cnt || r->queue[last].time_ns <= w.time_ns)) {
-		r->queue[(r->head + r->cnt++) % TAPIR_REORDER_MAX_CNT] = w;
+	if (!is_ahead && (!r->cnt || place(r, r->cnt - 1)->time_ns <= w.time_ns) && has_place(r)) {
+		*place(r, r->cnt++) = w;
 		return 0;
 	}
 	if (!tapir_vec__push(&r->heap, w))
