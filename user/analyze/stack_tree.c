@@ -479,9 +479,13 @@ uint32_t tapir_stack_tree__hinted_node(struct tapir_stack_tree *tree,
 				       const struct tapir_stack_ref *ref, uint64_t hint)
 {
 	struct tapir_stack_cache_entry *known = NULL;
+	uint32_t node;
 
-	if (hint && !tapir_stack_cache__renew(&tree->memo, catalog))
+	if (hint && !tapir_stack_cache__renew(&tree->memo, catalog)) {
+		if (tapir_stack_cache__hinted_value(&tree->memo, hint, &node))
+			return node;
 		known = tapir_stack_cache__of_hint(&tree->memo, hint);
+	}
 	if (known && known->value != TAPIR_STACK_CACHE_NONE &&
 	    ref->time_ns >= known->span.from_ns && ref->time_ns < known->span.until_ns)
 		return known_node(tree, catalog, ref, known);
@@ -511,45 +515,56 @@ static bool ref_of(const struct tapir_rec *rec, struct tapir_stack_ref *out)
 	return true;
 }
 
-/* The entry is known, so that nothing but it must come from memory. */
-static const struct tapir_stack_cache_entry *
-expect_hinted(const struct tapir_stack_tree *tree, uint64_t hint, enum tapir_reorder_step step)
+/* The node that an entry has; NO_NODE: none yet. */
+static uint32_t node_of(const struct tapir_stack_cache_entry *known)
+{
+	return known && known->value != TAPIR_STACK_CACHE_NONE ? (uint32_t)known->value : NO_NODE;
+}
+
+/* What the entry of a stack takes; its node after the last step. */
+static uint32_t expect_hinted(const struct tapir_stack_tree *tree, uint64_t hint,
+			      enum tapir_reorder_step step)
 {
 	const struct tapir_stack_cache_entry *known = tapir_stack_cache__of_hint(&tree->memo, hint);
 
 	if (known && step == TAPIR_REORDER_NEAR)
 		__builtin_prefetch(known);
-	return step == TAPIR_REORDER_NEXT ? known : NULL;
+	return step == TAPIR_REORDER_NEXT ? node_of(known) : NO_NODE;
 }
 
-static const struct tapir_stack_cache_entry *expect_entry(const struct tapir_stack_tree *tree,
-							  const struct tapir_rec *rec,
-							  enum tapir_reorder_step step)
+/* The same where the entry must be found first. */
+static uint32_t expect_entry(const struct tapir_stack_tree *tree, const struct tapir_rec *rec,
+			     enum tapir_reorder_step step)
 {
 	struct tapir_stack_ref ref;
 
 	if (!ref_of(rec, &ref))
-		return NULL;
+		return NO_NODE;
 	if (step == TAPIR_REORDER_FAR)
 		tapir_stack_cache__expect_slot(&tree->memo, &ref);
 	if (step == TAPIR_REORDER_NEAR)
 		tapir_stack_cache__expect_entry(&tree->memo, &ref);
-	return step == TAPIR_REORDER_NEXT ? tapir_stack_cache__peek(&tree->memo, &ref) : NULL;
+	return step == TAPIR_REORDER_NEXT ? node_of(tapir_stack_cache__peek(&tree->memo, &ref))
+					  : NO_NODE;
 }
 
 uint32_t tapir_stack_tree__expect(const struct tapir_stack_tree *tree, const struct tapir_rec *rec,
 				  enum tapir_reorder_step step, uint64_t hint)
 {
-	const struct tapir_stack_cache_entry *known;
+	uint32_t node;
 
 	if (tree->process_frame)
 		return NO_NODE;
-	known = hint ? expect_hinted(tree, hint, step) : expect_entry(tree, rec, step);
-	if (!known || known->value == TAPIR_STACK_CACHE_NONE ||
-	    (uint32_t)known->value >= tree->nodes.cnt)
+	if (tapir_stack_cache__hinted_value(&tree->memo, hint, &node)) {
+		if (step == TAPIR_REORDER_FAR && node < tree->nodes.cnt)
+			__builtin_prefetch(&tree->nodes.data[node]);
+		return step == TAPIR_REORDER_NEXT && node < tree->nodes.cnt ? node : NO_NODE;
+	}
+	node = hint ? expect_hinted(tree, hint, step) : expect_entry(tree, rec, step);
+	if (node >= tree->nodes.cnt)
 		return NO_NODE;
-	__builtin_prefetch(&tree->nodes.data[(uint32_t)known->value]);
-	return (uint32_t)known->value;
+	__builtin_prefetch(&tree->nodes.data[node]);
+	return node;
 }
 
 uint32_t tapir_stack_tree__record_node(struct tapir_stack_tree *tree,

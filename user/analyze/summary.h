@@ -160,7 +160,6 @@ struct tapir_summary {
 	struct tapir_stack_cache memo;	  /* of events, and of samples without a shared one */
 	struct tapir_stack_cache *shared; /* set it before adding; NULL: there is none */
 	uint64_t hint;			  /* of the sample added last, in the shared one; 0: none */
-	uint64_t flushed_cnt;		  /* rows of `resolved` before its first one */
 	struct tapir_frame_cache frame_cache;
 	struct tapir_frame_chains chains;
 	struct tapir_vec(struct tapir_resolved_stack) resolved;

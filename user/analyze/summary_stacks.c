@@ -270,7 +270,7 @@ static struct tapir_resolved_stack *resolve(struct tapir_summary *s,
 	if (!tapir_vec__push(&s->resolved, stack))
 		return NULL;
 	e->span = tapir_name_span__both(e->span, span);
-	e->row = s->flushed_cnt + s->resolved.cnt;
+	e->row = (uint32_t)s->resolved.cnt;
 	return &s->resolved.data[s->resolved.cnt - 1];
 }
 
@@ -306,6 +306,20 @@ void tapir_summary__expect(const struct tapir_summary *s, const struct tapir_rec
 		tapir_stack_cache__expect_entry(cache, &ref);
 }
 
+static void flush(void *ctx)
+{
+	tapir_summary__flush_stacks(ctx);
+}
+
+/* Renews a cache, before which its counts are taken. */
+static bool renew(struct tapir_summary *s, struct tapir_stack_cache *cache,
+		  const struct tapir_catalog *catalog)
+{
+	cache->forget = flush;
+	cache->forget_ctx = s;
+	return tapir_stack_cache__renew(cache, catalog);
+}
+
 /* The row of a stack in a cache; NULL: out of memory. */
 static struct tapir_resolved_stack *row_of(struct tapir_summary *s, struct tapir_stack_cache *cache,
 					   const struct tapir_catalog *catalog,
@@ -314,13 +328,13 @@ static struct tapir_resolved_stack *row_of(struct tapir_summary *s, struct tapir
 {
 	struct tapir_resolved_stack *row = NULL;
 
-	if (tapir_stack_cache__renew(cache, catalog) || s->resolved.cnt >= TAPIR_STACK_CACHE_MAX)
+	if (renew(s, cache, catalog) || s->resolved.cnt >= TAPIR_STACK_CACHE_MAX)
 		tapir_summary__flush_stacks(s);
 	*entry = tapir_stack_cache__at(cache, ref);
 	if (!*entry)
 		return NULL;
-	if ((*entry)->row > s->flushed_cnt)
-		row = &s->resolved.data[(*entry)->row - s->flushed_cnt - 1];
+	if ((*entry)->row)
+		row = &s->resolved.data[(*entry)->row - 1];
 	if (!row || (!row->is_described && is_described(catalog, ref)))
 		row = resolve(s, catalog, ref, event, *entry);
 	return row;
@@ -338,28 +352,46 @@ void tapir_summary__count_event_stack(struct tapir_summary *s, const struct tapi
 	s->failed |= !row;
 }
 
+/*
+ * Counts a sample of which everything is known by its entry: no other memory is read. False: it
+ * takes its row.
+ */
+static bool count_known(struct tapir_summary *s, struct tapir_stack_cache *cache,
+			const struct tapir_catalog *catalog, const struct tapir_stack_ref *ref)
+{
+	struct tapir_stack_cache_entry *e =
+		renew(s, cache, catalog) ? NULL : tapir_stack_cache__find(cache, ref);
+
+	if (!e || !e->is_row_final || e->row_cnt == UINT32_MAX)
+		return false;
+	e->row_cnt++;
+	s->hint = s->shared ? tapir_stack_cache__hint(cache, e) : 0;
+	return true;
+}
+
 void tapir_summary__count_sample_stack(struct tapir_summary *s, const struct tapir_catalog *catalog,
 				       const struct tapir_rec_sample *sample)
 {
 	const struct tapir_stack_ref ref = sample_ref(s, sample);
 	struct tapir_stack_cache *cache = s->shared ? s->shared : &s->memo;
 	struct tapir_stack_cache_entry *entry;
-	struct tapir_resolved_stack *row =
-		row_of(s, cache, catalog, &ref, TAPIR_SUMMARY_SAMPLED, &entry);
+	struct tapir_resolved_stack *row;
 
+	if (count_known(s, cache, catalog, &ref))
+		return;
+	row = row_of(s, cache, catalog, &ref, TAPIR_SUMMARY_SAMPLED, &entry);
 	s->failed |= !row;
 	if (!row)
 		return;
 	s->hint = s->shared ? tapir_stack_cache__hint(cache, entry) : 0;
 	row->cnt++;
-	if (!ref.stack_id)
-		return;
-	if (!row->end.era)
+	if (ref.stack_id && !row->end.era)
 		tapir_stack_ends__look_up(&s->ends, catalog, &ref, &row->end);
 	if (row->end.era)
 		row->end_cnt++;
-	else /* the stack may be described later */
+	else if (ref.stack_id) /* the stack may be described later */
 		tapir_stack_ends__count(&s->ends, TAPIR_FAMILY_SAMPLE, &row->end, 1);
+	entry->is_row_final = row->is_described && (row->end.era || !ref.stack_id);
 }
 
 /* ---- adding up ---------------------------------------------------------------------------------- */
@@ -409,10 +441,30 @@ static void add_sampled(struct tapir_summary *s, const struct tapir_resolved_sta
 	add_totals(s, stack);
 }
 
+/* Adds what was counted in entries to their rows, of which there will be others. */
+static void take_counts(struct tapir_summary *s, struct tapir_stack_cache *cache)
+{
+	struct tapir_stack_cache_entry *e;
+
+	tapir_vec_for_each (e, &cache->entries) {
+		struct tapir_resolved_stack *row = e->row ? &s->resolved.data[e->row - 1] : NULL;
+
+		if (!row)
+			continue;
+		row->cnt += e->row_cnt;
+		row->end_cnt += row->end.era ? e->row_cnt : 0;
+		e->row = e->row_cnt = 0;
+		e->is_row_final = false;
+	}
+}
+
 void tapir_summary__flush_stacks(struct tapir_summary *s)
 {
 	const struct tapir_resolved_stack *stack;
 
+	take_counts(s, &s->memo);
+	if (s->shared)
+		take_counts(s, s->shared);
 	tapir_vec_for_each (stack, &s->resolved) {
 		tapir_stack_ends__count(&s->ends, TAPIR_FAMILY_SAMPLE, &stack->end, stack->end_cnt);
 		if (stack->event == TAPIR_SUMMARY_SAMPLED)
@@ -424,7 +476,6 @@ void tapir_summary__flush_stacks(struct tapir_summary *s)
 		else if (stack->is_described)
 			s->more += stack->cnt;
 	}
-	s->flushed_cnt += s->resolved.cnt;
 	s->resolved.cnt = 0;
 	s->frames.cnt = 0;
 }

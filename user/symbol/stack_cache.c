@@ -17,6 +17,8 @@ bool tapir_stack_cache__renew(struct tapir_stack_cache *cache, const struct tapi
 
 	if (cache->version == version && cache->entries.cnt < TAPIR_STACK_CACHE_MAX)
 		return false;
+	if (cache->forget)
+		cache->forget(cache->forget_ctx);
 	if (cache->key_cnt)
 		memset(cache->slots, 0, cache->slot_cnt * sizeof(*cache->slots));
 	cache->key_cnt = 0;
@@ -84,9 +86,12 @@ void tapir_stack_cache__expect_entry(const struct tapir_stack_cache *cache,
 				     const struct tapir_stack_ref *ref)
 {
 	uint32_t at = cache->slot_cnt ? cache->slots[key_of(ref) & (cache->slot_cnt - 1)].entry : 0;
+	const struct tapir_stack_cache_entry *e = at ? &cache->entries.data[at - 1] : NULL;
 
-	if (at)
-		__builtin_prefetch(&cache->entries.data[at - 1]);
+	if (!e)
+		return;
+	__builtin_prefetch(e); /* which may lie in two lines */
+	__builtin_prefetch(&e->is_row_final);
 }
 
 const struct tapir_stack_cache_entry *tapir_stack_cache__peek(const struct tapir_stack_cache *cache,
@@ -126,7 +131,7 @@ struct tapir_stack_cache_entry *tapir_stack_cache__add(struct tapir_stack_cache 
 	first = slot->entry;
 	if (first && cache->entries.data[first - 1].depth + 1 < CHAIN_MAX) {
 		e.next = first;
-		e.depth = cache->entries.data[first - 1].depth + 1;
+		e.depth = (uint8_t)(cache->entries.data[first - 1].depth + 1);
 	}
 	if (!tapir_vec__push(&cache->entries, e))
 		return NULL;

@@ -33,6 +33,9 @@ struct tapir_stack_cache {
 	struct tapir_vec(struct tapir_stack_cache_entry) entries;
 	uint64_t version;
 	uint32_t era; /* grows when everything is forgotten */
+	/* Called before everything is forgotten: what `row` stands for is taken. NULL: by no one */
+	void (*forget)(void *ctx);
+	void *forget_ctx;
 };
 
 #define TAPIR_STACK_CACHE_NONE UINT64_MAX /* as a value: it is not known yet */
@@ -41,9 +44,11 @@ struct tapir_stack_cache_entry {
 	uint64_t key;
 	struct tapir_name_span span;
 	uint64_t value;
-	uint64_t row;  /* a number of another user of the cache; 0: it has none */
+	/* of another user of the cache: a number, 0: none; a count, and what it says of the row */
+	uint32_t row, row_cnt;
 	uint32_t next; /* idx + 1 of an entry for another time; 0: none */
-	uint32_t depth;
+	uint8_t depth;
+	bool is_row_final;
 };
 
 /* The key of a number: ids may be 0; an address is its own id. salt: what else matters. */
@@ -84,19 +89,37 @@ struct tapir_stack_cache_entry *tapir_stack_cache__at(struct tapir_stack_cache *
 /* Frees everything; a cache of zeros is empty. */
 void tapir_stack_cache__fini(struct tapir_stack_cache *cache);
 
-/* A number by which an entry is found again without a look-up; never 0. */
+#define TAPIR_STACK_HINT_VALUE (1u << 31)
+
+/*
+ * A number by which an entry is found again without a look-up, or its value without the entry, if
+ * that is small; never 0.
+ */
 static inline uint64_t tapir_stack_cache__hint(const struct tapir_stack_cache *cache,
 					       const struct tapir_stack_cache_entry *e)
 {
-	return (uint64_t)cache->era << 32 | (uint32_t)(e - cache->entries.data + 1);
+	uint32_t what = e->value < TAPIR_STACK_HINT_VALUE
+				? TAPIR_STACK_HINT_VALUE | (uint32_t)e->value
+				: (uint32_t)(e - cache->entries.data + 1);
+
+	return (uint64_t)cache->era << 32 | what;
 }
 
-/* NULL: it was forgotten. hint: 0, or of this cache. */
+/* Returns true if the hint has the value of its entry, which holds. hint: 0, or of this cache. */
+static inline bool tapir_stack_cache__hinted_value(const struct tapir_stack_cache *cache,
+						   uint64_t hint, uint32_t *value)
+{
+	*value = (uint32_t)hint & ~TAPIR_STACK_HINT_VALUE;
+	return hint & TAPIR_STACK_HINT_VALUE && hint >> 32 == cache->era;
+}
+
+/* NULL: it was forgotten, or the hint is a value. hint: 0, or of this cache. */
 static inline struct tapir_stack_cache_entry *
 tapir_stack_cache__of_hint(const struct tapir_stack_cache *cache, uint64_t hint)
 {
-	return (uint32_t)hint && hint >> 32 == cache->era ? &cache->entries.data[(uint32_t)hint - 1]
-							  : NULL;
+	return (uint32_t)hint && !(hint & TAPIR_STACK_HINT_VALUE) && hint >> 32 == cache->era
+		       ? &cache->entries.data[(uint32_t)hint - 1]
+		       : NULL;
 }
 
 static inline struct tapir_name_span tapir_name_span__both(struct tapir_name_span a,
