@@ -139,19 +139,32 @@ static uint8_t work_of_thread(struct tapir_timeline *tl, struct tapir_tl_thread 
 	return t->work.value;
 }
 
-enum tapir_work tapir_works__of(struct tapir_works *works, struct tapir_timeline *tl,
-				struct tapir_tl_thread *t, uint32_t node, uint64_t time_ns)
+enum tapir_work tapir_works__of_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t,
+				       uint64_t time_ns)
 {
 	uint8_t work = work_of_thread(tl, t, time_ns);
 	enum tapir_cause cause = tapir_tl_thread__cause(t);
 
 	if (work != NONE)
 		return work;
-	if (cause == TAPIR_CAUSE_GC)
-		return TAPIR_WORK_GC;
-	if (cause == TAPIR_CAUSE_JIT)
-		return TAPIR_WORK_JIT;
-	return work_of_node(works, tapir_timeline__stacks(tl), node);
+	return cause == TAPIR_CAUSE_GC	  ? TAPIR_WORK_GC
+	       : cause == TAPIR_CAUSE_JIT ? TAPIR_WORK_JIT
+					  : TAPIR_WORK_CNT;
+}
+
+enum tapir_work tapir_works__judge(struct tapir_works *works, const struct tapir_stack_tree *tree,
+				   uint32_t node)
+{
+	return node && node < tree->nodes.cnt ? judge_stack(works, tree, node) : TAPIR_WORK_UNKNOWN;
+}
+
+enum tapir_work tapir_works__of(struct tapir_works *works, struct tapir_timeline *tl,
+				struct tapir_tl_thread *t, uint32_t node, uint64_t time_ns)
+{
+	enum tapir_work work = tapir_works__of_thread(tl, t, time_ns);
+
+	return work != TAPIR_WORK_CNT ? work
+				      : work_of_node(works, tapir_timeline__stacks(tl), node);
 }
 
 uint32_t tapir_work__collecting_node(const struct tapir_stack_tree *tree, uint32_t node)

@@ -38,12 +38,14 @@ struct tapir_works {
 /* Returns the work of a thread whose last sample is at node. */
 enum tapir_work tapir_works__of(struct tapir_works *works, struct tapir_timeline *tl,
 				struct tapir_tl_thread *thread, uint32_t node, uint64_t time_ns);
-/* The work of samples at that node will be requested soon. */
-static inline void tapir_works__expect(const struct tapir_works *works, uint32_t node)
-{
-	if (node < works->by_node.cnt)
-		__builtin_prefetch(&works->by_node.data[node]);
-}
+/*
+ * Its two parts, for callers that remember things of nodes themselves: what the thread tells by
+ * itself, TAPIR_WORK_CNT: nothing; and what the stack at node tells then.
+ */
+enum tapir_work tapir_works__of_thread(struct tapir_timeline *tl, struct tapir_tl_thread *thread,
+				       uint64_t time_ns);
+enum tapir_work tapir_works__judge(struct tapir_works *works, const struct tapir_stack_tree *tree,
+				   uint32_t node);
 /*
  * Returns the node to report for a collecting thread: a .NET thread collects itself, and in a
  * runtime without symbols each address would be a separate function; then it is the method that

@@ -148,10 +148,7 @@ static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_r
 
 static void on_expect(void *ctx, uint32_t node)
 {
-	struct tapir_finding *f = ctx;
-
-	tapir_node_facts__expect(f, node);
-	tapir_works__expect(&f->works, node);
+	tapir_node_facts__expect(ctx, node);
 }
 
 static void add_wait(struct tapir_finding *f, const struct tapir_wait *wait, bool is_open)

@@ -94,7 +94,10 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 	/* The timeline has looked it up for this sample. */
 	node = t->last_node_ns == sample->h.time_ns ? t->last_node
 						    : tapir_timeline__node(f->tl, &ref);
-	work = tapir_works__of(&f->works, f->tl, t, node, sample->h.time_ns);
+	facts = tapir_node_facts__of(f, node);
+	work = tapir_works__of_thread(f->tl, t, sample->h.time_ns);
+	if (work == TAPIR_WORK_CNT)
+		work = facts->work;
 	f->cpu.samples++;
 	f->cpu.ns += sample->period;
 	if (sample->h.cpu != TAPIR_CPU_UNKNOWN && sample->h.cpu >= f->cpu.cpu_cnt)
@@ -108,9 +111,11 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 		count_compiler(f, sample->h.time_ns);
 	if (role == TAPIR_ROLE_FINALIZER)
 		add_finalizer(f, t, sample, node);
-	facts = tapir_node_facts__of(f, node);
-	tapir_finding_loop__sample(f, t, sample, node, facts);
-	tapir_finding_gil__sample(f, t, node, facts);
+	/* Most recordings are of no event loop. */
+	if (f->loops.rows.cnt || !facts->is_outside_loops)
+		tapir_finding_loop__sample(f, t, sample, node, facts);
+	if (facts->gil_place != TAPIR_GIL_ELSEWHERE)
+		tapir_finding_gil__sample(f, t, node, facts);
 	tapir_finding_looks__sample(f, t->tid);
 	if (work == TAPIR_WORK_GC || work == TAPIR_WORK_JIT)
 		return;

@@ -69,8 +69,7 @@ void tapir_finding_gil__sample(struct tapir_finding *f, const struct tapir_tl_th
 			       uint32_t node, const struct tapir_node_facts *facts)
 {
 	unsigned place = facts->gil_place;
-	struct tapir_gil_thread *thread =
-		place == TAPIR_GIL_ELSEWHERE ? NULL : thread_of(f, t->tid);
+	struct tapir_gil_thread *thread = thread_of(f, t->tid);
 
 	if (!thread)
 		return;

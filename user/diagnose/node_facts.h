@@ -15,15 +15,18 @@
 struct tapir_finding;
 struct tapir_lore_doing;
 
+/* What each sample reads is together, at the begin. */
 struct tapir_node_facts {
+	uint64_t sample_cnt; /* samples at it that are not in the sums by function yet */
 	const struct tapir_lore_doing *doing; /* NULL: none is known */
-	struct tapir_loop_spot spot;
+	uint32_t node;
+	uint8_t work;	   /* enum tapir_work, of a thread that does not tell it */
+	uint8_t gil_place; /* enum tapir_gil_place */
+	bool is_outside_loops;
+	bool is_in_timer;
 	uint32_t thrown;   /* node of the outermost function of throwing; 0: none */
 	uint32_t function; /* the program's own, or TAPIR_OWN_CODE_NONE */
-	uint8_t gil_place; /* enum tapir_gil_place */
-	bool is_in_timer;
-	uint32_t node;
-	uint64_t sample_cnt; /* samples at it that are not in the sums by function yet */
+	struct tapir_loop_spot spot;
 };
 
 struct tapir_nodes_facts {
