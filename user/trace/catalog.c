@@ -174,19 +174,21 @@ static int describe_by_id(struct tapir_catalog *c, struct tapir_map *map, uint64
 /* Only what the previous segment did not contain is news. */
 static int describe_stack(struct tapir_catalog *c, const struct tapir_rec_stack *rec)
 {
-	const struct tapir_rec_stack *known = tapir_stack_store__now(&c->stacks, rec->stack_id);
-	int err;
+	bool is_now, is_same;
+	const struct tapir_rec_stack *known =
+		tapir_stack_store__find(&c->stacks, rec->stack_id, &is_now);
+	int err = 0;
 
-	if (known && same_record(&known->h, &rec->h))
+	is_same = known && same_record(&known->h, &rec->h);
+	if (is_same && is_now)
 		return 0;
-	if (!known)
-		known = tapir_stack_store__before(&c->stacks, rec->stack_id);
-	err = tapir_catalog__keep_stack(c, rec);
+	if (is_same)
+		tapir_stack_store__keep(&c->stacks, rec->stack_id);
+	else
+		err = tapir_catalog__keep_stack(c, rec);
 	if (!err && c->writer)
 		err = tapir_writer__put(c->writer, &rec->h);
-	if (err || (known && same_record(&known->h, &rec->h)))
-		return err;
-	return 1;
+	return err ? err : !is_same;
 }
 
 /* ---- threads and processes: chains, newest first -------------------------------------------- */
@@ -516,6 +518,14 @@ static int describe_meta(struct tapir_catalog *c, const struct tapir_rec *rec)
 		return -ENOMEM;
 	}
 	return and_put(c, e, news);
+}
+
+void tapir_catalog__expect(const struct tapir_catalog *c, const struct tapir_rec *rec, bool is_near)
+{
+	const struct tapir_rec_stack *stack = (const void *)rec;
+
+	if (rec->type == TAPIR_REC_STACK)
+		tapir_stack_store__expect(&c->stacks, stack->stack_id, is_near);
 }
 
 int tapir_catalog__describe(struct tapir_catalog *c, const struct tapir_rec *rec)

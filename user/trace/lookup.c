@@ -51,9 +51,7 @@ const struct tapir_rec_metadata *tapir_catalog__metadata(const struct tapir_cata
 
 const struct tapir_rec_stack *tapir_catalog__stack(const struct tapir_catalog *c, uint64_t id)
 {
-	const struct tapir_rec_stack *stack = tapir_stack_store__now(&c->stacks, id);
-
-	return stack ? stack : tapir_stack_store__before(&c->stacks, id);
+	return tapir_stack_store__find(&c->stacks, id, NULL);
 }
 
 static const struct tapir_rec *at_time(const struct entry *e, uint64_t time_ns)

@@ -27,6 +27,10 @@
  */
 #define SEGMENT_CHUNKS_MAX 4096
 
+/* The number of descriptions that are read before what is known of one is there. */
+#define DESCRIPTIONS_FAR  8
+#define DESCRIPTIONS_NEAR 4
+
 enum stage { STAGE_DESCRIPTIONS, STAGE_RECORDS };
 
 struct tapir_reader {
@@ -346,6 +350,18 @@ const struct tapir_rec *tapir_reader__peek(const struct tapir_reader *r, size_t 
 		       : NULL;
 }
 
+/* Stacks that are known are at random in megabytes of memory: it is read ahead. */
+static void expect_description(const struct tapir_reader *r)
+{
+	const struct tapir_rec *far = tapir_reader__peek(r, DESCRIPTIONS_FAR);
+	const struct tapir_rec *near = far ? tapir_reader__peek(r, DESCRIPTIONS_NEAR) : NULL;
+
+	if (!far || !near)
+		return;
+	tapir_catalog__expect(r->catalog, far, false);
+	tapir_catalog__expect(r->catalog, near, true);
+}
+
 int tapir_reader__take(struct tapir_reader *r, const struct tapir_rec **rec)
 {
 	for (;;) {
@@ -361,6 +377,7 @@ int tapir_reader__take(struct tapir_reader *r, const struct tapir_rec **rec)
 		next = tapir_chunk__record(&r->chunk, r->order_idx++);
 		r->stats.records++;
 		if (r->stage == STAGE_DESCRIPTIONS) {
+			expect_description(r);
 			next = completed(r, next);
 			err = next ? tapir_catalog__describe(r->catalog, next) : -ENOMEM;
 			if (err == -ENOMEM)

@@ -60,7 +60,7 @@ static int use_stack(struct tapir_catalog *c, uint32_t tgid, uint64_t stack_id, 
 	const struct process *p;
 	const struct tapir_rec_stack *stack;
 	uint64_t key;
-	bool is_new;
+	bool is_new, is_written;
 
 	if (c->stack_cache[i].stack_id == stack_id && c->stack_cache[i].tgid == tgid &&
 	    c->stack_cache[i].gen == c->gen)
@@ -73,12 +73,10 @@ static int use_stack(struct tapir_catalog *c, uint32_t tgid, uint64_t stack_id, 
 	if (!tapir_map__put(&c->used, key, &is_new) || !is_new)
 		return 0;
 	(void)tapir_vec__push(&c->unnamed, ((struct stack_use){tgid, stack_id, time_ns}));
-	if (tapir_stack_store__now(&c->stacks, stack_id))
-		return 0; /* and so written */
-	stack = tapir_stack_store__before(&c->stacks, stack_id);
-	if (!stack)
+	stack = tapir_stack_store__find(&c->stacks, stack_id, &is_written);
+	if (!stack || is_written)
 		return 0;
-	(void)tapir_catalog__keep_stack(c, stack); /* else it is written, not remembered */
+	tapir_stack_store__keep(&c->stacks, stack_id);
 	return c->writer ? tapir_writer__put(c->writer, &stack->h) : 0;
 }
 
