@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 
 	each_record(input, len, catalog, grow, &g);
 	tapir_stack_tree__sort(&g.tree);
-	if (g.added && g.tree.nodes.data[TAPIR_STACK_TREE_ROOT].total != g.added)
+	if (g.added && tapir_stack_tree__total(&g.tree, TAPIR_STACK_TREE_ROOT) != g.added)
 		abort();
 	if (g.added)
 		draw(&g.tree);

@@ -162,7 +162,7 @@ static uint32_t add(struct tapir_stack_tree *tree, const struct frame *outermost
 	assert_true(tapir_stack_tree__begin(tree));
 	for (const struct frame *f = outermost; f->name; f++)
 		node = tapir_stack_tree__child(tree, node, f->name, f->kind);
-	tree->nodes.data[node].self++;
+	tapir_stack_tree__count(tree, node, 1);
 	return node;
 }
 
@@ -200,10 +200,10 @@ static void stacks_that_do_the_same_share_a_node(void **state)
 	tapir_folded_tree__add(&folded, &tree);
 	tapir_stack_tree__sort(&folded.tree);
 	assert_false(folded.tree.failed);
-	assert_int_equal(folded.tree.nodes.data[0].total, 3);
+	assert_int_equal(tapir_stack_tree__total(&folded.tree, 0), 3);
 	node = tapir_folded_tree__node(&folded, &tree, reading, NULL);
 	assert_path(&folded.tree, node, "main[kernel: read]");
-	assert_int_equal(folded.tree.nodes.data[node].self, 2);
+	assert_int_equal(tapir_stack_tree__self(&folded.tree, node), 2);
 	assert_int_equal(folded.tree.nodes.cnt, 6);
 	tapir_folded_tree__fini(&folded);
 	tapir_stack_tree__fini(&tree);

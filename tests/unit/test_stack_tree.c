@@ -99,8 +99,8 @@ static void check(const struct fixture *f, uint32_t idx, const char *name, uint6
 		  uint64_t self)
 {
 	assert_string_equal(f->tree.names.data[node_at(f, idx)->name], name);
-	assert_int_equal(node_at(f, idx)->total, total);
-	assert_int_equal(node_at(f, idx)->self, self);
+	assert_int_equal(tapir_stack_tree__total(&f->tree, idx), total);
+	assert_int_equal(tapir_stack_tree__self(&f->tree, idx), self);
 }
 
 static void common_callers_are_one_node(void **state)
@@ -179,7 +179,7 @@ static uint64_t folded_self(const struct fixture *f)
 
 		while (at && strcmp(f->tree.names.data[node_at(f, at)->name], "(rarer stacks)"))
 			at = node_at(f, at)->parent;
-		sum += at ? node_at(f, n)->self : 0;
+		sum += at ? tapir_stack_tree__self(&f->tree, n) : 0;
 	}
 	return sum;
 }
@@ -190,7 +190,7 @@ static uint64_t self_of(const struct fixture *f, const char *name)
 
 	for (uint32_t n = 1; n < f->tree.nodes.cnt; n++)
 		if (!strcmp(f->tree.names.data[node_at(f, n)->name], name))
-			sum += node_at(f, n)->self;
+			sum += tapir_stack_tree__self(&f->tree, n);
 	return sum;
 }
 
@@ -211,7 +211,7 @@ static void tree_is_bounded_when_every_stack_is_new(void **state)
 	assert_true(f->tree.nodes.cnt <= TAPIR_STACK_TREE_MAX_NODES);
 	assert_true(f->tree.nodes.cnt > TAPIR_STACK_TREE_MAX_NODES / 4);
 	assert_true(f->tree.folded_cnt >= 99);
-	assert_int_equal(node_at(f, TAPIR_STACK_TREE_ROOT)->total, cnt);
+	assert_int_equal(tapir_stack_tree__total(&f->tree, TAPIR_STACK_TREE_ROOT), cnt);
 	assert_int_equal(folded_self(f), f->tree.folded_cnt);
 }
 
@@ -245,9 +245,9 @@ static void frequent_stack_finds_room_when_rare_ones_fill_the_tree(void **state)
 	node = tapir_stack_tree__node(&f->tree, f->catalog, &ref);
 	assert_int_equal(node_at(f, node)->depth, 101);
 	tapir_stack_tree__sort(&f->tree);
-	assert_int_equal(node_at(f, TAPIR_STACK_TREE_ROOT)->total, cnt + 20);
+	assert_int_equal(tapir_stack_tree__total(&f->tree, TAPIR_STACK_TREE_ROOT), cnt + 20);
 	/* Folded ones still are below main, and in the function they were in. */
-	assert_int_equal(node_at(f, node_at(f, TAPIR_STACK_TREE_ROOT)->first_child)->total,
+	assert_int_equal(tapir_stack_tree__total(&f->tree, node_at(f, TAPIR_STACK_TREE_ROOT)->first_child),
 			 cnt + 20);
 	assert_int_equal(self_of(f, "a<\"&\x01\xff>"), cnt + 20);
 	assert_int_equal(folded_self(f), f->tree.folded_cnt - 1); /* one was only looked up */

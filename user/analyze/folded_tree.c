@@ -92,12 +92,12 @@ void tapir_folded_tree__add(struct tapir_folded_tree *folded, const struct tapir
 	for (uint32_t n = 0; n < other->nodes.cnt; n++) {
 		uint32_t node;
 
-		if (!other->nodes.data[n].self)
+		if (!tapir_stack_tree__self(other, n))
 			continue;
 		node = tapir_folded_tree__node(folded, other, n, NULL);
 		if (folded->tree.failed)
 			return;
-		folded->tree.nodes.data[node].self += other->nodes.data[n].self;
+		tapir_stack_tree__count(&folded->tree, node, tapir_stack_tree__self(other, n));
 	}
 	folded->tree.folded_cnt += other->folded_cnt;
 	folded->tree.failed |= other->failed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A child is found by (parent, name), 8 bytes per node; siblings are a list, sorted at the end.
+ * A child is found by (parent, name), 4 bytes per slot; siblings are a list, sorted at the end.
  * Other modules keep ids of nodes, so no node is ever removed. Stacks that a full tree cannot hold
  * are folded.
  */
@@ -144,17 +144,23 @@ static uint64_t child_hash(uint32_t parent, uint64_t fact)
 	return tapir_hash__mix(tapir_hash__mix(9, parent), fact >> 8);
 }
 
+static uint32_t tag_of(uint64_t hash)
+{
+	return hash >> 52;
+}
+
 /* The slot of the parent's child of that name and place, or the free one where it belongs. */
 static struct tapir_tree_slot *find_slot(const struct tapir_stack_tree *tree, uint32_t parent,
 					 uint64_t fact)
 {
 	uint64_t hash = child_hash(parent, fact);
+	uint32_t tag = tag_of(hash);
 	size_t i = (size_t)hash & (tree->slot_cnt - 1);
 
 	for (; tree->slots[i].node; i = (i + 1) & (tree->slot_cnt - 1)) {
 		const struct tapir_tree_node *node = &tree->nodes.data[tree->slots[i].node];
 
-		if (tree->slots[i].tag == hash >> 32 && node->parent == parent &&
+		if (tree->slots[i].tag == tag && node->parent == parent &&
 		    node->name == name_of(fact) && node->place == place_of(fact))
 			break;
 	}
@@ -183,6 +189,21 @@ static bool grow_slots(struct tapir_stack_tree *tree)
 	return true;
 }
 
+bool tapir_stack_tree__is_whole(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	return node / 64 < tree->whole.cnt && tree->whole.data[node / 64] >> node % 64 & 1;
+}
+
+static void set_whole(struct tapir_stack_tree *tree, uint32_t node)
+{
+	while (tree->whole.cnt <= node / 64)
+		if (!tapir_vec__add(&tree->whole)) {
+			tree->failed = true;
+			return;
+		}
+	tree->whole.data[node / 64] |= 1ull << node % 64;
+}
+
 /* The parent's child of that name; made, if it is new and there are fewer nodes than limit. */
 static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint64_t fact, size_t limit)
 {
@@ -190,6 +211,7 @@ static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint64_t f
 	struct tapir_tree_node node = {
 		.name = name, .place = place_of(fact), .parent = parent, .kind = fact & KIND_MASK};
 	struct tapir_tree_slot *slot;
+	bool is_whole;
 
 	node.is_of_program = node.kind == TAPIR_FRAME_NATIVE && fact & OF_PROGRAM;
 	if (node.kind == TAPIR_FRAME_RUNTIME)
@@ -201,18 +223,20 @@ static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint64_t f
 	slot = find_slot(tree, parent, fact);
 	if (slot->node || tree->nodes.cnt >= limit)
 		return slot->node ? slot->node : NO_NODE;
-	node.is_whole = tree->nodes.data[parent].kind == TAPIR_FRAME_NONE
-				? tapir_stack_end__is_start(tree->names.data[name],
-							    strlen(tree->names.data[name]))
-				: tree->nodes.data[parent].is_whole;
+	is_whole = tree->nodes.data[parent].kind == TAPIR_FRAME_NONE
+			   ? tapir_stack_end__is_start(tree->names.data[name],
+						       strlen(tree->names.data[name]))
+			   : tapir_stack_tree__is_whole(tree, parent);
 	node.next_sibling = tree->nodes.data[parent].first_child;
 	node.depth = (uint16_t)(tree->nodes.data[parent].depth + 1);
 	if (!tapir_vec__push(&tree->nodes, node)) {
 		tree->failed = true;
 		return NO_NODE;
 	}
-	slot->node = (uint32_t)tree->nodes.cnt - 1;
-	slot->tag = (uint32_t)(child_hash(parent, fact) >> 32);
+	*slot = (struct tapir_tree_slot){.node = (uint32_t)tree->nodes.cnt - 1,
+					 .tag = tag_of(child_hash(parent, fact))};
+	if (is_whole)
+		set_whole(tree, slot->node);
 	tree->nodes.data[parent].first_child = slot->node;
 	if (node.depth > tree->max_depth)
 		tree->max_depth = node.depth;
@@ -314,7 +338,8 @@ static void add_functions(struct tapir_stack_tree *tree, struct path *path, uint
 		if (path->is_cut)
 			continue;
 		path->node = next;
-		tree->nodes.data[next].is_whole |= is_whole;
+		if (is_whole)
+			set_whole(tree, next);
 	}
 }
 
@@ -555,16 +580,11 @@ uint32_t tapir_stack_tree__expect(const struct tapir_stack_tree *tree, const str
 
 	if (tree->process_frame)
 		return NO_NODE;
-	if (tapir_stack_cache__hinted_value(&tree->memo, hint, &node)) {
-		if (step == TAPIR_REORDER_FAR && node < tree->nodes.cnt)
-			__builtin_prefetch(&tree->nodes.data[node]);
-		return step == TAPIR_REORDER_NEXT && node < tree->nodes.cnt ? node : NO_NODE;
-	}
-	node = hint ? expect_hinted(tree, hint, step) : expect_entry(tree, rec, step);
-	if (node >= tree->nodes.cnt)
-		return NO_NODE;
-	__builtin_prefetch(&tree->nodes.data[node]);
-	return node;
+	if (tapir_stack_cache__hinted_value(&tree->memo, hint, &node))
+		node = step == TAPIR_REORDER_NEXT ? node : NO_NODE;
+	else
+		node = hint ? expect_hinted(tree, hint, step) : expect_entry(tree, rec, step);
+	return node < tree->nodes.cnt ? node : NO_NODE;
 }
 
 uint32_t tapir_stack_tree__record_node(struct tapir_stack_tree *tree,
@@ -583,8 +603,18 @@ bool tapir_stack_tree__add_record(struct tapir_stack_tree *tree,
 
 	if (node == NO_NODE)
 		return false;
-	tree->nodes.data[node].self++;
+	tapir_stack_tree__count(tree, node, 1);
 	return true;
+}
+
+void tapir_stack_tree__count(struct tapir_stack_tree *tree, uint32_t node, uint64_t cnt)
+{
+	while (tree->sums.cnt <= node)
+		if (node >= tree->nodes.cnt || !tapir_vec__add(&tree->sums)) {
+			tree->failed = true;
+			return;
+		}
+	tree->sums.data[node].self += cnt;
 }
 
 uint32_t tapir_stack_tree__find(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
@@ -655,12 +685,12 @@ static void sort_children(struct tapir_stack_tree *tree, struct tapir_tree_node 
 /* A parent was made before its children. */
 static void add_up(struct tapir_stack_tree *tree)
 {
-	struct tapir_tree_node *nodes = tree->nodes.data;
+	struct tapir_tree_sums *sums = tree->sums.data;
 
-	for (size_t i = 0; i < tree->nodes.cnt; i++)
-		nodes[i].total = nodes[i].self;
-	for (size_t i = tree->nodes.cnt; i-- > 1;)
-		nodes[nodes[i].parent].total += nodes[i].total;
+	for (size_t i = 0; i < tree->sums.cnt; i++)
+		sums[i].total = sums[i].self;
+	for (size_t i = tree->sums.cnt; i-- > 1;)
+		sums[tree->nodes.data[i].parent].total += sums[i].total;
 }
 
 void tapir_stack_tree__sort(struct tapir_stack_tree *tree)
@@ -682,6 +712,8 @@ void tapir_stack_tree__fini(struct tapir_stack_tree *tree)
 		free(tree->names.data[i]);
 	tapir_vec__fini(&tree->names);
 	tapir_vec__fini(&tree->nodes);
+	tapir_vec__fini(&tree->sums);
+	tapir_vec__fini(&tree->whole);
 	tapir_stack_cache__fini(&tree->memo);
 	tapir_frame_cache__fini(&tree->frame_cache);
 	tapir_frame_chains__fini(&tree->chains);

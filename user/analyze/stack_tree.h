@@ -31,17 +31,21 @@ struct tapir_tree_node {
 	uint32_t parent;
 	uint16_t depth;
 	uint8_t kind;		/* enum tapir_frame_kind */
-	bool is_whole : 1;	/* the stack begins where a thread does */
 	bool is_of_program : 1; /* tapir_frame__is_of_program */
 	uint8_t runtime : 5;	/* of TAPIR_FRAME_RUNTIME: tapir_frame__runtime */
 	uint32_t place;		/* in its source: idx in names; 0: unknown */
-	uint64_t self, total;	/* total: after __sort */
+};
+
+/* What was counted at a node, and there and below it. */
+struct tapir_tree_sums {
+	uint64_t self, total; /* total: after __sort */
 };
 
 struct tapir_tree_slot {
-	uint32_t node; /* 0: free */
-	uint32_t tag;  /* of parent and name */
+	uint32_t node : 20; /* 0: free */
+	uint32_t tag : 12;  /* of parent and name: most others are skipped without their node */
 };
+TAPIR_STATIC_ASSERT(TAPIR_STACK_TREE_MAX_NODES <= 1u << 20, "a slot has each node's number");
 
 /* The frame of a stack's process, between the root and its outermost function. */
 enum tapir_process_frame {
@@ -54,6 +58,9 @@ struct tapir_stack_tree {
 	enum tapir_process_frame process_frame; /* set it before adding */
 	struct tapir_vec(
 		struct tapir_tree_node) nodes; /* [0]: the root, once something was added */
+	/* of the nodes until the last one at which something was counted: most trees count nothing */
+	struct tapir_vec(struct tapir_tree_sums) sums;
+	struct tapir_vec(uint64_t) whole; /* a bit a node: the stack begins where a thread does */
 	struct tapir_vec(char *) names;
 	uint64_t folded_cnt; /* incomplete stacks, counted each time one is requested */
 	uint32_t max_depth;  /* of any node */
@@ -80,8 +87,8 @@ uint32_t tapir_stack_tree__record_node(struct tapir_stack_tree *tree,
 				       const struct tapir_catalog *catalog,
 				       const struct tapir_rec *rec);
 /*
- * Returns the node of a stack, with a frame `leaf` on top of it, for a caller that adds to its
- * `self`; made also when nothing of the stack is known. UINT32_MAX: out of memory.
+ * Returns the node of a stack, with a frame `leaf` on top of it, for a caller that counts there;
+ * made also when nothing of the stack is known. UINT32_MAX: out of memory.
  */
 uint32_t tapir_stack_tree__find(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
 				const struct tapir_stack_ref *ref, const char *leaf);
@@ -98,6 +105,10 @@ uint32_t tapir_stack_tree__hinted_node(struct tapir_stack_tree *tree,
  */
 uint32_t tapir_stack_tree__expect(const struct tapir_stack_tree *tree, const struct tapir_rec *rec,
 				  enum tapir_reorder_step step, uint64_t hint);
+/* Returns true if the stack at a node begins where a thread does. */
+bool tapir_stack_tree__is_whole(const struct tapir_stack_tree *tree, uint32_t node);
+/* Counts at a node; cnt may be less than nothing, modulo 2^64. */
+void tapir_stack_tree__count(struct tapir_stack_tree *tree, uint32_t node, uint64_t cnt);
 /* Makes its root, if it has none. False: out of memory. */
 bool tapir_stack_tree__begin(struct tapir_stack_tree *tree);
 /*
@@ -116,5 +127,16 @@ void tapir_stack_tree__add_label(struct tapir_str *out, const struct tapir_stack
 /* Adds up, and puts children in the order of names: recordings of one program look alike. */
 void tapir_stack_tree__sort(struct tapir_stack_tree *tree);
 void tapir_stack_tree__fini(struct tapir_stack_tree *tree);
+
+static inline uint64_t tapir_stack_tree__self(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	return node < tree->sums.cnt ? tree->sums.data[node].self : 0;
+}
+
+/* After __sort. */
+static inline uint64_t tapir_stack_tree__total(const struct tapir_stack_tree *tree, uint32_t node)
+{
+	return node < tree->sums.cnt ? tree->sums.data[node].total : 0;
+}
 
 #endif

@@ -127,7 +127,7 @@ static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_r
 	v->period_sum += sample->period;
 	v->works[work]++;
 	if (t->last_node < tree->nodes.cnt)
-		tree->nodes.data[t->last_node].self++;
+		tapir_stack_tree__count(tree, t->last_node, 1);
 	else
 		v->bare_cnt++;
 	if (purpose && t->last_node < tree->nodes.cnt)
@@ -224,18 +224,19 @@ static void add_functions(struct cpu *v, struct tapir_stack_tree *tree)
 			continue;
 		node = tapir_folded_tree__node(&v->folded, tree, row->node, row->purpose);
 		if (v->folded.tree.nodes.cnt)
-			v->folded.tree.nodes.data[node].self += row->cnt;
+			tapir_stack_tree__count(&v->folded.tree, node, row->cnt);
 	}
 	tapir_vec_for_each (row, &v->purposed)
-		tree->nodes.data[row->node].self -= row->cnt;
+		tapir_stack_tree__count(tree, row->node, -row->cnt);
 	for (uint32_t n = 1; n < tree->nodes.cnt; n++)
-		if (tree->nodes.data[n].self)
+		if (tapir_stack_tree__self(tree, n))
 			add_stack(v, tree, &by_name,
-				  &(struct purposed){n, NULL, tree->nodes.data[n].self}, ++mark);
+				  &(struct purposed){n, NULL, tapir_stack_tree__self(tree, n)},
+				  ++mark);
 	if (!v->unfold)
 		tapir_folded_tree__add(&v->folded, tree);
 	tapir_vec_for_each (row, &v->purposed)
-		tree->nodes.data[row->node].self += row->cnt;
+		tapir_stack_tree__count(tree, row->node, row->cnt);
 	v->failed |= v->folded.tree.failed;
 	tapir_map__fini(&by_name);
 }
@@ -284,14 +285,15 @@ static void write_path(struct cpu *v, struct tapir_view_result *result, size_t t
 		       const struct tapir_stack_tree *tree, uint32_t node)
 {
 	const struct tapir_tree_node *n = &tree->nodes.data[node];
+	uint64_t total = tapir_stack_tree__total(tree, node);
 	struct tapir_str text = {};
 	size_t indent = n->depth ? 2 * (n->depth - 1u) : 0;
 
 	for (size_t i = 0; i < indent; i++)
 		tapir_str__addc(&text, ' ');
 	tapir_stack_tree__add_label(&text, tree, node);
-	tapir_view_result__share(result, t, n->total, v->cnt);
-	tapir_view_result__u64(result, t, n->total);
+	tapir_view_result__share(result, t, total, v->cnt);
+	tapir_view_result__u64(result, t, total);
 	tapir_view_result__u64(result, t, n->depth);
 	tapir_view_result__text(result, t, text.data);
 	tapir_view_result__text(result, t, text.data ? text.data + indent : NULL);
@@ -300,17 +302,20 @@ static void write_path(struct cpu *v, struct tapir_view_result *result, size_t t
 }
 
 /* The heaviest child of a node that is lighter than `below`, or as heavy and after `last`. */
-static uint32_t next_child(const struct tapir_tree_node *nodes, uint32_t parent, uint32_t last)
+static uint32_t next_child(const struct tapir_stack_tree *tree, uint32_t parent, uint32_t last)
 {
+	const struct tapir_tree_node *nodes = tree->nodes.data;
+	uint64_t below = tapir_stack_tree__total(tree, last), most = 0;
 	uint32_t best = 0;
 
 	for (uint32_t c = nodes[parent].first_child; c; c = nodes[c].next_sibling) {
-		bool is_behind = !last || nodes[c].total < nodes[last].total ||
-				 (nodes[c].total == nodes[last].total && c > last);
+		uint64_t total = tapir_stack_tree__total(tree, c);
+		bool is_behind = !last || total < below || (total == below && c > last);
 
-		if (is_behind && (!best || nodes[c].total > nodes[best].total ||
-				  (nodes[c].total == nodes[best].total && c < best)))
+		if (is_behind && (!best || total > most || (total == most && c < best))) {
 			best = c;
+			most = total;
+		}
 	}
 	return best;
 }
@@ -337,9 +342,9 @@ static void write_paths(struct cpu *v, struct tapir_view_result *result)
 
 	tapir_stack_tree__sort(tree);
 	while (tree->nodes.cnt && left) {
-		uint32_t next = next_child(nodes, at, last);
+		uint32_t next = next_child(tree, at, last);
 
-		if (next && nodes[next].total * 100 >= v->cnt * PATHS_PERCENT) {
+		if (next && tapir_stack_tree__total(tree, next) * 100 >= v->cnt * PATHS_PERCENT) {
 			write_path(v, result, t, tree, next);
 			left--;
 			at = next;

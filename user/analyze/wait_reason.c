@@ -164,7 +164,7 @@ bool tapir_wait_reason__is_cut(const struct tapir_stack_tree *tree, uint32_t nod
 		if (is_of(tree->names.data[n->name], n->kind == TAPIR_FRAME_KERNEL, wait->reason))
 			beyond = n->parent;
 	}
-	return is_gap(tree, beyond, tree->nodes.data[node].is_whole);
+	return is_gap(tree, beyond, tapir_stack_tree__is_whole(tree, node));
 }
 
 /* In a single-file application the runtime is its executable, which calls its methods, too. */
@@ -195,5 +195,5 @@ bool tapir_wait_reason__is_in_runtime(const struct tapir_stack_tree *tree, uint3
 
 bool tapir_stack__is_whole(const struct tapir_stack_tree *tree, uint32_t node)
 {
-	return node && node < tree->nodes.cnt && tree->nodes.data[node].is_whole;
+	return node && node < tree->nodes.cnt && tapir_stack_tree__is_whole(tree, node);
 }

@@ -141,19 +141,22 @@ static void add_counted(const struct drawing *d, uint64_t cnt)
 static void add_title(const struct drawing *d, const struct tapir_tree_node *node)
 {
 	const char *kind = tapir_frame_kind__name(node->kind);
+	uint32_t idx = (uint32_t)(node - d->tree->nodes.data);
+	uint64_t total = tapir_stack_tree__total(d->tree, idx);
+	uint64_t self = tapir_stack_tree__self(d->tree, idx);
 	struct tapir_str label = {};
 
-	tapir_stack_tree__add_label(&label, d->tree, (uint32_t)(node - d->tree->nodes.data));
+	tapir_stack_tree__add_label(&label, d->tree, idx);
 	tapir_str__adds(d->out, "<title>");
 	add_xml(d->out, label.data ? label.data : "");
 	d->out->failed |= label.failed;
 	tapir_str__fini(&label);
 	tapir_str__addc(d->out, '\n');
-	add_counted(d, node->total);
-	tapir_str__addf(d->out, " (%.2f %%)", share(d, node->total));
-	if (node->self) {
+	add_counted(d, total);
+	tapir_str__addf(d->out, " (%.2f %%)", share(d, total));
+	if (self) {
 		tapir_str__adds(d->out, ", ");
-		tapir_human__add_count(d->out, node->self);
+		tapir_human__add_count(d->out, self);
 		tapir_str__adds(d->out, " in itself");
 	}
 	if (*kind)
@@ -164,12 +167,14 @@ static void add_title(const struct drawing *d, const struct tapir_tree_node *nod
 static void draw_node(struct drawing *d, const struct tapir_tree_node *node, uint64_t start)
 {
 	const char *name = d->tree->names.data[node->name];
+	uint64_t total =
+		tapir_stack_tree__total(d->tree, (uint32_t)(node - d->tree->nodes.data));
 	double x_px = LEFT_PX + (double)start * d->px_each;
-	double width_px = (double)node->total * d->px_each;
+	double width_px = (double)total * d->px_each;
 	unsigned y_px = head_px(d->graph) + node->depth * ROW_PX;
 
 	tapir_str__addf(d->out, "<g class=\"f\" data-at=\"%" PRIu64 " %" PRIu64 " %u\">", start,
-			node->total, node->depth);
+			total, node->depth);
 	add_title(d, node);
 	tapir_str__addf(d->out,
 			"<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" rx=\"1.5\" fill=\"",
@@ -187,12 +192,12 @@ static void draw_tree(struct drawing *d, uint32_t idx, uint64_t start)
 {
 	const struct tapir_tree_node *node = &d->tree->nodes.data[idx];
 
-	if (node->total < d->least)
+	if (tapir_stack_tree__total(d->tree, idx) < d->least)
 		return;
 	draw_node(d, node, start);
 	for (uint32_t c = node->first_child; c; c = d->tree->nodes.data[c].next_sibling) {
 		draw_tree(d, c, start);
-		start += d->tree->nodes.data[c].total;
+		start += tapir_stack_tree__total(d->tree, c);
 	}
 }
 
@@ -215,7 +220,7 @@ static uint64_t least_weight(const struct tapir_stack_tree *tree, uint64_t all)
 	if (!weights)
 		return all / 100 + 1;
 	for (size_t i = 0; i < cnt; i++)
-		weights[i] = tree->nodes.data[i].total;
+		weights[i] = tapir_stack_tree__total(tree, (uint32_t)i);
 	qsort(weights, cnt, sizeof(*weights), more_first);
 	if (weights[TAPIR_FLAMEGRAPH_MAX_FRAMES] >= least)
 		least = weights[TAPIR_FLAMEGRAPH_MAX_FRAMES] + 1;
@@ -226,12 +231,11 @@ static uint64_t least_weight(const struct tapir_stack_tree *tree, uint64_t all)
 /* Rows that are drawn; the deepest frames may all be too narrow. */
 static uint32_t drawn_depth(const struct tapir_stack_tree *tree, uint64_t least)
 {
-	const struct tapir_tree_node *node;
 	uint32_t depth = 0;
 
-	tapir_vec_for_each (node, &tree->nodes)
-		if (node->total >= least && node->depth > depth)
-			depth = node->depth;
+	for (uint32_t i = 0; i < tree->nodes.cnt; i++)
+		if (tapir_stack_tree__total(tree, i) >= least && tree->nodes.data[i].depth > depth)
+			depth = tree->nodes.data[i].depth;
 	return depth;
 }
 
@@ -245,7 +249,8 @@ static void write_legend(const struct drawing *d)
 	const struct tapir_tree_node *node;
 
 	tapir_vec_for_each (node, &d->tree->nodes) {
-		self[node->kind] += node->self;
+		self[node->kind] += tapir_stack_tree__self(
+			d->tree, (uint32_t)(node - d->tree->nodes.data));
 		occurs[node->kind] = true;
 	}
 	tapir_str__addf(d->out,
@@ -358,7 +363,7 @@ void tapir_flamegraph__write(const struct tapir_flamegraph *graph, struct tapir_
 		.graph = graph,
 		.tree = tree,
 		.out = out,
-		.all = tree->nodes.data[TAPIR_STACK_TREE_ROOT].total,
+		.all = tapir_stack_tree__total(tree, TAPIR_STACK_TREE_ROOT),
 	};
 
 	d.least = least_weight(tree, d.all);

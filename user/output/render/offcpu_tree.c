@@ -51,7 +51,8 @@ static void on_span(void *ctx, const struct tapir_offcpu_span *span)
 	const struct tapir_offcpu_tree *t = ctx;
 
 	if (span->token < t->tree->nodes.cnt)
-		t->tree->nodes.data[span->token].self += span->until_ns - span->from_ns;
+		tapir_stack_tree__count(t->tree, (uint32_t)span->token,
+					span->until_ns - span->from_ns);
 }
 
 struct tapir_offcpu_tree *tapir_offcpu_tree__new(struct tapir_stack_tree *tree,
@@ -90,10 +91,10 @@ int tapir_offcpu_tree__add(struct tapir_offcpu_tree *t, const struct tapir_rec *
 
 int tapir_offcpu_tree__finish(struct tapir_offcpu_tree *t)
 {
-	struct tapir_tree_node *node;
+	struct tapir_tree_sums *sums;
 	int err = tapir_offcpu__finish(t->offcpu);
 
-	tapir_vec_for_each (node, &t->tree->nodes)
-		node->self = (node->self + TAPIR_NS_PER_US / 2) / TAPIR_NS_PER_US;
+	tapir_vec_for_each (sums, &t->tree->sums)
+		sums->self = (sums->self + TAPIR_NS_PER_US / 2) / TAPIR_NS_PER_US;
 	return err;
 }

@@ -212,7 +212,7 @@ static uint64_t *untied_of(struct builder *b)
 	const struct tapir_pprof_span *span;
 
 	for (size_t i = 0; untied && i < cnt; i++)
-		untied[i] = b->tree->nodes.data[i].self;
+		untied[i] = tapir_stack_tree__self(b->tree, (uint32_t)i);
 	if (untied)
 		tapir_vec_for_each (span, &b->spans->rows)
 			untied[span->node] -= span->cnt;

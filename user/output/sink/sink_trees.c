@@ -72,7 +72,7 @@ static int fold_record(struct tapir_export *x, const struct tapir_rec *rec, bool
 	node = tapir_stack_tree__record_node(&f->tree, x->catalog, rec);
 	if (node == UINT32_MAX)
 		return 0;
-	f->tree.nodes.data[node].self++;
+	tapir_stack_tree__count(&f->tree, node, 1);
 	if (has_spans && x->folds)
 		node = tapir_folded_tree__node(&f->runs, &f->tree, node, NULL);
 	if (has_spans)
@@ -141,10 +141,10 @@ static int write_node(struct tapir_export *x, const struct tapir_stack_tree *tre
 			tapir_str__addc(path, ';');
 		add_name(path, tree, idx);
 	}
-	if (node->self && path->len) {
+	if (tapir_stack_tree__self(tree, idx) && path->len) {
 		tapir_str__add(&x->out, path->data, path->len);
 		tapir_str__addc(&x->out, ' ');
-		tapir_str__addu(&x->out, node->self);
+		tapir_str__addu(&x->out, tapir_stack_tree__self(tree, idx));
 		tapir_str__addc(&x->out, '\n');
 	}
 	for (uint32_t c = node->first_child; c && !err; c = tree->nodes.data[c].next_sibling)
