@@ -132,16 +132,18 @@ void tapir_chunk__fini(struct tapir_chunk *chunk)
 	free(chunk->stored);
 	free(chunk->order);
 	free(chunk->spare);
+	ZSTD_freeDCtx(chunk->unpacker);
 	*chunk = (struct tapir_chunk){};
 }
 
-static bool alloc_once(struct tapir_chunk *chunk)
+static bool make_room(char **data, size_t *cap, size_t bytes)
 {
-	if (!chunk->raw)
-		chunk->raw = malloc(TAPIR_CHUNK_MAX_BYTES);
-	if (!chunk->stored)
-		chunk->stored = malloc(STORED_MAX_BYTES);
-	return chunk->raw && chunk->stored;
+	if (bytes <= *cap)
+		return true;
+	free(*data);
+	*data = malloc(bytes);
+	*cap = *data ? bytes : 0;
+	return *data;
 }
 
 static bool grow_order(struct tapir_chunk *chunk)
@@ -234,34 +236,62 @@ static bool sort(struct tapir_chunk *chunk)
 	return true;
 }
 
-int tapir_chunk__load(struct tapir_chunk *chunk, int fd, const struct tapir_chunk_ref *ref)
+static bool is_packed(const struct tapir_chunk_ref *ref)
+{
+	return ref->h.flags & TAPIR_CHUNK_ZSTD;
+}
+
+int tapir_chunk__prepare(struct tapir_chunk *chunk, const struct tapir_chunk_ref *ref)
 {
 	const struct tapir_chunk_header *h = &ref->h;
-	bool is_zstd = h->flags & TAPIR_CHUNK_ZSTD;
-	bool sorted;
-	ssize_t n;
 
 	chunk->len = chunk->order_cnt = chunk->malformed = 0;
 	if (h->raw_bytes > TAPIR_CHUNK_MAX_BYTES || h->stored_bytes > STORED_MAX_BYTES ||
-	    (!is_zstd && h->stored_bytes != h->raw_bytes))
+	    (!is_packed(ref) && h->stored_bytes != h->raw_bytes))
 		return 0;
-	if (!alloc_once(chunk))
+	if (is_packed(ref) && !chunk->unpacker)
+		chunk->unpacker = ZSTD_createDCtx();
+	if (!make_room(&chunk->raw, &chunk->raw_cap, h->raw_bytes) ||
+	    (is_packed(ref) &&
+	     (!chunk->unpacker || !make_room(&chunk->stored, &chunk->stored_cap, h->stored_bytes))))
 		return -ENOMEM;
-	n = read_at(fd, is_zstd ? chunk->stored : chunk->raw, h->stored_bytes,
-		    ref->off + sizeof(*h));
+	return 1;
+}
+
+int tapir_chunk__unpack(struct tapir_chunk *chunk, int fd, const struct tapir_chunk_ref *ref)
+{
+	const struct tapir_chunk_header *h = &ref->h;
+	char *stored = is_packed(ref) ? chunk->stored : chunk->raw;
+	ssize_t n = read_at(fd, stored, h->stored_bytes, ref->off + sizeof(*h));
+
 	if (n < 0)
 		return (int)n;
 	if ((size_t)n < h->stored_bytes ||
-	    libdeflate_crc32(0, (is_zstd ? chunk->stored : chunk->raw), h->stored_bytes) !=
-		    h->data_crc)
+	    libdeflate_crc32(0, stored, h->stored_bytes) != h->data_crc)
 		return 0;
-	if (is_zstd) {
-		size_t raw =
-			ZSTD_decompress(chunk->raw, h->raw_bytes, chunk->stored, h->stored_bytes);
+	if (is_packed(ref)) {
+		size_t raw = ZSTD_decompressDCtx(chunk->unpacker, chunk->raw, h->raw_bytes, stored,
+						 h->stored_bytes);
 
 		if (ZSTD_isError(raw) || raw != h->raw_bytes)
 			return 0;
 	}
 	chunk->len = h->raw_bytes;
+	return 1;
+}
+
+int tapir_chunk__list(struct tapir_chunk *chunk)
+{
+	bool sorted;
+
 	return list_records(chunk, &sorted) && (sorted || sort(chunk)) ? 1 : -ENOMEM;
+}
+
+int tapir_chunk__load(struct tapir_chunk *chunk, int fd, const struct tapir_chunk_ref *ref)
+{
+	int loaded = tapir_chunk__prepare(chunk, ref);
+
+	if (loaded == 1)
+		loaded = tapir_chunk__unpack(chunk, fd, ref);
+	return loaded == 1 ? tapir_chunk__list(chunk) : loaded;
 }

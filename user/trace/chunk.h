@@ -44,6 +44,8 @@ struct tapir_chunk {
 	uint64_t malformed;
 	/* inside */
 	char *stored;
+	size_t raw_cap, stored_cap;
+	void *unpacker;
 	struct tapir_chunk_order *spare;
 	size_t order_cap;
 };
@@ -56,6 +58,13 @@ void tapir_chunk__fini(struct tapir_chunk *chunk);
  * loaded; 0: damaged; -errno: reading failed or out of memory.
  */
 int tapir_chunk__load(struct tapir_chunk *chunk, int fd, const struct tapir_chunk_ref *ref);
+/*
+ * Its three parts, which return likewise: room for the chunk; its bytes, without a call of malloc,
+ * so that another thread may do it; the list of its records.
+ */
+int tapir_chunk__prepare(struct tapir_chunk *chunk, const struct tapir_chunk_ref *ref);
+int tapir_chunk__unpack(struct tapir_chunk *chunk, int fd, const struct tapir_chunk_ref *ref);
+int tapir_chunk__list(struct tapir_chunk *chunk);
 
 static inline const struct tapir_rec *tapir_chunk__record(const struct tapir_chunk *chunk,
 							  size_t idx)

@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/vec.h"
 #include "trace/chunk.h"
+#include "trace/chunk_ahead.h"
 #include "trace/recbuf.h"
 
 /*
@@ -30,6 +31,8 @@
 /* The number of descriptions that are read before what is known of one is there. */
 #define DESCRIPTIONS_FAR  8
 #define DESCRIPTIONS_NEAR 4
+
+#define AHEAD_MIN_BYTES (16u << 20) /* smaller files are read before a thread has begun */
 
 enum stage { STAGE_DESCRIPTIONS, STAGE_RECORDS };
 
@@ -44,6 +47,8 @@ struct tapir_reader {
 	uint32_t next_seq;
 	uint64_t chunks_end; /* where the last one that was found ends */
 	struct tapir_chunk chunk;
+	struct tapir_chunk_ahead *ahead; /* NULL: a small file, or there is no thread */
+	bool was_ahead_tried;
 	struct tapir_catalog *catalog;
 	const struct tapir_rec *(*complete)(struct tapir_recbuf *buf, const struct tapir_rec *rec);
 	struct tapir_recbuf completed;
@@ -202,6 +207,7 @@ void tapir_reader__close(struct tapir_reader *r)
 {
 	if (!r)
 		return;
+	tapir_chunk_ahead__stop(r->ahead);
 	if (r->fd >= 0)
 		close(r->fd);
 	tapir_chunk__fini(&r->chunk);
@@ -267,10 +273,46 @@ static int list_segment(struct tapir_reader *r)
 	return r->refs.cnt > 0;
 }
 
+static uint8_t type_of(enum stage stage)
+{
+	return stage == STAGE_RECORDS ? TAPIR_CHUNK_RECORDS : TAPIR_CHUNK_DESCRIPTIONS;
+}
+
+/* The chunk of this segment that will be loaded after the present one; NULL: there is none. */
+static const struct tapir_chunk_ref *next_ref(const struct tapir_reader *r)
+{
+	const struct tapir_chunk_ref *refs = r->refs.data;
+
+	for (size_t i = r->ref_idx; i < r->refs.cnt; i++)
+		if (refs[i].h.type == type_of(r->stage))
+			return &refs[i];
+	for (size_t i = 0; r->stage == STAGE_DESCRIPTIONS && i < r->refs.cnt; i++)
+		if (refs[i].h.type == type_of(STAGE_RECORDS))
+			return &refs[i];
+	return NULL;
+}
+
+/* Loads a chunk, and begins with the next one. 1, 0: it is damaged, -errno. */
+static int load(struct tapir_reader *r, const struct tapir_chunk_ref *ref)
+{
+	const struct tapir_chunk_ref *next = next_ref(r);
+	bool is_there;
+
+	if (!r->was_ahead_tried && r->stats.file_bytes >= AHEAD_MIN_BYTES)
+		r->ahead = tapir_chunk_ahead__start(r->fd);
+	r->was_ahead_tried = true;
+	if (!r->ahead)
+		return tapir_chunk__load(&r->chunk, r->fd, ref);
+	is_there = tapir_chunk_ahead__take(r->ahead, ref, &r->chunk);
+	if (next)
+		tapir_chunk_ahead__want(r->ahead, next);
+	return is_there ? tapir_chunk__list(&r->chunk) : tapir_chunk__load(&r->chunk, r->fd, ref);
+}
+
 /* Loads the next chunk of the stage's type. 1: loaded, 0: no more of it, -errno. */
 static int load_next(struct tapir_reader *r)
 {
-	uint8_t type = r->stage == STAGE_RECORDS ? TAPIR_CHUNK_RECORDS : TAPIR_CHUNK_DESCRIPTIONS;
+	uint8_t type = type_of(r->stage);
 
 	while (r->ref_idx < r->refs.cnt) {
 		const struct tapir_chunk_ref *ref = &r->refs.data[r->ref_idx++];
@@ -278,7 +320,7 @@ static int load_next(struct tapir_reader *r)
 
 		if (ref->h.type != type)
 			continue;
-		loaded = tapir_chunk__load(&r->chunk, r->fd, ref);
+		loaded = load(r, ref);
 		r->stats.read_bytes = ref->off;
 		if (loaded < 0)
 			return loaded;

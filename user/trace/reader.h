@@ -7,8 +7,8 @@
  * Within a chunk records come in the order of their times; chunks come as they were written, so
  * that between them time may step back by what a ring held (milliseconds).
  *
- * Memory is bounded by the format: one chunk, and the descriptions of two segments. One thread for
- * each reader.
+ * Memory is bounded by the format: two chunks, and the descriptions of two segments. One thread for
+ * each reader, which has another one of its own for a large file (chunk_ahead.h).
  */
 #ifndef TAPIR_USER_READER_H
 #define TAPIR_USER_READER_H
