@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/large_table.h"
 #include "base/str.h"
 #include "symbol/frame_kind.h"
 #include "symbol/stack_end.h"
@@ -167,15 +168,15 @@ static struct tapir_tree_slot *find_slot(const struct tapir_stack_tree *tree, ui
 	return &tree->slots[i];
 }
 
-/* At most three of four are taken: their tags tell most apart without a node. */
+/* At most seven of eight are taken: their tags tell most apart without a node. */
 static bool grow_slots(struct tapir_stack_tree *tree)
 {
 	struct tapir_tree_slot *old = tree->slots;
 	size_t old_cnt = tree->slot_cnt;
 
-	if (tree->nodes.cnt * 4 < old_cnt * 3)
+	if (tree->nodes.cnt * 8 < old_cnt * 7)
 		return true;
-	tree->slots = calloc(old_cnt ? old_cnt * 2 : 64, sizeof(*tree->slots));
+	tree->slots = tapir_large_table__alloc(old_cnt ? old_cnt * 2 : 64, sizeof(*tree->slots));
 	if (!tree->slots) {
 		tree->slots = old;
 		return false;

@@ -47,13 +47,13 @@ static struct tapir_stack_cache_slot *find_slot(const struct tapir_stack_cache *
 	return &cache->slots[i];
 }
 
-/* At most half of them are taken: 8 bytes each, which stay in a CPU's cache. */
+/* At most three of four are taken: 8 bytes each, of which most stay in a CPU's cache. */
 static bool grow_slots(struct tapir_stack_cache *cache)
 {
 	struct tapir_stack_cache_slot *old = cache->slots;
 	size_t old_cnt = cache->slot_cnt;
 
-	if ((cache->key_cnt + 1) * 2 <= old_cnt)
+	if ((cache->key_cnt + 1) * 4 <= old_cnt * 3)
 		return true;
 	cache->slot_cnt = old_cnt ? old_cnt * 2 : MIN_SLOTS;
 	cache->slots = calloc(cache->slot_cnt, sizeof(*cache->slots));

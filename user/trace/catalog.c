@@ -359,11 +359,11 @@ static int describe_resource(struct tapir_catalog *c, const struct tapir_rec_res
 /* ---- mappings, symbols, JIT: ordered sets -----------------------------------------------------
  */
 
-/* *out: the entry, also when it was known. */
-static int describe_in_set(struct tapir_catalog *c, struct tapir_ordset *set, uint64_t pos,
-			   uint64_t time, const struct tapir_rec *rec, struct entry **out)
+/* e: the one at or before pos and time. *out: the entry, also when it was known. */
+static int describe_at(struct tapir_catalog *c, struct tapir_ordset *set, uint64_t pos,
+		       uint64_t time, struct entry *e, const struct tapir_rec *rec,
+		       struct entry **out)
 {
-	struct entry *e = (struct entry *)tapir_ordset__floor(set, pos, time);
 	struct entry *fresh;
 	int err;
 
@@ -386,6 +386,13 @@ static int describe_in_set(struct tapir_catalog *c, struct tapir_ordset *set, ui
 	tapir_ordset__insert(set, &fresh->node);
 	*out = fresh;
 	return and_put(c, fresh, 1);
+}
+
+static int describe_in_set(struct tapir_catalog *c, struct tapir_ordset *set, uint64_t pos,
+			   uint64_t time, const struct tapir_rec *rec, struct entry **out)
+{
+	return describe_at(c, set, pos, time, (struct entry *)tapir_ordset__floor(set, pos, time),
+			   rec, out);
 }
 
 /*
@@ -452,7 +459,7 @@ static void note_end(struct tapir_catalog *c, struct process *p)
 static int describe_jit(struct tapir_catalog *c, const struct tapir_rec_jit *j)
 {
 	struct process *p = owner_of(c, &c->processes, j->tgid, sizeof(*p));
-	const struct tapir_ordset_node *known =
+	struct tapir_ordset_node *known =
 		p ? tapir_ordset__floor(&p->jits, j->start_va, j->from_ns) : NULL;
 	bool was_known = known && known->pos == j->start_va && known->time == j->from_ns;
 	struct entry *e;
@@ -460,7 +467,7 @@ static int describe_jit(struct tapir_catalog *c, const struct tapir_rec_jit *j)
 
 	if (!p)
 		return -ENOMEM;
-	news = describe_in_set(c, &p->jits, j->start_va, j->from_ns, &j->h, &e);
+	news = describe_at(c, &p->jits, j->start_va, j->from_ns, (struct entry *)known, &j->h, &e);
 	if (news > 0 && was_known && j->until_ns)
 		note_end(c, p);
 	return news;
