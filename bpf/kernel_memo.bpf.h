@@ -167,6 +167,10 @@ static __noinline int learn_stack(struct kernel_window *w, struct kernel_stack *
 	}
 	w->search = (struct tapir_memo_search){.low_va = ~0ull};
 	w->kept = 0;
+	/*
+	 * A memo of this stack is there: its words that differ now are no return addresses of the
+	 * walk, and leave it.
+	 */
 	if (l.memo && !read_words(w, l.memo->word_cnt)) {
 		bpf_loop(l.memo->slot_cnt, keep_slot, &l, 0);
 		l.memo->slot_cnt = w->kept;
@@ -174,9 +178,17 @@ static __noinline int learn_stack(struct kernel_window *w, struct kernel_stack *
 		use_memo(&l, epoch, frame_cnt - (l.memo->top_va != 0));
 		return 0;
 	}
+	/*
+	 * A new stack takes one of the two places at random: no order of replacement has to be
+	 * kept.
+	 */
 	l.memo = memo_at(w, bpf_get_prandom_u32() & 1);
 	if (!l.memo)
 		return 0;
+	/*
+	 * To learn costs more than to walk: a place whose memos keep being replaced learns only at
+	 * times.
+	 */
 	if (++l.memo->walk_cnt > TAPIR_MEMO_PATIENCE && l.memo->walk_cnt % TAPIR_MEMO_PATIENCE)
 		return 0;
 	l.memo->slot_cnt = l.memo->match_cnt = l.memo->word_cnt = 0;

@@ -145,6 +145,10 @@ static __noinline int send_exchange(struct connection *c, const struct sock *sk,
 	if (has_unseen(c, (const struct tcp_sock *)sk))
 		s->rec.flags |= TAPIR_EXCHANGE_UNSEEN;
 	fill_addresses(&s->rec, sk);
+	/*
+	 * A state may change in an interrupt, and the iterator runs in tapir: the thread that is
+	 * current there did not use the connection.
+	 */
 	if (user < BY_STATE &&
 	    tapir_announce(now, &s->sender, &s->thread, bpf_get_current_task_btf(), &s->rec.h))
 		tapir_lose(&zero_key, TAPIR_LOSS_THREAD_RING_FULL);
@@ -216,8 +220,16 @@ static __always_inline int transfer(struct sock *sk, int bytes, enum net_user us
 		c->id = bpf_get_socket_cookie(sk);
 		c->is_opened = was_opened(tp);
 	}
+	/*
+	 * The client's requests are what it sends, the server's what it receives; seq is the end of
+	 * those bytes, before which everything belongs to this request or to an earlier one.
+	 */
 	is_ask = (user == BY_SEND) == c->is_opened;
 	seq = c->is_opened ? tp->write_seq : tp->copied_seq;
+	/*
+	 * The kernel has counted these bytes before it comes here; what was there before them
+	 * counts as answered, since it was not seen.
+	 */
 	if (!c->has_seq) {
 		c->has_seq = 1;
 		c->answered_seq = is_ask ? seq - bytes : seq;

@@ -235,6 +235,10 @@ int BPF_PROG(tapir_switch, bool preempt, struct task_struct *prev, struct task_s
 	s->rec.h.type = TAPIR_REC_SWITCH;
 	s->rec.h.cpu = bpf_get_smp_processor_id();
 	s->rec.h.time_ns = bpf_ktime_get_ns();
+	/*
+	 * The thread that leaves comes first: its stacks are read from the registers and the memory
+	 * of the current task, which it still is.
+	 */
 	if (out) {
 		fill_out(&s->rec, prev, preempt, prev_state);
 		announce(s, prev);

@@ -302,6 +302,10 @@ int BPF_PROG(tapir_exit_count, struct pt_regs *regs, long ret)
 	add_time(c, took_ns);
 	if (!call_stacks || (!t->key.err && took_ns < long_call_ns))
 		return 0;
+	/*
+	 * Calls between two stacks are added up apart from all others, and go with the next stack
+	 * that is sent.
+	 */
 	c->rest_cnt++;
 	c->rest_ns += took_ns;
 	if (took_ns > c->rest_max_ns)

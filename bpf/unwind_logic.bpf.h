@@ -223,9 +223,14 @@ TAPIR_UNWIND_INLINE uint32_t tapir_unwind_code__frame_step(struct tapir_unwind_c
 {
 	uint32_t at = c->at, len, op, is_extended;
 
+	/*
+	 * The verifier has to see the bound here, on this copy: bytes[] has 16 more than the mask
+	 * allows.
+	 */
 	TAPIR_UNWIND_OPAQUE(at);
 	at &= TAPIR_UNWIND_CODE_BYTES - 1;
 	op = c->bytes[at];
+	/* 0x41 is REX.B, which a push or pop of r8 to r15 begins with (Intel SDM 2A, 2.2.1). */
 	is_extended = op == 0x41;
 	if (is_extended)
 		op = c->bytes[at + 1];
@@ -233,6 +238,10 @@ TAPIR_UNWIND_INLINE uint32_t tapir_unwind_code__frame_step(struct tapir_unwind_c
 		c->result = TAPIR_UNWIND_CODE_BODY;
 		return 1;
 	}
+	/*
+	 * 0x50 to 0x57 push a register, 0x58 to 0x5f pop one, and number 5 is rbp. 0x48 is REX.W,
+	 * which begins what sets rbp and adds to rsp. 0xc3 and 0xc2 return.
+	 */
 	if (op >= 0x50 && op <= 0x57)
 		len = is_extended + tapir_unwind_code__push(c, op == 0x55 && !is_extended);
 	else if (op >= 0x58 && op <= 0x5f)

@@ -328,6 +328,10 @@ static __always_inline long walk_step(struct user_stack *u)
 		return end_walk(u, TAPIR_STACK_END_MORE);
 	if (!cfa_ok(u, cfa))
 		return lose_caller(u, source, TAPIR_STACK_END_NO_PROGRESS);
+	/*
+	 * fp == 2: rbp was saved just below the return address, as a frame record. One read has
+	 * both.
+	 */
 	if (fp == 2 ? read_pair(u, cfa - 16)
 		    : read_word(u, cfa - 8, &u->pair[1]) || read_fp(u, cfa, fp))
 		return lose_caller(u, source, TAPIR_STACK_END_FAULT);
