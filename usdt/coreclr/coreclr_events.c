@@ -81,10 +81,15 @@ int32_t coreclr_event__deliver(void *self, uintptr_t provider, uint32_t id, uint
 	uint32_t dedup;
 
 	(void)self, (void)thread, (void)frame_cnt, (void)frames;
+	/*
+	 * The gate is shut while the library leaves, and in a forked child: nothing of the lane may
+	 * be touched then.
+	 */
 	if (coreclr_unlikely(!coreclr_load(coreclr.gate)))
 		return CORECLR_OK;
 	if (!meta)
 		meta_bytes = 0;
+	/* Metadata is NULL for the runtime's own events, whose ids say what they are. */
 	e = coreclr_kinds__find(provider, id, version, meta, meta_bytes);
 	if (coreclr_unlikely(!e)) {
 		e = coreclr_kinds__meet(provider, id, version, meta, meta_bytes);
@@ -95,6 +100,10 @@ int32_t coreclr_event__deliver(void *self, uintptr_t provider, uint32_t id, uint
 		return CORECLR_OK;
 	if (!data)
 		data_bytes = 0;
+	/*
+	 * Both deliveries of one event come from one frame of the runtime, so that this frame is at
+	 * the same address: a part of what coreclr_dedup.c compares.
+	 */
 	delivery = (struct coreclr_delivery){
 		.provider = provider,
 		.id = id,

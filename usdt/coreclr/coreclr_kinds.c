@@ -211,6 +211,10 @@ coreclr_kinds__meet(uint64_t provider, uint32_t id, uint32_t version, const uint
 		return k;
 	coreclr_blob__parse(meta, meta_bytes, &blob);
 	coreclr_text__narrow(name, sizeof(name), blob.name, blob.name_units);
+	/*
+	 * Without a place for its provider the event cannot be described. It is lost, and counted
+	 * under the name that the runtime gives now.
+	 */
 	from = coreclr_providers__find(provider);
 	if (!from)
 		coreclr_providers__ask(provider, unknown);
@@ -222,6 +226,7 @@ coreclr_kinds__meet(uint64_t provider, uint32_t id, uint32_t version, const uint
 			coreclr_memory__give(k, k->bytes);
 		return NULL;
 	}
+	/* Two threads may meet a kind at once: the second one uses what the first has put. */
 	there = put(coreclr_load_acquire(&coreclr_kind_table), k);
 	if (there == k)
 		count_up();

@@ -110,6 +110,7 @@ static int take_field(struct input *in, uint32_t depth)
 	uint32_t bytes = 0, behind = 0;
 	int err = 0;
 
+	/* Fields that are left out are no error: those before them are published. */
 	if (in->cnt == CORECLR_FIELD_MAX) {
 		in->is_stopped = 1;
 		return 0;
@@ -121,6 +122,10 @@ static int take_field(struct input *in, uint32_t depth)
 		err = take_u32(in, &bytes);
 		if (err || bytes < 4 || bytes - 4 > in->left)
 			return -EPROTO;
+		/*
+		 * The field is read as if the input ended with it. So a type that this version does
+		 * not know, or one with more after it, cannot reach into the next field.
+		 */
 		behind = in->left - (bytes - 4);
 		in->left = bytes - 4;
 		err = take_name(in, field);

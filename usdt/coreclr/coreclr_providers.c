@@ -82,6 +82,10 @@ static const struct coreclr_provider *intern(const char *name, int *is_new)
 		struct coreclr_provider **entry = &names[(hash + i) & (NAME_CNT - 1)];
 		struct coreclr_provider *p = coreclr_load_acquire(entry);
 
+		/*
+		 * Made before the place is taken, so that a reader never sees a name that is half
+		 * there.
+		 */
 		if (!p && !mine)
 			mine = new_name(name);
 		if (!p && !mine)
@@ -92,6 +96,10 @@ static const struct coreclr_provider *intern(const char *name, int *is_new)
 			*is_new = 1;
 			return mine;
 		}
+		/*
+		 * Either it was there, or another thread has put one there since: then p is that
+		 * one's.
+		 */
 		if (!strcmp(p->name, name)) {
 			coreclr_memory__give(mine, sizeof(*mine));
 			return p;

@@ -300,9 +300,14 @@ static int give_slot(struct coreclr_published *p)
 	idx = tapir_probe_image__add(&pr->image, &note);
 	if (idx < 0)
 		return idx;
+	/*
+	 * Another event of this name is compared with these: same operands share the name, others
+	 * get one with a number.
+	 */
 	pr->taken[idx].name_hash = coreclr_hash(name, strlen(name));
 	pr->taken[idx].operands_hash = operands_hash;
 	p->slot = tapir_probe_image__slot(&pr->image, (uint32_t)idx);
+	/* Last: a thread that sees the semaphore calls the slot behind it. */
 	coreclr_store_release(&p->semaphore,
 			      (const uint16_t *)(const void *)pr->image.probes + idx);
 	return 0;

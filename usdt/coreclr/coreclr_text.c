@@ -36,6 +36,10 @@ uint32_t coreclr_text__narrow(char *out, uint32_t room, const uint8_t *text, uin
 
 		if (!c)
 			break;
+		/*
+		 * Surrogates: a high and a low one make a character beyond 16 bits; half of a pair
+		 * is none (RFC 2781, 2.2).
+		 */
 		if (c >= 0xd800 && c < 0xe000) {
 			uint32_t low = i + 1 < units ? unit_at(text, i + 1) : 0;
 
@@ -47,6 +51,7 @@ uint32_t coreclr_text__narrow(char *out, uint32_t room, const uint8_t *text, uin
 			}
 		}
 		n = put_utf8(bytes, c);
+		/* Cut between characters: what is there is valid UTF-8, with room for the end. */
 		if (len + n >= room)
 			break;
 		memcpy(out + len, bytes, n);

@@ -75,6 +75,10 @@ static void read_field(struct reading *r, const struct tapir_event_field *f,
 
 	if (!strcmp(f->name, "Count"))
 		s->count = (uint32_t)number_of(f, part);
+	/*
+	 * These are the names in the payload of EventCounters; a counter of sums has Increment, one
+	 * of a mean has not, and histograms alone have percentiles.
+	 */
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (strcmp(f->name, fields[i].name) != 0)
 			continue;

@@ -403,6 +403,7 @@ static void describe_counter(struct tapir_counter *c, struct tapir_counter_value
 		.type = c->type,
 		.count = sums.count,
 	};
+	/* Without a value there is no mean: all zero, and not NaN, which readers of JSON refuse. */
 	if (!sums.count)
 		return;
 	moments =

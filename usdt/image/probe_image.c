@@ -154,6 +154,11 @@ static Elf64_Phdr segment(uint32_t flags, uint64_t off, uint64_t bytes)
 
 static void write_head(struct head *h, const struct plan *p)
 {
+	/*
+	 * Offsets and addresses are equal, so that a tool which knows either finds the site. The
+	 * kernel wants the code in a segment that is mapped executable, and semaphores in one that
+	 * is writable.
+	 */
 	h->phdrs[0] = segment(PF_R, 0, NOTES_OFF);
 	h->phdrs[1] = segment(PF_R | PF_X, p->text_off, p->text_bytes);
 	h->phdrs[2] = segment(PF_R | PF_W, p->probes_off, p->probes_bytes);
@@ -162,6 +167,10 @@ static void write_head(struct head *h, const struct plan *p)
 	h->shdrs[S_BASE] = section(".stapsdt.base", SHT_PROGBITS, SHF_ALLOC, BASE_OFF, 1, 1);
 	h->shdrs[S_PROBES] = section(".probes", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, p->probes_off,
 				     p->probes_bytes, 2);
+	/*
+	 * Not allocated, and of size 0: tapir_probe_image__add() stores the size when a note is
+	 * whole.
+	 */
 	h->shdrs[S_NOTES] = section(".note.stapsdt", SHT_NOTE, 0, NOTES_OFF, 0, 4);
 	h->shdrs[S_KINDS] = section(".note.tapir", SHT_NOTE, 0, p->kinds_off, 0, 4);
 	h->shdrs[S_STRINGS] = section(".shstrtab", SHT_STRTAB, 0, offsetof(struct head, strings),
@@ -237,6 +246,10 @@ int tapir_probe_image__open(struct tapir_probe_image *image, const struct tapir_
 	if (!err) {
 		image->inode = st.st_ino;
 		image->dev = st.st_dev;
+		/*
+		 * The size is fixed from here on: a reader that maps it cannot be killed by SIGBUS.
+		 * Content stays writable, for notes are appended.
+		 */
 		ring_sys3(SYS_fcntl, image->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
 		err = ring_populate(image->head, NOTES_OFF);
 	}

@@ -255,6 +255,10 @@ int logger__open(const struct tapir_selection *selections, uint32_t cnt, tapir_l
 		err = l ? make_slots() : -ENOMEM;
 	}
 	if (!err) {
+		/*
+		 * All is filled before the session is open: from then on any thread may call the
+		 * function.
+		 */
 		l->fn = fn;
 		l->ctx = ctx;
 		l->flags = opts ? opts->flags : 0;

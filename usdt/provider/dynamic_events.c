@@ -102,6 +102,10 @@ static int copy_fields(struct copy *to, const struct tapir_event_field *fields, 
 {
 	size_t first = to->field_cnt;
 
+	/*
+	 * The members of one level stay next to each other; those of the next level follow all of
+	 * them. Called twice: without `fields` it counts, with them it copies, by the same steps.
+	 */
 	to->field_cnt += cnt;
 	if (depth > 8 || to->field_cnt > TAPIR_MAX_FIELDS || (cnt && !fields))
 		return -EINVAL;
@@ -279,8 +283,15 @@ static int make_probe(struct tapir_dynamic *d, struct definition *def)
 	dynamic_args__plan(about, &def->plan);
 	note.names_bytes = signature.names_bytes;
 	hash = hash_of(&note);
+	/*
+	 * An event that is defined, freed and defined again by turns would fill images without end.
+	 */
 	if (take_equal_slot(def, hash))
 		return 0;
+	/*
+	 * A forked child shares its parent's memory file: it may read there, but adds to one of its
+	 * own.
+	 */
 	err = page && page->pid == getpid() ? add_to_page(def, page, &note, hash) : -ENOSPC;
 	if (err == -ENOSPC) {
 		err = open_page(d, &page);

@@ -101,6 +101,10 @@ static inline __attribute__((always_inline)) int begin(struct tapir_event_write 
 	w->ring.taken = 0;
 	w->process.others = w->process.loggers = 0;
 	w->process.first_idx = PROVIDER_IN_PROCESS;
+	/*
+	 * A size that is too large stays too large when it is narrowed: each session refuses and
+	 * counts it.
+	 */
 	w->bytes = bytes <= TAPIR_PAYLOAD_BYTES ? (uint32_t)bytes : TAPIR_PAYLOAD_BYTES + 1;
 	w->event = event;
 	if (sessions & (TAPIR_SESSIONS_RING | TAPIR_SESSIONS_CHECK) &&

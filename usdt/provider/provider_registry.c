@@ -264,6 +264,10 @@ int provider__make(const char *name, const uint8_t *guid, struct tapir_event *co
 			release(p);
 		provider_unlock();
 	}
+	/*
+	 * Exchanged, so that it is called once, whichever of several threads makes the first
+	 * provider; after the lock, which what is called takes itself.
+	 */
 	if (!err && prov_load(&provider_on_first)) {
 		void (*once)(void) =
 			__atomic_exchange_n(&provider_on_first, NULL, __ATOMIC_ACQ_REL);

@@ -205,6 +205,10 @@ int provider_session__open(const struct provider_session_ops *ops, void *ctx, ui
 	for (uint32_t i = 0; i < cnt; i++)
 		if (!selections[i].provider || !*selections[i].provider)
 			return -EINVAL;
+	/*
+	 * Copied before the lock is taken: malloc(3) may be slow, and events that are registered
+	 * wait.
+	 */
 	copy = copy_selections(selections, cnt);
 	if (!copy)
 		return -ENOMEM;
@@ -219,6 +223,10 @@ int provider_session__open(const struct provider_session_ops *ops, void *ctx, ui
 		s->opened_cnt++;
 		s->state = SESSION_OPEN;
 		*idx = (uint32_t)(s - provider_sessions);
+		/*
+		 * Before the events are told: from the first event on, a firing thread has to know
+		 * that this session is called and not copied.
+		 */
 		if (kind == TAPIR_SESSION_LOGGER)
 			__atomic_fetch_or(&provider_logger_mask, 1ull << *idx, __ATOMIC_SEQ_CST);
 		provider_sessions__judge_all();

@@ -293,6 +293,10 @@ int ring_arena__open(uint32_t arena_idx)
 		name[end++] = (char)('0' + arena_idx / 10);
 	name[end++] = (char)('0' + arena_idx % 10);
 	name[end] = 0;
+	/*
+	 * Writers are this process's alone: what a tracer, or another process with the memory file,
+	 * writes into the shared part cannot lead a thread astray.
+	 */
 	writers = map_writers(arena->writers);
 	if (!writers)
 		return -ENOMEM;
@@ -300,6 +304,7 @@ int ring_arena__open(uint32_t arena_idx)
 		lay_out(&plan, arena_idx, p->ring_bytes);
 		fd = map_sealed(name, plan.file_bytes, plan.rings_off, TAPIR_RING_DATA_SEALS,
 				&data);
+		/* A quarter each time, until a ring holds one chunk. */
 		if (!is_too_large(fd) || arena_idx || p->ring_bytes <= TAPIR_RING_CHUNK_BYTES)
 			break;
 		p->ring_bytes /= 4;
@@ -309,6 +314,10 @@ int ring_arena__open(uint32_t arena_idx)
 			unmap(writers, sizeof(*writers));
 		return fd;
 	}
+	/*
+	 * The row of losses after the last event counts what has no entry; it is written where
+	 * memory is short, and so has to be there already.
+	 */
 	publish(data, &plan);
 	if (!arena_idx)
 		ring_populate((uint8_t *)data + plan.losses_off +
@@ -319,6 +328,7 @@ int ring_arena__open(uint32_t arena_idx)
 	arena->bytes = plan.file_bytes;
 	arena->inode = inode_of(fd);
 	arena->fd = fd;
+	/* Threads look for free slots once they see this pointer: all else is in place. */
 	ring_store_release(&arena->data, data);
 	return 0;
 }

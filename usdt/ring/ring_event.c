@@ -326,6 +326,7 @@ static inline uint8_t *write_all(struct ring_writer *w, struct plan *plan)
 	uint64_t off;
 	uint8_t *at;
 
+	/* The event is worth more than its stack: without it there may be room. */
 	if (__builtin_expect(pad < 0 && stack, 0)) {
 		plan->flags |= TAPIR_EVENT_STACK_LOST;
 		plan->stack_id = 0;
@@ -336,6 +337,10 @@ static inline uint8_t *write_all(struct ring_writer *w, struct plan *plan)
 		pad = room_after_waiting(w, thread + plan->need, plan->sessions, plan->event->word);
 	if (__builtin_expect(pad < 0, 0))
 		return NULL;
+	/*
+	 * head moves at the commit, by all of this at once: a reader never sees half of an event,
+	 * and one that is given up, or interrupted by the process's end, was never there.
+	 */
 	w->pending = (uint64_t)pad + thread + stack + plan->need;
 	off = skip(w, (uint64_t)pad, thread + stack + plan->need);
 	at = w->ring + off;
@@ -515,10 +520,18 @@ static int write_begun(struct tapir_ring_write *write, struct ring_writer *w, st
 
 	if (__builtin_expect(plan->payload_bytes > TAPIR_RING_PAYLOAD_BYTES, 0))
 		return too_large(plan);
+	/*
+	 * Before the clock and the stack, which cost most: a full ring is where events are dropped
+	 * by the thousand.
+	 */
 	if (__builtin_expect(room_for(w, plan->need) < 0, 0) &&
 	    room_after_waiting(w, plan->need, plan->sessions, plan->event->word) < 0)
 		return drop(w, plan->event, plan->sessions);
 	plan->time_ns = ring_now_ns();
+	/*
+	 * No thread of the library's watches for tracers that died: a thread that fires looks, at
+	 * times.
+	 */
 	if (__builtin_expect(plan->time_ns >= ring_load(&ring_process.next_life_ns), 0))
 		tracer_liveness__check(plan->time_ns);
 	if (__builtin_expect(epoch != w->epoch, 0))

@@ -40,6 +40,7 @@ int ring_process__start(struct tapir_ring_ctl **ctl, int *ctl_fd)
 		*ctl_fd = -1;
 		return ret;
 	}
+	/* The shared number is the tracer's, the other one this process's own, which it trusts. */
 	p->arenas[0].data->arena_cnt = 1;
 	ring_store_release(&p->arena_cnt, 1);
 	return 0;

@@ -170,6 +170,7 @@ struct ring_writer *ring_slot__claim(int is_inner)
 
 	if (ring_load_acquire(&p->state) != RING_READY)
 		return NULL;
+	/* The lane is the parent's after a fork: the child's first event makes its own. */
 	if (!ring_is_alive() && !ring_events__adopt(1))
 		return NULL;
 	idx = find_any(&s);
@@ -178,6 +179,10 @@ struct ring_writer *ring_slot__claim(int is_inner)
 	arena = &p->arenas[(uint32_t)idx / TAPIR_RING_ARENA_SLOTS];
 	w = &arena->writers->writers[(uint32_t)idx % TAPIR_RING_ARENA_SLOTS];
 	order_acquire(&arena->writers->owners[(uint32_t)idx % TAPIR_RING_ARENA_SLOTS]);
+	/*
+	 * Without memory for its ring the slot is free again: owner 0, the last store, is what
+	 * others look for.
+	 */
 	if (move_in(w, arena, (uint32_t)idx, tid)) {
 		w->idx = (uint32_t)idx;
 		ring_store(&w->life, 0);

@@ -53,6 +53,10 @@ walk_to(struct ring_walk *walk, const struct tapir_ring_repair *repair, uint64_t
 		above = fp + RECORD_BYTES;
 		fp = pair[0];
 		record_cnt = cnt + 1;
+		/*
+		 * The record that ended the walk is kept with the others, though its address is no
+		 * frame: when it changes, the walk would not end there.
+		 */
 		if (cnt == TAPIR_FRAMES || !tapir_walk__ip_ok(ip)) {
 			walk->flags |= tapir_walk__ip_ok(ip) ? TAPIR_STACK_MORE : 0;
 			break;

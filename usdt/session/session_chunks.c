@@ -75,12 +75,17 @@ static int write_chunk(struct session_file *f, uint8_t type, const struct sessio
 	};
 	int err;
 
+	/*
+	 * Over the header with this member zero, as readers compute it
+	 * (include/tapir/trace_format.h).
+	 */
 	h.header_crc = crc_of(&h, sizeof(h));
 	err = write_all(f->fd, &h, sizeof(h));
 	if (!err)
 		err = write_all(f->fd, c->bytes, c->used);
 	if (err) {
 		f->err = f->err ? f->err : err;
+		/* A part of a chunk at the end would be read as damage. */
 		cut_back(f);
 		return 0;
 	}
@@ -133,6 +138,9 @@ void *session_file__put(struct session_file *f, int is_description, uint16_t typ
 	struct session_chunk *c = is_description ? &f->descriptions : &f->records;
 	struct tapir_rec *rec;
 
+	/*
+	 * Flushing writes descriptions before records: whatever is in a chunk has been described.
+	 */
 	if (c->used + bytes > TAPIR_CHUNK_MAX_BYTES)
 		session_file__flush(f);
 	if (!f->err && !fits(f, bytes)) {
@@ -150,6 +158,10 @@ void *session_file__put(struct session_file *f, int is_description, uint16_t typ
 	rec->cpu = TAPIR_CPU_UNKNOWN;
 	rec->size = (uint32_t)bytes;
 	rec->time_ns = time_ns;
+	/*
+	 * Threads come here in any order, with times that they took before: records of a chunk are
+	 * not sorted, and its header says what it spans.
+	 */
 	c->first_ns = c->record_cnt && c->first_ns < time_ns ? c->first_ns : time_ns;
 	c->last_ns = c->record_cnt && c->last_ns > time_ns ? c->last_ns : time_ns;
 	c->record_cnt++;

@@ -72,6 +72,10 @@ static void describe_process(struct tapir_session *s, uint64_t time_ns)
 	exe_len = exe_len > 0 ? exe_len : 0;
 	read_comm((uint32_t)s->pid, comm);
 	comm_len = strlen(comm);
+	/*
+	 * Read one after the other, and without a system call in between: what passes from the
+	 * first to the last is the error of all times that are converted.
+	 */
 	clock = session_file__put(&s->file, 1, TAPIR_REC_CLOCK, sizeof(*clock), time_ns);
 	if (clock) {
 		clock->h.time_ns = session_clock_ns(CLOCK_MONOTONIC);

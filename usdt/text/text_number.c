@@ -191,6 +191,10 @@ static uint32_t lay_out(const struct shortest *s, char *out)
 	int cnt = (int)s->cnt, point = s->point;
 	uint32_t at = 0;
 
+	/*
+	 * The form is that of JavaScript's Number::toString (ECMA-262): plain digits up to 10^21
+	 * and down to 10^-6, else an exponent.
+	 */
 	if (point > 0 && point <= 21) {
 		int whole = point < cnt ? point : cnt;
 
@@ -257,10 +261,18 @@ uint32_t text_number__decimal(char *out, const uint8_t *bytes)
 	memcpy(&words[2], bytes + 4, 4);
 	memcpy(&words[0], bytes + 8, 8);
 	scale = flags >> 16 & 0xff;
+	/*
+	 * System.Decimal has 28 at most; payloads are what the process says, and digits[] has 32
+	 * places.
+	 */
 	scale = scale > 28 ? 28 : scale;
 	do {
 		uint64_t rest = 0;
 
+		/*
+		 * A long division of 96 bits by 10, from the highest word down: the rest is the
+		 * last digit.
+		 */
 		for (int i = 3; i--;) {
 			rest = rest << 32 | words[i];
 			words[i] = (uint32_t)(rest / 10);
