@@ -205,17 +205,26 @@ static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 {
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	libbpf_set_print(tapir_load__log);
+	/*
+	 * These programs cost most to verify. Deferring them saves time and is not needed: where it
+	 * fails they are loaded with the others.
+	 */
 	if (!opts->no_processes)
 		(void)tapir_deferred_program__new(TAPIR_DEFERRED_PROBES, &p->usdt);
 	if (p->usdt && opts->probes_later && opts->probes_unlikely)
 		tapir_deferred_program__on_demand(p->usdt);
 	if (opts->families[TAPIR_FAMILY_SAMPLE])
 		(void)tapir_deferred_program__new(TAPIR_DEFERRED_SAMPLES, &p->sample);
+	/*
+	 * libbpf otherwise reads all types of the kernel. It does that if the few that are used
+	 * cannot be written.
+	 */
 	p->skel = open_with_few_types(types_fd);
 	if (!p->skel)
 		p->skel = tapir_bpf__open();
 	if (!p->skel)
 		return tapir_load__error(-errno);
+	/* Row 0 is no site's: that of losses counts what belongs to no probe. */
 	bpf_map__set_max_entries(p->skel->maps.sites, opts->site_cap + 1);
 	bpf_map__set_max_entries(p->skel->maps.losses, opts->site_cap + 1);
 	if (opts->process_cap)

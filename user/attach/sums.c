@@ -83,10 +83,15 @@ static int read_batches(const struct reading *r, int fd, size_t value_bytes, enu
 
 		if (bpf_map_lookup_batch(fd, is_first ? NULL : &b->place, &b->next, b->keys,
 					 b->values, &cnt, NULL)) {
+			/*
+			 * A bucket of the kernel's hash is copied whole or not at all: the buffer
+			 * was smaller than this one.
+			 */
 			if (errno == ENOSPC) {
 				err = make_room(b, 2 * b->cnt, key_bytes, all);
 				continue;
 			}
+			/* ENOENT is the end of the table, and comes with the last elements. */
 			if (errno != ENOENT)
 				return fail(-errno);
 			is_last = true;

@@ -35,6 +35,10 @@ bool tapir_thread_seen__parse_syscall(struct tapir_thread_seen *seen, const char
 		if (end == text)
 			break;
 	}
+	/*
+	 * proc(5): a thread that waits outside of a system call has -1 and, without arguments,
+	 * stack pointer and instruction pointer.
+	 */
 	if (cnt != (nr < 0 ? 2 : ARG_CNT + 2))
 		return false;
 	seen->syscall = nr;

@@ -30,6 +30,10 @@ int tapir_thread_uses__read(struct tapir_programs *programs,
 			continue;
 		if (n <= 0)
 			return n < 0 ? -errno : 0;
+		/*
+		 * read(2) of an iterator ends where its buffer does, in the middle of an element,
+		 * too: what is left of it comes first in the next piece.
+		 */
 		have += (size_t)n;
 		for (; !err && have - at >= sizeof(use); at += sizeof(use)) {
 			memcpy(&use, piece + at, sizeof(use));

@@ -30,6 +30,7 @@ int tapir_file__read_fd(int fd, size_t max_bytes, char **out, size_t *len)
 	for (;;) {
 		ssize_t n;
 
+		/* Files of /proc have no size to ask for; one byte stays free for the NUL. */
 		if (got + 1 >= cap) {
 			char *grown = realloc(data, cap = cap ? cap * 2 : 4096);
 
@@ -184,12 +185,17 @@ int tapir_file__write_until(int fd, const void *data, size_t len,
 	const char *p = data;
 	struct stat st;
 
+	/* A write to a disk cannot be given up, and does not wait for a reader. */
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
 		return tapir_file__write_all(fd, data, len);
 	while (len) {
 		size_t piece = len < STREAM_PIECE ? len : STREAM_PIECE;
 		ssize_t n = poll(&ready, 1, STREAM_POLL_MS);
 
+		/*
+		 * Pieces are small, so that each write that returns is a sign of a reader that
+		 * still reads.
+		 */
 		if (!n && is_given_up(atomic_load(stop_ns), progress_ns))
 			return -ETIMEDOUT;
 		if (n > 0) {

@@ -45,11 +45,19 @@ static void add_quoted(struct tapir_str *out, const char *bytes, size_t len)
 			continue;
 		}
 		seq = tapir_utf8__len(p + i, len - i);
+		/*
+		 * Characters that change how the text around them is shown, such as an override of
+		 * its direction, are written as escapes: names come from other users' processes.
+		 */
 		if (seq > 1 && !tapir_utf8__misleads(p + i, seq)) {
 			i += seq;
 			continue;
 		}
 		tapir_str__add(out, bytes + plain, i - plain);
+		/*
+		 * Bytes that are no UTF-8 are replaced one by one (U+FFFD), so that what follows is
+		 * read aright.
+		 */
 		if (!seq)
 			tapir_str__adds(out, "\xef\xbf\xbd");
 		else if (seq > 1)

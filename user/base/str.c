@@ -421,6 +421,10 @@ unsigned tapir_str__distance(const char *a, const char *b, unsigned limit)
 		return limit + 1;
 	for (size_t j = 0; j <= b_len; j++)
 		row[j] = (unsigned)j;
+	/*
+	 * Levenshtein's table row by row: row[] holds the row above from j on, and this one before
+	 * it. It ends early, since the least of a row never falls.
+	 */
 	for (size_t i = 1; i <= a_len; i++) {
 		unsigned diagonal = row[0], best = row[0] = (unsigned)i;
 

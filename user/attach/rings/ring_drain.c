@@ -347,13 +347,22 @@ static int open_session(struct tapir_ring_process *p)
 	err = tapir_ring_control__take(&p->control, p->lane.ctl_fd, &opts);
 	if (err)
 		return err;
+	/*
+	 * The lane counts what children fire into their parent's sessions: only what comes after
+	 * this value was lost in this recording.
+	 */
 	p->child_fired = tapir_ring_control__child_fired(&p->control);
+	/*
+	 * The tails have to be in place before the session is seen as open: threads measure by them
+	 * how much room a ring has.
+	 */
 	tapir_ring_control__open(&p->control, fill_tails, p);
 	init_scan(p);
 	if (!tapir_ring_process__counters(p, 0, &counters))
 		return -EIO;
 	p->counted_cnt = p->control.is_inherited ? 0 : counters.event_cnt;
 	tapir_ring_process__begin_losses(p);
+	/* Events that are registered after this count change it, and are seen by the next drain. */
 	err = tapir_ring_process__see_events(p, counters.event_cnt, counters.changes);
 	tapir_ring_control__announce(&p->control);
 	post_gap(p);

@@ -398,6 +398,10 @@ int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 		 epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, r->wake_fd, &event))
 		err = -errno;
 	else
+		/*
+		 * The thread owns all of this from its start on, except what the lock protects; no
+		 * lock is needed before.
+		 */
 		err = -pthread_create(&r->thread, NULL, run, r);
 	r->is_running = !err;
 	if (err)

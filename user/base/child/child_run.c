@@ -240,6 +240,9 @@ int tapir_child_run__do(struct tapir_child_run *run)
 	if (pipe2(errors, O_CLOEXEC)) {
 		err = -errno;
 		close(out[0]);
+		/*
+		 * The writing ends have to be the child's alone, or its end would not be seen here.
+		 */
 		close(out[1]);
 		return err;
 	}

@@ -142,11 +142,19 @@ void tapir_fork_server__live(int sock)
 		if (command == TAPIR_FORK_SERVER_SPAWN)
 			spawn(&n, sock, helper_sock, &reply);
 		else
+			/*
+			 * The socket's other end is closed: tapir has ended, however that came
+			 * about.
+			 */
 			end_all(&n);
 		if (command == TAPIR_FORK_SERVER_END) {
 			reply.left_cnt = n.cnt;
 			memcpy(reply.pids, n.children, sizeof(n.children));
 		}
+		/*
+		 * A tapir that does not read must not stop this: the next command, or the socket's
+		 * end, has to be seen whatever it does.
+		 */
 		(void)tapir_fd_message__send(sock, &reply, sizeof(reply), NULL, 0, MSG_DONTWAIT);
 		if (helper_sock >= 0)
 			close(helper_sock);
