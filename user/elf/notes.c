@@ -209,6 +209,9 @@ static int read_probes(struct reader *r)
 			continue;
 		}
 		err = add_note(r, &raw);
+		/*
+		 * A note that is wrong costs itself; all other failures are those of this program.
+		 */
 		if (err == -EBADMSG) {
 			r->notes.bad_cnt++;
 			err = 0;

@@ -288,6 +288,10 @@ static int finish(struct builder *b, struct tapir_symtab *t)
 	for (size_t i = 0; fresh.entries && i < b->found.cnt; i++) {
 		const struct candidate *c = &b->found.data[i];
 
+		/*
+		 * Sorted by rank within a place, the best name comes first: aliases behind it are
+		 * left out.
+		 */
 		if (i && c[-1].start_off == c->start_off)
 			continue;
 		if (fresh.names.len + c->name_len > MAX_NAMES_BYTES)
@@ -300,6 +304,10 @@ static int finish(struct builder *b, struct tapir_symtab *t)
 		tapir_str__fini(&fresh.names);
 		return -ENOMEM;
 	}
+	/*
+	 * Replaced last: names of candidates may point into what is freed here, and a failure above
+	 * leaves the table as it was.
+	 */
 	fresh.dropped_cnt = t->dropped_cnt + b->dropped_cnt;
 	free(t->entries);
 	tapir_str__fini(&t->names);

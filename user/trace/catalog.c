@@ -284,6 +284,10 @@ static int inherit(struct tapir_catalog *c, const struct tapir_rec_process *chil
 		if (!node)
 			return 0;
 		e = (const struct entry *)node;
+		/*
+		 * A mapping that has ended was not copied, and neither was one of the program
+		 * before an exec.
+		 */
 		if (e->until_ns || e->node.time < image_ns)
 			continue;
 		m = malloc(e->rec->size);

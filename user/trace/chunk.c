@@ -171,6 +171,10 @@ static bool list_records(struct tapir_chunk *chunk, bool *sorted)
 		const struct tapir_rec *rec = (const struct tapir_rec *)(chunk->raw + at);
 		size_t left = chunk->len - at;
 
+		/*
+		 * Without a size that can be right it is unknown where the next record is; one with
+		 * a wrong content has a neighbor.
+		 */
 		if (left < sizeof(*rec) || rec->size < sizeof(*rec) || rec->size > left ||
 		    rec->size % 8) {
 			chunk->malformed++;

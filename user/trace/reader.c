@@ -99,6 +99,10 @@ static int spool(int *fd, const char *path)
 		}
 		err = tapir_file__write_all(file, block, (size_t)n);
 		len += (size_t)n;
+		/*
+		 * Judged by the first bytes: an endless pipe that is no recording would fill the
+		 * disk.
+		 */
 		if (!err && !is_checked && !may_be_recording(file, len))
 			return not_a_recording(path);
 		is_checked = len >= sizeof(uint64_t);

@@ -95,6 +95,10 @@ const struct tapir_rec *tapir_recbuf__probe(struct tapir_recbuf *b,
 	p.event_len = (uint16_t)parts[2].len;
 	p.file_len = (uint16_t)parts[3].len;
 	p.build_id_bytes = (uint8_t)parts[4].len;
+	/*
+	 * The fields are copied with the lengths that their layout has; those of the names, some of
+	 * them cut, are set where they are now.
+	 */
 	if (!build(b, TAPIR_REC_PROBE, &p, sizeof(p), parts, 5 + field_cnt))
 		return NULL;
 	built = (struct tapir_field *)((struct tapir_rec_probe *)b->data + 1);

@@ -906,6 +906,7 @@ struct tapir_member_value tapir_member__read(const struct tapir_member *member,
 	const struct tapir_schema *schema = tapir_schema__of(rec->type);
 	struct tapir_member_value out = {};
 
+	/* A member that this record has not is no zero: it is left out of JSON, and NULL in SQL. */
 	if (member->is_there && !member->is_there(rec))
 		return out;
 	switch (member->type) {

@@ -340,11 +340,19 @@ static int write_chunk(struct tapir_writer *w, struct chunk_buf *buf, bool is_la
 		return err;
 	if (!has_room(w, sizeof(h) + h.stored_bytes, is_last))
 		return -EFBIG;
+	/*
+	 * Over what is stored, so that a chunk can be judged without decompressing it; the header's
+	 * own is made with this member zero.
+	 */
 	h.data_crc = libdeflate_crc32(0, body, h.stored_bytes);
 	h.header_crc = libdeflate_crc32(0, &h, sizeof(h));
 	err = append(w, &h, body);
 	if (err)
 		return err;
+	/*
+	 * Nothing counts as written before it is: a chunk that found no room is still in the
+	 * buffer.
+	 */
 	w->records += buf->record_cnt;
 	w->seq++;
 	w->segment_begins = false;
