@@ -134,6 +134,10 @@ static void take_payload(struct tapir_byte_input *in, struct tapir_async_layout 
 	case TAPIR_ASYNC_METADATA:
 		take_metadata(in, layout);
 		return;
+	/*
+	 * Ticks and a time of day: each event has its ticks anyway, and the recording has a clock
+	 * of its own.
+	 */
 	case TAPIR_ASYNC_SYNC_CLOCK:
 		(void)tapir_byte_input__varint(in);
 		(void)tapir_byte_input__varint(in);

@@ -207,6 +207,10 @@ static int take_field(struct input *in, int depth, struct tapir_layout_field *f)
 		err = take_u32(in, &bytes);
 		if (err || bytes < 4 || bytes - 4 > in->left)
 			return -EINVAL;
+		/*
+		 * A field is read from an input that ends with it, so that one of a kind that is
+		 * not known here does not shift those after it.
+		 */
 		all = *in;
 		all.left = bytes - 4;
 		in->at += all.left;

@@ -139,6 +139,10 @@ static int take_trace(struct tapir_nettrace_v6 *v, const uint8_t *data, size_t l
 
 	if (len < TRACE_MIN || v->has_started)
 		return -EPROTO;
+	/*
+	 * The block has a SYSTEMTIME of 16 bytes, two u64 and the pointer's size, then a count of
+	 * keys and their values (dotnet/diagnostics, NetTraceFormat.md, "TraceBlock").
+	 */
 	start.utc_ns = tapir_nettrace__utc_ns(data);
 	start.sync_ticks = tapir_le__u64(data + 16);
 	start.ticks_per_sec = tapir_le__u64(data + 24);
@@ -442,6 +446,10 @@ static void take_kind(struct tapir_nettrace_v6 *v, struct tapir_byte_input *in)
 	tapir_str__clear(&v->blob);
 	tapir_str__add(&v->text, provider.len ? provider.data : "", provider.len);
 	tapir_str__add(&v->event, event.len ? event.data : "", event.len);
+	/*
+	 * Descriptions are decoded from the form of versions 4 and 5, which a runtime also gives
+	 * its profilers: this version's are written in that form.
+	 */
 	put_blob(&v->blob, event_id, event, &options, field_cnt, &fields);
 	if (in->is_bad || !out.metadata_id || fields.failed || v->blob.failed || v->text.failed ||
 	    v->event.failed) {
@@ -508,6 +516,10 @@ static bool take_row(struct tapir_byte_input *in, struct row *row)
 static void deliver(struct tapir_nettrace_v6 *v, const struct row *row)
 {
 	const uint64_t *id = tapir_map__get(&v->threads, row->thread);
+	/*
+	 * Label 0 is "no labels"; others are counted from the first of the block, and a difference
+	 * below zero is a large number here.
+	 */
 	uint32_t label = row->label_id - v->first_label;
 	const struct labels *labels =
 		row->label_id && label < v->labels.cnt ? &v->labels.data[label] : NULL;

@@ -89,6 +89,7 @@ static void set_fixed(const struct tapir_layout_field *f, const uint8_t *at, uns
 		out->bytes = at;
 		out->len = bytes;
 		return;
+	/* Eight u16, year to millisecond; as a FILETIME it compares with other times. */
 	case TAPIR_LAYOUT_SYSTEMTIME:
 		out->type = TAPIR_FIELD_TIME;
 		out->u64 = filetime_of(at);

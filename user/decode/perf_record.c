@@ -89,6 +89,10 @@ static bool parse_sample(struct tapir_byte_input *in, struct tapir_perf_record *
 {
 	const struct tapir_perf_attr *a = out->attr;
 
+	/*
+	 * The order is the kernel's (perf_event_open(2), PERF_RECORD_SAMPLE), and each member is
+	 * there only if its bit is: one that is not needed has to be skipped for those behind it.
+	 */
 	if (has(a, TAPIR_PERF_IDENTIFIER))
 		tapir_byte_input__take(in, 8);
 	if (has(a, TAPIR_PERF_IP))
@@ -109,6 +113,10 @@ static bool parse_sample(struct tapir_byte_input *in, struct tapir_perf_record *
 		out->cpu = (uint32_t)tapir_byte_input__le(in, 4);
 		tapir_byte_input__take(in, 4);
 	}
+	/*
+	 * With a frequency the kernel changes the period all the time: a record without it leaves
+	 * it unknown.
+	 */
 	out->period = has(a, TAPIR_PERF_PERIOD) ? tapir_byte_input__le(in, 8)
 		      : a->is_freq		? 0
 						: a->period;
@@ -217,6 +225,10 @@ bool tapir_perf_mmap__of(const struct tapir_perf_record *record, struct tapir_pe
 		.path = (const char *)p + fixed,
 	};
 	out->path_len = strnlen(out->path, record->body_bytes - fixed);
+	/*
+	 * The same 24 bytes hold a build ID (u8 length, 3 bytes unused, 20 bytes), or the file's
+	 * device, inode and generation.
+	 */
 	if (is_new && record->misc & TAPIR_PERF_MISC_BUILD_ID) {
 		out->build_id_bytes = p[32] <= sizeof(out->build_id) ? p[32] : 0;
 		memcpy(out->build_id, p + 36, out->build_id_bytes);

@@ -137,6 +137,7 @@ static bool add_field(const char *line, size_t len, struct tapir_tracepoint_form
 	if (tapir_sv__starts_with(name, "common_"))
 		return true;
 	f.place.read = read_of(&type, is_array);
+	/* A structure is declared like a number: it is kept as bytes. */
 	if (f.place.read == TAPIR_MACHINE_NUMBER && !is_of_number(size))
 		f.place.read = TAPIR_MACHINE_AT;
 	f.place.off = (uint16_t)off;

@@ -186,6 +186,10 @@ static int apply_unit(struct parser *p, struct tapir_node *n, const char *from)
 			n->real *= (double)units[i].factor;
 			if (n->real < 0 || n->real >= 0x1p63)
 				return fail(p, from, p->at, "the number is too large");
+			/*
+			 * Half a nanosecond is none: times are whole, and 1.5k is as whole as 1500.
+			 * What has a fraction stays real.
+			 */
 			n->op = n->is_time || n->real == floor(n->real) ? TAPIR_NODE_NUMBER
 									: TAPIR_NODE_REAL;
 			n->number = (uint64_t)llround(n->real);
@@ -261,6 +265,10 @@ static uint16_t parse_text(struct parser *p, bool keeps_escapes)
 		fail(p, from, from + 1, "a closing '\"' is required");
 		return 0;
 	}
+	/*
+	 * Nothing is checked for room: this memory has twice the length of the expression, and an
+	 * escape becomes one byte.
+	 */
 	o = p->e->texts + p->e->texts_len;
 	p->at = end + 1;
 	idx = add_node(p, TAPIR_NODE_TEXT, from);

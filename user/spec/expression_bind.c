@@ -322,6 +322,10 @@ static struct value binary_value(struct binder *b, const struct tapir_node *n)
 
 	if (b->err || !is_number(b, x) || !is_number(b, y))
 		return none(n);
+	/*
+	 * Only sums need one unit on both sides; a product scales, and the unit of a quotient of
+	 * two times is gone (unit_of).
+	 */
 	if (is_sum) {
 		agree_on_unit(b, &x, &y);
 		agree_on_unit(b, &y, &x);
@@ -799,6 +803,11 @@ static void bind_condition(struct binder *b, uint16_t idx, uint16_t yes, uint16_
 	switch (n->op) {
 	case TAPIR_NODE_AND:
 	case TAPIR_NODE_OR:
+		/*
+		 * The left side decides alone where it can: AND continues with the right side if it
+		 * holds, OR if it does not. The label gets its place once the terms of the left
+		 * side are there.
+		 */
 		next = new_label(b, n);
 		bind_condition(b, n->left, n->op == TAPIR_NODE_AND ? next : yes,
 			       n->op == TAPIR_NODE_AND ? no : next);

@@ -417,6 +417,11 @@ static void add_method(struct tapir_str *out, struct tapir_sv name, struct tapir
 		add_sv(out, name);
 		return;
 	}
+	/*
+	 * The compiler of C# names what it makes <MADE_FOR>KIND__NUMBER (Roslyn,
+	 * GeneratedNameKind): b__ is a lambda, g__NAME|NUMBER a local function, and <Main>$ the
+	 * main method of top-level statements.
+	 */
 	if (tapir_sv__is(rest, "$")) {
 		add_sv(out, made_for);
 	} else if (tapir_sv__starts_with(rest, "b__")) {
@@ -499,6 +504,11 @@ bool tapir_dotnet_name__add(struct tapir_str *out, struct tapir_sv raw, struct t
 	if (!split(raw, &p) || !split_nests(take_args(p.type, &args, &behind), &nests))
 		return false;
 	name = p.method;
+	/*
+	 * An async method or an iterator runs as MoveNext() of a class that the compiler nests in
+	 * the method's own: what is shown is the method that was written. Such a class stands
+	 * inside that of a closure, so it goes first.
+	 */
 	steps = nests.cnt > 1 && is_step(&nests.at[nests.cnt - 1], &name);
 	if (steps)
 		own_arity = arity_of(nests.at[--nests.cnt]);

@@ -320,6 +320,7 @@ static int next_record(struct tapir_jitdump *d, struct window *w, uint64_t size,
 			 prefix.total_bytes, (unsigned long long)d->off);
 		return 0;
 	}
+	/* The process is still writing this record: it is read when the file has grown. */
 	if (size - d->off < prefix.total_bytes)
 		return 0;
 	len = prefix.total_bytes < MAX_HEAD_BYTES ? prefix.total_bytes : MAX_HEAD_BYTES;

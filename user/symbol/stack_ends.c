@@ -77,6 +77,10 @@ static uint64_t end_fact(struct tapir_stack_ends *ends, const struct tapir_catal
 	runtime = runtime_of(ends, catalog, ref);
 	key = tapir_hash__bytes(tapir_hash__mix(end, (uint64_t)(uintptr_t)runtime), module.data,
 				module.len);
+	/*
+	 * Rows that are there already still count; only new ones are added up as one that has no
+	 * name.
+	 */
 	if (ends->row_by_name.cnt >= TAPIR_STACK_ENDS_MAX) {
 		fact = tapir_map__get(&ends->row_by_name, key);
 		return fact ? *fact : LOST;
