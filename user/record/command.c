@@ -128,6 +128,11 @@ int tapir_command_run__prepare(char *const *argv, const struct tapir_str *env,
 		errno = err;
 		goto fail;
 	}
+	/*
+	 * The child waits at one pipe until all is attached, so that nothing of it is missed.
+	 * Through the other it says why exec failed; that closes by itself (O_CLOEXEC) when exec
+	 * works.
+	 */
 	run->child = fork();
 	err = errno;
 	if (run->child == 0) {

@@ -168,6 +168,9 @@ int tapir_machine__new(const struct tapir_machine_source_list *sources, bool wit
 		err = m->all ? 0 : -ENOMEM;
 	}
 	for (size_t i = 0; !err && i < m->tracepoints.cnt; i++)
+		/*
+		 * The id is the place of its site in the kernel's table, of which 0 is not in use.
+		 */
 		err = plan_one(&m->all[i], &m->tracepoints.data[i], (uint32_t)i + 1, with_stack);
 	if (err) {
 		tapir_machine__free(m);

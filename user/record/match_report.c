@@ -87,6 +87,10 @@ static void describe_spec(const struct tapir_match_report *m, const struct tapir
 		tapir_str__addf(out, "no %s matches %s: ", what, spec->text);
 	if (reason)
 		tapir_str__adds(out, reason);
+	/*
+	 * The name is there as it was written, so that the SPEC is right, and the reason is
+	 * elsewhere.
+	 */
 	else if (near.len && !strcmp(near.data, spec->text))
 		tapir_str__adds(out, "it was found, but could not be attached");
 	else if (near.len)

@@ -258,6 +258,10 @@ static int watch(struct recording *r)
 			return -errno;
 		pace(&files);
 		pace(&processes);
+		/*
+		 * At each wake-up, whatever caused it: a process that was found is to be attached
+		 * before it runs on.
+		 */
 		tapir_recording__drain_control(r);
 		tapir_targets__look(r->targets);
 		if (fds[FD_PROGRAM].revents) {
@@ -367,6 +371,10 @@ static int check_matches(const struct recording *r, const struct tapir_match_rep
 		return check_ring_matches(r, asked);
 	if (tapir_recording__ring_events(r) || asked->may_be_silent || asked->is_waiting)
 		return r->opts->specs_are_defaults ? 0 : tapir_match_report__judge(asked);
+	/*
+	 * The order is from what excuses a SPEC without a match (other ways to fire may come later,
+	 * defaults ask for nothing special) to what does not.
+	 */
 	seen_cnt = tapir_images__seen(r->images)->all.cnt;
 	if (none && r->opts->specs_are_defaults && tapir_recording__has_samplers(r))
 		return 0;
@@ -476,6 +484,10 @@ static void on_detach(void *recording, size_t left_cnt)
 
 static void tear_down(struct recording *r)
 {
+	/*
+	 * Probes come off first: on_detach still needs the targets and the session, and the links
+	 * are of the programs.
+	 */
 	tapir_images__free(r->images, r->session && r->targets ? on_detach : NULL, r);
 	r->images = NULL;
 	tapir_targets__free(r->targets);

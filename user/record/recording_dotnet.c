@@ -277,6 +277,10 @@ int tapir_recording__start_dotnet(struct recording *r)
 
 	if (!r->dotnet.is_wanted)
 		return 0;
+	/*
+	 * Before the lanes: a runtime into which the library cannot be loaded is given to a stream
+	 * at once.
+	 */
 	err = start_streams(r);
 	if (err)
 		return err;

@@ -196,6 +196,7 @@ int tapir_recording__prepare(void)
 	if (!tapir_proc__sees_kernel_pids())
 		return -EOPNOTSUPP;
 	tapir_features__probe(&features);
+	/* These options are a guess. A recording that needs others loads programs of its own. */
 	err = check_features(&features);
 	opts.use_multi = tapir_features__has(&features, TAPIR_FEATURE_UPROBE_MULTI);
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
@@ -211,6 +212,7 @@ int tapir_recording__prepare(void)
 		return err;
 	}
 	ready.opts = opts;
+	/* Kernels differ in what a link for one process sees (attach/features.h): it is tried. */
 	ready.link_by_pid = opts.use_multi && tapir_features__test_pid_filter() == 1;
 	return 0;
 }

@@ -193,6 +193,7 @@ static int make_parts(struct recording *r)
 				 : r->opts->specs,
 		.functions = r->opts->machine,
 		.cover = r->cover,
+		/* Numbers are shared with tracepoints, which come first. */
 		.first_probe_id = tapir_machine__cnt(r->machine) + 1,
 		.with_stack = r->opts->with_stack,
 		.with_published = r->opts->lanes == TAPIR_LANES_PROBE,
@@ -466,6 +467,7 @@ static int watch_publishers(struct recording *r)
 
 int tapir_recording__set_up(struct recording *r)
 {
+	/* Before any thread is there: each inherits the mask, and no other takes a signal. */
 	int err = catch_signals(r);
 
 	if (!err)
@@ -478,6 +480,10 @@ int tapir_recording__set_up(struct recording *r)
 		err = tapir_recording__load_programs(r);
 	if (!err && r->opts->on_programs)
 		r->opts->on_programs(r->opts->ctx, r->programs);
+	/*
+	 * The file is opened after the programs are loaded: where the kernel refuses them, none is
+	 * left behind.
+	 */
 	if (!err && r->opts->file)
 		err = tapir_writer__open(r->opts->file, &r->writer);
 	if (!err)
@@ -507,6 +513,7 @@ int tapir_recording__set_up(struct recording *r)
 	if (!err && !r->opts->snapshot_looks)
 		err = watch_publishers(r);
 	if (!err)
+		/* All is attached: a script that waits for this line starts its load now. */
 		say_ready(r);
 	if (!err && r->command)
 		err = tapir_command_run__go(r->command);

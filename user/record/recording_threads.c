@@ -56,6 +56,9 @@ int tapir_recording__begin_snapshots(struct recording *r)
 	size_t left_cnt = 0;
 	int err = 0;
 
+	/*
+	 * A program that tapir starts has no thread yet but the one that waits in tapir's own code.
+	 */
 	if (!wants_snapshots(r) || r->program)
 		return 0;
 	left_cnt = tapir_targets__list_live(r->targets, BEGIN_MAX, &tgids);

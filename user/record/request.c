@@ -390,6 +390,7 @@ int tapir_request__plan(const struct tapir_request *q, struct tapir_recording_pl
 	if (!err)
 		err = add_specs(p, q);
 	p->opts.with_budgeted_awaits = wants_budgeted_awaits(p, q);
+	/* A dump of the heap is worthless with a gap (heap/heap_record.c). */
 	p->opts.ring_wait_ms = asks_for_heap(p) ? HEAP_WAIT_MS : 0;
 	add_command_line(p);
 	return err;

@@ -260,6 +260,10 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 	} else if (tapir_rec_type__describes(rec->type)) {
 		if (!is_for_names(rec))
 			describe_name(s, rec);
+		/*
+		 * All of these learn from a description in the order of the queue, so that the
+		 * events behind it find what it says.
+		 */
 		note_end(s, rec);
 		if (rec->type == TAPIR_REC_PROBE) {
 			tapir_lane_dedup__learn(&s->twice, rec);
@@ -360,6 +364,7 @@ static void poll_own_losses(struct tapir_session *s)
 			     put_loss, s);
 	if (!s->opts.writer)
 		return;
+	/* Records that the disk did not take are known by the writer alone, per type. */
 	for (const struct tapir_family *f = tapir_families; f < tapir_families + TAPIR_FAMILY_CNT;
 	     f++) {
 		uint64_t cnt = tapir_writer__lost(s->opts.writer, f->type);
@@ -583,6 +588,10 @@ static int start(struct tapir_session *s)
 		err = tapir_loss_poll__init(&s->loss_poll,
 					    tapir_programs__site_cap(s->opts.programs));
 	if (!err)
+		/*
+		 * All of this is the thread's own from now on; only counters that are atomic are
+		 * read elsewhere.
+		 */
 		err = -pthread_create(&s->thread, NULL, run, s);
 	s->is_running = !err;
 	return err;

@@ -520,10 +520,18 @@ void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband
 		return;
 	if (mmap->path[0] == '/' && mmap->path[1] != '/')
 		tapir_ring_scan__expect(&t->looks, mmap->tgid);
+	/*
+	 * Under a storm of mappings the events are worth more than these, which are dropped and
+	 * counted.
+	 */
 	if (tapir_queue__backlog(t->opts.queue) > BACKLOG_MAX) {
 		t->dropped_cnt++;
 		return;
 	}
+	/*
+	 * A file that was seen before, or that is none, needs no look at /proc: the kernel's record
+	 * has everything. This is what most mappings are.
+	 */
 	known = tapir_mapped_files__find(&t->files, mmap, &dev);
 	if (known || mmap->path[0] != '/' || !strncmp(mmap->path, "//", 2)) {
 		post_told(t, mmap, known, dev, fd_to_post(known, -1));

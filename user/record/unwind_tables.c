@@ -249,8 +249,15 @@ static void build_queued_table(struct tapir_unwind_tables *t, uint32_t idx)
 		tapir_guard__fd(&fd);
 		return;
 	}
+	/*
+	 * Reading a large file takes a while, in which the session looks up others. The file cannot
+	 * be built twice: it is still queued.
+	 */
 	pthread_mutex_unlock(&t->lock);
 	err = tapir_unwind_source__read(&file->source, t->cache, fd, &seen, &table, &is_cached);
+	/*
+	 * The first try was from the cache alone: only without an entry there is the file opened.
+	 */
 	if (err && fd < 0) {
 		fd = tapir_unwind_source__open(&file->source);
 		err = fd < 0 ? err

@@ -55,6 +55,10 @@ bool tapir_await_runs__add(struct tapir_await_runs *r, uint32_t tgid, uint64_t t
 		r->refused[fault]++;
 		return true;
 	}
+	/*
+	 * A buffer's last event cannot be later than its arrival: the clocks of process and
+	 * recording differ. The least lag of all buffers bounds by how much.
+	 */
 	process->is_ahead |= header.last > time_ns;
 	if (time_ns - header.last < process->least_lag_ns)
 		process->least_lag_ns = time_ns - header.last;
@@ -196,6 +200,10 @@ static void replay_event(void *ctx, const struct tapir_async_header *header,
 		p->depth = p->beyond_cnt = 0;
 		p->is_armed = true;
 	}
+	/*
+	 * A thread's state is known from a reset on: a buffer from the middle of a run has ends
+	 * without beginnings.
+	 */
 	if (!p->is_armed)
 		return;
 	switch (event->id) {

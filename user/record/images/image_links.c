@@ -184,6 +184,10 @@ int tapir_images__attach(struct tapir_images *images, struct tapir_image *image,
 	if (err >= 0 && image->has_returns)
 		err = attach_some(images, image, tgid, is_late, true);
 	if (err < 0) {
+		/*
+		 * All sites of an image for a process or none: an event whose other half is not
+		 * attached would make intervals without an end.
+		 */
 		drop_links(image, had_cnt);
 		return err;
 	}
@@ -197,6 +201,7 @@ int tapir_images__attach(struct tapir_images *images, struct tapir_image *image,
 		if (image->cover_keys[i])
 			tapir_lane_coverage__set_probed(images->opts.cover, image->cover_keys[i]);
 	image->attached_ns = tapir_clock__now_ns();
+	/* A file is counted once, however many processes map it. */
 	image->counted_cnt += is_first ? cnt : 0;
 	images->attached_cnt += is_first ? cnt : 0;
 	tapir_debug("%zu probes attached: %s%s", cnt, image->path,

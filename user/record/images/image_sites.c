@@ -142,6 +142,10 @@ static int add_site(struct reading *r, const struct tapir_usdt_note *note,
 	if (err)
 		return err;
 	load_cfi(r);
+	/*
+	 * The table of the file says where the caller is at this very address. By frame pointers it
+	 * would be missing where the function keeps none.
+	 */
 	if (r->cfi && tapir_elf__off_to_va(r->elf, note->site_off, &site_va) &&
 	    tapir_cfi__row_at(r->cfi, site_va, &row))
 		tapir_plan__set_caller(&plan, &row);
@@ -150,6 +154,9 @@ static int add_site(struct reading *r, const struct tapir_usdt_note *note,
 					"more than %u probe sites match: select fewer events",
 					tapir_programs__site_cap(images->opts.programs));
 	plan.site.probe_id = images->next_probe_id;
+	/*
+	 * The kernel has the site, and the file its description, before any link: a hit finds both.
+	 */
 	err = tapir_programs__set_site(images->opts.programs, plan.site.probe_id, &plan.site);
 	if (!err)
 		err = announce(images, image, note, &plan, for_names);
@@ -283,6 +290,10 @@ static int add_function(struct reading *r, const struct tapir_machine_source *so
 	tapir_str__fini(&like);
 	if (err)
 		return err;
+	/*
+	 * A uretprobe puts an address of the kernel's in place of the return address. Runtimes that
+	 * read their own stacks (Go, for one) end when they find it.
+	 */
 	if (why)
 		return tapir_diag__fail(
 			-EOPNOTSUPP,
@@ -392,6 +403,10 @@ int tapir_image__read(struct tapir_images *images, struct tapir_image *image, in
 	if (is_published(image->path) && !images->opts.with_published)
 		return 0;
 	err = tapir_elf__open_fd(fd, &elf);
+	/*
+	 * These are failures of the file system, and may pass: the file is tried again when another
+	 * process maps it.
+	 */
 	image->is_unread = err == -ETIMEDOUT || err == -EFBIG || err == -EIO || err == -ECANCELED;
 	if (err == -ENOEXEC || image->is_unread)
 		tapir_diag__rewind(diag_cnt);
@@ -415,6 +430,7 @@ int tapir_image__read(struct tapir_images *images, struct tapir_image *image, in
 	tapir_elf__free(elf);
 	if (err || !image->site_cnt)
 		return err;
+	/* Links are made by this descriptor: the path may name another file by then. */
 	image->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	return image->fd >= 0
 		       ? 0

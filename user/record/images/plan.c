@@ -107,6 +107,7 @@ static int apply_spec(const struct tapir_spec *spec, const struct tapir_usdt_not
 		struct tapir_spec_capture capture;
 		int err = tapir_spec__capture(arg, &capture);
 
+		/* 0: the key names no argument of the probe: it is the provider's own. */
 		if (err <= 0) {
 			if (err)
 				return err;

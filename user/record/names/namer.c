@@ -272,6 +272,7 @@ static int name_frame(struct tapir_namer *n, uint32_t tgid, uint64_t va, uint64_
 							     is_return);
 		return err < 0 ? err : 1;
 	}
+	/* Code outside of every file is generated: only its runtime knows what it is. */
 	if (!mapping)
 		return tapir_code_names__name_method(n->code_names, tgid, va, time_ns) &&
 		       name_code(n, tgid, va, time_ns, &err);
@@ -307,6 +308,10 @@ static int name_stack(struct tapir_namer *n, const struct tapir_unnamed *unnamed
 	memcpy(frames, unnamed->stack + 1, cnt * sizeof(frames[0]));
 	for (unsigned i = 0; i < cnt; i++) {
 		int err =
+			/*
+			 * A return address is behind the call, which may be the last instruction of
+			 * its function.
+			 */
 			name_frame(n, unnamed->tgid, frames[i] - (i > 0), unnamed->time_ns, i > 0);
 
 		if (err < 0 && err != -ENOSPC && err != -EAGAIN)
@@ -314,6 +319,10 @@ static int name_stack(struct tapir_namer *n, const struct tapir_unnamed *unnamed
 		named_cnt += err > 0;
 		is_asked_for |= err == -EAGAIN;
 	}
+	/*
+	 * A runtime reports a method when it has compiled it, which may be after the stack is here.
+	 * The stack is named again until that is too long ago for an answer to come.
+	 */
 	if ((is_asked_for && age_ns < ASKED_NAME_NS) ||
 	    (named_cnt < cnt && age_ns < LATE_NAME_NS &&
 	     tapir_code_names__are_awaited(n->code_names, unnamed->tgid))) {

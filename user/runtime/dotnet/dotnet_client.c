@@ -43,6 +43,10 @@ int tapir_dotnet_talk__init(struct tapir_dotnet_talk *talk, const struct tapir_d
 		.proc_fd = peer->proc_fd,
 		.dir_fd = -1,
 		.cancel_fd = opts->cancel_fd,
+		/*
+		 * Time is kept back in which the helper takes its traces off, whatever the runtime
+		 * does.
+		 */
 		.deadline_ns = now + timeout_ns -
 			       (timeout_ns > 2 * CLEANUP_NS ? CLEANUP_NS : timeout_ns / 2),
 		.file_why = TAPIR_PEER_WHY_FILE,

@@ -110,6 +110,7 @@ int tapir_dotnet_contract__parse(const char *json, size_t len, struct tapir_dotn
 			get_pointer(globals, "ThreadStore", &c.thread_store_idx) &&
 			get_pointer(globals, "SyncTableEntries", &c.sync_table_idx);
 
+	/* Without these a lock is found all the same, but not the type of its object. */
 	c.has_types = get_offset(types, "Object", "m_pMethTab", &c.object_type) &&
 		      get_offset(types, "MethodTable", "MTFlags", &c.type_kind) &&
 		      get_offset(types, "MethodTable", "MTFlags2", &c.type_row) &&

@@ -214,6 +214,10 @@ static int run(struct rundown *r, uint64_t deadline_ns)
 
 int tapir_dotnet_rundown__take(const struct tapir_dotnet_opts *opts, int *out_fd)
 {
+	/*
+	 * A session needs a provider. This one fires nothing by itself: what is wanted comes when
+	 * the session is stopped, as the rundown of all methods.
+	 */
 	static const struct tapir_dotnet_provider nothing = {
 		.name = "Microsoft-DotNETCore-EventPipe"};
 	const struct tapir_dotnet_session session = {.buffer_mb = BUFFER_MB,

@@ -21,6 +21,7 @@ static int open_by_command(struct tapir_dotnet_talk *talk, enum tapir_dotnet_com
 	tapir_autofd int fd = -1;
 	int err;
 
+	/* CollectTracing3 is the first command that can leave stacks out. */
 	asked.has_stacks |= command < TAPIR_DOTNET_COLLECT_TRACING3;
 	err = tapir_dotnet__put_collect(&request, command, &asked);
 	if (err)

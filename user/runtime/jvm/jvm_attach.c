@@ -44,6 +44,10 @@ static int begin_attach(const struct tapir_jvm_opts *opts, struct talk *talk)
 	*talk = (struct talk){.deadline_ns = now + timeout_ns,
 			      .max_reply_bytes = opts->max_reply_bytes ? opts->max_reply_bytes
 								       : TAPIR_JVM_MAX_REPLY_BYTES};
+	/*
+	 * A frozen or stopped process would answer when it continues, perhaps long after this
+	 * tapir.
+	 */
 	err = tapir_peer__check_thawed(opts->tgid, "attach to the JVM");
 	if (!err)
 		err = tapir_jvm_facts__read(opts->tgid, &talk->facts);

@@ -86,6 +86,10 @@ bool tapir_jvm_interpreter__read(struct tapir_jvm_interpreter *out,
 	memcpy(s, wanted_structs, sizeof(wanted_structs));
 	memcpy(&s[WANTED_CNT], tapir_jvm_code_structs, sizeof(tapir_jvm_code_structs));
 	memcpy(scopes, tapir_jvm_scope_structs, sizeof(tapir_jvm_scope_structs));
+	/*
+	 * One pass over the JVM's table of its own structures (vmStructs.hpp) finds all of them: it
+	 * has thousands of entries, each with texts in the JVM's memory.
+	 */
 	tapir_jvm_structs__find(memory, vas, s, sizeof(s) / sizeof(*s));
 	for (unsigned i = 0; i < WANTED_CNT; i++)
 		if (!s[i].is_found)

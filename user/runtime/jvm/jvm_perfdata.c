@@ -160,6 +160,10 @@ static void read_number(struct reading *r, const char *name, uint64_t value)
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (!strcmp(name, known[i].name))
 			*known[i].to = value;
+	/*
+	 * A collector whose pauses are phases of another's has its time added, but is no collection
+	 * of its own.
+	 */
 	if (is_collectors(name, "invocations")) {
 		r->out->has_gc = true;
 		r->out->gc_cnt += r->is_phase ? 0 : value;

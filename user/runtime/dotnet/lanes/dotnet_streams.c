@@ -339,6 +339,10 @@ void tapir_dotnet_streams__stop(struct tapir_dotnet_streams *all)
 
 		if (!s || __atomic_load_n(&s->is_done, __ATOMIC_ACQUIRE))
 			continue;
+		/*
+		 * Each waits for its runtime's answer: all are asked at once, since one that does
+		 * not answer takes until its timeout.
+		 */
 		s->has_stopper = !pthread_create(&s->stopper, NULL, stop_one, s);
 		if (!s->has_stopper)
 			__atomic_store_n(&s->until_ns, 1, __ATOMIC_RELEASE);

@@ -348,6 +348,9 @@ static void on_event(void *ctx, const struct tapir_nettrace_event *event)
 		return;
 	}
 	fixed.probe_id = probe_id;
+	/*
+	 * The runtime says its own number of the thread, which in a container is not the kernel's.
+	 */
 	fixed.tid = tapir_ring_tids__find(&r->tids, (uint32_t)event->tid, false);
 	if (!(fixed.tid & TAPIR_RING_TID_GONE))
 		see_thread(r, fixed.tid);
