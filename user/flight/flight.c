@@ -348,6 +348,9 @@ static int start(struct tapir_flight *f, struct tapir_writer_opts *first)
 						     .ctx = f};
 	f->ring.on_signal = on_signal;
 	f->ring.on_stopping = on_stopping;
+	/*
+	 * The first segment is open already: the writer takes it, and opens no file of that name.
+	 */
 	first->has_fd = true;
 	return 0;
 }
@@ -408,8 +411,13 @@ int tapir_flight__run(const struct tapir_flight_opts *flight, struct tapir_recor
 		opts->file = &first;
 		opts->ring = &f.ring;
 		err = tapir_recording__run(opts, result);
+		/* A file that is being written reads the segments, so that they end after it. */
 		tapir_flight__join_freezer(&f);
 		tapir_segments__end(f.segments, result->stats.file_bytes, tapir_clock__now_ns());
+		/*
+		 * A recording that failed may have captured what led to it: that is worth a file,
+		 * too.
+		 */
 		if (!err || tapir_captured__sum(result->stats.captured))
 			last_err = freeze_last(&f);
 	}

@@ -165,6 +165,7 @@ void tapir_flight_job__do(struct tapir_flight_job *job)
 	f->last_err = err;
 	if (err) {
 		atomic_fetch_add(&f->failed_cnt, 1);
+		/* This is a thread of its own, without a caller that would print its lines. */
 		for (int i = 0; i < tapir_diag__cnt(); i++)
 			tapir_warn("%s: %s", job->why, tapir_diag__line(i));
 		tapir_diag__clear();

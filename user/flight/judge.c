@@ -20,6 +20,10 @@ bool tapir_flight__judge(void *ctx, int fd, double severity, struct tapir_str *w
 	size_t i;
 
 	(void)ctx;
+	/*
+	 * A child reads the file: what a recording holds comes from other processes, and a reader
+	 * that it makes crash must not be the recorder.
+	 */
 	if (lseek(fd, 0, SEEK_SET) >= 0 && !tapir_child_run__capture(argv, fd, 0, &out) && out.data)
 		report = json_loadb(out.data, out.len, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL,
 				    NULL);
@@ -28,6 +32,7 @@ bool tapir_flight__judge(void *ctx, int fd, double severity, struct tapir_str *w
 	{
 		const char *text = json_string_value(json_object_get(f, "text"));
 
+		/* Findings are ranked: the first that is severe enough is the reason. */
 		if (why->len || !text ||
 		    json_number_value(json_object_get(f, "severity")) < severity)
 			continue;

@@ -440,6 +440,7 @@ static bool judge_any_event(struct tapir_triggers *t, const struct tapir_catalog
 		return false;
 	tapir_event_view__of(rec, &h.event);
 	for (size_t i = 0; i < t->all.cnt; i++) {
+		/* Every trigger sees the event, since some count; the first that fires says why. */
 		struct tapir_str *where = has_fired ? &(struct tapir_str){} : why;
 
 		if (!(bits >> i & 1))

@@ -365,6 +365,10 @@ static int resolve(struct tapir_heap_graph *g, const struct sorted *s,
 		free(dependents);
 		return -ENOMEM;
 	}
+	/*
+	 * In place: first_edge[] is read as it came, with references to what is no object, and
+	 * rewritten behind the reading position, where only edges that lead somewhere count.
+	 */
 	for (uint32_t i = 0; i < g->va.cnt; i++) {
 		uint64_t until = g->first_edge[i + 1];
 
@@ -375,6 +379,10 @@ static int resolve(struct tapir_heap_graph *g, const struct sorted *s,
 			g->edges[at] = to;
 			at += to != TAPIR_HEAP_NO_OBJECT;
 		}
+		/*
+		 * A dependent handle keeps its value alive as long as its key: the same as a
+		 * reference from one to the other.
+		 */
 		for (; next < dependent_cnt && dependents[next].key == i; next++)
 			g->edges[at++] = dependents[next].value;
 	}

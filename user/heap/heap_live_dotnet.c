@@ -58,6 +58,10 @@ int tapir_heap_live__join(struct tapir_heap_live *out, const struct tapir_heap_a
 		uint32_t object = object_of(&s->graph, sample);
 		const char *type;
 
+		/*
+		 * The object was followed through each GC by the runtime's reports of what it
+		 * moved; where one of these was lost the trail ends.
+		 */
 		if (object == TAPIR_HEAP_NO_OBJECT) {
 			out->left_cnt++;
 			continue;

@@ -89,6 +89,7 @@ static void add_stack(struct tapir_jfr *j, struct tapir_jfr_value event, struct 
 		add_method(j, tapir_jfr__next(j, &frames), &one);
 		if (!is_own && one.data && !tapir_own_code__is_library(one.data)) {
 			is_own = true;
+			/* Frames of libraries were written so far, in case there is no other. */
 			out->len = before;
 			left_cnt = FRAMES_MAX;
 		} else if (!i) {

@@ -147,6 +147,7 @@ int tapir_heap_paths__init(struct tapir_heap_paths *out, const struct tapir_heap
 	struct tapir_heap_paths made = {.best = malloc((g->types.cnt + 1) * sizeof(*made.best)),
 					.of_object =
 						malloc((g->va.cnt + 1) * sizeof(*made.of_object))};
+	/* of_object is both the walk's memory of where it has been and its result. */
 	struct walk w = {.g = g,
 			 .paths = &made,
 			 .step = made.of_object,

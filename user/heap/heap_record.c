@@ -100,6 +100,11 @@ static int run(struct tapir_recording_plan *plan, const struct tapir_heap_record
 						    .timeout_ns = START_NS + opts->max_pause_ns,
 						    .failed_fd = watch.end_fd};
 	plan->opts.file = opts->file;
+	/*
+	 * While it walks its heap the runtime is stopped, and fires faster than a file is written:
+	 * its thread waits for room instead of dropping objects, which would make the heap
+	 * incomplete.
+	 */
 	plan->opts.ring_wait_ms = (uint32_t)(opts->max_pause_ns / TAPIR_NS_PER_MS);
 	plan->opts.end_fd = watch.end_fd;
 	plan->opts.has_end_fd = true;

@@ -175,6 +175,7 @@ static int make_rows(struct tapir_heap_snapshot *s, const struct tapir_heap_reta
 		if (!cnt[t])
 			continue;
 		unnamed_cnt += name ? 0 : cnt[t];
+		/* Types of one name, as of two loaded copies of an assembly, share a row. */
 		row = row_of(s, &by_name, name ? name : UNNAMED);
 		if (!row) {
 			err = -ENOMEM;

@@ -212,6 +212,7 @@ static int compare(const struct tapir_heap_snapshot *before,
 	}
 	tapir_vec_for_each (row, &after->rows) {
 		struct grown grown = {row, row->cnt, row->bytes};
+		/* Types are compared by name, for the two snapshots may be of different runs. */
 		const struct tapir_heap_row *was =
 			!err && cnt ? bsearch(row, old, cnt, sizeof(*old), by_name) : NULL;
 

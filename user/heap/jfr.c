@@ -276,10 +276,12 @@ static void skip_one(struct cursor *c, uint64_t class_id, bool is_pool, unsigned
 	const struct tapir_jfr_class *class = class_of(c->j, class_id);
 	uint64_t key;
 
+	/* A field of a constant pool is an index into that, whatever its class. */
 	if (is_pool) {
 		read_varint(c);
 		return;
 	}
+	/* Classes are described in the file itself, and may contain each other. */
 	if (!class || depth > DEPTH_MAX || !step(c, 0)) {
 		spoil(c->j);
 		return;
