@@ -102,7 +102,8 @@ static __always_inline __u32 room_for_text(const struct machine_scratch *s)
 }
 
 /* Fills the slot of a text whose bytes are in place. len negative: they could not be read. */
-static __always_inline void put_text(struct machine_scratch *s, __u32 i, long len, __u32 flags)
+static __always_inline void fill_text_slot(struct machine_scratch *s, __u32 i, long len,
+					   __u32 flags)
 {
 	struct tapir_slot_bytes *slot = (void *)slot_of(s, i);
 
@@ -280,7 +281,7 @@ static __always_inline void copy_bytes(struct machine_scratch *s,
 		if (got >= 0 && got < len)
 			flags = 0;
 	}
-	put_text(s, i, got, flags);
+	fill_text_slot(s, i, got, flags);
 }
 
 static long copy_field(__u64 idx, void *ctx)
@@ -508,7 +509,7 @@ static __always_inline void copy_call_text(const struct copying_call *c, __u32 i
 
 	if (len <= 0) {
 		is_null = !call->args[i & (CALL_SLOTS - 1)];
-		put_text(c->s, i, is_null ? 0 : -1, is_null ? TAPIR_SLOT_NULL : 0);
+		fill_text_slot(c->s, i, is_null ? 0 : -1, is_null ? TAPIR_SLOT_NULL : 0);
 		return;
 	}
 	want = len - 1;
@@ -520,7 +521,7 @@ static __always_inline void copy_call_text(const struct copying_call *c, __u32 i
 	want &= FIELD_BYTES - 1;
 	bpf_probe_read_kernel(text_of(c->s, c->site), want,
 			      call->texts[text & (TAPIR_CALL_TEXTS - 1)]);
-	put_text(c->s, i, want, flags);
+	fill_text_slot(c->s, i, want, flags);
 }
 
 static long copy_arg(__u64 idx, void *ctx)

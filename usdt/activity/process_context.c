@@ -47,7 +47,7 @@ struct output {
 	size_t bytes;
 };
 
-static void put(struct output *out, const void *bytes, size_t len)
+static void append_protobuf_bytes(struct output *out, const void *bytes, size_t len)
 {
 	if (out->at && len)
 		memcpy(out->at + out->bytes, bytes, len);
@@ -60,7 +60,7 @@ static void put_varint(struct output *out, size_t value)
 
 	do {
 		byte = (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
-		put(out, &byte, 1);
+		append_protobuf_bytes(out, &byte, 1);
 		value >>= 7;
 	} while (value);
 }
@@ -71,10 +71,10 @@ static void put_tag(struct output *out, unsigned field, size_t len)
 	put_varint(out, len);
 }
 
-static void put_text(struct output *out, unsigned field, const char *text)
+static void append_protobuf_text(struct output *out, unsigned field, const char *text)
 {
 	put_tag(out, field, strlen(text));
-	put(out, text, strlen(text));
+	append_protobuf_bytes(out, text, strlen(text));
 }
 
 typedef void (*write_fn)(struct output *out, const void *what);
@@ -92,14 +92,14 @@ static void put_message(struct output *out, unsigned field, write_fn write, cons
 /* AnyValue { string_value = 1; array_value = 5 }, KeyValue { key = 1; value = 2 } */
 static void write_string_value(struct output *out, const void *text)
 {
-	put_text(out, 1, text);
+	append_protobuf_text(out, 1, text);
 }
 
 static void write_attribute(struct output *out, const void *what)
 {
 	const struct tapir_attribute *a = what;
 
-	put_text(out, 1, a->key);
+	append_protobuf_text(out, 1, a->key);
 	put_message(out, 2, write_string_value, a->value);
 }
 
@@ -132,7 +132,7 @@ static void write_keys_value(struct output *out, const void *what)
 
 static void write_keys(struct output *out, const void *what)
 {
-	put_text(out, 1, "threadlocal.attribute_key_map");
+	append_protobuf_text(out, 1, "threadlocal.attribute_key_map");
 	put_message(out, 2, write_keys_value, what);
 }
 

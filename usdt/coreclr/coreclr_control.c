@@ -136,7 +136,7 @@ static void wait_until_quiet(void)
 	coreclr_quiescence__free(quiet);
 }
 
-static void end(void)
+static void take_lane_down(void)
 {
 	coreclr_session__stop(&control.plan->session);
 	__atomic_store_n(coreclr.gate, 0, __ATOMIC_SEQ_CST); /* before inside_cnt is read */
@@ -163,7 +163,7 @@ static void *run(void *unused)
 	ring_sys4(SYS_prctl, PR_SET_NAME, "tapir", 0, 0);
 	serve_sessions();
 	if (!coreclr_load(&coreclr.is_shut))
-		end();
+		take_lane_down();
 	return NULL;
 }
 

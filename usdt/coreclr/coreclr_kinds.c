@@ -165,7 +165,7 @@ static int register_it(struct coreclr_kind *k)
 }
 
 /* The one that is in the table: this, or what another thread has put there. NULL: it is full. */
-static struct coreclr_kind *put(struct coreclr_kind **table, struct coreclr_kind *k)
+static struct coreclr_kind *claim_kind_place(struct coreclr_kind **table, struct coreclr_kind *k)
 {
 	uint32_t place = coreclr_kind__place(k->provider, k->id, k->version);
 
@@ -227,7 +227,7 @@ coreclr_kinds__meet(uint64_t provider, uint32_t id, uint32_t version, const uint
 		return NULL;
 	}
 	/* Two threads may meet a kind at once: the second one uses what the first has put. */
-	there = put(coreclr_load_acquire(&coreclr_kind_table), k);
+	there = claim_kind_place(coreclr_load_acquire(&coreclr_kind_table), k);
 	if (there == k)
 		count_up();
 	else
@@ -288,7 +288,7 @@ static uint32_t copy_young(struct coreclr_kind *const *table, uint32_t age)
 	for (uint32_t i = 0; i < CORECLR_KIND_TABLE; i++) {
 		struct coreclr_kind *k = coreclr_load_acquire(&table[i]);
 
-		stays[i] = k && age_of(k) < age && put(spare, k) == k;
+		stays[i] = k && age_of(k) < age && claim_kind_place(spare, k) == k;
 		cnt += stays[i];
 	}
 	return cnt;

@@ -72,7 +72,7 @@ static int take_name(struct input *in, struct coreclr_field *field)
 	return 0;
 }
 
-static int take_fields(struct input *in, uint32_t depth);
+static int read_layout_fields(struct input *in, uint32_t depth);
 
 static int take_type(struct input *in, uint32_t depth, struct coreclr_field *field)
 {
@@ -87,7 +87,7 @@ static int take_type(struct input *in, uint32_t depth, struct coreclr_field *fie
 	field->type = (uint8_t)type;
 	if (type == CORECLR_OBJECT) {
 		in->has_object = 1;
-		err = take_fields(in, depth + 1);
+		err = read_layout_fields(in, depth + 1);
 	} else if (type != CORECLR_TEXT &&
 		   (type > CORECLR_TEXT || !coreclr_type__bytes((uint8_t)type, 0))) {
 		in->is_stopped = 1;
@@ -103,7 +103,7 @@ static int take_type(struct input *in, uint32_t depth, struct coreclr_field *fie
 }
 
 /* V1: the type, then the name. V2: the size of it all, the name, then the type. */
-static int take_field(struct input *in, uint32_t depth)
+static int read_layout_field(struct input *in, uint32_t depth)
 {
 	struct coreclr_field unused = {.name = ""},
 			     *field = in->fields ? &in->fields[in->cnt] : &unused;
@@ -143,14 +143,14 @@ static int take_field(struct input *in, uint32_t depth)
 }
 
 /* A field that stops the list is not in it, nor the one that contains it. */
-static int take_fields(struct input *in, uint32_t depth)
+static int read_layout_fields(struct input *in, uint32_t depth)
 {
 	uint32_t number, before;
 	int err = depth < CORECLR_DEPTH_MAX ? take_u32(in, &number) : -EPROTO;
 
 	for (uint32_t i = 0; !err && i < number && !in->is_stopped; i++) {
 		before = in->cnt;
-		err = take_field(in, depth);
+		err = read_layout_field(in, depth);
 		if (in->is_stopped)
 			in->cnt = before;
 	}
@@ -176,7 +176,7 @@ static int take_tags(struct input *in)
 		if (tag == TAG_FIELDS_V2) {
 			in->left = bytes;
 			in->is_v2 = 1;
-			err = take_fields(in, 0);
+			err = read_layout_fields(in, 0);
 			break;
 		}
 		in->at += bytes;
@@ -187,7 +187,7 @@ static int take_tags(struct input *in)
 
 static int read_all(struct input *in)
 {
-	int err = take_fields(in, 0);
+	int err = read_layout_fields(in, 0);
 
 	return err || in->is_stopped ? err : take_tags(in);
 }

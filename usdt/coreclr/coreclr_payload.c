@@ -116,7 +116,7 @@ static const struct {
 	[CORECLR_TEXT] = {"8", 's'},
 };
 
-static uint32_t put(char *out, uint32_t at, uint32_t room, const char *text)
+static uint32_t append_signature(char *out, uint32_t at, uint32_t room, const char *text)
 {
 	size_t len = strlen(text);
 
@@ -143,14 +143,14 @@ static int sign_one(struct signing *s, const char *size, char kind, const char *
 	if (out->cnt == CORECLR_ARG_MAX)
 		return 0;
 	if (out->cnt)
-		at = put(out->operands, at, sizeof(out->operands), " ");
-	at = put(out->operands, at, sizeof(out->operands), size);
-	s->operand_bytes = put(out->operands, at, sizeof(out->operands),
-			       tapir_probe_image__register(out->cnt));
+		at = append_signature(out->operands, at, sizeof(out->operands), " ");
+	at = append_signature(out->operands, at, sizeof(out->operands), size);
+	s->operand_bytes = append_signature(out->operands, at, sizeof(out->operands),
+					    tapir_probe_image__register(out->cnt));
 	out->kinds[out->cnt++] = kind;
-	at = put(out->names, out->names_bytes, sizeof(out->names), s->path);
-	at = put(out->names, at, sizeof(out->names), name);
-	at = put(out->names, at, sizeof(out->names), behind);
+	at = append_signature(out->names, out->names_bytes, sizeof(out->names), s->path);
+	at = append_signature(out->names, at, sizeof(out->names), name);
+	at = append_signature(out->names, at, sizeof(out->names), behind);
 	if (at + 1 < sizeof(out->names))
 		out->names_bytes = at + 1;
 	return 1;
@@ -163,9 +163,9 @@ static void sign_object(struct signing *s, const struct coreclr_field *fields, u
 {
 	uint32_t before = s->path_bytes;
 
-	s->path_bytes = put(s->path, s->path_bytes, sizeof(s->path), fields[idx].name);
+	s->path_bytes = append_signature(s->path, s->path_bytes, sizeof(s->path), fields[idx].name);
 	if (s->path_bytes > before)
-		s->path_bytes = put(s->path, s->path_bytes, sizeof(s->path), "_");
+		s->path_bytes = append_signature(s->path, s->path_bytes, sizeof(s->path), "_");
 	sign_fields(s, fields, idx + 1, fields[idx].end);
 	s->path_bytes = before;
 	s->path[before] = 0;
@@ -218,7 +218,7 @@ static void take_one(struct taking *t, uint64_t value)
 		t->args[t->cnt++] = value;
 }
 
-static void take_text(struct taking *t)
+static void convert_utf16_arg(struct taking *t)
 {
 	uint32_t units = coreclr_cursor__units(&t->c), room = CORECLR_TEXT_BYTES - t->text_bytes;
 	char *out = t->text + t->text_bytes;
@@ -253,7 +253,7 @@ static void take_value(struct taking *t, const struct coreclr_field *f)
 	uint32_t bytes = coreclr_type__bytes(f->type, t->c.is_self);
 
 	if (f->type == CORECLR_TEXT)
-		take_text(t);
+		convert_utf16_arg(t);
 	else if (bytes <= 8)
 		take_one(t, read_number(&t->c, f->type, bytes));
 	else
@@ -269,14 +269,14 @@ static void take_array(struct taking *t, const struct coreclr_field *f)
 	take_one(t, cnt);
 }
 
-static void take_fields(struct taking *t, const struct coreclr_field *fields, uint32_t from,
-			uint32_t to)
+static void read_payload_fields(struct taking *t, const struct coreclr_field *fields, uint32_t from,
+				uint32_t to)
 {
 	for (uint32_t i = from; i < to && t->cnt < CORECLR_ARG_MAX; i = fields[i].end) {
 		const struct coreclr_field *f = &fields[i];
 
 		if (f->type == CORECLR_OBJECT && !f->is_array) {
-			take_fields(t, fields, i + 1, f->end);
+			read_payload_fields(t, fields, i + 1, f->end);
 			continue;
 		}
 		if (f->is_array)
@@ -303,5 +303,5 @@ void coreclr_payload__take(const struct coreclr_layout *layout, int is_raw, cons
 		take_one(&t, bytes);
 		return;
 	}
-	take_fields(&t, layout->fields, 0, layout->cnt);
+	read_payload_fields(&t, layout->fields, 0, layout->cnt);
 }

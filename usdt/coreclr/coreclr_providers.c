@@ -148,7 +148,8 @@ static struct place *find_place(struct place *table, uint64_t va)
  * Puts a provider over what was there before; a full table keeps nothing: the next one is queried
  * again.
  */
-static const struct coreclr_provider *put(uint64_t va, const struct coreclr_provider *p)
+static const struct coreclr_provider *claim_provider_place(uint64_t va,
+							   const struct coreclr_provider *p)
 {
 	struct place *table = coreclr_load_acquire(&places), *place;
 	uint64_t none;
@@ -180,7 +181,7 @@ const struct coreclr_provider *coreclr_providers__find(uint64_t va)
 		return p;
 	p = intern(name, &is_new); /* NULL: each of its events is counted (NO_PROVIDER) */
 	if (p)
-		put(va, p);
+		claim_provider_place(va, p);
 	return p;
 }
 
@@ -195,7 +196,7 @@ int coreclr_providers__created(uint64_t va, int *is_new)
 	p = intern(name, is_new);
 	if (!p)
 		__atomic_fetch_add(&unnamed_cnt, 1, __ATOMIC_RELAXED);
-	return p && put(va, p);
+	return p && claim_provider_place(va, p);
 }
 
 int coreclr_providers__are_many(void)

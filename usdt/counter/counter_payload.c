@@ -67,7 +67,7 @@ struct output {
 	size_t bytes;
 };
 
-static void put(struct output *out, const void *bytes, size_t len)
+static void append_payload_bytes(struct output *out, const void *bytes, size_t len)
 {
 	if (out->at)
 		memcpy(out->at + out->bytes, bytes, len);
@@ -78,7 +78,7 @@ static void put_unit(struct output *out, uint32_t unit)
 {
 	uint16_t narrow = (uint16_t)unit;
 
-	put(out, &narrow, sizeof(narrow));
+	append_payload_bytes(out, &narrow, sizeof(narrow));
 }
 
 /* A character of UTF-8; what is none is U+FFFD, byte by byte. */
@@ -104,7 +104,7 @@ static uint32_t next_char(const uint8_t **at)
 	return value;
 }
 
-static void put_text(struct output *out, const char *text)
+static void append_payload_utf16(struct output *out, const char *text)
 {
 	const uint8_t *at = (const uint8_t *)text;
 
@@ -122,14 +122,14 @@ static void put_text(struct output *out, const char *text)
 
 static void put_f64(struct output *out, double value)
 {
-	put(out, &value, sizeof(value));
+	append_payload_bytes(out, &value, sizeof(value));
 }
 
 static void put_f32(struct output *out, double value)
 {
 	float narrow = (float)value;
 
-	put(out, &narrow, sizeof(narrow));
+	append_payload_bytes(out, &narrow, sizeof(narrow));
 }
 
 static void put_mean(struct output *out, const struct tapir_counter *c,
@@ -137,18 +137,18 @@ static void put_mean(struct output *out, const struct tapir_counter *c,
 {
 	int32_t count = r->count > INT32_MAX ? INT32_MAX : (int32_t)r->count;
 
-	put_text(out, c->name);
-	put_text(out, c->display_name);
+	append_payload_utf16(out, c->name);
+	append_payload_utf16(out, c->display_name);
 	put_f64(out, r->mean);
 	put_f64(out, r->deviation);
-	put(out, &count, sizeof(count));
+	append_payload_bytes(out, &count, sizeof(count));
 	put_f64(out, r->min);
 	put_f64(out, r->max);
 	put_f32(out, r->interval_s);
-	put_text(out, series);
-	put_text(out, "Mean");
-	put_text(out, c->tags);
-	put_text(out, c->unit);
+	append_payload_utf16(out, series);
+	append_payload_utf16(out, "Mean");
+	append_payload_utf16(out, c->tags);
+	append_payload_utf16(out, c->unit);
 	for (uint32_t i = 0; c->buckets && i < PERCENTILE_CNT; i++)
 		put_f64(out, r->percentiles[i]);
 }
@@ -156,15 +156,15 @@ static void put_mean(struct output *out, const struct tapir_counter *c,
 static void put_increment(struct output *out, const struct tapir_counter *c,
 			  const struct counter_report *r, const char *series)
 {
-	put_text(out, c->name);
-	put_text(out, c->display_name);
-	put_text(out, "");
+	append_payload_utf16(out, c->name);
+	append_payload_utf16(out, c->display_name);
+	append_payload_utf16(out, "");
 	put_f64(out, r->increment);
 	put_f32(out, r->interval_s);
-	put_text(out, c->tags);
-	put_text(out, series);
-	put_text(out, "Sum");
-	put_text(out, c->unit);
+	append_payload_utf16(out, c->tags);
+	append_payload_utf16(out, series);
+	append_payload_utf16(out, "Sum");
+	append_payload_utf16(out, c->unit);
 }
 
 int counter__is_increment(const struct tapir_counter *c)

@@ -306,7 +306,7 @@ static int write_batch(const struct tapir_probe_image *image, uint64_t text_off,
 	return 0;
 }
 
-static uint32_t put_text(uint8_t *at, const char *text)
+static uint32_t write_note_text(uint8_t *at, const char *text)
 {
 	uint32_t len = (uint32_t)strlen(text) + 1;
 
@@ -340,7 +340,7 @@ static uint32_t put_kinds(uint8_t *note, uint64_t site_va, const struct tapir_pr
 
 	memcpy(at, &site_va, 8);
 	at += 8;
-	at += put_text(at, n->kinds);
+	at += write_note_text(at, n->kinds);
 	memcpy(at, n->names, n->names_bytes);
 	return end_note(note, desc, at + n->names_bytes);
 }
@@ -365,9 +365,9 @@ static uint32_t put_note(uint8_t *note, const uint64_t addresses[3],
 
 	memcpy(at, addresses, 24);
 	at += 24;
-	at += put_text(at, n->provider);
-	at += put_text(at, n->name);
-	at += put_text(at, n->operands);
+	at += write_note_text(at, n->provider);
+	at += write_note_text(at, n->name);
+	at += write_note_text(at, n->operands);
 	return end_note(note, desc, at);
 }
 

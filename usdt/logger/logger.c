@@ -74,7 +74,7 @@ static int wants(void *ctx, struct tapir_event *event)
 	return !l->choice || l->choice->wants(l->ctx, event);
 }
 
-static void leave(void *ctx, struct tapir_event *event)
+static void leave_logger(void *ctx, struct tapir_event *event)
 {
 	const struct tapir_logger *l = ctx;
 
@@ -83,7 +83,7 @@ static void leave(void *ctx, struct tapir_event *event)
 }
 
 static const struct provider_session_ops logger_ops = {
-	.reserve = reserve, .commit = commit, .wants = wants, .leave = leave};
+	.reserve = reserve, .commit = commit, .wants = wants, .leave = leave_logger};
 
 static const struct event_state *state_of(const struct tapir_event *event)
 {

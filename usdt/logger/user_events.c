@@ -94,7 +94,7 @@ struct description {
 	uint32_t len, is_too_long;
 };
 
-static void put(struct description *d, const char *text)
+static void append_description(struct description *d, const char *text)
 {
 	size_t len = strlen(text);
 
@@ -111,7 +111,7 @@ static void put_name(struct description *d, const char *name)
 {
 	uint32_t from = d->len;
 
-	put(d, name);
+	append_description(d, name);
 	for (uint32_t i = from; i < d->len; i++) {
 		char c = d->text[i];
 
@@ -132,11 +132,11 @@ static void put_event_name(struct description *d, const struct tapir_event *even
 	uint32_t skip = about->version >= 100 ? 0 : about->version >= 10 ? 1 : 2;
 
 	put_name(d, event_state__of((struct tapir_event *)(uintptr_t)event)->provider->name);
-	put(d, "_");
+	append_description(d, "_");
 	put_name(d, about->name);
 	if (about->version) {
-		put(d, "_V");
-		put(d, version + 2 + skip);
+		append_description(d, "_V");
+		append_description(d, version + 2 + skip);
 	}
 }
 
@@ -144,13 +144,13 @@ static void put_field(struct description *d, const struct tapir_event_field *f)
 {
 	const char *number = number_type(f);
 
-	put(d, number ? number : is_text(f) ? "__rel_loc char[]" : "__rel_loc u8[]");
-	put(d, " ");
+	append_description(d, number ? number : is_text(f) ? "__rel_loc char[]" : "__rel_loc u8[]");
+	append_description(d, " ");
 	if (f->name[0] >= '0' && f->name[0] <= '9')
-		put(d, "_");
+		append_description(d, "_");
 	put_name(d, f->name);
 	if (number && (f->type == TAPIR_TYPE_F32 || f->type == TAPIR_TYPE_F64))
-		put(d, "_bits"); /* the kernel knows no such numbers */
+		append_description(d, "_bits"); /* the kernel knows no such numbers */
 }
 
 /* 1: without its fields, which are too many. */
@@ -163,7 +163,7 @@ static int describe_user_event(struct description *d, const struct tapir_event *
 	put_event_name(d, event);
 	name_len = d->len;
 	for (uint32_t i = 0; i < about->field_cnt; i++) {
-		put(d, i ? "; " : " ");
+		append_description(d, i ? "; " : " ");
 		put_field(d, &about->fields[i]);
 	}
 	if (!d->is_too_long && about->field_cnt <= FIELD_MAX)
@@ -171,7 +171,7 @@ static int describe_user_event(struct description *d, const struct tapir_event *
 	d->len = name_len;
 	d->text[name_len] = 0;
 	d->is_too_long = name_len + sizeof(" " WHOLE) > DESCRIPTION_BYTES;
-	put(d, " " WHOLE);
+	append_description(d, " " WHOLE);
 	return 1;
 }
 
@@ -228,7 +228,7 @@ static void unregister_event(struct tapir_user_events *u, uint32_t idx)
 	u->enabled[idx] = 0;
 }
 
-static void leave(void *ctx, struct tapir_event *event)
+static void leave_user_event(void *ctx, struct tapir_event *event)
 {
 	unregister_event(ctx, event_state__of(event)->table_idx);
 }
@@ -405,7 +405,7 @@ static void release(struct tapir_user_events *u)
 int tapir_user_events__open(const struct tapir_selection *selections, uint32_t cnt,
 			    struct tapir_user_events **out)
 {
-	static const struct logger_choice choice = {wants, leave};
+	static const struct logger_choice choice = {wants, leave_user_event};
 	struct tapir_user_events *u;
 	int saved = errno, err;
 

@@ -14,7 +14,7 @@ struct output {
 	uint32_t field_cnt;
 };
 
-static void put(struct output *out, const void *bytes, size_t len)
+static void append_metadata_bytes(struct output *out, const void *bytes, size_t len)
 {
 	if (out->at)
 		memcpy(out->at + out->bytes, bytes, len);
@@ -25,12 +25,12 @@ static void put_u16(struct output *out, size_t value)
 {
 	uint16_t narrow = (uint16_t)value;
 
-	put(out, &narrow, sizeof(narrow));
+	append_metadata_bytes(out, &narrow, sizeof(narrow));
 }
 
 static void put_u8(struct output *out, uint8_t value)
 {
-	put(out, &value, sizeof(value));
+	append_metadata_bytes(out, &value, sizeof(value));
 }
 
 static int is_a_number(uint8_t type)
@@ -75,7 +75,7 @@ static int put_fields(struct output *out, const struct tapir_event_field *fields
 		put_u16(out, f->count);
 		put_u16(out, f->member_cnt);
 		put_u16(out, name_len);
-		put(out, f->name, name_len);
+		append_metadata_bytes(out, f->name, name_len);
 		err = put_fields(out, f->members, f->member_cnt, depth + 1);
 		if (err)
 			return err;

@@ -356,7 +356,7 @@ static inline uint8_t *write_all(struct ring_writer *w, struct plan *plan)
 	return write_event(w, at, plan);
 }
 
-static inline void leave(struct ring_writer *w)
+static inline void end_writing(struct ring_writer *w)
 {
 	ring_store_release(&w->slot->writing, 0);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -607,7 +607,7 @@ begin(struct tapir_ring_write *write, const struct tapir_ring_event *event, uint
 	plan.stack_id = 0;
 	if (__builtin_expect(plan.sessions && write_begun(write, w, &plan, fp), 1))
 		return 1;
-	leave(w);
+	end_writing(w);
 	return 0;
 }
 
@@ -657,5 +657,5 @@ void tapir_ring__commit(struct tapir_ring_write *write)
 		w->off = w->pending_off;
 		ring_store_release(&w->slot->head, w->head);
 	}
-	leave(w);
+	end_writing(w);
 }

@@ -14,7 +14,7 @@ struct blob {
 	uint8_t *at;
 };
 
-static void put(struct blob *blob, const void *bytes, size_t len)
+static void append_blob_bytes(struct blob *blob, const void *bytes, size_t len)
 {
 	if (len)
 		memcpy(blob->at, bytes, len);
@@ -62,17 +62,17 @@ static void write_probe(struct blob *blob, const struct tapir_ring_about *about,
 		.event_len = text_len(about->event),
 	};
 
-	put(blob, &rec, sizeof(rec));
+	append_blob_bytes(blob, &rec, sizeof(rec));
 	for (uint16_t i = 0; i < about->field_cnt; i++) {
 		struct tapir_field field = about->fields[i];
 
 		field.name_len = text_len(about->field_names ? about->field_names[i] : NULL);
-		put(blob, &field, sizeof(field));
+		append_blob_bytes(blob, &field, sizeof(field));
 	}
-	put(blob, about->provider, rec.provider_len);
-	put(blob, about->event, rec.event_len);
+	append_blob_bytes(blob, about->provider, rec.provider_len);
+	append_blob_bytes(blob, about->event, rec.event_len);
 	for (uint16_t i = 0; about->field_names && i < about->field_cnt; i++)
-		put(blob, about->field_names[i], text_len(about->field_names[i]));
+		append_blob_bytes(blob, about->field_names[i], text_len(about->field_names[i]));
 }
 
 static void write_metadata(struct blob *blob, const struct tapir_ring_about *about, uint32_t id,
@@ -87,8 +87,8 @@ static void write_metadata(struct blob *blob, const struct tapir_ring_about *abo
 		.blob_bytes = about->metadata_bytes,
 	};
 
-	put(blob, &rec, sizeof(rec));
-	put(blob, about->metadata, about->metadata_bytes);
+	append_blob_bytes(blob, &rec, sizeof(rec));
+	append_blob_bytes(blob, about->metadata, about->metadata_bytes);
 }
 
 /* Present: the event's word, its entry, its counters of losses and its place in the catalog. */
