@@ -30,8 +30,8 @@ static int fail(int err)
 
 enum of_what { OF_ROWS, OF_STEPS, OF_TEXTS };
 
-static void see(const struct reading *r, const void *key, const uint8_t *value, size_t value_bytes,
-		enum of_what what)
+static void deliver_element(const struct reading *r, const void *key, const uint8_t *value,
+			    size_t value_bytes, enum of_what what)
 {
 	struct tapir_sums_key whole = {};
 	uint64_t cnt = 0;
@@ -97,7 +97,8 @@ static int read_batches(const struct reading *r, int fd, size_t value_bytes, enu
 			is_last = true;
 		}
 		for (uint32_t i = 0; i < cnt; i++)
-			see(r, b->keys + i * key_bytes, b->values + i * all, value_bytes, what);
+			deliver_element(r, b->keys + i * key_bytes, b->values + i * all,
+					value_bytes, what);
 		b->place = b->next;
 		is_first = false;
 	}
@@ -128,8 +129,8 @@ static int read_steps(const struct reading *r, int fd, uint32_t column)
 	for (uint32_t i = 0; i < TAPIR_USED_STEPS; i++) {
 		const struct tapir_sums_key key = {.step = (uint16_t)(first + i)};
 
-		see(r, &key, (const uint8_t *)&values[i], TAPIR_STEP_CNT * sizeof(*values),
-		    OF_STEPS);
+		deliver_element(r, &key, (const uint8_t *)&values[i],
+				TAPIR_STEP_CNT * sizeof(*values), OF_STEPS);
 	}
 	return 0;
 }
@@ -146,7 +147,7 @@ static int read_row(const struct reading *r, const struct tapir_sums_fds *fds)
 		return -ENOMEM;
 	if (bpf_map_lookup_elem(fds->row, &zero, values))
 		return fail(-errno);
-	see(r, &key, values, row_bytes, OF_ROWS);
+	deliver_element(r, &key, values, row_bytes, OF_ROWS);
 	for (uint32_t i = 0; !err && r->opts.has_steps && i < r->opts.column_cnt; i++)
 		err = read_steps(r, fds->steps, i);
 	return err;

@@ -21,7 +21,7 @@ enum stat_field {
 };
 
 /* p: the first character of the field's word. */
-static void take_field(enum stat_field field, const char *p, struct tapir_proc_stat *out)
+static void read_stat_field(enum stat_field field, const char *p, struct tapir_proc_stat *out)
 {
 	if (field == FIELD_STATE)
 		out->is_zombie = *p == 'Z' || *p == 'X';
@@ -54,7 +54,7 @@ int tapir_proc_stat__parse(const char *text, struct tapir_proc_stat *out)
 		p += strspn(p, " ");
 		if (!*p)
 			return -EPROTO;
-		take_field(field, p, out);
+		read_stat_field(field, p, out);
 		p += strcspn(p, " ");
 	}
 	return 0;

@@ -56,7 +56,7 @@ struct text {
 };
 
 /* The name at *at, which moves past its NUL. False: it does not end. */
-static bool take_text(const struct tapir_event_view *event, size_t *at, struct text *out)
+static bool read_utf16_text(const struct tapir_event_view *event, size_t *at, struct text *out)
 {
 	size_t from = *at, len;
 
@@ -107,8 +107,9 @@ int tapir_dotnet_method__of(const struct tapir_event_view *event, struct tapir_d
 	memcpy(&size, event->payload + SIZE_OFF, sizeof(size));
 	memcpy(&flags, event->payload + FLAGS_OFF, sizeof(flags));
 	method.size = size;
-	if (!size || method.start_va + size < method.start_va || !take_text(event, &at, &type) ||
-	    !take_text(event, &at, &own) || !take_text(event, &at, &signature))
+	if (!size || method.start_va + size < method.start_va ||
+	    !read_utf16_text(event, &at, &type) || !read_utf16_text(event, &at, &own) ||
+	    !read_utf16_text(event, &at, &signature))
 		return -EINVAL;
 	add_name(name, &type, &own, &signature, flags);
 	if (name->failed) {

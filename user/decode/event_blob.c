@@ -81,7 +81,7 @@ static int take_u32(struct input *in, uint32_t *out)
 	return read_input(in, out, sizeof(*out));
 }
 
-static int take_text(struct input *in, const char **out)
+static int read_blob_name(struct input *in, const char **out)
 {
 	size_t len = 0;
 	char *text;
@@ -142,8 +142,8 @@ static unsigned min_bytes(const struct tapir_layout_field *f)
 	return bytes ? bytes : 1;
 }
 
-static int take_fields(struct input *in, int depth, const struct tapir_layout_field **fields,
-		       uint16_t *cnt, uint16_t *least);
+static int read_blob_fields(struct input *in, int depth, const struct tapir_layout_field **fields,
+			    uint16_t *cnt, uint16_t *least);
 
 /* The types that are written in two ways. */
 static void choose_way(struct input *in, struct tapir_layout_field *f)
@@ -184,7 +184,7 @@ static int take_type(struct input *in, uint32_t code, int depth, struct tapir_la
 	f->type = (uint8_t)layout_type(code == CODE_ARRAY ? element : code);
 	if (f->type == TAPIR_LAYOUT_STRUCT) {
 		in->has_object = true;
-		err = take_fields(in, depth + 1, &f->members, &f->member_cnt, &f->min_bytes);
+		err = read_blob_fields(in, depth + 1, &f->members, &f->member_cnt, &f->min_bytes);
 	}
 	if (code == CODE_ARRAY) {
 		f->repeat = TAPIR_REPEAT_U16;
@@ -197,7 +197,7 @@ static int take_type(struct input *in, uint32_t code, int depth, struct tapir_la
 }
 
 /* V1: the type, then the name. V2: the size of it all, the name, then the type. */
-static int take_field(struct input *in, int depth, struct tapir_layout_field *f)
+static int read_blob_field(struct input *in, int depth, struct tapir_layout_field *f)
 {
 	struct input all = *in, *from = in;
 	uint32_t bytes, code;
@@ -216,14 +216,14 @@ static int take_field(struct input *in, int depth, struct tapir_layout_field *f)
 		in->at += all.left;
 		in->left -= all.left;
 		from = &all;
-		err = take_text(from, &f->name);
+		err = read_blob_name(from, &f->name);
 	}
 	if (!err)
 		err = take_u32(from, &code);
 	if (!err)
 		err = take_type(from, code, depth, f);
 	if (!err && !from->stopped && !in->is_v2)
-		err = take_text(from, &f->name);
+		err = read_blob_name(from, &f->name);
 	in->stopped = from->stopped;
 	in->makes_difference = from->makes_difference;
 	in->has_object = from->has_object || (f->name && !*f->name);
@@ -247,8 +247,8 @@ static int keep_fields(struct input *in, const struct fields *list,
  * A number, and that many fields. Inside a stopped one nothing is kept, because its length is not
  * known.
  */
-static int take_fields(struct input *in, int depth, const struct tapir_layout_field **fields,
-		       uint16_t *cnt, uint16_t *least)
+static int read_blob_fields(struct input *in, int depth, const struct tapir_layout_field **fields,
+			    uint16_t *cnt, uint16_t *least)
 {
 	struct fields list = {};
 	uint32_t number = 0;
@@ -259,7 +259,7 @@ static int take_fields(struct input *in, int depth, const struct tapir_layout_fi
 	for (uint32_t i = 0; i < number && !err && !in->stopped; i++) {
 		struct tapir_layout_field f = {.name = ""};
 
-		err = take_field(in, depth, &f);
+		err = read_blob_field(in, depth, &f);
 		if (!err && !in->stopped && !tapir_vec__push(&list, f))
 			err = -ENOMEM;
 	}
@@ -292,7 +292,7 @@ static int take_tag(struct input *in, struct tapir_event_blob *pub,
 	if (tag == TAG_OPCODE && bytes)
 		pub->opcode = part.at[0];
 	if (tag == TAG_FIELDS_V2 && !layout->field_cnt) {
-		err = take_fields(&part, 0, &layout->fields, &layout->field_cnt, &least);
+		err = read_blob_fields(&part, 0, &layout->fields, &layout->field_cnt, &least);
 		in->makes_difference = part.makes_difference;
 		in->has_object = part.has_object;
 	}
@@ -317,7 +317,7 @@ static int parse(struct input *in, struct tapir_event_blob *pub, struct tapir_pa
 	int err = take_u32(in, &pub->id);
 
 	if (!err)
-		err = take_text(in, &pub->name);
+		err = read_blob_name(in, &pub->name);
 	if (!err)
 		err = read_input(in, &pub->keywords, sizeof(pub->keywords));
 	if (!err)
@@ -325,7 +325,7 @@ static int parse(struct input *in, struct tapir_event_blob *pub, struct tapir_pa
 	if (!err)
 		err = take_u32(in, &pub->level);
 	if (!err)
-		err = take_fields(in, 0, &layout->fields, &layout->field_cnt, &least);
+		err = read_blob_fields(in, 0, &layout->fields, &layout->field_cnt, &least);
 	/* what is no tag ends them: runtimes leave two bytes of zero there */
 	while (!err && in->left > TAG_HEAD_BYTES && !in->stopped)
 		err = take_tag(in, pub, layout);

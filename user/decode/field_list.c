@@ -96,11 +96,11 @@ static unsigned min_bytes(const struct tapir_layout_field *f)
 	}
 }
 
-static int take_fields(struct input *in, unsigned depth, unsigned cnt,
-		       const struct tapir_layout_field **fields, uint16_t *least);
+static int read_listed_fields(struct input *in, unsigned depth, unsigned cnt,
+			      const struct tapir_layout_field **fields, uint16_t *least);
 
-static int take_field(struct input *in, unsigned depth, struct tapir_layout_field *all,
-		      unsigned idx)
+static int read_listed_field(struct input *in, unsigned depth, struct tapir_layout_field *all,
+			     unsigned idx)
 {
 	struct tapir_layout_field *f = &all[idx];
 	struct field_head head;
@@ -119,7 +119,8 @@ static int take_field(struct input *in, unsigned depth, struct tapir_layout_fiel
 	f->count = head.count;
 	f->member_cnt = head.member_cnt;
 	if (head.member_cnt)
-		err = take_fields(in, depth + 1, head.member_cnt, &f->members, &f->min_bytes);
+		err = read_listed_fields(in, depth + 1, head.member_cnt, &f->members,
+					 &f->min_bytes);
 	/* any number of nothing */
 	if (!err && f->type == TAPIR_LAYOUT_STRUCT && f->repeat != TAPIR_REPEAT_ONCE &&
 	    !f->min_bytes)
@@ -127,8 +128,8 @@ static int take_field(struct input *in, unsigned depth, struct tapir_layout_fiel
 	return err;
 }
 
-static int take_fields(struct input *in, unsigned depth, unsigned cnt,
-		       const struct tapir_layout_field **fields, uint16_t *least)
+static int read_listed_fields(struct input *in, unsigned depth, unsigned cnt,
+			      const struct tapir_layout_field **fields, uint16_t *least)
 {
 	struct tapir_layout_field *all;
 	unsigned bytes = 0;
@@ -139,7 +140,7 @@ static int take_fields(struct input *in, unsigned depth, unsigned cnt,
 	if (!all)
 		return -ENOMEM;
 	for (unsigned i = 0; i < cnt; i++) {
-		int err = take_field(in, depth, all, i);
+		int err = read_listed_field(in, depth, all, i);
 
 		if (err)
 			return err;
@@ -165,7 +166,7 @@ static int parse(struct input *in, struct tapir_field_list *pub)
 	pub->opcode = head.opcode;
 	pub->task = head.task;
 	pub->layout.field_cnt = head.field_cnt;
-	err = take_fields(in, 0, head.field_cnt, &pub->layout.fields, &least);
+	err = read_listed_fields(in, 0, head.field_cnt, &pub->layout.fields, &least);
 	return !err && in->left ? -EINVAL : err;
 }
 

@@ -72,7 +72,8 @@ static void name_type(struct tapir_value *value)
 	value->len = name.len;
 }
 
-static void take_field(struct payload *p, unsigned idx, bool is_fault, struct tapir_value *value)
+static void decode_captured_field(struct payload *p, unsigned idx, bool is_fault,
+				  struct tapir_value *value)
 {
 	uint64_t bits;
 
@@ -144,7 +145,7 @@ unsigned tapir_fields__decode(const struct tapir_probe_view *probe,
 						.size = field->size,
 						.reason = field->reason};
 		name += field->name_len;
-		take_field(&p, cnt, is_fault, &out[cnt]);
+		decode_captured_field(&p, cnt, is_fault, &out[cnt]);
 	}
 	if (p.var_left && cnt == probe->rec->field_cnt && cnt < max)
 		out[cnt++] = blob("rest", p.var, p.var_left, cut);

@@ -120,7 +120,7 @@ static uint32_t take_var32(struct tapir_byte_input *in)
 }
 
 /* The length and the bytes of a text. */
-static struct tapir_sv take_text(struct tapir_byte_input *in)
+static struct tapir_sv read_varint_text(struct tapir_byte_input *in)
 {
 	uint64_t len = tapir_byte_input__varint(in);
 	const uint8_t *text = tapir_byte_input__take(in, len);
@@ -151,7 +151,7 @@ static int take_trace(struct tapir_nettrace_v6 *v, const uint8_t *data, size_t l
 	tapir_byte_input__take(&in, 36);
 	cnt = tapir_byte_input__le(&in, 4);
 	for (uint64_t i = 0; i < cnt && i < KEYS_MAX && !in.is_bad; i++) {
-		struct tapir_sv key = take_text(&in), value = take_text(&in);
+		struct tapir_sv key = read_varint_text(&in), value = read_varint_text(&in);
 		char text[24];
 
 		tapir_sv__copy(value, text, sizeof(text));
@@ -175,7 +175,7 @@ static void take_thread(struct tapir_nettrace_v6 *v, struct tapir_byte_input *in
 	while (in->left && !in->is_bad) {
 		switch (tapir_byte_input__le(in, 1)) {
 		case THREAD_NAME:
-			name = take_text(in);
+			name = read_varint_text(in);
 			break;
 		case THREAD_PID:
 			pid = tapir_byte_input__varint(in);
@@ -184,8 +184,8 @@ static void take_thread(struct tapir_nettrace_v6 *v, struct tapir_byte_input *in
 			tid = tapir_byte_input__varint(in);
 			break;
 		case THREAD_KEY:
-			take_text(in);
-			take_text(in);
+			read_varint_text(in);
+			read_varint_text(in);
 			break;
 		default:
 			in->is_bad = true;
@@ -256,11 +256,11 @@ static void take_list(struct tapir_byte_input *in, struct labels *out)
 			take_span(in, out);
 			break;
 		case LABEL_KEY:
-			take_text(in);
-			take_text(in);
+			read_varint_text(in);
+			read_varint_text(in);
 			break;
 		case LABEL_KEY_NUMBER:
-			take_text(in);
+			read_varint_text(in);
 			tapir_byte_input__varint(in);
 			break;
 		case 7: /* opcode */
@@ -323,7 +323,7 @@ static void put_utf16(struct tapir_str *out, struct tapir_sv text)
 /* "Length, name, type" as the parts of version 4 have it; false: a type that those have not. */
 static bool put_field(struct tapir_str *out, struct tapir_byte_input *in)
 {
-	struct tapir_sv name = take_text(in);
+	struct tapir_sv name = read_varint_text(in);
 	uint64_t type = tapir_byte_input__le(in, 1), of = 0;
 	size_t from = out->len;
 	uint32_t len;
@@ -389,12 +389,12 @@ static void take_options(struct tapir_byte_input *in, struct options *out)
 			tapir_byte_input__take(in, 16);
 			break;
 		case OPTION_KEY:
-			take_text(in);
-			take_text(in);
+			read_varint_text(in);
+			read_varint_text(in);
 			break;
 		case OPTION_MESSAGE:
 		case OPTION_DESCRIPTION:
-			take_text(in);
+			read_varint_text(in);
 			break;
 		default:
 			return; /* what follows has an unknown length */
@@ -429,14 +429,14 @@ static void put_blob(struct tapir_str *out, uint32_t event_id, struct tapir_sv e
 static void take_kind(struct tapir_nettrace_v6 *v, struct tapir_byte_input *in)
 {
 	struct tapir_nettrace_metadata out = {.metadata_id = take_var32(in)};
-	struct tapir_sv provider = take_text(in), event;
+	struct tapir_sv provider = read_varint_text(in), event;
 	uint32_t event_id = take_var32(in), field_cnt;
 	struct options options = {.opcode = -1};
 	struct tapir_byte_input rest;
 	struct tapir_str fields = {};
 	uint64_t bytes;
 
-	event = take_text(in);
+	event = read_varint_text(in);
 	field_cnt = put_fields(&fields, in);
 	bytes = in->is_bad || in->left < 2 ? 0 : tapir_byte_input__le(in, 2);
 	rest = (struct tapir_byte_input){tapir_byte_input__take(in, bytes), bytes, in->is_bad};

@@ -36,7 +36,7 @@ static bool take_bytes(struct tapir_byte_input *in, struct tapir_sv *out)
 }
 
 /* False: there is none, which is the end or in->is_bad. */
-static bool take_field(struct tapir_byte_input *in, struct field *out)
+static bool read_protobuf_field(struct tapir_byte_input *in, struct field *out)
 {
 	uint64_t tag;
 
@@ -62,7 +62,7 @@ static bool read_attribute(struct tapir_sv message, struct tapir_otel_attribute 
 	struct field field;
 
 	*out = (struct tapir_otel_attribute){.message = message};
-	while (take_field(&in, &field)) {
+	while (read_protobuf_field(&in, &field)) {
 		if (field.number == 1 && field.encoding == BYTES)
 			out->key = field.bytes;
 		else if (field.number == 2 && field.encoding == BYTES)
@@ -78,7 +78,7 @@ static bool each_attribute(struct tapir_sv resource, tapir_otel_attribute_fn fn,
 	struct tapir_otel_attribute attribute;
 	struct field field;
 
-	while (take_field(&in, &field)) {
+	while (read_protobuf_field(&in, &field)) {
 		if (field.number != 1 || field.encoding != BYTES)
 			continue;
 		if (!*left || !read_attribute(field.bytes, &attribute))
@@ -95,7 +95,7 @@ bool tapir_otel_resource__each(struct tapir_sv payload, tapir_otel_attribute_fn 
 	unsigned left = TAPIR_OTEL_ATTRIBUTES_MAX;
 	struct field field;
 
-	while (take_field(&in, &field))
+	while (read_protobuf_field(&in, &field))
 		if (field.number == 1 && field.encoding == BYTES &&
 		    !each_attribute(field.bytes, fn, ctx, &left))
 			return false;
@@ -113,7 +113,7 @@ static bool read_value(struct tapir_sv value, struct field *out)
 	struct field field;
 	bool is_found = false;
 
-	while (take_field(&in, &field)) {
+	while (read_protobuf_field(&in, &field)) {
 		if (!field.number || field.number >= sizeof(encodings) ||
 		    encodings[field.number] != field.encoding)
 			continue;
@@ -134,7 +134,7 @@ static void add_list(struct tapir_json *j, const char *key, struct tapir_sv list
 	struct field field;
 
 	tapir_json__open(j, key, '[');
-	while (take_field(&in, &field)) {
+	while (read_protobuf_field(&in, &field)) {
 		if (field.number != 1 || field.encoding != BYTES)
 			continue;
 		if (!has_keys) {

@@ -206,8 +206,8 @@ static void align(struct tapir_packed_cursor *c, size_t to)
 
 /* ---- fields ------------------------------------------------------------------------------------ */
 
-static void take_field(struct tapir_packed_cursor *c, const struct tapir_layout_field *f,
-		       const uint64_t *numbers, struct tapir_value *out);
+static void decode_packed_field(struct tapir_packed_cursor *c, const struct tapir_layout_field *f,
+				const uint64_t *numbers, struct tapir_value *out);
 
 /* Recursion is as deep as the layout, which is bounded where it is made. */
 static void take_struct(struct tapir_packed_cursor *c, const struct tapir_layout_field *f,
@@ -220,7 +220,7 @@ static void take_struct(struct tapir_packed_cursor *c, const struct tapir_layout
 	out->bytes = c->at;
 	c->base = c->at;
 	for (unsigned i = 0; i < f->member_cnt; i++) {
-		take_field(c, &f->members[i], numbers, &member);
+		decode_packed_field(c, &f->members[i], numbers, &member);
 		if (i < TAPIR_LAYOUT_REFERABLE)
 			numbers[i] = member.flags & TAPIR_VALUE_ABSENT ? 0 : member.u64;
 	}
@@ -299,8 +299,8 @@ static bool take_count(struct tapir_packed_cursor *c, const struct tapir_layout_
 	return true;
 }
 
-static void take_field(struct tapir_packed_cursor *c, const struct tapir_layout_field *f,
-		       const uint64_t *numbers, struct tapir_value *out)
+static void decode_packed_field(struct tapir_packed_cursor *c, const struct tapir_layout_field *f,
+				const uint64_t *numbers, struct tapir_value *out)
 {
 	uint64_t cnt;
 
@@ -362,7 +362,7 @@ static unsigned decode(const struct tapir_packed_layout *layout, struct tapir_pa
 	for (; cnt < layout->field_cnt && cnt < max; cnt++) {
 		const struct tapir_layout_field *f = &layout->fields[cnt];
 
-		take_field(c, f, numbers, &out[cnt]);
+		decode_packed_field(c, f, numbers, &out[cnt]);
 		if (cnt < TAPIR_LAYOUT_REFERABLE)
 			numbers[cnt] = out[cnt].flags & TAPIR_VALUE_ABSENT ? 0 : out[cnt].u64;
 		if (f->named_by && f->named_by <= cnt && out[cnt].type == TAPIR_FIELD_BLOB &&
@@ -434,7 +434,7 @@ static size_t read_tail(const struct tapir_packed_layout *layout, const uint8_t 
 		out[last].flags |= TAPIR_VALUE_CUT;
 	}
 	for (unsigned i = last + 1; i < layout->field_cnt; i++)
-		take_field(&c, &layout->fields[i], numbers, &out[i]);
+		decode_packed_field(&c, &layout->fields[i], numbers, &out[i]);
 	return bytes - tail_bytes - from;
 }
 
@@ -497,11 +497,11 @@ bool tapir_packed_iter__next(struct tapir_packed_iter *iter, struct tapir_value 
 	unsigned idx = iter->idx++;
 
 	if (idx < iter->cnt && !iter->fields) {
-		take_field(&iter->cursor, &iter->element, NULL, out);
+		decode_packed_field(&iter->cursor, &iter->element, NULL, out);
 		return true;
 	}
 	if (idx < iter->cnt) {
-		take_field(&iter->cursor, &iter->fields[idx], iter->numbers, out);
+		decode_packed_field(&iter->cursor, &iter->fields[idx], iter->numbers, out);
 		if (idx < TAPIR_LAYOUT_REFERABLE)
 			iter->numbers[idx] = out->flags & TAPIR_VALUE_ABSENT ? 0 : out->u64;
 		return true;

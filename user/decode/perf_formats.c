@@ -21,7 +21,7 @@
 #define TEXT_MAX_BYTES (64u << 10)
 
 /* A text up to its NUL; NULL: it does not end. */
-static const char *take_text(struct tapir_byte_input *in)
+static const char *read_nul_text(struct tapir_byte_input *in)
 {
 	const uint8_t *end = in->is_bad ? NULL : memchr(in->at, 0, in->left);
 
@@ -34,7 +34,7 @@ static const char *take_text(struct tapir_byte_input *in)
 
 static void skip_header(struct tapir_byte_input *in)
 {
-	take_text(in);
+	read_nul_text(in);
 	tapir_byte_input__take(in, tapir_byte_input__le(in, 8));
 }
 
@@ -73,7 +73,7 @@ int tapir_perf_formats__each(const uint8_t *data, size_t len,
 
 	if (!magic || memcmp(magic, MAGIC, MAGIC_BYTES))
 		return -EPROTO;
-	take_text(&in);
+	read_nul_text(&in);
 	if (tapir_byte_input__le(&in, 1))
 		return -EPROTO; /* big-endian */
 	tapir_byte_input__take(&in, 1 + 4);
@@ -84,7 +84,7 @@ int tapir_perf_formats__each(const uint8_t *data, size_t len,
 	if (in.is_bad || cnt > CATEGORIES_MAX)
 		return -EPROTO;
 	for (uint64_t i = 0; i < cnt && !err; i++) {
-		const char *category = take_text(&in);
+		const char *category = read_nul_text(&in);
 
 		err = category ? take_files(&in, category, found, ctx) : -EPROTO;
 	}

@@ -94,7 +94,7 @@ static int take_jvm(const struct tapir_heap_request *request, struct tapir_heap_
 
 /* ---- all ---------------------------------------------------------------------------------------- */
 
-static int refuse(uint32_t tgid)
+static int fail_without_heap(uint32_t tgid)
 {
 	struct tapir_runtime_info info = {};
 	int err = tapir_runtime__recognize(tgid, &info);
@@ -160,5 +160,5 @@ int tapir_heap__take(const struct tapir_heap_request *request, struct tapir_heap
 	is_one = tapir_jvm__inspect(request->tgid, &jvm);
 	if (is_one < 0)
 		return is_one;
-	return is_one ? take_jvm(request, out) : refuse(request->tgid);
+	return is_one ? take_jvm(request, out) : fail_without_heap(request->tgid);
 }

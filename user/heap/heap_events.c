@@ -27,7 +27,7 @@
 #define NAMES_BYTES	(64u << 20)
 
 /* UTF-16 up to its NUL, as UTF-8; false: none, or too long. */
-static bool take_text(struct tapir_byte_input *in, char text[NAME_UNITS_MAX * 3 + 1])
+static bool read_utf16_name(struct tapir_byte_input *in, char text[NAME_UNITS_MAX * 3 + 1])
 {
 	const uint8_t *from = in->at;
 	size_t units = 0;
@@ -78,7 +78,7 @@ static bool take_type(struct tapir_heap_graph *g, struct tapir_byte_input *in)
 	uint64_t id = tapir_byte_input__le(in, 8), params;
 
 	tapir_byte_input__take(in, 8 + 4 + 4 + 1);
-	if (!take_text(in, text))
+	if (!read_utf16_name(in, text))
 		return false;
 	params = tapir_byte_input__le(in, 4);
 	tapir_byte_input__take(in, params * 8);
@@ -208,7 +208,7 @@ static bool on_statics(struct tapir_heap_events *e, struct tapir_byte_input *in,
 		tapir_byte_input__take(in, 8);
 		object_va = tapir_byte_input__le(in, 8);
 		tapir_byte_input__take(in, 8 + 4);
-		if (!take_text(in, text))
+		if (!read_utf16_name(in, text))
 			return false;
 		if (object_va &&
 		    !tapir_heap_graph__add_root(&e->graph, object_va, TAPIR_HEAP_ROOT_STATIC, text))

@@ -111,7 +111,7 @@ static struct tapir_sv take_bytes(struct cursor *c)
 }
 
 /* key: of a text in the pool; 0: none. */
-static struct tapir_sv take_text(struct cursor *c, uint64_t *key)
+static struct tapir_sv read_jfr_string(struct cursor *c, uint64_t *key)
 {
 	*key = 0;
 	switch (take_byte(c)) {
@@ -218,7 +218,7 @@ static void read_metadata(struct tapir_jfr *j, size_t at)
 	for (unsigned i = 0; i < 3; i++) /* time, duration, id */
 		read_varint(&c);
 	for (uint64_t i = take_count(&c); i && !j->is_bad && !j->failed; i--) {
-		struct tapir_sv text = take_text(&c, &key);
+		struct tapir_sv text = read_jfr_string(&c, &key);
 
 		j->failed |= !tapir_vec__push(&j->texts, text);
 	}
@@ -300,7 +300,7 @@ static void skip_one(struct cursor *c, uint64_t class_id, bool is_pool, unsigned
 		skip_chunk_bytes(c, 8);
 		break;
 	case KIND_TEXT:
-		take_text(c, &key);
+		read_jfr_string(c, &key);
 		break;
 	case KIND_MEMBERS:
 		for (size_t i = 0; i < class->cnt && !c->j->is_bad; i++)
@@ -378,7 +378,7 @@ struct tapir_sv tapir_jfr__text(struct tapir_jfr *j, struct tapir_jfr_value v)
 		struct cursor c = {j, v.at, j->len};
 		const uint64_t *at;
 
-		text = take_text(&c, &key);
+		text = read_jfr_string(&c, &key);
 		at = key ? tapir_map__get(&j->pool, pool_key(v.class_id, key)) : NULL;
 		if (!at)
 			break;

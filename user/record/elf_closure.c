@@ -266,7 +266,7 @@ static void begin_search(struct search *s, const char *program)
 		add_preloaded(s, preload);
 }
 
-static void end(struct search *s)
+static void free_search(struct search *s)
 {
 	char **path;
 
@@ -309,6 +309,6 @@ int tapir_elf_closure__each(const char *program, tapir_elf_closure_fn fn, void *
 	}
 	if (!result && s.is_out_of_memory)
 		result = -ENOMEM;
-	end(&s);
+	free_search(&s);
 	return result;
 }

@@ -132,7 +132,7 @@ static void note_write(struct tapir_session *s, int err)
 	tapir_diag__clear();
 }
 
-static void put(struct tapir_session *s, const struct tapir_rec *rec)
+static void deliver_to_outputs(struct tapir_session *s, const struct tapir_rec *rec)
 {
 	if (s->opts.writer)
 		note_write(s, tapir_writer__put(s->opts.writer, rec));
@@ -160,7 +160,7 @@ static bool handle_event(struct tapir_session *s, const struct tapir_rec *rec)
 	note_write(s, tapir_await_code__on_event(&s->await_code, s->catalog, ev));
 	if (s->opts.on_record && ev->stack_id)
 		name_new_stacks(s); /* printed in a moment */
-	put(s, rec);
+	deliver_to_outputs(s, rec);
 	tapir_counter_maker__add(s->counters, s->catalog, ev);
 	tapir_pg_lock_names__add(s->locks, s->catalog, ev);
 	return true;
@@ -168,14 +168,15 @@ static bool handle_event(struct tapir_session *s, const struct tapir_rec *rec)
 
 static void put_counter(void *ctx, const struct tapir_rec *rec)
 {
-	put(ctx, rec);
+	deliver_to_outputs(ctx, rec);
 }
 
 /* Each thread that the record names needs a name. */
 static void handle_captured(struct tapir_session *s, const struct tapir_rec *rec)
 {
 	note_write(s, tapir_catalog__use_record(s->catalog, rec));
-	put(s, rec->type == TAPIR_REC_IO ? tapir_io_paths__complete(&s->io_paths, rec) : rec);
+	deliver_to_outputs(
+		s, rec->type == TAPIR_REC_IO ? tapir_io_paths__complete(&s->io_paths, rec) : rec);
 }
 
 /* Numbers of system calls are read, not captured: they are in no block. */
@@ -230,7 +231,7 @@ static void put_loss(void *ctx, const struct tapir_rec_loss *loss)
 		atomic_fetch_add(&s->lost_cnt, loss->count);
 	if (tapir_loss__hides_events(loss->cause))
 		atomic_fetch_add(&s->unseen_cnt, loss->count);
-	put(s, &loss->h);
+	deliver_to_outputs(s, &loss->h);
 }
 
 static void note_end(struct tapir_session *s, const struct tapir_rec *rec)
@@ -288,7 +289,7 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 	} else {
 		if (rec->type == TAPIR_REC_GAP)
 			atomic_fetch_add(&s->gap_cnt, 1);
-		put(s, rec);
+		deliver_to_outputs(s, rec);
 	}
 	return false;
 }

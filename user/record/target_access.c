@@ -23,7 +23,7 @@ static void describe_access(const struct tapir_proc *proc, char *out, size_t out
 		snprintf(out, out_bytes, "it belongs to another user (uid %u)", proc->uid);
 }
 
-static int refuse(uint32_t tgid, bool is_failure)
+static int report_no_access(uint32_t tgid, bool is_failure)
 {
 	struct tapir_proc proc;
 	int err = tapir_proc__read_running(tgid, &proc);
@@ -56,7 +56,7 @@ int tapir_target_access__check(const struct tapir_target_rules *rules, bool is_o
 		return 0;
 	tapir_vec_for_each (pid, &rules->pids) {
 		if (!tapir_proc__is_open(*pid))
-			err = refuse(*pid, !open_cnt && !is_outside_enough);
+			err = report_no_access(*pid, !open_cnt && !is_outside_enough);
 		if (err)
 			break;
 	}

@@ -61,7 +61,7 @@ static void drop_target(struct tapir_targets *t, uint32_t tgid, uint64_t start_n
 	tapir_programs__del_tgid(t->opts.programs, tgid, start_ns);
 }
 
-static void end(struct tapir_targets *t, uint32_t tgid, uint64_t start_ns)
+static void note_target_ended(struct tapir_targets *t, uint32_t tgid, uint64_t start_ns)
 {
 	uint64_t *value = tapir_map__put(&t->ended, tgid, NULL);
 
@@ -248,7 +248,7 @@ static void sweep(struct tapir_targets *t)
 			continue;
 		looked_cnt++;
 		if (tapir_proc__has_ended((uint32_t)slot->key))
-			end(t, (uint32_t)slot->key, 0);
+			note_target_ended(t, (uint32_t)slot->key, 0);
 	}
 }
 
@@ -358,7 +358,7 @@ static void on_process(struct tapir_targets *t, const struct tapir_rec_process *
 		tapir_late_attach__on_exec(&t->late_attach, rec->tgid, rec->h.time_ns);
 	}
 	if (rec->kind == TAPIR_PROCESS_EXIT) {
-		end(t, rec->tgid, rec->start_ns);
+		note_target_ended(t, rec->tgid, rec->start_ns);
 		tapir_dotnet_lanes__forget(t->opts.lanes, rec->tgid);
 		tapir_ring_scan__forget(&t->looks, rec->tgid);
 	} else if (rec->kind == TAPIR_PROCESS_EXEC || t->opts.rules->children ||

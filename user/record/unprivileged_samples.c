@@ -64,7 +64,7 @@ static bool has_room(struct tapir_unprivileged_samples *s)
 	return s->block != NULL;
 }
 
-static void put(struct tapir_unprivileged_samples *s, const struct tapir_rec *rec)
+static void post_sample_record(struct tapir_unprivileged_samples *s, const struct tapir_rec *rec)
 {
 	memcpy((char *)s->block->data + s->block->used_bytes, rec, rec->size);
 	s->block->used_bytes += rec->size;
@@ -91,7 +91,7 @@ static void put_stack(struct tapir_unprivileged_samples *s, uint64_t id,
 	tapir_rec__init(&fixed.h, TAPIR_REC_STACK, sizeof(fixed), sample->time_ns);
 	rec = tapir_recbuf__stack(&s->recbuf, &fixed, sample->frames, sample->frame_cnt);
 	if (rec)
-		put(s, rec);
+		post_sample_record(s, rec);
 }
 
 static void on_sample(void *ctx, const struct tapir_unprivileged_sample *sample)
@@ -113,7 +113,7 @@ static void on_sample(void *ctx, const struct tapir_unprivileged_sample *sample)
 	}
 	tapir_rec__init(&rec.h, TAPIR_REC_SAMPLE, sizeof(rec), sample->time_ns);
 	rec.h.cpu = (uint16_t)sample->cpu;
-	put(s, &rec.h);
+	post_sample_record(s, &rec.h);
 }
 
 static void post_losses(struct tapir_unprivileged_samples *s, uint64_t now_ns)

@@ -38,7 +38,7 @@ static bool runs_as(uint32_t tgid, uint32_t uid)
 	return false;
 }
 
-static int refuse(int err, const struct tapir_jit_file_opts *opts, const char *why)
+static int fail_jit_file(int err, const struct tapir_jit_file_opts *opts, const char *why)
 {
 	return tapir_diag__fail(err, "%s of process %u is not read: %s", opts->path, opts->tgid,
 				why);
@@ -50,13 +50,13 @@ static int check_stat(int fd, const struct tapir_jit_file_opts *opts)
 	int err = tapir_foreign__stat(fd, &st);
 
 	if (err)
-		return refuse(err, opts, tapir_errno__name(err));
+		return fail_jit_file(err, opts, tapir_errno__name(err));
 	if (S_ISLNK(st.st_mode))
-		return refuse(-ELOOP, opts, "a symbolic link");
+		return fail_jit_file(-ELOOP, opts, "a symbolic link");
 	if (!S_ISREG(st.st_mode))
-		return refuse(-EINVAL, opts, "not a regular file");
+		return fail_jit_file(-EINVAL, opts, "not a regular file");
 	if (st.st_nlink > 1)
-		return refuse(-EMLINK, opts, "it has more than one hard link");
+		return fail_jit_file(-EMLINK, opts, "it has more than one hard link");
 	if (st.st_uid == opts->uid || runs_as(opts->tgid, st.st_uid))
 		return 0;
 	return tapir_diag__fail(
@@ -77,11 +77,11 @@ static int refuse_path(int err, const struct tapir_jit_file_opts *opts)
 	if (err == -ENOENT || err == -ESRCH)
 		return err;
 	if (err == -ETIMEDOUT)
-		return refuse(err, opts, "its file system does not answer");
-	return refuse(err, opts,
-		      err == -EINVAL  ? "its path is not absolute"
-		      : err == -ELOOP ? "too many symbolic links"
-				      : tapir_errno__name(err));
+		return fail_jit_file(err, opts, "its file system does not answer");
+	return fail_jit_file(err, opts,
+			     err == -EINVAL  ? "its path is not absolute"
+			     : err == -ELOOP ? "too many symbolic links"
+					     : tapir_errno__name(err));
 }
 
 int tapir_jit_file__open(const struct tapir_jit_file_opts *opts)

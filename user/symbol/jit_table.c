@@ -367,7 +367,7 @@ static int add_quickly(struct tapir_jit_table *t, const struct tapir_jit_name *n
 	return 1;
 }
 
-static int refuse(struct tapir_jit_table *t)
+static int mark_full(struct tapir_jit_table *t)
 {
 	t->is_full = true;
 	return -ENOSPC;
@@ -389,7 +389,7 @@ static int add_entry(struct tapir_jit_table *t, const struct tapir_jit_name *n)
 	if (held && is_same(t, held, n))
 		return 0;
 	if (!tapir_jit_table__has_room(t))
-		return make_room(t) ? add_entry(t, n) : refuse(t); /* places have moved */
+		return make_room(t) ? add_entry(t, n) : mark_full(t); /* places have moved */
 	if (t->credit < MAX_CREDIT)
 		t->credit += ADD_CREDIT;
 	t->is_watch_due = true;

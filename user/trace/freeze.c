@@ -45,7 +45,8 @@ static bool keeps(const struct tapir_freeze *f, const struct tapir_rec *rec)
 	return rec->time_ns >= f->from_ns && rec->time_ns <= f->until_ns;
 }
 
-static int put(void *ctx, uint64_t segment, const struct tapir_rec *rec, struct tapir_writer *w)
+static int write_kept(void *ctx, uint64_t segment, const struct tapir_rec *rec,
+		      struct tapir_writer *w)
 {
 	const struct copy *copy = ctx;
 
@@ -74,7 +75,7 @@ static int go_on(void *ctx)
 static int copy_one(struct copy *copy, int fd, struct tapir_writer *w)
 {
 	const struct tapir_rewrite rewrite = {
-		.begin_segment = begin_segment, .put = put, .check = go_on, .ctx = copy};
+		.begin_segment = begin_segment, .put = write_kept, .check = go_on, .ctx = copy};
 	struct tapir_reader *reader;
 	int err = copy->has_begun ? tapir_writer__begin_segment(w) : 0;
 

@@ -161,7 +161,7 @@ void tapir_queue__give_full(struct tapir_queue *q, struct tapir_block *block)
 	pthread_mutex_unlock(&q->lock);
 }
 
-static void refuse(struct tapir_queue *q, const struct tapir_rec *rec)
+static void count_refused(struct tapir_queue *q, const struct tapir_rec *rec)
 {
 	pthread_mutex_lock(&q->lock);
 	if (rec->type == TAPIR_REC_EVENT)
@@ -188,7 +188,7 @@ static int post(struct tapir_queue *q, const struct tapir_rec *rec, int fd, bool
 	fd = tapir_file__keep_unless_scarce(fd); /* its names are missing without, and counted */
 	if (!note) {
 		tapir_guard__fd(&fd);
-		refuse(q, rec);
+		count_refused(q, rec);
 		return -ENOMEM;
 	}
 	note->next = NULL;

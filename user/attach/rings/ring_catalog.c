@@ -179,7 +179,7 @@ static bool charge(struct tapir_ring_process *p, struct ring_event *ev, size_t b
 }
 
 /* If there is no room for an event's description, its events are counted as not described. */
-static void refuse(struct tapir_ring_process *p, struct ring_event *ev)
+static void refuse_description(struct tapir_ring_process *p, struct ring_event *ev)
 {
 	p->cost_bytes -= ev->cost_bytes;
 	ev->cost_bytes = 0;
@@ -208,7 +208,7 @@ static void describe_event(struct tapir_ring_process *p, struct ring_event *ev,
 			tapir_ring_kinds__use(&p->sink->kinds, probe, (char *)entry + entry->size,
 					      entry_bytes - entry->size, &ev->kind, &is_new);
 	if (!ev->probe_id) {
-		refuse(p, ev);
+		refuse_description(p, ev);
 		return;
 	}
 	p->wanted_cnt++;

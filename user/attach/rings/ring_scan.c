@@ -37,7 +37,7 @@ static uint64_t wake_ns(const struct tapir_ring_scan *l, const struct tapir_ring
 }
 
 /* The process is found in its turn among all; what it fires until then is a GAP. */
-static void leave(struct tapir_ring_scan *l)
+static void note_scan_full(struct tapir_ring_scan *l)
 {
 	l->left_cnt++;
 	if (!l->is_full)
@@ -61,7 +61,7 @@ void tapir_ring_scan__expect(struct tapir_ring_scan *l, uint32_t tgid)
 		return;
 	}
 	if (l->bursts.cnt >= TAPIR_RING_BURSTS_MAX || !tapir_vec__push(&l->bursts, new))
-		leave(l);
+		note_scan_full(l);
 }
 
 void tapir_ring_scan__forget(struct tapir_ring_scan *l, uint32_t tgid)

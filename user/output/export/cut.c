@@ -503,7 +503,8 @@ static int put_description(const struct tapir_cut *cut, const struct tapir_rec *
 	return put_process(cut, process, w);
 }
 
-static int put(void *ctx, uint64_t segment, const struct tapir_rec *rec, struct tapir_writer *w)
+static int write_if_kept(void *ctx, uint64_t segment, const struct tapir_rec *rec,
+			 struct tapir_writer *w)
 {
 	const struct tapir_cut *cut = ((const struct writing *)ctx)->cut;
 	const struct tapir_rec_switch *sw = (const void *)rec;
@@ -546,8 +547,10 @@ int tapir_cut__write(struct tapir_cut *cut, const struct tapir_reader *reader,
 		     struct tapir_writer *w, int (*check)(void *ctx), void *ctx)
 {
 	struct writing writing = {.cut = cut, .check = check, .ctx = ctx};
-	const struct tapir_rewrite rewrite = {
-		.begin_segment = put_note, .put = put, .check = check_writing, .ctx = &writing};
+	const struct tapir_rewrite rewrite = {.begin_segment = put_note,
+					      .put = write_if_kept,
+					      .check = check_writing,
+					      .ctx = &writing};
 	int err = tapir_rewrite__copy(reader, w, &rewrite);
 
 	tapir_recbuf__fini(&writing.buf);

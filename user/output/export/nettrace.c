@@ -126,7 +126,7 @@ static void put_trace(struct tapir_nettrace *n, uint64_t first_ns, struct tapir_
 
 #define TEXT_MAX_BYTES 8192u
 
-static void put_text(struct tapir_nettrace *n, struct tapir_sv text)
+static void append_utf16_text(struct tapir_nettrace *n, struct tapir_sv text)
 {
 	tapir_nettrace__put_utf16(&n->payload, text, TEXT_MAX_BYTES);
 }
@@ -139,7 +139,7 @@ static void add_head(struct tapir_nettrace *n)
 	while (line && *line) {
 		size_t len = strcspn(line, "\n");
 
-		put_text(n, (struct tapir_sv){line, len});
+		append_utf16_text(n, (struct tapir_sv){line, len});
 		tapir_nettrace__emit(
 			n, &(struct tapir_nettrace_what){.metadata_id = TAPIR_NETTRACE_FINDING,
 							 .cpu = TAPIR_CPU_UNKNOWN});
@@ -344,10 +344,10 @@ static void add_loss(struct tapir_nettrace *n, const struct tapir_rec *rec)
 		n->stats.losses += loss->count;
 	}
 	tapir_nettrace__put_u64(&n->payload, loss->count);
-	put_text(n, tapir_sv__of(tapir_loss__text(loss->cause)));
-	put_text(n, tapir_sv__of(kind >= 0 ? kinds[kind] : "unknown"));
-	put_text(n, view.provider);
-	put_text(n, view.event);
+	append_utf16_text(n, tapir_sv__of(tapir_loss__text(loss->cause)));
+	append_utf16_text(n, tapir_sv__of(kind >= 0 ? kinds[kind] : "unknown"));
+	append_utf16_text(n, view.provider);
+	append_utf16_text(n, view.event);
 	tapir_nettrace__put_u64(&n->payload, loss->from_ns);
 	tapir_nettrace__put_u64(&n->payload, loss->until_ns);
 	tapir_nettrace__emit(n, &(struct tapir_nettrace_what){.metadata_id = TAPIR_NETTRACE_LOSS,
@@ -359,8 +359,8 @@ static void add_gap(struct tapir_nettrace *n, const struct tapir_rec *rec)
 	struct tapir_gap_view view;
 
 	tapir_gap_view__of(rec, &view);
-	put_text(n, tapir_sv__of(tapir_gap__text(view.rec->reason)));
-	put_text(n, view.path);
+	append_utf16_text(n, tapir_sv__of(tapir_gap__text(view.rec->reason)));
+	append_utf16_text(n, view.path);
 	tapir_nettrace__put_u64(&n->payload, view.rec->from_ns);
 	tapir_nettrace__put_u64(&n->payload, view.rec->until_ns);
 	tapir_nettrace__emit(n, &(struct tapir_nettrace_what){.metadata_id = TAPIR_NETTRACE_GAP,
@@ -374,11 +374,11 @@ static void add_counter(struct tapir_nettrace *n, const struct tapir_rec *rec)
 	struct tapir_counter_view view;
 
 	tapir_counter_view__of(rec, &view);
-	put_text(n, view.provider);
-	put_text(n, view.name);
+	append_utf16_text(n, view.provider);
+	append_utf16_text(n, view.name);
 	tapir_nettrace__put(&n->payload, &view.rec->value, sizeof(view.rec->value));
-	put_text(n, view.unit);
-	put_text(n, view.tags);
+	append_utf16_text(n, view.unit);
+	append_utf16_text(n, view.tags);
 	tapir_nettrace__emit(n, &(struct tapir_nettrace_what){.metadata_id = TAPIR_NETTRACE_COUNTER,
 							      .tgid = view.rec->tgid,
 							      .tid = view.rec->tgid,

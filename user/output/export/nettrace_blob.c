@@ -90,8 +90,8 @@ static void take_name(struct blob *b, struct tapir_str *out)
 	}
 }
 
-static void take_fields(struct blob *b, enum form form, unsigned depth,
-			struct tapir_nettrace_fields *out);
+static void convert_blob_fields(struct blob *b, enum form form, unsigned depth,
+				struct tapir_nettrace_fields *out);
 
 static bool is_simple(uint32_t type)
 {
@@ -111,15 +111,15 @@ static void take_type(struct blob *b, enum form form, unsigned depth, struct tap
 	} else if (type == TAPIR_NETTRACE_ARRAY) {
 		take_type(b, form, depth + 1, out);
 	} else if (type == TAPIR_NETTRACE_OBJECT) {
-		take_fields(b, form, depth + 1, &members);
+		convert_blob_fields(b, form, depth + 1, &members);
 		tapir_nettrace__put_u16(out, members.cnt);
 		tapir_str__add(out, members.bytes.data, members.bytes.len);
 		tapir_str__fini(&members.bytes);
 	}
 }
 
-static void take_field(struct blob *b, enum form form, unsigned depth,
-		       struct tapir_nettrace_fields *out)
+static void convert_blob_field(struct blob *b, enum form form, unsigned depth,
+			       struct tapir_nettrace_fields *out)
 {
 	struct tapir_str name = {}, types = {}, field = {};
 
@@ -140,8 +140,8 @@ static void take_field(struct blob *b, enum form form, unsigned depth,
 	tapir_str__fini(&field);
 }
 
-static void take_fields(struct blob *b, enum form form, unsigned depth,
-			struct tapir_nettrace_fields *out)
+static void convert_blob_fields(struct blob *b, enum form form, unsigned depth,
+				struct tapir_nettrace_fields *out)
 {
 	uint32_t cnt = take_u32(b);
 
@@ -152,7 +152,7 @@ static void take_fields(struct blob *b, enum form form, unsigned depth,
 
 		if (form == FORM_SIZED)
 			sized = take_part(b, len < sizeof(len) ? 0 : len - sizeof(len));
-		take_field(form == FORM_SIZED ? &sized : b, form, depth, out);
+		convert_blob_field(form == FORM_SIZED ? &sized : b, form, depth, out);
 		b->is_bad |= sized.is_bad;
 	}
 }
@@ -175,7 +175,7 @@ static void take_parts(struct blob *b, struct tapir_nettrace_fields *fields)
 		} else if (kind == PART_FIELDS) {
 			tapir_str__clear(&fields->bytes);
 			fields->cnt = 0;
-			take_fields(&part, FORM_SIZED, 0, fields);
+			convert_blob_fields(&part, FORM_SIZED, 0, fields);
 		}
 		b->is_bad |= part.is_bad;
 	}
@@ -194,7 +194,7 @@ void tapir_nettrace_fields__of_blob(struct tapir_nettrace_fields *fields, struct
 	read_blob(&b, keywords, sizeof(keywords));
 	(void)take_u32(&b);
 	(void)take_u32(&b);
-	take_fields(&b, FORM_TYPE_NAME, 0, fields);
+	convert_blob_fields(&b, FORM_TYPE_NAME, 0, fields);
 	if (!b.is_bad)
 		take_parts(&b, fields);
 	if (b.is_bad) {

@@ -174,7 +174,7 @@ static struct tapir_sv bytes_of(const struct tapir_value *value)
 	return (struct tapir_sv){(const char *)value->bytes, value->len};
 }
 
-static void put_text(struct tapir_str *out, const struct tapir_value *value, size_t room)
+static void append_utf16_value(struct tapir_str *out, const struct tapir_value *value, size_t room)
 {
 	bool is_text = value->type == TAPIR_FIELD_STR || value->type == TAPIR_FIELD_STRN;
 	struct tapir_str text = {};
@@ -224,7 +224,7 @@ void tapir_nettrace__put_values(struct tapir_str *out, const struct tapir_probe_
 		bool is_text = type == TAPIR_NETTRACE_UTF16;
 
 		if (is_text)
-			put_text(out, &values[i], room);
+			append_utf16_value(out, &values[i], room);
 		else if (type == TAPIR_NETTRACE_ARRAY)
 			put_blob(out, bytes_of(&values[i]), room);
 		else

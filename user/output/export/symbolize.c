@@ -135,7 +135,8 @@ static bool is_named(const struct tapir_offline_symbol_list *symbols,
 	       range->start_off - found->start_off < found->size;
 }
 
-static int put(void *ctx, uint64_t segment, const struct tapir_rec *rec, struct tapir_writer *w)
+static int write_unless_replaced(void *ctx, uint64_t segment, const struct tapir_rec *rec,
+				 struct tapir_writer *w)
 {
 	const struct writing *writing = ctx;
 	const struct tapir_rec_symbol *symbol = (const void *)rec;
@@ -157,8 +158,10 @@ int tapir_symbolize__write(struct tapir_symbolize *s, const struct tapir_reader 
 			   struct tapir_writer *w, int (*check)(void *ctx), void *ctx)
 {
 	struct writing writing = {.s = s, .check = check, .ctx = ctx};
-	const struct tapir_rewrite rewrite = {
-		.begin_segment = put_symbols, .put = put, .check = check_writing, .ctx = &writing};
+	const struct tapir_rewrite rewrite = {.begin_segment = put_symbols,
+					      .put = write_unless_replaced,
+					      .check = check_writing,
+					      .ctx = &writing};
 
 	return tapir_rewrite__copy(reader, w, &rewrite);
 }

@@ -32,7 +32,7 @@ enum tapir_nettrace_universal tapir_nettrace_universal__of(const char *provider,
 	return TAPIR_UNIVERSAL_OTHER;
 }
 
-static struct tapir_sv take_text(struct tapir_byte_input *in)
+static struct tapir_sv read_u16_text(struct tapir_byte_input *in)
 {
 	uint64_t len = tapir_byte_input__le(in, 2);
 
@@ -52,7 +52,7 @@ bool tapir_nettrace_universal__add_symbol(struct tapir_import_names *names,
 	tapir_byte_input__varint(&in);
 	name.start_va = tapir_byte_input__varint(&in);
 	last_va = tapir_byte_input__varint(&in);
-	text = take_text(&in);
+	text = read_u16_text(&in);
 	if (in.is_bad || last_va < name.start_va || last_va - name.start_va >= INT64_MAX)
 		return false;
 	name.size = last_va - name.start_va + 1;
@@ -74,7 +74,7 @@ static bool put_mapping(struct tapir_import_sink *sink, struct tapir_byte_input 
 	fixed.start_va = tapir_byte_input__varint(in);
 	fixed.end_va = tapir_byte_input__varint(in);
 	fixed.file_off = tapir_byte_input__varint(in);
-	path = take_text(in);
+	path = read_u16_text(in);
 	if (in->is_bad || fixed.end_va <= fixed.start_va)
 		return false;
 	if (fixed.start_va >= TAPIR_UNIVERSAL_KERNEL_VA)
@@ -96,7 +96,7 @@ bool tapir_nettrace_universal__put(struct tapir_import_tasks *tasks,
 	switch (kind) {
 	case TAPIR_UNIVERSAL_PROCESS: /* its id in its namespace, its name */
 		tapir_byte_input__varint(&in);
-		name = take_text(&in);
+		name = read_u16_text(&in);
 		if (in.is_bad)
 			return false;
 		tapir_import_tasks__name(tasks, event->pid, event->pid, name.data, name.len, false,

@@ -26,7 +26,7 @@ struct window {
 };
 
 /* len bytes at off, at most TAPIR_PERF_RECORD_MAX. 1, 0: the file ends before; or -errno. */
-static int see(struct window *w, uint64_t off, size_t len, const uint8_t **out)
+static int window_at_off(struct window *w, uint64_t off, size_t len, const uint8_t **out)
 {
 	uint64_t left = w->d->records_end - off;
 	int64_t got;
@@ -69,7 +69,7 @@ static uint64_t bytes_after(const uint8_t *rec, size_t len)
 static int take_next(struct window *w, uint64_t *off, struct tapir_perf_bytes *out)
 {
 	const uint8_t *rec;
-	int got = see(w, *off, HEADER_BYTES, &rec);
+	int got = window_at_off(w, *off, HEADER_BYTES, &rec);
 	uint64_t after;
 
 	if (got <= 0)
@@ -77,7 +77,7 @@ static int take_next(struct window *w, uint64_t *off, struct tapir_perf_bytes *o
 	out->len = tapir_le__u16(rec + 6);
 	if (out->len < HEADER_BYTES)
 		return 0; /* where the next one begins is not known */
-	got = see(w, *off, out->len, &rec);
+	got = window_at_off(w, *off, out->len, &rec);
 	if (got <= 0)
 		return got;
 	after = bytes_after(rec, out->len);

@@ -107,8 +107,8 @@ static void set_state(struct tapir_rec_switch *rec, uint64_t state)
 	rec->out_state = out;
 }
 
-static void put(struct tapir_perf_switches *s, struct tapir_rec_switch *rec,
-		const struct tapir_perf_record *record)
+static void deliver_switch(struct tapir_perf_switches *s, struct tapir_rec_switch *rec,
+			   const struct tapir_perf_record *record)
 {
 	tapir_rec__init(&rec->h, TAPIR_REC_SWITCH, sizeof(*rec), record->time_ns);
 	rec->h.cpu = record->cpu < TAPIR_CPU_UNKNOWN ? (uint16_t)record->cpu : TAPIR_CPU_UNKNOWN;
@@ -159,7 +159,7 @@ bool tapir_perf_switches__take(struct tapir_perf_switches *s,
 		rec.out_stack_id = rec.out_kstack_id = 0; /* of no thread */
 	add_wake(s, &rec);
 	follow_cpu(s, &rec, record->cpu);
-	put(s, &rec, record);
+	deliver_switch(s, &rec, record);
 	return true;
 }
 
@@ -188,7 +188,7 @@ void tapir_perf_switches__record(struct tapir_perf_switches *s,
 		rec.out_state = TAPIR_STATE_SLEEPING;
 	tapir_import_tasks__see(s->tasks, record->pid, record->tid, record->time_ns);
 	add_wake(s, &rec);
-	put(s, &rec, record);
+	deliver_switch(s, &rec, record);
 }
 
 void tapir_perf_switches__add_limits(const struct tapir_perf_switches *s,

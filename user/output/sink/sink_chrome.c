@@ -188,7 +188,7 @@ static void on_end(void *ctx, struct tapir_interval *i, const struct tapir_kind 
 
 /* ---- the sink ------------------------------------------------------------------------------------ */
 
-static int begin(struct tapir_export *x)
+static int begin_chrome(struct tapir_export *x)
 {
 	static const struct tapir_tracks_fns fns = {.thread = on_thread,
 						    .event = on_event,
@@ -242,7 +242,7 @@ static int add_stacks(struct tapir_export *x, struct chrome *c)
 	return err;
 }
 
-static int end(struct tapir_export *x)
+static int end_chrome(struct tapir_export *x)
 {
 	struct chrome *c = x->state;
 	int err = tapir_tracks__finish(&c->tracks);
@@ -277,8 +277,8 @@ const struct tapir_sink tapir_sink_chrome = {
 	.is_whole = true,
 	.takes_all = true,
 	.describes = true,
-	.begin = begin,
+	.begin = begin_chrome,
 	.add = add,
-	.end = end,
+	.end = end_chrome,
 	.free = free_chrome,
 };

@@ -753,7 +753,7 @@ static int add_shared(struct firefox *f)
 
 /* ---- the sink ----------------------------------------------------------------------------------- */
 
-static int begin(struct tapir_export *x)
+static int begin_firefox(struct tapir_export *x)
 {
 	static const struct tapir_tracks_fns fns = {.thread = on_thread,
 						    .event = on_event,
@@ -776,7 +776,7 @@ static int add(struct tapir_export *x, const struct tapir_rec *rec)
 	return tapir_tracks__add(&f->tracks, rec);
 }
 
-static int end(struct tapir_export *x)
+static int end_firefox(struct tapir_export *x)
 {
 	struct firefox *f = x->state;
 	int err = tapir_tracks__finish(&f->tracks);
@@ -837,8 +837,8 @@ const struct tapir_sink tapir_sink_firefox = {
 	.has_head = true,
 	.takes_all = true,
 	.describes = true,
-	.begin = begin,
+	.begin = begin_firefox,
 	.add = add,
-	.end = end,
+	.end = end_firefox,
 	.free = free_firefox,
 };

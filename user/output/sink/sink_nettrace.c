@@ -30,7 +30,7 @@ static void say_what_lacks(const struct tapir_nettrace_stats *stats)
 			   TAPIR_NETTRACE_NAMES_MAX);
 }
 
-static int begin(struct tapir_export *x)
+static int begin_nettrace(struct tapir_export *x)
 {
 	x->state = tapir_nettrace__new(x->reader, x->head.data);
 	return x->state ? 0 : -ENOMEM;
@@ -41,7 +41,7 @@ static int add(struct tapir_export *x, const struct tapir_rec *rec)
 	return tapir_nettrace__add(x->state, rec, &x->out);
 }
 
-static int end(struct tapir_export *x)
+static int end_nettrace(struct tapir_export *x)
 {
 	int err = tapir_nettrace__finish(x->state, &x->out);
 
@@ -65,8 +65,8 @@ const struct tapir_sink tapir_sink_nettrace = {
 	.has_head = true,
 	.no_trace = true,
 	.takes_all = true,
-	.begin = begin,
+	.begin = begin_nettrace,
 	.add = add,
-	.end = end,
+	.end = end_nettrace,
 	.free = free_nettrace,
 };

@@ -64,7 +64,7 @@ static int write_otlp(struct tapir_export *x, const struct tapir_otlp_samples *s
 	return err;
 }
 
-static int begin(struct tapir_export *x)
+static int begin_otlp(struct tapir_export *x)
 {
 	const struct tapir_reader_stats *stats = tapir_reader__stats(x->reader);
 	struct tapir_otlp_samples *samples = calloc(1, sizeof(*samples));
@@ -84,7 +84,7 @@ static int add(struct tapir_export *x, const struct tapir_rec *rec)
 	return tapir_otlp_samples__add(x->state, rec);
 }
 
-static int end(struct tapir_export *x)
+static int end_otlp(struct tapir_export *x)
 {
 	int err = tapir_otlp_samples__finish(x->state);
 
@@ -111,8 +111,8 @@ const struct tapir_sink tapir_sink_otlp = {
 	.is_whole = true,
 	.has_head = true,
 	.takes_all = true,
-	.begin = begin,
+	.begin = begin_otlp,
 	.add = add,
-	.end = end,
+	.end = end_otlp,
 	.free = free_samples,
 };

@@ -612,7 +612,7 @@ static void add_clocks(struct perfetto *p)
 	close_two(p, packet, snapshot);
 }
 
-static int begin(struct tapir_export *x)
+static int begin_perfetto(struct tapir_export *x)
 {
 	static const struct tapir_tracks_fns fns = {.thread = on_thread,
 						    .event = on_event,
@@ -641,7 +641,7 @@ static int add(struct tapir_export *x, const struct tapir_rec *rec)
 	return tapir_tracks__add(&p->tracks, rec);
 }
 
-static int end(struct tapir_export *x)
+static int end_perfetto(struct tapir_export *x)
 {
 	struct perfetto *p = x->state;
 
@@ -673,8 +673,8 @@ const struct tapir_sink tapir_sink_perfetto = {
 	.is_whole = true,
 	.takes_all = true,
 	.describes = true,
-	.begin = begin,
+	.begin = begin_perfetto,
 	.add = add,
-	.end = end,
+	.end = end_perfetto,
 	.free = free_perfetto,
 };

@@ -38,7 +38,7 @@ static void add_header(struct tapir_export *x)
 	tapir_str__adds(&x->out, HEADER_EDGE "#\n");
 }
 
-static int begin(struct tapir_export *x)
+static int begin_perfscript(struct tapir_export *x)
 {
 	struct tapir_perf_script *script = calloc(1, sizeof(*script));
 
@@ -57,7 +57,7 @@ static int add(struct tapir_export *x, const struct tapir_rec *rec)
 	return 0;
 }
 
-static int end(struct tapir_export *x)
+static int end_perfscript(struct tapir_export *x)
 {
 	(void)x;
 	return 0;
@@ -77,8 +77,8 @@ const struct tapir_sink tapir_sink_perfscript = {
 	.suffix = "perf",
 	.content = TAPIR_SINK_IS_TEXT,
 	.has_head = true,
-	.begin = begin,
+	.begin = begin_perfscript,
 	.add = add,
-	.end = end,
+	.end = end_perfscript,
 	.free = free_script,
 };

@@ -28,7 +28,7 @@ static void add_title(const struct tapir_export *x, struct tapir_str *out)
 	tapir_str__add(out, x->head.data, strcspn(x->head.data, "\n"));
 }
 
-static int begin(struct tapir_export *x)
+static int begin_speedscope(struct tapir_export *x)
 {
 	x->state = tapir_speedscope__new(x->catalog, tapir_reader__stats(x->reader)->created_ns);
 	return x->state ? 0 : -ENOMEM;
@@ -39,7 +39,7 @@ static int add(struct tapir_export *x, const struct tapir_rec *rec)
 	return tapir_speedscope__add(x->state, rec);
 }
 
-static int end(struct tapir_export *x)
+static int end_speedscope(struct tapir_export *x)
 {
 	struct tapir_speedscope *s = x->state;
 	struct tapir_str title = {};
@@ -68,8 +68,8 @@ const struct tapir_sink tapir_sink_speedscope = {
 	.max_bytes = TAPIR_SPEEDSCOPE_MAX_BYTES,
 	.content = TAPIR_SINK_IS_JSON,
 	.has_head = true,
-	.begin = begin,
+	.begin = begin_speedscope,
 	.add = add,
-	.end = end,
+	.end = end_speedscope,
 	.free = free_speedscope,
 };

@@ -24,7 +24,7 @@ static bool goes_on(void *ctx)
 	return !x->host->write(x->host->ctx, &x->out); /* nothing, but it sees Ctrl-C */
 }
 
-static int begin(struct tapir_export *x)
+static int begin_sqlite(struct tapir_export *x)
 {
 	const struct tapir_query_file_opts opts = {
 		.open_again = open_again, .goes_on = goes_on, .ctx = x};
@@ -40,7 +40,7 @@ static int add(struct tapir_export *x, const struct tapir_rec *rec)
 	return tapir_query_file__add(x->state, rec);
 }
 
-static int end(struct tapir_export *x)
+static int end_sqlite(struct tapir_export *x)
 {
 	int err = tapir_query_file__finish(x->state);
 	off_t at = 0;
@@ -75,8 +75,8 @@ const struct tapir_sink tapir_sink_sqlite = {
 	.no_trace = true,
 	.takes_all = true,
 	.describes = true,
-	.begin = begin,
+	.begin = begin_sqlite,
 	.add = add,
-	.end = end,
+	.end = end_sqlite,
 	.free = free_file,
 };

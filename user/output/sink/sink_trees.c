@@ -29,7 +29,7 @@ struct trees {
 	struct tapir_offcpu_tree *offcpu; /* adds to events; NULL: not requested */
 };
 
-static int begin(struct tapir_export *x)
+static int begin_trees(struct tapir_export *x)
 {
 	struct trees *t = calloc(1, sizeof(*t));
 
@@ -182,7 +182,7 @@ const struct tapir_sink tapir_sink_folded = {
 	.suffix = "folded",
 	.content = TAPIR_SINK_IS_TEXT,
 	.can_fold = true,
-	.begin = begin,
+	.begin = begin_trees,
 	.add = add_folded,
 	.end = end_folded,
 	.free = free_trees,
@@ -236,7 +236,7 @@ const struct tapir_sink tapir_sink_pprof = {
 	.is_whole = true,
 	.has_head = true,
 	.can_fold = true,
-	.begin = begin,
+	.begin = begin_trees,
 	.add = add_pprof,
 	.end = end_pprof,
 	.free = free_trees,

@@ -175,7 +175,7 @@ static void begin_run(struct replay *p, const struct tapir_async_event *event, b
 	p->nest[p->depth++] = (struct nested){.run = add_run(p->r, event, is_machine)};
 }
 
-static void end(struct replay *p)
+static void end_run(struct replay *p)
 {
 	if (p->beyond_cnt)
 		p->beyond_cnt--;
@@ -215,7 +215,7 @@ static void replay_event(void *ctx, const struct tapir_async_header *header,
 	case TAPIR_ASYNC_RUNTIME_COMPLETE:
 	case TAPIR_ASYNC_MACHINE_SUSPEND:
 	case TAPIR_ASYNC_MACHINE_COMPLETE:
-		end(p);
+		end_run(p);
 		break;
 	case TAPIR_ASYNC_RUNTIME_COMPLETE_METHOD:
 	case TAPIR_ASYNC_MACHINE_COMPLETE_METHOD:

@@ -335,7 +335,8 @@ static void forget_if_idle(struct tapir_await_stacks *a, const struct tapir_rec_
 /* ---- records ------------------------------------------------------------------------------- */
 
 /* Puts a record of a family with a stack, with the async stack in place of its own. */
-static void put(struct tapir_await_stacks *a, const struct tapir_rec *rec, int family)
+static void append_with_async_stack(struct tapir_await_stacks *a, const struct tapir_rec *rec,
+				    int family)
 {
 	uint64_t stack_id = tapir_rec__stack_id(rec);
 	size_t at;
@@ -357,7 +358,7 @@ static void take_record(void *ctx, const struct tapir_rec *rec)
 	int family = tapir_family__of(rec->type);
 
 	if (family >= 0)
-		put(ctx, rec, family);
+		append_with_async_stack(ctx, rec, family);
 	else
 		append(ctx, rec);
 }

@@ -12,7 +12,7 @@ static uint64_t key_of(uint32_t tgid, uint64_t number)
 	return tapir_hash__mix(tapir_hash__mix(7, tgid), number);
 }
 
-static int put(struct tapir_map *map, uint64_t key, uint64_t value)
+static int set_in_map(struct tapir_map *map, uint64_t key, uint64_t value)
 {
 	uint64_t *place = tapir_map__put(map, key, NULL);
 
@@ -32,7 +32,7 @@ static uint64_t get(const struct tapir_map *map, uint64_t key)
 
 int tapir_monitor_owners__set(struct tapir_monitor_owners *m, uint32_t tid, uint64_t owner)
 {
-	return put(&m->owner_by_tid, tid, owner);
+	return set_in_map(&m->owner_by_tid, tid, owner);
 }
 
 uint64_t tapir_monitor_owners__of(const struct tapir_monitor_owners *m, uint32_t tid)
@@ -43,7 +43,7 @@ uint64_t tapir_monitor_owners__of(const struct tapir_monitor_owners *m, uint32_t
 int tapir_monitor_owners__number(struct tapir_monitor_owners *m, uint32_t tgid, uint64_t number,
 				 uint32_t tid)
 {
-	return put(&m->tid_by_number, key_of(tgid, number), tid);
+	return set_in_map(&m->tid_by_number, key_of(tgid, number), tid);
 }
 
 uint32_t tapir_monitor_owners__thread(const struct tapir_monitor_owners *m, uint32_t tgid,

@@ -161,7 +161,7 @@ static void find_keywords(struct scan *s)
 
 /* ---- attributes --------------------------------------------------------------------------------- */
 
-static bool take_text(struct tapir_md_blob *blob, struct tapir_md_blob *text)
+static bool read_custom_attribute_text(struct tapir_md_blob *blob, struct tapir_md_blob *text)
 {
 	uint32_t len;
 
@@ -210,10 +210,11 @@ static bool take_named(struct tapir_md_blob *blob, struct named *out)
 
 	*out = (struct named){};
 	if (!tapir_md_blob__take(blob, &kind, 1) || !tapir_md_blob__take(blob, &what, 1) ||
-	    (what == 0x55 && !take_text(blob, &type)) || !take_text(blob, &out->name))
+	    (what == 0x55 && !read_custom_attribute_text(blob, &type)) ||
+	    !read_custom_attribute_text(blob, &out->name))
 		return false;
 	if (what == 0x0e)
-		return take_text(blob, &out->text);
+		return read_custom_attribute_text(blob, &out->text);
 	switch (what) {
 	case 0x02: /* bool */
 	case 0x04: /* i8 */

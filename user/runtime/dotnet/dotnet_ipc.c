@@ -35,7 +35,7 @@ static void put_u64(struct tapir_str *out, uint64_t value)
 /* ---- text ---------------------------------------------------------------------------------- */
 
 /* NULL: a count of 0. */
-static int put_text(struct tapir_str *out, const char *text)
+static int append_ipc_string(struct tapir_str *out, const char *text)
 {
 	const unsigned char *p = (const unsigned char *)text;
 	size_t left = text ? strlen(text) : 0, count_off = out->len, units;
@@ -76,7 +76,7 @@ static void begin_command(struct tapir_str *out, enum tapir_dotnet_command comma
 }
 
 /* An incomplete message must not be sent. */
-static int end(struct tapir_str *out, int err)
+static int finish_message(struct tapir_str *out, int err)
 {
 	if (!err && out->failed)
 		err = -ENOMEM;
@@ -100,7 +100,7 @@ int tapir_dotnet__put_plain(struct tapir_str *out, enum tapir_dotnet_command com
 	case TAPIR_DOTNET_RESUME_RUNTIME:
 	case TAPIR_DOTNET_DISABLE_PERF_MAP:
 		begin_command(out, command);
-		return end(out, 0);
+		return finish_message(out, 0);
 	default: /* it has a payload */
 		tapir_str__clear(out);
 		return -EINVAL;
@@ -111,9 +111,10 @@ int tapir_dotnet__put_enable_perf_map(struct tapir_str *out, enum tapir_dotnet_p
 {
 	begin_command(out, TAPIR_DOTNET_ENABLE_PERF_MAP);
 	put_u32(out, (uint32_t)type);
-	return end(out, type < TAPIR_DOTNET_PERF_MAP_ALL || type > TAPIR_DOTNET_PERF_MAP_PERF_MAP
-				? -EINVAL
-				: 0);
+	return finish_message(out, type < TAPIR_DOTNET_PERF_MAP_ALL ||
+						   type > TAPIR_DOTNET_PERF_MAP_PERF_MAP
+					   ? -EINVAL
+					   : 0);
 }
 
 int tapir_dotnet__put_attach_profiler(struct tapir_str *out, uint32_t timeout,
@@ -125,7 +126,7 @@ int tapir_dotnet__put_attach_profiler(struct tapir_str *out, uint32_t timeout,
 	begin_command(out, TAPIR_DOTNET_ATTACH_PROFILER);
 	put_u32(out, timeout);
 	tapir_str__add(out, (const char *)clsid, 16);
-	err = *path ? put_text(out, path) : -EINVAL;
+	err = *path ? append_ipc_string(out, path) : -EINVAL;
 	if (!err && len > TAPIR_DOTNET_MAX_BYTES)
 		err = -EMSGSIZE;
 	if (!err) {
@@ -133,14 +134,14 @@ int tapir_dotnet__put_attach_profiler(struct tapir_str *out, uint32_t timeout,
 		if (len)
 			tapir_str__add(out, data, len);
 	}
-	return end(out, err);
+	return finish_message(out, err);
 }
 
 int tapir_dotnet__put_stop(struct tapir_str *out, uint64_t session_id)
 {
 	begin_command(out, TAPIR_DOTNET_STOP_TRACING);
 	put_u64(out, session_id);
-	return end(out, 0);
+	return finish_message(out, 0);
 }
 
 /* ---- sessions -------------------------------------------------------------------------------- */
@@ -175,9 +176,9 @@ static int put_providers(struct tapir_str *out, enum tapir_dotnet_command comman
 			return -EINVAL;
 		put_u64(out, p->keywords);
 		put_u32(out, p->level);
-		err = put_text(out, p->name);
+		err = append_ipc_string(out, p->name);
 		if (!err)
-			err = put_text(out, p->filter);
+			err = append_ipc_string(out, p->filter);
 		if (!err && command == TAPIR_DOTNET_COLLECT_TRACING5)
 			err = put_event_filter(out, p);
 	}
@@ -190,7 +191,7 @@ int tapir_dotnet__put_collect(struct tapir_str *out, enum tapir_dotnet_command c
 	begin_command(out, command);
 	if (command < TAPIR_DOTNET_COLLECT_TRACING || command > TAPIR_DOTNET_COLLECT_TRACING5 ||
 	    !s->buffer_mb || (!s->has_stacks && command < TAPIR_DOTNET_COLLECT_TRACING3))
-		return end(out, -EINVAL);
+		return finish_message(out, -EINVAL);
 	if (command == TAPIR_DOTNET_COLLECT_TRACING5)
 		put_u32(out, STREAMING);
 	put_u32(out, s->buffer_mb);
@@ -201,5 +202,5 @@ int tapir_dotnet__put_collect(struct tapir_str *out, enum tapir_dotnet_command c
 		put_u8(out, s->rundown_keyword != 0);
 	if (command >= TAPIR_DOTNET_COLLECT_TRACING3)
 		put_u8(out, s->has_stacks);
-	return end(out, put_providers(out, command, s));
+	return finish_message(out, put_providers(out, command, s));
 }

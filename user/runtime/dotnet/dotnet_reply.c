@@ -138,7 +138,7 @@ static void take_text_into(struct cursor *c, uint32_t max_units, struct tapir_st
 }
 
 /* Never NULL but without memory: then c is cut, too. */
-static char *take_text(struct cursor *c)
+static char *read_ipc_string(struct cursor *c)
 {
 	struct tapir_str text = {};
 
@@ -229,12 +229,12 @@ int tapir_dotnet__parse_process(const struct tapir_dotnet_reply *reply,
 	p.pid = read_number(&c, 8);
 	for (unsigned i = 0; i < sizeof(p.cookie); i++)
 		p.cookie[i] = (uint8_t)read_number(&c, 1);
-	p.cmdline = take_text(&c);
-	p.os = take_text(&c);
-	p.arch = take_text(&c);
-	p.entry_assembly = has_version ? take_text(&c) : calloc(1, 1);
-	p.version = has_version ? take_text(&c) : calloc(1, 1);
-	p.rid = has_rid ? take_text(&c) : calloc(1, 1);
+	p.cmdline = read_ipc_string(&c);
+	p.os = read_ipc_string(&c);
+	p.arch = read_ipc_string(&c);
+	p.entry_assembly = has_version ? read_ipc_string(&c) : calloc(1, 1);
+	p.version = has_version ? read_ipc_string(&c) : calloc(1, 1);
+	p.rid = has_rid ? read_ipc_string(&c) : calloc(1, 1);
 	if (!is_whole(&c) || !p.entry_assembly || !p.version || !p.rid) {
 		tapir_dotnet_process__fini(&p);
 		return -EPROTO;

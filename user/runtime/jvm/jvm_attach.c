@@ -76,7 +76,7 @@ static int begin_attach(const struct tapir_jvm_opts *opts, struct talk *talk)
 	return 0;
 }
 
-static void end(struct talk *talk)
+static void end_attach(struct talk *talk)
 {
 	tapir_jvm_facts__fini(&talk->facts);
 }
@@ -230,7 +230,7 @@ int tapir_jvm__command(const struct tapir_jvm_opts *opts, const char *cmd, const
 	if (err)
 		return err;
 	err = run_command(&talk, cmd, args, reply);
-	end(&talk);
+	end_attach(&talk);
 	return err;
 }
 
@@ -351,14 +351,14 @@ static int dump_locked(const struct tapir_jvm_opts *opts, dump_fn dump_it, const
 		return err;
 	err = tapir_peer_lock__take(&talk.job, &map.lock_fd);
 	if (err) {
-		end(&talk);
+		end_attach(&talk);
 		return err;
 	}
 	talk.job.lock_fd = map.lock_fd;
 	map.uid = talk.facts.peer.uid;
 	map.gid = talk.facts.peer.gid;
 	err = dump_it(&talk, what, &map);
-	end(&talk);
+	end_attach(&talk);
 	if (err)
 		tapir_jvm_perf_map__fini(&map);
 	else

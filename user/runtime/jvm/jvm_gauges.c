@@ -91,8 +91,8 @@ struct value {
 	double value;
 };
 
-static void put(struct tapir_jvm_gauges_set *set, const struct jvm *jvm, uint64_t now_ns,
-		const struct value *v)
+static void put_counter_record(struct tapir_jvm_gauges_set *set, const struct jvm *jvm,
+			       uint64_t now_ns, const struct value *v)
 {
 	struct tapir_rec_counter fixed = {
 		.h = {.cpu = TAPIR_CPU_UNKNOWN, .time_ns = now_ns},
@@ -127,11 +127,12 @@ static void put_collections(struct tapir_jvm_gauges_set *set, const struct jvm *
 
 	if (!jvm->is_known || !cnt)
 		return;
-	put(set, jvm, now_ns,
-	    &(struct value){"collections", "", now->gc_cause, TAPIR_COUNTER_RATE, (double)cnt});
-	put(set, jvm, now_ns,
-	    &(struct value){"gc-time", "ms", now->gc_cause, TAPIR_COUNTER_RATE,
-			    (double)added(now->gc_ns, jvm->last.gc_ns) / 1e6});
+	put_counter_record(
+		set, jvm, now_ns,
+		&(struct value){"collections", "", now->gc_cause, TAPIR_COUNTER_RATE, (double)cnt});
+	put_counter_record(set, jvm, now_ns,
+			   &(struct value){"gc-time", "ms", now->gc_cause, TAPIR_COUNTER_RATE,
+					   (double)added(now->gc_ns, jvm->last.gc_ns) / 1e6});
 }
 
 static void put_gauges(struct tapir_jvm_gauges_set *set, const struct jvm *jvm,
@@ -157,7 +158,7 @@ static void put_gauges(struct tapir_jvm_gauges_set *set, const struct jvm *jvm,
 	};
 
 	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
-		put(set, jvm, now_ns, &values[i]);
+		put_counter_record(set, jvm, now_ns, &values[i]);
 }
 
 /* ---- over time ------------------------------------------------------------------------------ */

@@ -20,7 +20,7 @@
 #define EVENTS	      "Event?ou*" /* EventCounters and EventSourceMessage, in one selection */
 #define METRICS_BYTES 4096	  /* of all meters together */
 
-static int refuse(const char *glob, const char *why)
+static int fail_counter_choice(const char *glob, const char *why)
 {
 	return tapir_diag__fail(
 		-EINVAL,
@@ -44,11 +44,11 @@ int tapir_counter_choice__add(struct tapir_counter_choice *choice, const char *g
 	struct tapir_counter_glob one = {};
 
 	if (!len || (glob[len] && !glob[len + 1]))
-		return refuse(glob, "a name is missing");
+		return fail_counter_choice(glob, "a name is missing");
 	if (strpbrk(glob, ":;,="))
-		return refuse(glob, "a name cannot contain ':', ';', ',' or '='");
+		return fail_counter_choice(glob, "a name cannot contain ':', ';', ',' or '='");
 	if (len >= PART_BYTES || strlen(glob + len) > PART_BYTES)
-		return refuse(glob, "it is too long");
+		return fail_counter_choice(glob, "it is too long");
 	one.text = strdup(glob);
 	one.provider = strndup(glob, len);
 	one.counter = strdup(glob[len] ? glob + len + 1 : "*");

@@ -67,7 +67,7 @@ static void flush(struct tapir_stream_records *r)
  * Until the session thread returns a block, nothing is read, and the runtime buffers what follows,
  * or counts it. false: there is no block.
  */
-static bool put(struct tapir_stream_records *r, const struct tapir_rec *rec)
+static bool post_stream_record(struct tapir_stream_records *r, const struct tapir_rec *rec)
 {
 	if (!rec)
 		return false;
@@ -129,7 +129,7 @@ static bool is_wanted(struct tapir_stream_records *r, const struct tapir_rec *pr
 }
 
 /* Their events are counted as not described. */
-static uint64_t refuse(struct tapir_stream_records *r)
+static uint64_t note_undescribed(struct tapir_stream_records *r)
 {
 	if (!r->has_undescribed)
 		tapir_warn("process %u: no room for more descriptions of events in its stream: "
@@ -191,7 +191,7 @@ static uint64_t share(struct tapir_stream_records *r, struct tapir_rec_probe *pr
 		post_metadata(r, id, m);
 	}
 	pthread_mutex_unlock(&sink->lock);
-	return is_taken ? id : refuse(r);
+	return is_taken ? id : note_undescribed(r);
 }
 
 /* The event's probe id, if it was requested; else 0. */
@@ -233,7 +233,7 @@ static void on_metadata(void *ctx, const struct tapir_nettrace_metadata *m)
 	uint64_t id;
 
 	if (r->probes.cnt >= TAPIR_STREAM_METADATA_MAX) {
-		refuse(r);
+		note_undescribed(r);
 		return;
 	}
 	if (tapir_event_blob__parse(m->blob, m->blob_bytes, &blob)) {
@@ -290,7 +290,8 @@ static void on_stack(void *ctx, const struct tapir_nettrace_stack *stack)
 	if (!tapir_map__put(&r->sent_stacks, fixed.stack_id, &is_new) || !is_new)
 		return;
 	tapir_rec__init(&fixed.h, TAPIR_REC_STACK, sizeof(fixed), r->max_ns);
-	put(r, tapir_recbuf__stack(&r->recbuf, &fixed, stack->frames_va, stack->frame_cnt));
+	post_stream_record(
+		r, tapir_recbuf__stack(&r->recbuf, &fixed, stack->frames_va, stack->frame_cnt));
 }
 
 static void on_forget(void *ctx)
@@ -322,7 +323,7 @@ static void see_thread(struct tapir_stream_records *r, uint32_t tid)
 			memcpy(rec.leader_comm, thread.comm, sizeof(rec.leader_comm));
 		}
 		tapir_rec__init(&rec.h, TAPIR_REC_THREAD, sizeof(rec), r->max_ns);
-		put(r, &rec.h);
+		post_stream_record(r, &rec.h);
 	}
 	tapir_diag__rewind(mark);
 }
@@ -361,7 +362,7 @@ static void on_event(void *ctx, const struct tapir_nettrace_event *event)
 				 (bytes > PAYLOAD_MAX ? TAPIR_EVENT_CUT : 0));
 	view.payload_bytes = bytes > PAYLOAD_MAX ? PAYLOAD_MAX : bytes;
 	tapir_rec__init(&fixed.h, TAPIR_REC_EVENT, sizeof(fixed), host_time(r, event->ticks));
-	if (put(r, tapir_recbuf__event(&r->recbuf, &view)))
+	if (post_stream_record(r, tapir_recbuf__event(&r->recbuf, &view)))
 		r->event_cnt++;
 	else
 		r->lost_cnt++;
