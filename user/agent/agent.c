@@ -124,7 +124,7 @@ static void forget_task(struct tapir_agent *agent, pid_t pid, int status)
 	}
 }
 
-static void reap(struct tapir_agent *agent)
+static void reap_tasks(struct tapir_agent *agent)
 {
 	pid_t pid;
 	int status;
@@ -214,7 +214,7 @@ static void take_signal(struct tapir_agent *agent)
 
 	while (read(agent->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
-			reap(agent);
+			reap_tasks(agent);
 		else if (info.ssi_signo == SIGUSR2)
 			(void)tapir_continuous__freeze(agent, NULL);
 		else
@@ -476,7 +476,7 @@ static int use_symbols(const struct tapir_words *places)
 	return err;
 }
 
-static int start(struct tapir_agent *agent)
+static int start_agent(struct tapir_agent *agent)
 {
 	struct tapir_str names = {};
 	int err = open_state(agent);
@@ -516,7 +516,7 @@ static int start(struct tapir_agent *agent)
 	return err;
 }
 
-static void stop(struct tapir_agent *agent)
+static void stop_agent(struct tapir_agent *agent)
 {
 	agent->is_ending = true;
 	if (agent->signal_fd >= 0)
@@ -557,9 +557,9 @@ int tapir_agent__run(const struct tapir_serve_config *config)
 		err = tapir_mhd__load(config->tls_client_ca);
 	if (err)
 		return err;
-	err = start(&agent);
+	err = start_agent(&agent);
 	while (!err && !agent.is_ending)
 		err = poll_agent(&agent);
-	stop(&agent);
+	stop_agent(&agent);
 	return err;
 }

@@ -153,8 +153,8 @@ static bool is_forged(const struct tapir_wire_request *rq, const struct tapir_ca
 	       (!rq->csrf || !*caller->csrf || !tapir_token__is_equal(caller->csrf, rq->csrf));
 }
 
-static bool refuse(struct tapir_agent *agent, const struct tapir_caller *caller,
-		   const struct tapir_route *route, int fd, const char *why)
+static bool answer_forbidden(struct tapir_agent *agent, const struct tapir_caller *caller,
+			     const struct tapir_route *route, int fd, const char *why)
 {
 	tapir_agent__audit(agent, caller, route, "", "refused");
 	(void)tapir_answer__error(fd, 403, why, MSG_DONTWAIT);
@@ -176,13 +176,14 @@ bool tapir_agent__admit(struct tapir_agent *agent, const struct tapir_agent_fron
 	}
 	if (!status && caller->role >= route->role)
 		return is_forged(rq, caller)
-			       ? refuse(agent, caller, route, fd,
-					"csrf: the form's token is missing or too old: reload the "
-					"page")
+			       ? answer_forbidden(
+					 agent, caller, route, fd,
+					 "csrf: the form's token is missing or too old: reload the "
+					 "page")
 			       : true;
 	if (!status && *caller->name)
-		return refuse(agent, caller, route, fd,
-			      "the role of this token does not permit this");
+		return answer_forbidden(agent, caller, route, fd,
+					"the role of this token does not permit this");
 	(void)tapir_answer__error(fd, 401,
 				  status ? "wrong or expired token"
 					 : "a token is required: Authorization: Bearer TOKEN",

@@ -224,8 +224,8 @@ static bool is_of_all(uint16_t route)
 	       route == TAPIR_ROUTE_FREEZE;
 }
 
-static bool handle(struct tapir_agent *agent, const struct tapir_wire_request *rq, int fd,
-		   const struct tapir_caller *caller)
+static bool dispatch_request(struct tapir_agent *agent, const struct tapir_wire_request *rq, int fd,
+			     const struct tapir_caller *caller)
 {
 	if (caller->only_pid && !agent->config->only_pid && is_of_all(rq->route)) {
 		(void)tapir_answer__error(fd, 404, "not for one process", MSG_DONTWAIT);
@@ -266,7 +266,7 @@ void tapir_agent__handle(struct tapir_agent *agent, const struct tapir_agent_fro
 		(void)tapir_answer__error(fd, 503, "the agent is ending", MSG_DONTWAIT);
 	else if (tapir_agent__admit(agent, front, rq, fd, &caller))
 		is_task = !tapir_agent__handle_login(agent, rq, &caller, fd) &&
-			  handle(agent, rq, fd, &caller);
+			  dispatch_request(agent, rq, fd, &caller);
 	if (!is_task)
 		close(fd);
 }

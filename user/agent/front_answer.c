@@ -300,8 +300,8 @@ void tapir_front__add_query(struct MHD_Connection *connection, struct tapir_wire
 	tapir_mhd.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_pair, rq);
 }
 
-static int ask(const struct tapir_front *front, struct MHD_Connection *connection,
-	       const struct tapir_http_exchange *exchange, int *out)
+static int ask_agent(const struct tapir_front *front, struct MHD_Connection *connection,
+		     const struct tapir_http_exchange *exchange, int *out)
 {
 	struct tapir_wire_request rq = {
 		.route = (uint16_t)exchange->match.id,
@@ -493,7 +493,7 @@ enum MHD_Result tapir_front__answer(struct tapir_front *front, struct MHD_Connec
 
 	if (!a)
 		return MHD_NO;
-	err = ask(front, connection, exchange, &a->fd);
+	err = ask_agent(front, connection, exchange, &a->fd);
 	if (!err)
 		return pass_on(a);
 	free(a);

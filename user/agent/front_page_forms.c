@@ -14,7 +14,7 @@
 #define FORM "application/x-www-form-urlencoded"
 
 /* The fields of the form, without the one named name, whose value is returned; "": it has none. */
-static const char *take_field(struct tapir_wire_request *rq, const char *name)
+static const char *take_form_value(struct tapir_wire_request *rq, const char *name)
 {
 	for (size_t i = 0; i < rq->pair_cnt; i++) {
 		const char *value = rq->pairs[i].value;
@@ -48,7 +48,7 @@ static bool read_form(struct tapir_page_job *job, struct tapir_wire_request *rq)
 	}
 	rq->pair_cnt = (size_t)cnt;
 	rq->flags = TAPIR_WIRE_IS_FORM;
-	snprintf(exchange->csrf, sizeof(exchange->csrf), "%s", take_field(rq, "csrf"));
+	snprintf(exchange->csrf, sizeof(exchange->csrf), "%s", take_form_value(rq, "csrf"));
 	return true;
 }
 
@@ -129,10 +129,10 @@ void tapir_page_form__sign_in(struct tapir_page_job *job)
 
 	if (!read_form(job, &rq))
 		return;
-	next = take_field(&rq, "next");
+	next = take_form_value(&rq, "next");
 	if (!tapir_front__is_local_path(next))
 		next = "/";
-	snprintf(exchange->token, sizeof(exchange->token), "%s", take_field(&rq, "token"));
+	snprintf(exchange->token, sizeof(exchange->token), "%s", take_form_value(&rq, "token"));
 	tapir_page_doc__ask(job, &answer, &login);
 	if (tapir_page_doc__take(job, &answer)) {
 		take_cookie(job, &answer);

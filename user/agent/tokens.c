@@ -194,7 +194,7 @@ static int name_csrf(struct tapir_token *token, const struct tapir_token *old, s
 	return tapir_token__random(token->csrf, TAPIR_CSRF_DIGITS);
 }
 
-static int take_text(struct tapir_tokens *t, char *text, size_t len)
+static int replace_tokens(struct tapir_tokens *t, char *text, size_t len)
 {
 	struct tapir_token *old = malloc(TAPIR_TOKENS_MAX * sizeof(*old));
 	size_t old_cnt = t->cnt;
@@ -221,7 +221,7 @@ static int load(struct tapir_tokens *t)
 
 	if (err)
 		return err;
-	err = take_text(t, text, len);
+	err = replace_tokens(t, text, len);
 	explicit_bzero(text, len);
 	t->file_key = key; /* a wrong file is reported once */
 	return err;

@@ -48,7 +48,7 @@ struct encoder {
 	bool failed;
 };
 
-static void put(struct encoder *e, uint32_t kind, const char *text, size_t len, size_t max)
+static void encode_field(struct encoder *e, uint32_t kind, const char *text, size_t len, size_t max)
 {
 	struct field f = {kind, (uint32_t)len + 1};
 
@@ -65,9 +65,9 @@ static void put(struct encoder *e, uint32_t kind, const char *text, size_t len, 
 	e->field_cnt++;
 }
 
-static void put_text(struct encoder *e, uint32_t kind, const char *text)
+static void encode_text(struct encoder *e, uint32_t kind, const char *text)
 {
-	put(e, kind, text, text ? strlen(text) : 0, TAPIR_WIRE_MAX_TEXT_BYTES);
+	encode_field(e, kind, text, text ? strlen(text) : 0, TAPIR_WIRE_MAX_TEXT_BYTES);
 }
 
 int tapir_wire__encode(const struct tapir_wire_request *rq, char *out)
@@ -81,15 +81,15 @@ int tapir_wire__encode(const struct tapir_wire_request *rq, char *out)
 
 	if (rq->pair_cnt > TAPIR_WIRE_MAX_PAIRS) /* as a counter of too many has it */
 		return -E2BIG;
-	put_text(&e, FIELD_PATH_ARG, rq->path_arg);
-	put_text(&e, FIELD_TOKEN, rq->token);
-	put_text(&e, FIELD_COOKIE, rq->cookie);
-	put_text(&e, FIELD_CSRF, rq->csrf);
-	put_text(&e, FIELD_PEER, rq->peer);
-	put(&e, FIELD_BODY, rq->body, rq->body_len, TAPIR_WIRE_MAX_BODY_BYTES + 1);
+	encode_text(&e, FIELD_PATH_ARG, rq->path_arg);
+	encode_text(&e, FIELD_TOKEN, rq->token);
+	encode_text(&e, FIELD_COOKIE, rq->cookie);
+	encode_text(&e, FIELD_CSRF, rq->csrf);
+	encode_text(&e, FIELD_PEER, rq->peer);
+	encode_field(&e, FIELD_BODY, rq->body, rq->body_len, TAPIR_WIRE_MAX_BODY_BYTES + 1);
 	for (size_t i = 0; i < rq->pair_cnt; i++) {
-		put_text(&e, FIELD_NAME, rq->pairs[i].name);
-		put_text(&e, FIELD_VALUE, rq->pairs[i].value);
+		encode_text(&e, FIELD_NAME, rq->pairs[i].name);
+		encode_text(&e, FIELD_VALUE, rq->pairs[i].value);
 	}
 	if (e.failed)
 		return -E2BIG;
@@ -118,7 +118,7 @@ static int take_pair_part(struct tapir_wire_request *rq, uint32_t kind, const ch
 	return 0;
 }
 
-static int take_field(struct tapir_wire_request *rq, const struct field *f, const char *text)
+static int decode_field(struct tapir_wire_request *rq, const struct field *f, const char *text)
 {
 	size_t max =
 		f->kind == FIELD_BODY ? TAPIR_WIRE_MAX_BODY_BYTES + 1 : TAPIR_WIRE_MAX_TEXT_BYTES;
@@ -171,7 +171,7 @@ int tapir_wire__decode(const char *message, size_t len, struct tapir_wire_reques
 		at += sizeof(f);
 		if (f.len > len - at)
 			return -EBADMSG;
-		err = take_field(rq, &f, message + at);
+		err = decode_field(rq, &f, message + at);
 		at += f.len;
 	}
 	if (rq->pair_cnt && !rq->pairs[rq->pair_cnt - 1].value)

@@ -173,7 +173,7 @@ static int write_table(struct top *t)
 }
 
 /* Prints the interval that ended last. */
-static int print(struct top *t)
+static int print_interval(struct top *t)
 {
 	int err = fill_view(t, NULL, t->args->json ? 0 : tapir_screen__fit_columns());
 
@@ -267,7 +267,7 @@ static void add_stacks(const struct top *t, const struct tapir_top_row *row, str
 	tapir_map__fini(&by_node);
 }
 
-static int draw(struct top *t)
+static int draw_screen(struct top *t)
 {
 	const struct tapir_top_row *row;
 	struct tapir_str stacks = {};
@@ -349,19 +349,19 @@ static void check_recorder(struct top *t)
 
 /* ---- looks ------------------------------------------------------------------------------------ */
 
-static int see(void *ctx, const struct tapir_thread_use *use)
+static int on_thread_use(void *ctx, const struct tapir_thread_use *use)
 {
 	return tapir_top_rows__see(ctx, use);
 }
 
-static int look(struct top *t)
+static int read_thread_uses(struct top *t)
 {
 	uint64_t from_ns = tapir_clock__now_ns();
 	int err;
 
 	pthread_mutex_lock(&t->lock);
 	tapir_top_rows__begin_look(&t->rows);
-	err = tapir_thread_uses__read(t->programs, see, &t->rows);
+	err = tapir_thread_uses__read(t->programs, on_thread_use, &t->rows);
 	tapir_top_rows__end_look(&t->rows);
 	pthread_mutex_unlock(&t->lock);
 	t->look_ns = tapir_clock__now_ns() - from_ns;
@@ -381,7 +381,7 @@ static void plan_look(struct top *t, uint64_t now_ns)
 		t->next_look_ns = t->ends_ns;
 }
 
-static void begin(struct top *t)
+static void begin_interval(struct top *t)
 {
 	uint64_t now_ns = tapir_clock__now_ns();
 
@@ -415,23 +415,23 @@ static int end_interval(struct top *t)
 	else
 		tapir_top_rows__take_samples(&t->rows, t->has_screen ? KEPT_SAMPLES : 0);
 	if (!t->args->once && !t->has_screen)
-		err = print(t);
+		err = print_interval(t);
 	pthread_mutex_unlock(&t->lock);
 	if (err || t->args->once)
 		return err ? err : 1;
 	check_recorder(t);
-	begin(t);
-	return t->has_screen ? draw(t) : 0;
+	begin_interval(t);
+	return t->has_screen ? draw_screen(t) : 0;
 }
 
-static int go_on(struct top *t)
+static int read_if_due(struct top *t)
 {
 	uint64_t now_ns = tapir_clock__now_ns();
 	int err;
 
 	if (now_ns < t->next_look_ns)
 		return 0;
-	err = look(t);
+	err = read_thread_uses(t);
 	if (err)
 		return err;
 	if (now_ns >= t->ends_ns)
@@ -458,10 +458,10 @@ static int take_keys(struct top *t)
 		if (action == TAPIR_TOP_RECORD && t->view.chosen.cnt)
 			start_recorder(t);
 	}
-	return draw(t);
+	return draw_screen(t);
 }
 
-static int serve(struct top *t, int resize_fd)
+static int watch_keys_and_time(struct top *t, int resize_fd)
 {
 	struct pollfd fds[] = {{.fd = t->stop_fd, .events = POLLIN},
 			       {.fd = t->has_screen ? STDIN_FILENO : -1, .events = POLLIN},
@@ -478,11 +478,11 @@ static int serve(struct top *t, int resize_fd)
 		if (fds[0].revents)
 			return 0;
 		if (fds[2].revents && read(resize_fd, &ignored, sizeof(ignored)) > 0)
-			err = draw(t);
+			err = draw_screen(t);
 		if (!err && fds[1].revents)
 			err = take_keys(t);
 		if (!err)
-			err = go_on(t);
+			err = read_if_due(t);
 	}
 	return err;
 }
@@ -493,16 +493,16 @@ static void *run_thread(void *ctx)
 	tapir_autofd int resize_fd = -1;
 	uint64_t one = 1;
 	sigset_t resize;
-	int err = look(t);
+	int err = read_thread_uses(t);
 
 	if (!err) {
 		tapir_top_rows__begin(&t->rows, tapir_clock__now_ns());
-		begin(t);
+		begin_interval(t);
 		sigemptyset(&resize);
 		sigaddset(&resize, SIGWINCH);
 		if (t->has_screen)
 			resize_fd = signalfd(-1, &resize, SFD_CLOEXEC | SFD_NONBLOCK);
-		err = serve(t, resize_fd);
+		err = watch_keys_and_time(t, resize_fd);
 	}
 	t->err = err < 0 ? err : 0;
 	if (write(t->end_fd, &one, sizeof(one)) < 0)
@@ -569,7 +569,7 @@ static uint64_t counter_interval_ns(uint64_t interval_ns)
 					      : half_ns;
 }
 
-static int record(struct top *t)
+static int record_samples(struct top *t)
 {
 	static const char *const counters[] = {"System.Runtime/alloc-rate",
 					       "System.Runtime/exception-count",
@@ -628,7 +628,7 @@ static void open_screen(struct top *t)
 	(void)tapir_terminal__flush(&t->out);
 }
 
-static int watch(struct top *t, struct tapir_cli *cli)
+static int run_top(struct top *t, struct tapir_cli *cli)
 {
 	int err;
 
@@ -639,14 +639,14 @@ static int watch(struct top *t, struct tapir_cli *cli)
 					tapir_errno__text(errno));
 	if (t->has_screen)
 		open_screen(t);
-	err = record(t);
+	err = record_samples(t);
 	if (t->has_screen) {
 		tapir_top_screen__close(&t->screen);
 		tapir_terminal__start_log(cli);
 	}
 	if (!err && t->args->once && t->rows.until_ns) {
 		tapir_top_rows__take_samples(&t->rows, 0);
-		err = print(t);
+		err = print_interval(t);
 	}
 	if (err == -EPIPE) { /* `| head` has seen enough */
 		tapir_diag__clear();
@@ -670,7 +670,7 @@ static int run(struct tapir_cli *cli)
 	t->has_screen = !args->once && !args->json && tapir_top_screen__is_possible();
 	args->once |= !t->has_screen && !args->json;
 	pthread_mutex_init(&t->lock, NULL);
-	err = watch(t, cli);
+	err = run_top(t, cli);
 	tapir_timeline__free(t->tl);
 	tapir_works__fini(&t->works);
 	tapir_pairs__fini(&t->pairs);

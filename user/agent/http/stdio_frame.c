@@ -30,8 +30,8 @@ static int take_pair_part(struct tapir_stdio_request *rq, uint32_t kind, const c
 	return 0;
 }
 
-static int take_field(struct tapir_stdio_request *rq, const struct tapir_stdio_field *f,
-		      const char *text)
+static int read_frame_field(struct tapir_stdio_request *rq, const struct tapir_stdio_field *f,
+			    const char *text)
 {
 	if (!f->len || text[f->len - 1])
 		return -EBADMSG;
@@ -68,7 +68,7 @@ int tapir_stdio_request__decode(const char *data, size_t len, struct tapir_stdio
 		at += sizeof(f);
 		if (f.len > len - at)
 			return -EBADMSG;
-		err = take_field(out, &f, data + at);
+		err = read_frame_field(out, &f, data + at);
 	}
 	if (!out->method || !out->path || *out->path != '/')
 		return -EBADMSG;

@@ -92,7 +92,7 @@ static void add_field(struct tapir_str *out, uint32_t kind, const char *text)
 	tapir_str__add(out, text, f.len);
 }
 
-static void refuse(uint32_t id, uint32_t status)
+static void send_refusal(uint32_t id, uint32_t status)
 {
 	if (send_frame(TAPIR_STDIO_HEAD, id, &status, sizeof(status)))
 		(void)send_frame(TAPIR_STDIO_END, id, NULL, 0);
@@ -304,7 +304,7 @@ static void free_connection(struct MHD_Connection *c)
 }
 
 /* Header, body, end: as libmicrohttpd calls it. */
-static bool ask(struct MHD_Connection *c, void **slot)
+static bool answer_request(struct MHD_Connection *c, void **slot)
 {
 	const char *parts[] = {NULL, c->rq.body, NULL};
 
@@ -327,7 +327,7 @@ static void *run(void *arg)
 
 	http->on_connection(http->ctx, c, &context, MHD_CONNECTION_NOTIFY_STARTED);
 	c->context_info.socket_context = context;
-	if (!ask(c, &slot) && !c->is_answered)
+	if (!answer_request(c, &slot) && !c->is_answered)
 		(void)send_frame(TAPIR_STDIO_BROKEN, c->id, NULL, 0);
 	http->on_completed(http->ctx, c, &slot, MHD_REQUEST_TERMINATED_COMPLETED_OK);
 	http->on_connection(http->ctx, c, &context, MHD_CONNECTION_NOTIFY_CLOSED);
@@ -377,7 +377,7 @@ static bool take_request(uint32_t id, char *data, size_t len)
 		return true;
 	if (c)
 		free_connection(c);
-	refuse(id, MHD_HTTP_SERVICE_UNAVAILABLE);
+	send_refusal(id, MHD_HTTP_SERVICE_UNAVAILABLE);
 	return true;
 }
 

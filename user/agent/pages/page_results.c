@@ -12,7 +12,8 @@
 
 /* ---- pieces --------------------------------------------------------------------------------- */
 
-static void begin(struct tapir_str *out, const char *id, const char *title, const json_t *view)
+static void begin_section(struct tapir_str *out, const char *id, const char *title,
+			  const json_t *view)
 {
 	tapir_html__add(out, "<section id=\"%s\"><h2>%s</h2>\n<p>%s</p>\n", id, title,
 			tapir_member__text(view, "headline"));
@@ -34,7 +35,7 @@ static bool has_note(const json_t *view, const char *text)
 }
 
 /* Notes of the CPU view are those of the whole recording as a rule: others leave them to it. */
-static void end(struct tapir_str *out, const json_t *view, const json_t *cpu)
+static void end_section(struct tapir_str *out, const json_t *view, const json_t *cpu)
 {
 	const json_t *note;
 	size_t i;
@@ -201,7 +202,7 @@ static void add_counters(struct tapir_str *out, const json_t *view, const json_t
 	const json_t *counters = json_object_get(view, "counters"), *c;
 	size_t i, key_cnt = 0;
 
-	begin(out, "counters", "Counters", view);
+	begin_section(out, "counters", "Counters", view);
 	json_array_foreach(counters, i, c) key_cnt += is_key_counter(c);
 	if (key_cnt)
 		add_counter_table(out, counters, true);
@@ -211,7 +212,7 @@ static void add_counters(struct tapir_str *out, const json_t *view, const json_t
 	add_counter_table(out, counters, false);
 	if (key_cnt)
 		tapir_str__adds(out, "</details>\n");
-	end(out, view, cpu);
+	end_section(out, view, cpu);
 }
 
 static void add_gc(struct tapir_str *out, const json_t *view, const json_t *session,
@@ -222,7 +223,7 @@ static void add_gc(struct tapir_str *out, const json_t *view, const json_t *sess
 	uint64_t duration_ns = seconds > 0 && seconds < 1e9 ? (uint64_t)llround(seconds * 1e9) : 0;
 	size_t i;
 
-	begin(out, "gc", "Garbage collection", view);
+	begin_section(out, "gc", "Garbage collection", view);
 	if (json_array_size(pauses)) {
 		tapir_chart__add_pauses(out, pauses, duration_ns);
 		tapir_html__begin_table(out, NULL, ">Pause|>At|What|Reason|>Heap after|>Promoted");
@@ -242,7 +243,7 @@ static void add_gc(struct tapir_str *out, const json_t *view, const json_t *sess
 	}
 	if (json_array_size(pauses))
 		tapir_html__end_table(out);
-	end(out, view, cpu);
+	end_section(out, view, cpu);
 }
 
 static void add_jit(struct tapir_str *out, const json_t *view, const json_t *cpu)
@@ -250,7 +251,7 @@ static void add_jit(struct tapir_str *out, const json_t *view, const json_t *cpu
 	const json_t *groups = json_object_get(view, "groups"), *g;
 	size_t i;
 
-	begin(out, "jit", "JIT compiler", view);
+	begin_section(out, "jit", "JIT compiler", view);
 	if (json_array_size(groups)) {
 		tapir_html__begin_table(out, NULL, "Method|>Compiled|>Bytes|Asked for by");
 		json_array_foreach(groups, i, g)
@@ -264,7 +265,7 @@ static void add_jit(struct tapir_str *out, const json_t *view, const json_t *cpu
 		}
 		tapir_html__end_table(out);
 	}
-	end(out, view, cpu);
+	end_section(out, view, cpu);
 }
 
 static void add_exception(struct tapir_str *out, const json_t *e)
@@ -290,9 +291,9 @@ static void add_exceptions(struct tapir_str *out, const json_t *view, const json
 	const json_t *e;
 	size_t i;
 
-	begin(out, "exceptions", "Exceptions", view);
+	begin_section(out, "exceptions", "Exceptions", view);
 	json_array_foreach(json_object_get(view, "exceptions"), i, e) add_exception(out, e);
-	end(out, view, cpu);
+	end_section(out, view, cpu);
 }
 
 static void add_waiter(struct tapir_str *out, const json_t *w)
@@ -310,19 +311,19 @@ static void add_contention(struct tapir_str *out, const json_t *view, const json
 	const json_t *lock, *w;
 	size_t i, k;
 
-	begin(out, "contention", "Lock contention", view);
+	begin_section(out, "contention", "Lock contention", view);
 	json_array_foreach(json_object_get(view, "locks"), i, lock)
 	{
 		begin_share(out, lock, "kind", "label");
 		json_array_foreach(json_object_get(lock, "waiters"), k, w) add_waiter(out, w);
 		tapir_str__adds(out, "</details>\n");
 	}
-	end(out, view, cpu);
+	end_section(out, view, cpu);
 }
 
 static void add_threadpool(struct tapir_str *out, const json_t *view, const json_t *cpu)
 {
-	begin(out, "threadpool", "Thread pool", view);
+	begin_section(out, "threadpool", "Thread pool", view);
 	if (tapir_member__u64(view, "queued") || tapir_member__u64(view, "most_workers")) {
 		tapir_html__begin_table(
 			out, NULL,
@@ -336,7 +337,7 @@ static void add_threadpool(struct tapir_str *out, const json_t *view, const json
 		tapir_str__adds(out, "</tr>\n");
 		tapir_html__end_table(out);
 	}
-	end(out, view, cpu);
+	end_section(out, view, cpu);
 }
 
 static void add_offcpu(struct tapir_str *out, const json_t *view, const json_t *cpu)
@@ -344,14 +345,14 @@ static void add_offcpu(struct tapir_str *out, const json_t *view, const json_t *
 	const json_t *wait;
 	size_t i;
 
-	begin(out, "offcpu", "Waiting", view);
+	begin_section(out, "offcpu", "Waiting", view);
 	json_array_foreach(json_object_get(view, "waits"), i, wait)
 	{
 		begin_share(out, wait, "state", "reason");
 		add_stack(out, json_object_get(wait, "stack"));
 		tapir_str__adds(out, "</details>\n");
 	}
-	end(out, view, cpu);
+	end_section(out, view, cpu);
 }
 
 static void add_cpu(struct tapir_str *out, const json_t *view)
@@ -359,7 +360,7 @@ static void add_cpu(struct tapir_str *out, const json_t *view)
 	const json_t *f;
 	size_t i;
 
-	begin(out, "cpu", "CPU", view);
+	begin_section(out, "cpu", "CPU", view);
 	tapir_html__begin_table(out, NULL, ">Self %|>Total %|Kind|Function");
 	json_array_foreach(json_object_get(view, "functions"), i, f)
 	{
@@ -371,7 +372,7 @@ static void add_cpu(struct tapir_str *out, const json_t *view)
 		tapir_str__adds(out, "</tr>\n");
 	}
 	tapir_html__end_table(out);
-	end(out, view, view);
+	end_section(out, view, view);
 }
 
 void tapir_page__add_findings(struct tapir_str *out, const struct tapir_page_results *r)
