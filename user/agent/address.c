@@ -106,6 +106,9 @@ static bool parse_tcp(const char *text, union address *a, socklen_t *len)
 	if (host_len >= sizeof(host))
 		return false;
 	snprintf(host, sizeof(host), "%.*s", (int)host_len, text);
+	/*
+	 * Without a resolver: what a name resolves to may change, and a listener on it would not.
+	 */
 	if (!strcmp(host, "localhost"))
 		strcpy(host, "127.0.0.1");
 	*a = (union address){};

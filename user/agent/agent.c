@@ -269,12 +269,19 @@ static int poll_agent(struct tapir_agent *agent)
 	fds[cnt++] = (struct pollfd){.fd = agent->continuous.child.fd, .events = POLLIN};
 	first_task = cnt;
 	for (size_t i = 0; i < agent->tasks.cnt; i++) {
+		/*
+		 * No event is asked for: only that the client has hung up is reported, for its task
+		 * to be ended.
+		 */
 		fds[cnt++] = (struct pollfd){.fd = agent->tasks.data[i].client_fd};
 		is_waiting |= agent->tasks.data[i].ended_ns > 0;
 	}
 	if (poll(fds, cnt, wait_ms(agent, is_waiting)) < 0 && errno != EINTR)
 		return tapir_diag__fail(-errno, "cannot wait for requests: %s",
 					tapir_errno__text(errno));
+	/*
+	 * Before requests, which may add tasks: places in fds and in the list of tasks still agree.
+	 */
 	watch_tasks(agent, fds + first_task);
 	for (size_t i = 0; i < agent->front_cnt; i++)
 		if (fds[1 + i].revents & POLLIN)
@@ -500,6 +507,10 @@ static int start_agent(struct tapir_agent *agent)
 		err = tapir_token__random(agent->csrf, TAPIR_CSRF_DIGITS);
 	if (!err)
 		err = open_signals(agent);
+	/*
+	 * The HTTP processes come last of all that is opened, and first of all that runs: each is a
+	 * fork of this one and closes what it must not have.
+	 */
 	for (size_t i = 0; !err && i < agent->front_cnt; i++) {
 		err = start_front(agent, &agent->fronts[i]);
 		tapir_str__addf(&names, "%s%s", i ? ", " : "", agent->fronts[i].listener.name);

@@ -169,6 +169,7 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 	if (rq->route == TAPIR_ROUTE_PPROF)
 		ask.format = "pprof";
 	err = tapir_request_params__read(&ask, route, rq);
+	/* A program that serves its own agent may ask for itself alone, whatever it names. */
 	if (!err && caller->only_pid)
 		err = tapir_request_params__restrict_to_pid(&ask, route, task.path_arg,
 							    caller->only_pid);
@@ -186,6 +187,7 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 		is_started = start_task(agent, rq, caller, &task, fd);
 	else
 		is_started = tapir_sessions__handle(agent, rq, &ask, caller, fd);
+	/* Written whether it is done or refused: an audit has to hold the attempts, too. */
 	if (route->is_action) {
 		if (rq->path_arg)
 			tapir_str__add_printable(&target, rq->path_arg, strlen(rq->path_arg));

@@ -125,6 +125,10 @@ static int record(struct recorder *r, struct tapir_recording_plan *plan,
 	char *path = NULL;
 	int err;
 
+	/*
+	 * The command is stored in every trace: it is written without its options, among which are
+	 * paths of tokens and certificates.
+	 */
 	plan->opts.command_line = "tapir serve";
 	plan->opts.on_ready = on_ready;
 	plan->opts.on_progress = on_progress;

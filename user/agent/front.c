@@ -149,11 +149,16 @@ static enum MHD_Result begin_exchange(struct tapir_front *front, struct MHD_Conn
 	bool is_head = !strcmp(method, "HEAD");
 	int err;
 
+	/*
+	 * The framing is judged before anything else: a request that two servers may read
+	 * differently could hide another one behind it.
+	 */
 	if (framing)
 		return refuse_framing(connection, framing);
 	if (strlen(url) < sizeof(exchange->url))
 		snprintf(exchange->url, sizeof(exchange->url), "%s", url);
 	err = find_route(is_head ? "GET" : method, url, exchange);
+	/* HEAD of a recording would record. */
 	if (!err && is_head && does_something(exchange))
 		err = -EOPNOTSUPP;
 	if (err)

@@ -116,6 +116,9 @@ void tapir_metrics__write(struct tapir_agent *agent, struct tapir_str *out)
 			 (double)(tapir_clock__now_ns() - agent->started_ns) / 1e9);
 	add_agent_metric(out, "cpu_seconds_total", "counter", "CPU time of the agent itself.",
 			 cpu_seconds(RUSAGE_SELF));
+	/*
+	 * Recordings run in children, so that the agent's own CPU time and theirs are two metrics.
+	 */
 	add_children(agent, out);
 	add_agent_metric(out, "resident_memory_bytes", "gauge",
 			 "Resident memory of the agent itself.", resident_bytes());

@@ -78,6 +78,10 @@ static int parse_member(struct tapir_token *t, const char *key, const json_t *va
 		if (!*text || strlen(text) >= sizeof(t->name))
 			return tapir_diag__fail(-EINVAL, "'name' has 1 to %zu characters",
 						sizeof(t->name) - 1);
+		/*
+		 * Names appear in the audit: a token must not look like a client that was known by
+		 * its credentials.
+		 */
 		if (!strcmp(text, "local") || !strncmp(text, "pid ", 4))
 			return tapir_diag__fail(
 				-EINVAL, "name '%s' is that of clients of a unix socket", text);

@@ -123,6 +123,10 @@ static int decode_field(struct tapir_wire_request *rq, const struct field *f, co
 	size_t max =
 		f->kind == FIELD_BODY ? TAPIR_WIRE_MAX_BODY_BYTES + 1 : TAPIR_WIRE_MAX_TEXT_BYTES;
 
+	/*
+	 * Each text ends with a NUL inside of its field, and only the body may have others: members
+	 * are used as C strings in place, without a copy.
+	 */
 	if (!f->len || f->len > max || text[f->len - 1])
 		return -EBADMSG;
 	if (f->kind == FIELD_BODY) {
@@ -174,6 +178,7 @@ int tapir_wire__decode(const char *message, size_t len, struct tapir_wire_reques
 		err = decode_field(rq, &f, message + at);
 		at += f.len;
 	}
+	/* The last name may have come without its value. */
 	if (rq->pair_cnt && !rq->pairs[rq->pair_cnt - 1].value)
 		return -EBADMSG;
 	return err ? err : at == len ? 0 : -EBADMSG;

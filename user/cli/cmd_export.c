@@ -181,6 +181,7 @@ static int check_export_options(struct tapir_cli *cli, const struct args *args,
 			sink->name);
 	if (is_offcpu(args) && sink != tapir_sink__find("folded"))
 		return tapir_cli__usage(cli, "--event offcpu requires --format folded");
+	/* Bytes for a program would set the terminal's modes. */
 	if (sink->content == TAPIR_SINK_IS_BINARY && is_stdout(args) &&
 	    tapir_screen__is_tty(stdout))
 		return tapir_cli__usage(cli, "%s is binary: use -o OUT", sink->name);

@@ -320,6 +320,9 @@ static int record(struct tapir_recorder *r, const struct args *args,
 
 	if (!file.path)
 		return -ENOMEM;
+	/*
+	 * Under sudo the file belongs to the user who ran it, and can be read and removed without.
+	 */
 	file.has_owner = tapir_sudo_user__get(&file.uid, &file.gid);
 	r->plan.opts.file = &file;
 	r->plan.opts.force = args->force;
@@ -407,6 +410,7 @@ static int run(struct tapir_cli *cli)
 		err = add_triggers(args, triggers, &request);
 	}
 
+	/* Set even if something failed before: the request is only read below if nothing did. */
 	request.rules.children = args->children;
 	request.no_samples = args->no_samples;
 	request.jvm_locks = args->jvm_locks;

@@ -581,6 +581,10 @@ static int record_samples(struct top *t)
 		.has_counters = true,
 		.counters = {.data = (const char **)counters, .cnt = 3, .cap = 3},
 		.interval_ns = counter_interval_ns(t->args->interval_ns),
+		/*
+		 * Counters come by the runtime's own stream, so that no library is loaded into any
+		 * process.
+		 */
 		.lane = "stream",
 		.sample_hz = sampling_hz(),
 		.no_sched = true,
@@ -668,6 +672,9 @@ static int run(struct tapir_cli *cli)
 	t->rows.only = args->pids;
 	t->end_fd = t->stop_fd = -1;
 	t->has_screen = !args->once && !args->json && tapir_top_screen__is_possible();
+	/*
+	 * Output that is no terminal gets one table and ends; --json is a line for each interval.
+	 */
 	args->once |= !t->has_screen && !args->json;
 	pthread_mutex_init(&t->lock, NULL);
 	err = run_top(t, cli);

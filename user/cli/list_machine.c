@@ -79,6 +79,7 @@ int tapir_list_machine__print(const char *text, bool json)
 	struct tapir_str out = {};
 	int err = tapir_machine_source__parse(text, &source);
 
+	/* A large program has a hundred thousand functions, and nm(1) has the same answer. */
 	if (!err && tapir_machine_source__is_function(source))
 		err = tapir_diag__fail(-EINVAL,
 				       "functions of a file are not listed: 'nm -D %s' shows those "

@@ -75,6 +75,7 @@ static void on_progress(void *ctx, const struct tapir_recording_progress *p)
 	struct tapir_str line = {};
 	double seconds = (double)(p->elapsed_ns - r->last_elapsed_ns) / 1e9;
 
+	/* The line is written over itself: a log would get one line for each second. */
 	if (r->is_quiet || !tapir_screen__is_tty(stderr))
 		return;
 	if (p->is_stopping) {
@@ -232,6 +233,10 @@ void tapir_recorder__say_result(const struct tapir_recorder *r,
 	if (has_path)
 		tapir_str__addf(&line, " -> %s", path);
 	tapir_info("%s", line.data ? line.data : "");
+	/*
+	 * The name may be another file's by now: it is neither said to be the recording nor read
+	 * for the finding.
+	 */
 	if (result->is_file_moved)
 		tapir_warn("%s was renamed or replaced during the recording: the data is in the "
 			   "renamed file",

@@ -95,6 +95,7 @@ int tapir_target_args__check(const struct tapir_target_args *target, const struc
 			cli,
 			"'%s' is a command: write -- before it to record while it runs, or '%s:*' for a provider of that name",
 			cli->words.data[0], cli->words.data[0]);
+	/* A first word that is a program in PATH was most likely meant as what to run. */
 	if (!kinds && !cli->program && cli->command->takes_program && cli->words.cnt &&
 	    tapir_command__find(cli->words.data[0], path))
 		return tapir_cli__usage(cli, "a target is required; to run %s: tapir %s -- %s%s",

@@ -30,6 +30,7 @@ static struct tapir_top_row *row_of(struct tapir_top_rows *rows, uint32_t tgid, 
 	row = tapir_vec__add(list);
 	idx = row ? tapir_map__put(map, tid ? tid : tgid, NULL) : NULL;
 	if (!idx) {
+		/* The row that was added has no place in the map: it is removed again. */
 		list->cnt -= row != NULL;
 		rows->failed = true;
 		return NULL;
@@ -85,6 +86,10 @@ static enum tapir_top_wait wait_of(const struct tapir_thread_use *use)
 {
 	if (use->flags & TAPIR_THREAD_ON_CPU || !(use->state & STATE_SLEEPS))
 		return TAPIR_TOP_WAIT_CNT;
+	/*
+	 * Threads of the kernel that wait for work are uninterruptible, too, and marked as idle:
+	 * they are not at a disk.
+	 */
 	if (use->state & STATE_UNINTERRUPTED || use->flags & TAPIR_THREAD_IO_WAIT)
 		return use->state & STATE_IDLE ? TAPIR_TOP_WAIT_CNT : TAPIR_TOP_DISK;
 	if (use->flags & TAPIR_THREAD_IS_KERNELS)

@@ -408,6 +408,10 @@ static bool take_frame(void)
 		return false;
 	switch (frame.type) {
 	case TAPIR_STDIO_REQUEST:
+		/*
+		 * False ends the connection: there is no way to find the next frame behind a wrong
+		 * one.
+		 */
 		if (frame.len > TAPIR_STDIO_MAX_BYTES || !(data = malloc(frame.len + 1)))
 			return false;
 		if (!read_exactly(data, frame.len)) {

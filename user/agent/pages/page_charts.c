@@ -46,6 +46,7 @@ void tapir_chart__add_pauses(struct tapir_str *out, const json_t *pauses, uint64
 
 		if (tapir_member__u64(p, "ns") > worst)
 			worst = tapir_member__u64(p, "ns");
+		/* The last pause may end after the last record of anything else. */
 		if (end > duration_ns)
 			duration_ns = end;
 	}
@@ -92,6 +93,7 @@ void tapir_chart__add_points(struct tapir_str *out, const json_t *points)
 		least = fmin(least, tapir_member__f64(p, "value"));
 		most = fmax(most, tapir_member__f64(p, "value"));
 	}
+	/* A line needs two points. */
 	if (cnt < 2)
 		return;
 	tapir_html__add(out,

@@ -380,6 +380,7 @@ void tapir_page__process(struct tapir_str *out, const json_t *who, const json_t 
 
 	tapir_page__begin(out, &frame);
 	add_facts(out, process);
+	/* A button that would answer 403 is not shown; the agent judges each request by itself. */
 	if (may_profile)
 		tapir_html__add(
 			out,

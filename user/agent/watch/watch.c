@@ -145,6 +145,10 @@ static void take_event(struct watch *w, const struct tapir_catalog *catalog,
 	if (tapir_sv__is(view.event, "GCSuspendEEBegin")) {
 		tapir_event_view__of(rec, &event);
 		tapir_event_fields__decode(&w->fields, catalog, &view, &event);
+		/*
+		 * The runtime stops its threads for a debugger or a rundown as well, which is no
+		 * pause of the GC.
+		 */
 		reason = tapir_event_fields__u64(&w->fields, "Reason");
 		if (reason == SUSPENDED_FOR_GC || reason == SUSPENDED_FOR_GC_PREP)
 			stop(w, ev->tgid, rec->time_ns);
@@ -209,6 +213,7 @@ int tapir_watch__run(const struct tapir_watch_choice *choice, struct tapir_watch
 		.has_counters = true,
 		.counters = choice->counters,
 		.interval_ns = choice->interval_ms * TAPIR_NS_PER_MS,
+		/* A watch runs for days: the event stream needs no library in the process. */
 		.lane = "stream",
 		.no_samples = true,
 		.no_sched = true,

@@ -186,6 +186,9 @@ static void write_pauses(const struct heads *heads, struct tapir_str *out)
 			double bound = tapir_watch_bucket__seconds(i);
 			char text[24] = "+Inf";
 
+			/*
+			 * Prometheus's buckets are cumulative: each has what is at most its bound.
+			 */
 			sum += head->pause_buckets[i];
 			if (isfinite(bound))
 				snprintf(text, sizeof(text), "%g", bound);
