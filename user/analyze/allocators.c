@@ -65,6 +65,10 @@ void tapir_allocators__add(struct tapir_allocators *a, struct tapir_timeline *tl
 	uint64_t bytes, *sum;
 	uint32_t node, name;
 
+	/*
+	 * The same allocation may be reported by two kinds of events: those of the kind that came
+	 * first count.
+	 */
 	if (kind == OTHER || (a->kind && a->kind != kind))
 		return;
 	a->kind = (uint8_t)kind;

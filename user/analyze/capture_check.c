@@ -160,6 +160,10 @@ static bool is_asked(const struct asked *asked, const char *provider, const char
 		if (!tapir_spec__parse(text, &spec))
 			is_taken = is_dotnet ? takes_dotnet(spec, event)
 					     : tapir_spec__matches(spec, NULL, provider, event);
+		/*
+		 * A SPEC of another version, which this one cannot read, is no error of the
+		 * reader's.
+		 */
 		tapir_diag__rewind(mark);
 		tapir_spec__free(spec);
 	}

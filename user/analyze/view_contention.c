@@ -372,6 +372,10 @@ static void see_wait(struct contention *v, const struct tapir_wait *w, bool is_o
 		lock = lock_of(v, causing);
 		if (lock)
 			count_way(v, lock, w,
+				  /*
+				   * The event of the runtime has the stack above the wait: where
+				   * the wait's own ends early, it is the better one.
+				   */
 				  causing->node != TAPIR_NO_NODE &&
 						  !tapir_stack__is_whole(tree, w->node)
 					  ? causing->node

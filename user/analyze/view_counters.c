@@ -72,6 +72,7 @@ static struct counter *make_counter(struct counters *v, const struct tapir_count
 
 	if (!c) {
 		v->more++;
+		/* Only a lack of memory is a failure; what is beyond the limit is counted. */
 		v->failed |= v->rows.cnt < MAX_COUNTERS;
 		return NULL;
 	}
@@ -206,6 +207,7 @@ static void write_sparks(struct tapir_view_result *result, size_t t, const struc
 		uint64_t since_ns = points[i].at_ns > from_ns ? points[i].at_ns - from_ns : 0;
 		size_t slot = (size_t)((double)since_ns / (double)span_ns * (double)slots);
 
+		/* Few values have a character each, whatever their distances. */
 		slot = cnt <= SPARKS ? i : slot < slots ? slot : slots - 1;
 		sums[slot] += points[i].sum;
 		cnts[slot] += (double)points[i].cnt;

@@ -216,6 +216,9 @@ static void add_functions(struct cpu *v, struct tapir_stack_tree *tree)
 	struct purposed *row;
 	uint32_t mark = 0;
 
+	/*
+	 * Each stack has its mark, so that a function which recurs on it counts once in its total.
+	 */
 	tapir_vec_for_each (row, &v->purposed) {
 		uint32_t node;
 

@@ -327,6 +327,7 @@ static void on_close(void *ctx, struct tapir_interval *i)
 		v->more++;
 		return;
 	}
+	/* The text changes its owner: the timeline frees what is left in the interval. */
 	v->gcs.data[v->gcs.cnt - 1].label = i->label;
 	i->label = NULL;
 }

@@ -119,6 +119,7 @@ static struct sums write_table(const struct net *v, struct tapir_view_result *re
 		sums.overlap_cnt += row->overlap_cnt;
 		sums.unseen_cnt += row->unseen_cnt;
 		sums.unanswered_cnt += row->unanswered_cnt;
+		/* Sums are of all rows, also of those that are not shown. */
 		if (++sums.rows > v->asked.top)
 			continue;
 		if (!t)

@@ -348,6 +348,9 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	size_t more;
 
 	sort(v);
+	/*
+	 * Rows that look alike once frames are folded become one, so that the order is made anew.
+	 */
 	merge_alike(v, result);
 	sort(v);
 	more = write_rows(v, result, false, columns);

@@ -185,6 +185,10 @@ static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t 
 	row.monitor_owner = row.is_running ? 0 : tapir_monitor_owners__of(&v->monitors, row.tid);
 	if (!(rec->flags & TAPIR_SWITCH_AT_END) == v->is_end)
 		return;
+	/*
+	 * A running thread has no stack that could be copied: the sample just before shows where it
+	 * was.
+	 */
 	if (row.is_running && v->is_end) {
 		near = tapir_recent_samples__latest_before(&v->samples, row.tid, rec->h.time_ns);
 		row.node = near ? near->node : TAPIR_NO_NODE;

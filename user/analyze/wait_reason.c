@@ -59,11 +59,16 @@ static const struct tapir_lore_wait *look_up(const struct tapir_stack_tree *tree
 		const char *name = tree->names.data[n->name];
 		bool is_kernel = n->kind == TAPIR_FRAME_KERNEL;
 
+		/*
+		 * The innermost function that is known says what for, except a common one, such as
+		 * a condition's, which an outer one may explain.
+		 */
 		if (found && (!found->is_common || is_kernel)) {
 			more = is_kernel ? NULL : whole_of(found, name);
 			found = more ? more : found;
 			continue;
 		}
+		/* Nothing outside of the program's own function tells what it waits for. */
 		if (found && !is_kernel && tapir_own_code__is_own(n, name))
 			break;
 		more = tapir_wait_reason__of_function(name, is_kernel);

@@ -103,6 +103,7 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 	if (wait && wait->is_lock && !is_by_function(wait, own))
 		kind = kind_of(f, wait);
 	thread = kind ? thread_of(kind, w->thread->tid) : NULL;
+	/* Common functions, such as a condition's, say nothing of what is waited for. */
 	if (!thread && wait && !wait->is_common)
 		count_other(f, w);
 	if (!thread)

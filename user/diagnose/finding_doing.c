@@ -458,6 +458,10 @@ static void list_threads(struct tapir_finding *f, struct tapir_found_list *list)
 	if (tapir_found_list__admits(list, TAPIR_FOUND_THREADS, rate,
 				     TAPIR_CHECKS({TAPIR_LIMIT_STARTED, (double)cnt}))) {
 		add_starters(f,
+			     /*
+			      * A name that most of them share is the pool or the task that starts
+			      * them; without one the sentence names none.
+			      */
 			     most && most->ns * 100 >= cnt * TAPIR_LIMIT(MOST) ? most->label : "",
 			     rate, list);
 	}

@@ -304,6 +304,10 @@ static void list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 
 	tapir_vec_for_each (share, &f->either.shares) {
 		seen = seen_of(&f->either, share->tid);
+		/*
+		 * A thread that ever got one of its locks, or waited in two places, makes progress:
+		 * it is slow, and not stuck.
+		 */
 		if (!seen || seen->differs || !seen->wait->may_be_work || share->got_cnt ||
 		    f->either.locks.data[share->lock].got_cnt ||
 		    share->ns * 100 < span_ns * TAPIR_LIMIT(THROUGHOUT))

@@ -71,6 +71,10 @@ bool tapir_finding_passed__wait(struct tapir_finding *f, const struct tapir_wait
 	like.wait = wait;
 	like.name = tapir_own_code__of(&f->own, tree, w->node);
 	if (like.name == TAPIR_OWN_CODE_NONE) {
+		/*
+		 * The stack ends before the program's own function. These waits are given to the
+		 * place whose other waits have the same waker.
+		 */
 		if (!is_open && w->waker_tid && tapir_wait_reason__is_cut(tree, w->node, wait))
 			count_nameless(&f->passed, w);
 		return false;
@@ -79,6 +83,7 @@ bool tapir_finding_passed__wait(struct tapir_finding *f, const struct tapir_wait
 		tapir_map__put(&f->passed.waiters, key_of(like.tgid, like.name, w->thread->tid),
 			       NULL);
 	count_thread(&f->passed, &like, w->thread->tid, took_ns);
+	/* Only a wait that ended shows which thread passed the semaphore on. */
 	row = is_open || !w->waker_tid ? NULL : row_of(&f->passed, &like);
 	if (row) {
 		row->ns += took_ns;

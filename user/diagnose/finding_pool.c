@@ -105,6 +105,10 @@ static void list_blocked(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	const struct tapir_pool_waits *waits = &f->pool.waits;
+	/*
+	 * Waits that began before the recording count only if the runtime itself says that threads
+	 * are blocked: else they may have been idle.
+	 */
 	uint64_t blocked_ns = waits->blocked_ns + (f->pool.starved_cnt ? waits->unbegun_ns : 0);
 	double threads = span_ns ? (double)blocked_ns / (double)span_ns : 0;
 	double share = tapir_finding__percent(blocked_ns, blocked_ns + waits->idle_ns);

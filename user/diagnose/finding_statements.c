@@ -139,6 +139,7 @@ void tapir_finding_statements__list(struct tapir_finding *f, struct tapir_found_
 		return;
 	tapir_str__addf(&text, "%.0f short statements a second, one at a time from %zu session%s",
 			rate, session_cnt, session_cnt == 1 ? "" : "s");
+	/* A prepared statement is executed by its name: the server's event has no text of it. */
 	if (!f->statements.rows.cnt)
 		tapir_str__adds(&text, ", which are prepared");
 	if (most)

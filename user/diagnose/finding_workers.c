@@ -167,6 +167,10 @@ static void list_pool(struct tapir_finding *f, const struct pool *pool,
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	uint64_t all_ns = span_ns * pool->thread_cnt, waited_ns = pool->task_ns + pool->sleep_ns;
+	/*
+	 * All of them waited all the time: nothing was done at all, which is more than a pool that
+	 * is too small.
+	 */
 	bool are_stuck = pool->stuck_cnt == pool->thread_cnt;
 	enum tapir_found_kind kind = are_stuck ? TAPIR_FOUND_STARVATION : TAPIR_FOUND_WORKERS;
 	double threads = span_ns ? (double)waited_ns / (double)span_ns : 0;

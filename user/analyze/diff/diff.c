@@ -195,6 +195,7 @@ static struct figure figure_of(const struct tapir_diff *diff, const struct tapir
 			count_things(&f, row->cnt);
 		break;
 	case TAPIR_DIFF_MEAN:
+		/* The mean of a few is chance; a counter's values are means already. */
 		if (row->cnt >= LEAST_MEAN_CNT || row->kind == TAPIR_DIFF_COUNTER)
 			f = rate_of(row->sums, row->cnts);
 		break;
