@@ -134,6 +134,10 @@ static struct tapir_line_probe *new_probe(struct tapir_event_lines *l,
 		free_probe(l, probe);
 		return NULL;
 	}
+	/*
+	 * The parts that are the same in every line of this event are written once, and copied for
+	 * each.
+	 */
 	if (l->format == TAPIR_EVENT_JSON)
 		tapir_event_json__prepare(probe);
 	else

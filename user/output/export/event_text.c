@@ -128,6 +128,7 @@ static void add_frame(struct tapir_str *out, const struct tapir_frame *frame)
 			tapir_str__addx(out, frame->range_off);
 		}
 	}
+	/* The line of the source has no offset, and stands behind both forms. */
 	tapir_str__clear(&name);
 	if (tapir_frame__add_source(&name, frame) && name.data) {
 		tapir_str__add(out, " at ", 4);
@@ -238,6 +239,7 @@ static void add_event(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	add_activity(out, " activity=", view.activity_id);
 	add_activity(out, " related=", view.related_id);
 	add_trace_ids(out, rec);
+	/* Events without arguments end with the blank before them. */
 	while (out->len && out->data[out->len - 1] == ' ')
 		out->len--;
 	tapir_str__addc(out, '\n');
@@ -423,6 +425,7 @@ static void add_process(struct tapir_event_lines *l, const struct tapir_rec *rec
 		return;
 	add_time(l, out, rec->time_ns);
 	add_who(l, out, p->tgid, p->tgid, rec->time_ns);
+	/* The status is as in wait(2): the signal in 7 bits, the exit status in bits 8 to 15. */
 	if (p->kind == TAPIR_PROCESS_EXIT && p->exit_status & 0x7f)
 		tapir_str__addf(out, "process killed by signal %d%s\n", p->exit_status & 0x7f,
 				p->flags & TAPIR_PROCESS_OOM_VICTIM ? ": out of memory" : "");

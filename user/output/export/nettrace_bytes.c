@@ -129,6 +129,10 @@ void tapir_nettrace_rows__add(struct tapir_nettrace_rows *rows,
 	if (flags & ROW_METADATA)
 		at = write_var(at, row->metadata_id);
 	if (flags & ROW_SEQUENCE) {
+		/*
+		 * A reader adds one for each event by itself: only a jump is written, as its
+		 * difference to that.
+		 */
 		at = write_var(at, (uint32_t)(row->sequence - rows->last.sequence - 1));
 		at = write_var(at, TAPIR_NETTRACE_CAPTURE_THREAD);
 		at = write_var(at, row->cpu);

@@ -258,6 +258,10 @@ void tapir_nettrace__write_mapping(struct tapir_nettrace *n, const struct tapir_
 		return;
 	if (p->tgid == KERNEL_TGID)
 		remember_kernel(n, view.rec);
+	/*
+	 * Mappings of a process do not overlap: those that this one replaces end, or are cut,
+	 * before it begins.
+	 */
 	make_room(n, &p->mappings, range.node.pos, range.end_va);
 	range.id = ++n->next_mapping_id;
 	if (!add_range(n, &p->mappings, &range))

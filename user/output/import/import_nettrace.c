@@ -120,6 +120,7 @@ static void describe(struct nettrace *n, const struct tapir_nettrace_metadata *m
 		.event_id = (uint16_t)blob->id,
 		.version = (uint8_t)blob->version,
 		.level = (uint8_t)blob->level,
+		/* These bits say nothing of the event. */
 		.keywords = blob->keywords & ~SESSION_BITS,
 		.encoding = TAPIR_ENCODING_PACKED,
 		.lane = TAPIR_LANE_STREAM,
@@ -258,6 +259,10 @@ static void on_stack(void *ctx, const struct tapir_nettrace_stack *stack)
 	if (!id || (!*id && !tapir_vec__add(&n->stack_ids)))
 		return;
 	n->stack_cnt++;
+	/*
+	 * Numbers of stacks are used again after each sequence point: a new stack takes the old
+	 * one's place.
+	 */
 	*id = *id ? *id : n->stack_ids.cnt;
 	while (kernel_cnt < stack->frame_cnt &&
 	       stack->frames_va[kernel_cnt] >= TAPIR_UNIVERSAL_KERNEL_VA)
@@ -394,6 +399,7 @@ static void write_event(struct nettrace *n, const struct kind *kind,
 	}
 	if (put_universal(n, kind, event, ns))
 		return;
+	/* Thread 0 is the idle thread of a recording of the whole machine, and else none. */
 	if ((!event->tid && !n->is_machine) || event->tid > INT32_MAX) {
 		n->malformed_cnt++;
 		return;

@@ -195,6 +195,10 @@ static void on_mmap(struct perf *p, const struct tapir_perf_record *record)
 						  .build_id_bytes = m.build_id_bytes,
 						  .dev = fixed.dev,
 						  .inode = m.inode};
+		/*
+		 * Older perf records the build IDs in the header of the file, when it ends, by
+		 * path.
+		 */
 		if (!m.build_id_bytes && id) {
 			file.build_id = id->bytes;
 			file.build_id_bytes = id->len;

@@ -76,6 +76,10 @@ static uint16_t add_fields(struct tapir_str *out, const struct tapir_tracepoint_
 			len = strnlen((const char *)at, len);
 		slot.len_bytes = (uint32_t)len;
 		memcpy(&bits, &slot, sizeof(bits));
+		/*
+		 * The form of tapir's own records of tracepoints: a slot of 8 bytes for each field,
+		 * then the texts, whose lengths are in their slots.
+		 */
 		add_slot(out, bits);
 		tapir_str__add(&texts, at ? (const char *)at : "", len);
 	}

@@ -137,6 +137,7 @@ void tapir_page_nodes__write(const struct tapir_page_nodes *nodes,
 		struct row *row = tapir_vec__add(&rows);
 
 		j->out->failed |= !row;
+		/* The root is a row of zeros: parents are numbers of rows, and its own is 0. */
 		if (!row || !i)
 			continue;
 		tapir_str__clear(&label);

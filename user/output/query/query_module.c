@@ -85,6 +85,10 @@ static int on_connect(sqlite3 *db, void *ctx, int argc, const char *const *argv,
 				    column->name, tapir_sql_column__type(column));
 	sqlite3_str_appendf(sql, ")");
 	text = sqlite3_str_finish(sql);
+	/*
+	 * SQLite runs the statement through the authorizer, which refuses CREATE TABLE from anyone
+	 * else.
+	 */
 	aux->source->is_declaring = true;
 	rc = text ? sqlite3_declare_vtab(db, text) : SQLITE_NOMEM;
 	aux->source->is_declaring = false;
@@ -261,6 +265,10 @@ static int add_equal(struct cursor *c, const struct tapir_sql_column *column, sq
 		return SQLITE_OK;
 	*e = (struct equal){.column = column};
 	if (is_number(column)) {
+		/*
+		 * SQLite compares again whatever is passed on here: what does not fit is left to
+		 * it, and costs time, not rows.
+		 */
 		if (type != SQLITE_INTEGER || sqlite3_value_int64(value) < 0)
 			return SQLITE_OK;
 		e->number = (uint64_t)sqlite3_value_int64(value);

@@ -363,6 +363,9 @@ void tapir_finding_page__explain_json(const struct tapir_report_view *view, unsi
 	tapir_vec_for_each (found, &list->rows)
 		if (found->kind == kind)
 			json_found(&j, found, true);
+	/*
+	 * Found, but explained by another finding: the reader asked for this kind, so it is shown.
+	 */
 	tapir_vec_for_each (found, &list->hidden)
 		if (found->kind == kind)
 			json_found(&j, found, false);

@@ -68,6 +68,7 @@ static int add_texts(struct builder *b, const char *cpu)
 
 	if (!texts)
 		return -ENOMEM;
+	/* Each table of the dictionary begins with the entry that means "none" (profiles.proto). */
 	texts[TAPIR_OTLP_TEXT_NONE] = (char *)"";
 	texts[TAPIR_OTLP_TEXT_CPU] = tapir_messages__text(b->arena, cpu, strlen(cpu));
 	texts[TAPIR_OTLP_TEXT_OFFCPU] = (char *)"off_cpu";

@@ -101,6 +101,7 @@ static int order_points(struct builder *b)
 	if (b->s->has_no_times)
 		return 0;
 	tapir_vec_for_each (point, &b->s->points) {
+		/* A counting sort: row_begin[] moves to the row's end, and is put back below. */
 		size_t at = b->row_begin[point->row]++;
 
 		b->values[at] = (int64_t)point->value;

@@ -98,6 +98,7 @@ static int read_headline(const char *path, struct said *said, bool *has_stacks)
 		tapir_report__add_also(&report.view, &said->also);
 		tapir_remedies__add_callers(&report.summary.ends, &said->remedies);
 		tapir_report__add_names_missing(&report.view, &said->remedies);
+		/* Written while the report is here: all texts of a finding are borrowed from it. */
 		tapir_report__write_first_screen(&report.view, tapir_screen__palette(stderr),
 						 (size_t)tapir_screen__columns(), &said->screen);
 		*has_stacks = report.summary.stacks.cnt > 0;

@@ -200,6 +200,7 @@ static void write_functions(const struct tapir_report_view *v, const struct tapi
 	while (cnt < s->functions.cnt && s->functions.data[cnt].total)
 		cnt++;
 	shown = shown_cnt(v, cnt, ROWS_SHOWN);
+	/* Samples without a stack come first and as a row: the shares below are of all samples. */
 	if (s->sample_bare_cnt) {
 		cell_share(&table, s->sample_bare_cnt, s->captured[TAPIR_FAMILY_SAMPLE]);
 		cell_share(&table, s->sample_bare_cnt, s->captured[TAPIR_FAMILY_SAMPLE]);

@@ -119,6 +119,7 @@ static void add_cell(struct tapir_str *out, const struct tapir_view_result *resu
 {
 	char text[TAPIR_NS_TEXT_BYTES];
 
+	/* Nothing is written for what is not known, which is not the same as 0. */
 	switch (cell->is_there ? column->type : UINT8_MAX) {
 	case TAPIR_CELL_TEXT:
 		add_text(out, cell->text, is_last ? 3 * TEXT_COLUMNS : TEXT_COLUMNS);

@@ -316,6 +316,10 @@ static void on_event(void *ctx, const struct tapir_rec_event *ev,
 	tapir_str__addc(&type, ':');
 	tapir_str__add(&type, event.data, event.len);
 	f->tracks.failed |= type.failed;
+	/*
+	 * Firefox Profiler shows the fields that the schema of a marker's type names: each event
+	 * has one of its own.
+	 */
 	schema = type.failed ? NULL
 			     : schema_of(f, SCHEMA_EVENT, (struct tapir_sv){type.data, type.len});
 	if (schema) {
@@ -546,6 +550,10 @@ static void add_schema(struct firefox *f, const struct schema *s)
 		tapir_json__str(&j, "key", field->key);
 		tapir_json__str(&j, "label", field->key);
 		tapir_json__str(&j, "format",
+				/*
+				 * Markers with the same flow id are connected, across processes
+				 * too.
+				 */
 				!strcmp(field->key, "trace") ? "flow-id"
 				: field->is_text	     ? "string"
 				: field->is_real	     ? "decimal"
@@ -702,6 +710,10 @@ static int add_frames(struct firefox *f)
 	ADD_COLUMN(f, ",\"category\":", cnt,
 		   tapir_str__addu(out, nodes[f->functions.data[i]].kind));
 	ADD_CONSTANT(f, ",\"subcategory\":", cnt, "0");
+	/*
+	 * The format keeps frames and functions apart, for lines and inlining; here each function
+	 * has one frame, of the same number.
+	 */
 	ADD_COLUMN(f, ",\"func\":", cnt, tapir_str__addu(out, i));
 	ADD_CONSTANT(f, ",\"nativeSymbol\":", cnt, "null");
 	ADD_CONSTANT(f, ",\"innerWindowID\":", cnt, "null");

@@ -568,6 +568,7 @@ static void on_value(void *ctx, const struct tapir_track_value *v)
 	uint64_t uuid = uuid_of(OF_VALUE, v->tgid, tapir_hash__bytes(1, v->name.data, v->name.len));
 	size_t packet, message, counter;
 
+	/* A track is described once, before its first event, and its parent before it. */
 	if (v->tgid && !is_described(p, uuid_of(OF_PROCESS, v->tgid, 0))) {
 		packet = open_track(p, uuid_of(OF_PROCESS, v->tgid, 0), 0, &message);
 		counter = open_message(out, 3);
