@@ -34,6 +34,7 @@ static __always_inline __u64 *mark_place(void *marks, __u32 idx)
 	return bpf_map_lookup_elem(marks, &idx);
 }
 
+/* Returns 1 if the mark is in one of its two places. Another mark is taken for it once in 2^64. */
 static __always_inline int has_mark(void *marks, __u32 mask, __u64 mark)
 {
 	const __u64 *first = mark_place(marks, mark & mask);
@@ -92,6 +93,7 @@ static __always_inline long tapir_send_stack(struct tapir_live *now, struct send
 					TAPIR_REC_STACK, rec->stack_id, of);
 }
 
+/* A thread's id may be another one's later: with its start it is not. */
 static __always_inline __u64 thread_mark(const struct tapir_live *now, struct task_struct *task)
 {
 	return tapir_walk__hash(tapir_walk__hash(task->pid, task->start_time), now->epoch);

@@ -152,6 +152,7 @@ static __always_inline long read_pair(struct user_stack *u, __u64 va)
 	return 0;
 }
 
+/* 8 bytes of the stack at va, as read_pair. Not 0: they cannot be read, and *out is undefined. */
 static __always_inline long read_word(struct user_stack *u, __u64 va, __u64 *out)
 {
 	__u64 off = va - u->walk.base;
@@ -173,6 +174,10 @@ static __always_inline __u32 frame_cnt(const struct user_stack *u)
 
 /* ---- the rows of addresses ------------------------------------------------------------------ */
 
+/*
+ * Sets u->row by hand, for code that no table describes: the frame ends at rsp or rbp plus cfa
+ * words, and the caller's rbp is fp words below that (unwind.h). Returns 0, as all that find rows.
+ */
 static __always_inline int set_row(struct user_stack *u, __u8 rule, __u16 cfa, __u8 fp,
 				   enum row_source source)
 {
@@ -183,11 +188,13 @@ static __always_inline int set_row(struct user_stack *u, __u8 rule, __u16 cfa, _
 	return 0;
 }
 
+/* The walk ends here, for this reason. */
 static __always_inline int set_stop(struct user_stack *u, enum tapir_stack_end end)
 {
 	return set_row(u, RULE_STOP, 0, end, ROW_OF_TABLE);
 }
 
+/* The frame has a frame record: saved rbp, return address. */
 static __always_inline int set_fp_row(struct user_stack *u, enum row_source source)
 {
 	return set_row(u, TAPIR_UNWIND_FP, 2, 2, source);
@@ -344,6 +351,7 @@ static __always_inline void *find_by_idx(void *map, __u32 idx)
 	return bpf_map_lookup_elem(map, &idx);
 }
 
+/* A block of the process's mappings, by u->key; NULL: user space has not described it (yet). */
 static __always_inline const struct tapir_unwind_space *find_space(const struct user_stack *u)
 {
 	struct tapir_unwind_space_key key = u->key;
@@ -478,6 +486,10 @@ static __always_inline __u32 row_place(__u64 ip)
 	return (ip >> 1 ^ ip >> 9) & (KEPT_ROWS - 1);
 }
 
+/*
+ * The order is from what is known of the process to the code: without its mappings a guess, then by
+ * the kind of mapping, and the tables of its file last, whose search costs most.
+ */
 static __always_inline int find_any_row(struct user_stack *u, __u64 ip)
 {
 	if (!u->seed)
@@ -552,6 +564,7 @@ __weak __noinline int find_row(struct user_stack *u)
 	return 0;
 }
 
+/* Sets u->row for u->ip, from the rows of this CPU that were found before if it is among them. */
 static __always_inline void take_row(struct user_stack *u)
 {
 	const struct found_row *kept = &u->kept[row_place(u->ip)];

@@ -130,6 +130,10 @@ static __noinline long find_dynamic(struct trace_context *c, struct tapir_otel_t
 	return 0;
 }
 
+/*
+ * Writes where the thread has its pointer to the record to c->at; 0 there: it has none. Not 0:
+ * memory of the process could not be read.
+ */
 static __noinline long find_variable(struct trace_context *c, struct tapir_otel_tls_location *place)
 {
 	if (place->kind >= TAPIR_TRACE_GOT_TPOFF && resolve_place(c, place))
@@ -173,6 +177,7 @@ static __noinline enum trace_found read_record(struct trace_context *c)
 	return has_ids(&c->record) ? TRACE_IDS : TRACE_NONE;
 }
 
+/* 1: c->record has the thread's ids. Each failure is counted by its cause. */
 static __noinline int find_trace_ids(struct trace_context *c, struct tapir_otel_tls_location *place)
 {
 	enum trace_found found;

@@ -29,6 +29,7 @@
 #define MAX_ARGUMENT_BYTES 4096 /* 255 arguments, two words the largest */
 #define MAX_REPLACED_WORDS 512	/* of the frame of a method that was replaced while it ran */
 
+/* Adds an address to the frames and to the stack's id, which is a hash of all of them in order. */
 static __always_inline void take_frame(struct user_stack *u, __u64 ip)
 {
 	__u32 cnt = frame_cnt(u);
@@ -74,6 +75,7 @@ static __always_inline void take_code(struct user_stack *u, __u64 ip)
 
 /* ---- steps ------------------------------------------------------------------------------------ */
 
+/* Says how the walk ended. Not 0, which ends bpf_loop(). */
 static __always_inline long end_walk(struct user_stack *u, enum tapir_stack_end end)
 {
 	u->walk.end = end;
@@ -458,6 +460,7 @@ __weak __noinline int begin_walk(struct user_stack *u)
 	return 0;
 }
 
+/* Adds the frame where the thread is. site: says where its caller is if no table does; or NULL. */
 static __always_inline void take_first(struct user_stack *u, const struct tapir_site *site)
 {
 	u->walk.is_exact = 1;
@@ -470,6 +473,10 @@ static __always_inline void take_first(struct user_stack *u, const struct tapir_
 		set_row(u, site->caller.rule, site->caller.cfa, site->caller.fp, ROW_OF_TABLE);
 }
 
+/*
+ * Fills the record. How the walk ended is a part of its id: a stack that is whole is another one
+ * than the same frames cut off. 0 stands for no stack.
+ */
 static __always_inline void end_record(struct user_stack *u)
 {
 	__u32 end = u->walk.end, flags = 0;
@@ -506,6 +513,9 @@ __weak __noinline int walk_on(struct user_stack *u, const struct tapir_site *sit
 	return 0;
 }
 
+/*
+ * Walks from the registers in u, or finds that the last walk of this owner holds. site: as above.
+ */
 static __always_inline void walk(struct user_stack *u, const struct tapir_site *site)
 {
 	begin_walk(u);

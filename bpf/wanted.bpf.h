@@ -8,6 +8,10 @@
 
 #include "bpf/common.bpf.h"
 
+/*
+ * Judges a process by its name and cgroup, which costs more than all else here: what was decided is
+ * used for VERDICT_TICKS. Two processes that share a place are judged anew each time.
+ */
 static __noinline int ask_rules(struct task_struct *task, __u32 tgid)
 {
 	__u64 ticks = bpf_jiffies64(), fresh;
@@ -24,6 +28,9 @@ static __noinline int ask_rules(struct task_struct *task, __u32 tgid)
 	return fresh;
 }
 
+/*
+ * Returns 0 for most processes that are not in the list, by a table of bits in place of the hash.
+ */
 static __always_inline int may_be_listed(__u32 tgid)
 {
 	const struct tapir_maybe_tgids *maybe = bpf_map_lookup_elem(&maybe_tgids, &zero_key);
@@ -31,6 +38,10 @@ static __always_inline int may_be_listed(__u32 tgid)
 	return maybe && maybe->is[tgid & (TAPIR_MAYBE_TGIDS - 1)];
 }
 
+/*
+ * Returns 1 if the thread is traced: by the list of processes or by a rule; all are if there is
+ * neither.
+ */
 static __always_inline int is_ours(const struct tapir_filter *f, struct task_struct *task)
 {
 	__u32 tgid = task->tgid;

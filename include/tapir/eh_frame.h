@@ -198,6 +198,10 @@ static inline void tapir_eh__augment(struct tapir_eh_cursor *c, const uint8_t *l
 	c->at = end;
 }
 
+/*
+ * Reads the CIE at off, which functions share (DWARF 5, 6.4.1). 0: it is malformed, of a kind that
+ * compilers for x86-64 do not write, or its program is too long; out is undefined then.
+ */
 static inline int tapir_eh__cie(const struct tapir_eh_section *section, uint64_t off,
 				struct tapir_eh_common *out)
 {
@@ -273,6 +277,7 @@ struct tapir_eh_machine {
 	uint32_t pad0;
 };
 
+/* The state holds up to va: reports it, and continues there. Going back is ignored. */
 static inline void tapir_eh__advance(struct tapir_eh_machine *m, uint64_t va)
 {
 	if (va > m->end_va)
@@ -289,6 +294,7 @@ static inline int64_t tapir_eh__scaled(const struct tapir_eh_machine *m, uint64_
 	return (int64_t)(factor * (uint64_t)m->common->data_align);
 }
 
+/* NULL for all registers but the frame pointer and the return address: nothing else is followed. */
 static inline struct tapir_eh_rule *tapir_eh__rule_of(struct tapir_eh_state *state, uint64_t reg)
 {
 	if (reg == TAPIR_EH_RBP)
@@ -430,6 +436,10 @@ static inline int tapir_eh__step_cfa(struct tapir_eh_machine *m, unsigned op)
 	}
 }
 
+/*
+ * One instruction without an operand in its opcode (DWARF 5, 6.4.2). An unknown one ends the
+ * program: where the next begins is not known.
+ */
 static inline void tapir_eh__step(struct tapir_eh_machine *m, unsigned op)
 {
 	struct tapir_eh_cursor *c = &m->c;
@@ -461,6 +471,7 @@ static inline void tapir_eh__step(struct tapir_eh_machine *m, unsigned op)
 	}
 }
 
+/* Runs the program in [off, end) of the section; m->c.bad says if it ended early. */
 static inline void tapir_eh__run(struct tapir_eh_machine *m, uint64_t off, uint64_t end)
 {
 	m->c.at = off;
@@ -543,6 +554,7 @@ struct tapir_eh_iter {
 	uint32_t broken_cnt; /* entries that make no sense */
 };
 
+/* Starts with the first entry; section is borrowed for as long as the iterator is used. */
 static inline void tapir_eh__begin(struct tapir_eh_iter *it, const struct tapir_eh_section *section)
 {
 	it->section = section;

@@ -37,6 +37,11 @@ struct tapir_request_waits {
 	bool failed;					  /* out of memory */
 };
 
+/*
+ * Adds an await or call of the request, copied, in any order; __add_away a stretch in which no
+ * thread worked for it, in the order of time. Times are those of records; empty stretches are left
+ * out. The 257th row is counted and left out; a lack of memory sets failed.
+ */
 void tapir_request_waits__add(struct tapir_request_waits *w, const struct tapir_request_wait *row);
 void tapir_request_waits__add_away(struct tapir_request_waits *w, uint64_t from_ns,
 				   uint64_t until_ns);

@@ -16,6 +16,10 @@ struct tapir_import_tasks {
 	struct tapir_vec(char *) names; /* TAPIR_COMM_BYTES each */
 };
 
+/*
+ * Frees what it knows; zeroed but for sink it is ready to use. The calls below put records into the
+ * sink, which keeps their failures; times are those of records.
+ */
 void tapir_import_tasks__fini(struct tapir_import_tasks *t);
 
 /* A thread has a name from now on; is_exec: its process executes another program. */
@@ -27,6 +31,7 @@ void tapir_import_tasks__name(struct tapir_import_tasks *t, uint32_t tgid, uint3
  */
 void tapir_import_tasks__fork(struct tapir_import_tasks *t, uint32_t tgid, uint32_t tid,
 			      uint32_t parent_tgid, bool has_begun_before, uint64_t time_ns);
+/* A thread ended. That of a process's first thread is the process's end; no other is recorded. */
 void tapir_import_tasks__exit(struct tapir_import_tasks *t, uint32_t tgid, uint32_t tid,
 			      uint64_t time_ns);
 /* A record is about this thread. */

@@ -25,6 +25,7 @@ enum tapir_nettrace_universal {
 #define TAPIR_UNIVERSAL_KERNEL_ID 3u
 #define TAPIR_UNIVERSAL_KERNEL_VA (1ull << 63)
 
+/* The meaning of an event, by its names in the file; NONE: it is an event like any other. */
 enum tapir_nettrace_universal tapir_nettrace_universal__of(const char *provider, const char *event);
 
 /* A symbol becomes a name of code, of process 0 where it is the kernel's. False: malformed. */

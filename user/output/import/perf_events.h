@@ -16,6 +16,7 @@ struct tapir_perf_events {
 	struct tapir_str payload;
 };
 
+/* Frees what it knows; zeroed but for data and sink it is ready to use. */
 void tapir_perf_events__fini(struct tapir_perf_events *e);
 
 /* A sample with its attribute; stack ids: 0 none. */

@@ -31,6 +31,7 @@ void tapir_perf_switches__start(struct tapir_perf_switches *s, const uint64_t *c
 				bool has_records);
 void tapir_perf_switches__fini(struct tapir_perf_switches *s);
 
+/* Returns true if the attribute is that of sched_switch, whose samples are switches. */
 bool tapir_perf_switches__is_source(const struct tapir_perf_switches *s,
 				    const struct tapir_perf_attr *attr);
 /* A sample. False: it is no switch. The stacks are those of the thread that leaves. */
