@@ -194,6 +194,10 @@ static __noinline int send_event(struct machine_scratch *s, __u32 field_cnt)
 		tapir_lose(&zero_key, TAPIR_LOSS_THREAD_RING_FULL);
 	ev->payload_bytes = 8 * (field_cnt & 31) + (s->var_bytes & (VAR_BYTES - 1));
 	size = (s->payload_at + ev->payload_bytes + 7ull) & ~7ull;
+	/*
+	 * The compiler must not fold this into a later check: the verifier needs each bound at its
+	 * use, on the same register.
+	 */
 	barrier_var(size);
 	if (size <= REC_BYTES - sizeof(s->trace.record) &&
 	    take_trace_ids(&s->trace, now, ev->tgid)) {

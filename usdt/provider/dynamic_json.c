@@ -70,6 +70,7 @@ static void put_scalar(struct json_text *j, uint8_t type, const struct tapir_pay
 	case TAPIR_TYPE_UTF8:
 		json_text__utf8(j, part->at, part->bytes);
 		break;
+	/* JSON has no form for it that readers agree on: its 16 bytes as they are. */
 	case TAPIR_TYPE_SYSTEMTIME:
 		json_text__bytes_as_hex(j, part->at, part->bytes);
 		break;

@@ -49,6 +49,10 @@ static void write_probe(struct blob *blob, const struct tapir_ring_about *about,
 			uint64_t bytes)
 {
 	struct tapir_rec_probe rec = {
+		/*
+		 * No time: a description holds from the lane's birth on, and the tracer sets when
+		 * it was read.
+		 */
 		.h = {.type = TAPIR_REC_PROBE, .cpu = TAPIR_CPU_UNKNOWN, .size = (uint32_t)bytes},
 		.probe_id = id,
 		.event_id = about->event_id,

@@ -187,6 +187,7 @@ static void take_thread(struct tapir_nettrace_v6 *v, struct tapir_byte_input *in
 			read_varint_text(in);
 			read_varint_text(in);
 			break;
+		/* An option has no length: one that is not known cannot be skipped. */
 		default:
 			in->is_bad = true;
 		}

@@ -325,6 +325,7 @@ void tapir_value__add_json(struct tapir_str *out, const struct tapir_value *valu
 		tapir_str__addd(out, value->i64);
 		return;
 	case TAPIR_FIELD_FLOAT:
+		/* JSON has no NaN and no infinity. */
 		if (isfinite(value->f64))
 			add_float(out, value);
 		else

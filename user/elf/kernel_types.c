@@ -59,6 +59,10 @@ static long more_bytes(const struct btf_type *t)
 		return (long)(cnt * sizeof(struct btf_var_secinfo));
 	case BTF_KIND_DECL_TAG:
 		return sizeof(struct btf_decl_tag);
+	/*
+	 * All other kinds up to the last known have nothing (include/uapi/linux/btf.h). A kernel
+	 * with a newer kind has types that cannot be skipped: then all of them are left to libbpf.
+	 */
 	default:
 		return btf_kind(t) && btf_kind(t) <= BTF_KIND_TYPE_TAG ? 0 : -1;
 	}

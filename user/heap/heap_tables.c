@@ -354,6 +354,7 @@ int tapir_heap_tables__growth(const struct tapir_heap_snapshot *before,
 	struct grown_list grown = {};
 	int err = compare(before, after, opts, &grown);
 
+	/* If one of the two is incomplete, so is the comparison: its reason comes first. */
 	headline(out, before->incomplete[0] ? before : after);
 	tapir_str__addf(
 		&out->headline, "from %.1f MB in %" PRIu64 " objects to %.1f MB in %" PRIu64,

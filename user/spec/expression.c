@@ -374,6 +374,7 @@ static uint16_t parse_name(struct parser *p)
 	size_t len = name_len(name);
 	uint16_t idx;
 
+	/* A field whose name is no word is written ."...": the field, and not a text. */
 	if (is_field && *name == '"') {
 		p->at = name;
 		idx = parse_text(p, false);
@@ -554,6 +555,7 @@ static uint16_t parse_equality(struct parser *p)
 
 	while (left) {
 		skip_blanks(p);
+		/* People write it: a sentence helps more than "expected an operator". */
 		if (p->at[0] == '=' && p->at[1] != '=') {
 			fail(p, p->at, p->at + 1,
 			     "'=' does not compare: write == for exactly that, or ~ \"GLOB\"");

@@ -702,6 +702,10 @@ static void compare(struct binder *b, const struct tapir_node *n, uint8_t op, st
 	if (x.kind == VALUE_CONSTANT && y.kind == VALUE_CONSTANT) {
 		fail(b, n, "both sides are constants");
 	} else if (x.kind == VALUE_CONSTANT || y.kind == VALUE_CONSTANT) {
+		/*
+		 * The constant goes to the right, with the comparison turned around: terms have it
+		 * only there.
+		 */
 		struct value k = x.kind == VALUE_CONSTANT ? x : y;
 		struct value v = x.kind == VALUE_CONSTANT ? y : x;
 

@@ -168,6 +168,10 @@ static int parse_item(struct parser *p)
 	if (!len)
 		return mistake(p, p->at,
 			       "an event or keyword is required: hotspot:gc__begin,gc__end");
+	/*
+	 * These characters stand in no name of an event: a SPEC in a wrong order is found out here,
+	 * and not as an event that never comes.
+	 */
 	if (memchr(p->at, '/', len) || memchr(p->at, '=', len) || memchr(p->at, ' ', len))
 		return mistake(
 			p, p->at,

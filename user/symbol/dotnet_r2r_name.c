@@ -321,6 +321,10 @@ static bool take_type(struct walk *w, struct tapir_str *out, unsigned depth)
 		say(out, w->spelling->primitives[kind]);
 		return true;
 	}
+	/*
+	 * The encoding is that of signatures (ECMA-335, II.23.2.12); types of another module are an
+	 * addition of ReadyToRun.
+	 */
 	switch (kind) {
 	case TYPE_VALUE:
 	case TYPE_CLASS:

@@ -75,6 +75,7 @@ static int on_progress(void *ctx, curl_off_t total, curl_off_t now, curl_off_t u
 static bool set_up(struct tapir_http *h, CURL *easy, struct transfer *t)
 {
 	const char *url = t->get->url;
+	/* A server that was asked over TLS must not send this elsewhere without it. */
 	const char *after_redirect = strncmp(url, "https:", 6) ? PROTOCOLS : "https";
 	const struct {
 		CURLoption option;

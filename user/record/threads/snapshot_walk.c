@@ -378,6 +378,7 @@ static uint64_t post_user_stack(struct tapir_queue *queue, const struct space *s
 		.sp = seen->sp,
 		.fp = seen->fp,
 		.stack = copy->memory,
+		/* The copy begins at an aligned word, as it was made. */
 		.stack_va = seen->sp & ~7ull,
 		.stack_bytes = copy->bytes,
 		.read_code = read_code,
@@ -390,6 +391,7 @@ static uint64_t post_user_stack(struct tapir_queue *queue, const struct space *s
 		.heap_cnt = space->methods->interpreter.code.heap_cnt,
 	};
 
+	/* The kernel gave no registers: the thread ran, or has ended since. */
 	if (!seen->ip)
 		return 0;
 	tapir_walk__run(&walk);
