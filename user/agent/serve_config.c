@@ -293,6 +293,10 @@ static int set_value(struct tapir_serve_config *config, void *base, const struct
 	case KEY_OBJECT:
 		if (!json_is_object(value))
 			return fail(s, key->name, "an object");
+		/*
+		 * Offsets of an object's members are from the start of the configuration, as those
+		 * outside of it.
+		 */
 		return set_members(config, config, s, key->members, value);
 	case KEY_URL:
 		return set_url(config, s, key, text, at);

@@ -172,6 +172,10 @@ void tapir_frame_run__add(const struct tapir_frame_run *run, const char *purpose
 	const char *what = run->entry;
 
 	tapir_str__addc(out, '[');
+	/*
+	 * The functions by which the kernel lets a thread sleep are the same for all waits: only
+	 * what it waits for is said.
+	 */
 	if (is_kernel && run->is_wait) {
 		add_wait(run->wait ? run->wait : run->entry ? run->entry : run->first, out);
 		tapir_str__addc(out, ']');

@@ -71,6 +71,7 @@ static uint32_t kind_of(struct tapir_pairs *pairs, const struct tapir_pair *like
 	idx = tapir_map__get(&pairs->kind_by_name, key);
 	if (idx)
 		return (uint32_t)*idx;
+	/* Kinds are numbers that intervals carry: none is ever removed. */
 	if (pairs->kinds.cnt == TAPIR_PAIRS_MAX_KINDS)
 		return TAPIR_NO_KIND;
 	if (!init_texts(&kind, like) || !tapir_keyed__row(&pairs->kinds, &pairs->kind_by_name, key,

@@ -137,6 +137,7 @@ bool tapir_tally__add(struct tapir_tally *t, const struct tapir_tl_thread *threa
 	more = text_of(f, counted->more);
 	if (t->id == TAPIR_TALLY_ALLOCATION_SAMPLES)
 		weight = tapir_allocation_sample__bytes(weight);
+	/* The sums are of all events; rows have a limit. */
 	t->cnt++;
 	t->weight += weight;
 	t->last = NULL;

@@ -172,6 +172,10 @@ void tapir_timeline__close(struct tapir_timeline *tl, struct tapir_interval *i, 
 		tapir_timeline__pause(p, i, false, i->until_ns);
 		unshare(tl, i, p);
 	}
+	/*
+	 * All parts are known from here on: what listens is told last of all, but before the memory
+	 * goes.
+	 */
 	make_whole(i);
 	tell_close(tl, i);
 	tapir_interval__end_child(tl, i, ended_on && ended_on->process ? ended_on : NULL);

@@ -255,6 +255,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	const struct tapir_catalog *catalog = tapir_timeline__catalog(v->asked.tl);
 	uint64_t span_ns = tapir_timeline__span_ns(v->asked.tl);
 	uint64_t all_ns = tapir_process_use__finish(&v->use);
+	/* Columns that were not recorded are empty in the tables, and not 0. */
 	const struct known known = {
 		.cpu = v->use.cpus.cnt > 0 || v->use.has_samples,
 		.switches = v->use.cpus.cnt > 0,

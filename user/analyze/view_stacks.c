@@ -554,6 +554,10 @@ static int finish(void *ctx, struct tapir_view_result *result)
 
 	find_monitor_owners(v);
 	add_locks(v, result);
+	/*
+	 * After the owners of locks: a thread that is not shown may hold what a shown one waits
+	 * for.
+	 */
 	drop_hidden(v);
 	if (!v->rows.cnt) {
 		tapir_view_result__nothing(

@@ -141,6 +141,7 @@ static int run(struct tapir_cli *cli)
 	input = (struct tapir_import_input){.fd = fd,
 					    .name = cli->words.data[0],
 					    .bytes = (uint64_t)import.st.st_size,
+					    /* Formats without a date have that of the file. */
 					    .changed_ns = (uint64_t)import.st.st_mtim.tv_sec *
 								  TAPIR_NS_PER_SEC +
 							  (uint64_t)import.st.st_mtim.tv_nsec};

@@ -296,6 +296,7 @@ static int record_ring(struct tapir_recorder *r, const struct args *args,
 	if (!err)
 		err = tapir_recorder__run_flight(r, &flight, &result, &stats, &path);
 	cli->exit_status = tapir_recorder__exit_status(r, &result);
+	/* Also after a failure: files that triggers made are there, and have to be named. */
 	if (!err || tapir_captured__sum(result.stats.captured)) {
 		tapir_recorder__say_result(r, &result, NULL);
 		say_files(r, &stats, path);

@@ -376,6 +376,7 @@ static void add_io(struct tapir_event_lines *l, const struct tapir_rec *rec, str
 		tapir_str__adds(out, ", ");
 		add_sv(out, (struct tapir_sv){file.data, file.len});
 	}
+	/* The same buffer has the flags, then the file. */
 	file.len = 0;
 	tapir_io__add_file(&file, &io);
 	if (file.len) {

@@ -380,6 +380,10 @@ static int on_record(void *ctx, const struct tapir_perf_record *record)
 	case TAPIR_PERF_REC_LOST_SAMPLES:
 		on_lost(p, record);
 		break;
+	/*
+	 * The kernel left samples out because they took too long: counted, since shares of CPU time
+	 * lack them.
+	 */
 	case TAPIR_PERF_REC_THROTTLE:
 		p->throttle_cnt++;
 		break;

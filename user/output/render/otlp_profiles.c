@@ -304,6 +304,7 @@ static int add_resource(struct builder *b, const struct tapir_otlp_owner *owner,
 	    add_text(b, a, "process.title", owner->comm) || add_text(b, a, "container.id", of.id) ||
 	    add_text(b, a, "k8s.pod.uid", of.pod_uid) || add_text(b, a, "host.name", b->opts->host))
 		return -ENOMEM;
+	/* The attributes that the process published come last, after those known from outside. */
 	(void)tapir_otel_resource__each(owner->resource, add_said, &said);
 	if (said.err)
 		return said.err;

@@ -384,6 +384,10 @@ static void write_stack(const struct tapir_report_view *v, const struct tapir_st
 	tapir_str__addf(out, "%12s  ", count.data ? count.data : "");
 	for (uint32_t i = 0, next; i < row->function_cnt; i = next) {
 		tapir_str__clear(&name);
+		/*
+		 * A run of frames that are folded into one name is taken as a whole, so that a line
+		 * breaks before or after it.
+		 */
 		next = i + add_frames(v, row, i, &name);
 		if (i)
 			tapir_str__adds(out, " <");

@@ -203,6 +203,7 @@ static void write_rows(const struct tapir_view_result *result,
 	};
 	struct tapir_str text = {};
 
+	/* A column that has nothing in any row takes no room on the screen; --json has all. */
 	for (unsigned c = 0; c < t->column_cnt && cnt < TAPIR_TABLE_MAX_COLUMNS; c++)
 		if (is_shown(t, c)) {
 			shown[cnt] = c;

@@ -463,6 +463,10 @@ static void on_event(void *ctx, const struct tapir_rec_event *ev,
 	const struct tapir_value *values = tapir_event_lines__values(p->tracks.lines, &ev->h, &cnt);
 	size_t message, packet;
 
+	/*
+	 * Names are interned before the event's packet is begun, since each new one is a packet by
+	 * itself.
+	 */
 	cnt = values ? cnt : 0;
 	cnt = cnt < TAPIR_EVENT_FIELDS_MAX ? cnt : TAPIR_EVENT_FIELDS_MAX;
 	for (unsigned i = 0; i < cnt; i++) {
