@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* process_context.c - OTEP 4719: what the process is, for readers outside it (tapir/activity.h). */
+/*
+ * process_context.c - what the process is, for readers outside it (tapir/activity.h):
+ * OpenTelemetry's process context, OTEP 4719. A header in a mapping named OTEL_CTX leads to a
+ * message of the protobuf encoding, which is written here by hand: it is small, and a program that
+ * is traced links no library for it.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>

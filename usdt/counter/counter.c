@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* counter.c - updates, and the cells that they are in. */
+/*
+ * counter.c - updates of a counter, and the cells that they are in. The first threads that write
+ * take a cell each, in which only they add: a plain store. All others share one cell, with atomic
+ * operations. A reader adds up the cells (counter_publish.c); what a thread has added stays when it
+ * ends.
+ */
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>

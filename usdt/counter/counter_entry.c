@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* counter_entry.c - a counter as tools outside see it: an entry of the lane's catalog. */
+/*
+ * counter_entry.c - a counter as tools outside see it: an entry of the lane's catalog whose
+ * metadata has its type and its texts. It is there as long as the counter is, so that tools can
+ * list counters before any has a value.
+ */
 #include <stdlib.h>
 
 #include "counter_impl.h"

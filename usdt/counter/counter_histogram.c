@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* counter_histogram.c - the buckets of a histogram, and percentiles of what they gained. */
+/*
+ * counter_histogram.c - the buckets of a histogram, and percentiles of what they gained. Buckets
+ * only grow, as the cells' sums do: an interval is the difference of two readings, so that any
+ * number of readers have intervals of their own.
+ */
 #include <sys/mman.h>
 
 #include "counter_impl.h"

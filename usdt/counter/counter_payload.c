@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* counter_payload.c - a counter's interval as the Payload of an EventCounters event. */
+/*
+ * counter_payload.c - a counter's interval as the Payload of an EventCounters event, in the form in
+ * which .NET writes it: a structure of texts in UTF-16 and of numbers, by name. Readers of .NET's
+ * counters thus understand those of native programs.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* listener_buffer.c - the firing thread's half, and the reader's. */
+/*
+ * listener_buffer.c - the two halves of the buffer that listener_buffer.h describes: the firing
+ * thread's, which takes a place, fills it and commits, and the reader's. Threads are spread over
+ * shards, so that those which fire at once seldom want the same head.
+ */
 #include <sys/mman.h>
 
 #include "listener_buffer.h"

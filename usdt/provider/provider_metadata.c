@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* provider_metadata.c - the fields of an event as METADATA of format 2 (tapir/provider.h). */
+/*
+ * provider_metadata.c - the fields of an event as METADATA of format 2 (tapir/provider.h). Fields
+ * within fields are written where they are; what is not valid is refused when the provider is
+ * created.
+ */
 #include <stdlib.h>
 
 #include "provider_impl.h"

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* ring_process.c - a ctl and a first arena, of the process or of a forked child (ring_fork.c). */
+/*
+ * ring_process.c - what a lane needs before the first event: a control file and a first arena, both
+ * as sealed memory files by whose names tracers find them. Of the process, or of a forked child
+ * (ring_fork.c), which has inherited all other state from its parent.
+ */
 #include <sys/mman.h>
 #include <time.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* See json_text.h. */
+/*
+ * json_text.c - JSON where events fire (json_text.h). A piece is put only if it fits together with
+ * the brackets that are open; texts are cut between characters.
+ */
 #include <string.h>
 
 #include "json_text.h"

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The agent's loop: listeners, HTTP processes, tasks, signals, the end. */
+/*
+ * The agent's loop, and what it starts and ends: listeners, the HTTP processes, a child for each
+ * task, signals, the state directory. Everything that could block, or that touches what another
+ * user wrote, is in one of the children.
+ */
 #include "agent/agent.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Checks what this user may do and what this kernel can do: capabilities and features. */
+/*
+ * Checks what this user may do and what this kernel can do: capabilities, then each feature, by
+ * trying it, then the programs themselves. Which line has which meaning for a recording is said
+ * beside its text. Checks of the machine's settings and of processes are in doctor_system.c.
+ */
 #include "attach/doctor.h"
 
 #include <errno.h>

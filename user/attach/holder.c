@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The parent's side: starts the holder, passes it the threads to release, ends it. */
+/*
+ * The parent's side of the holder: starts it, passes it the threads to release, ends it. The holder
+ * is a child by fork, whose process is the tracer; it reports once whether it could attach, and the
+ * recording runs without it if not.
+ */
 #include "attach/holder_impl.h"
 
 #include <errno.h>

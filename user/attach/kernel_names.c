@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A program of a dozen instructions, which is not in the object: without it, all else works. */
+/*
+ * Names of kernel functions by a program of a dozen instructions, written out as such: it is not in
+ * the BPF object, so that where a kernel refuses it all else works. The address is the program's
+ * context, and the text comes back in a map.
+ */
 #include "attach/kernel_names.h"
 
 #include <bpf/bpf.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Each table is a map of its own size, filled through a mapping before programs can find it. */
+/*
+ * Each table is a BPF map of its own size. It is filled through a mapping, without a system call
+ * for each block, and put into the map of maps when it is whole: programs find all of a table or
+ * nothing.
+ */
 #include "attach/unwind_maps.h"
 
 #include <bpf/bpf.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir import: files of other tools as recordings. */
+/*
+ * tapir import: files of other tools as recordings. The recording is made when the file's beginning
+ * has been understood, so that a wrong file leaves no output behind; the last line says what became
+ * of it.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A line each: its name as a SOURCE, as `tapir trace` takes it, and its fields with their types. */
+/*
+ * tapir list of tracepoints and system calls: for each its name as a SOURCE, as `tapir trace` takes
+ * it, and its fields with their types, as tracefs describes them.
+ */
 #include "cli/list_machine.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Each buffer is read twice: to find out whether it is consistent, and for its events. */
+/*
+ * Each buffer is read twice by the same code: to find out whether it is consistent, and for its
+ * events. So a buffer that turns out to be damaged in the middle has no part that was already
+ * taken.
+ */
 #include "decode/async_buffer.h"
 
 #include <string.h>

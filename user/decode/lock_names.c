@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The META entry is replaced when the recorder knows more names: it is read again then. */
+/*
+ * Names of locks from a META entry. The recorder replaces the entry when it knows more names; by
+ * the hash of its text it is read again then, and only then.
+ */
 #include "decode/lock_names.h"
 
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The table of profiles. A program that lacks an event is recorded without it. */
+/*
+ * The table of profiles, in the order in which help lists them. A program that lacks an event of a
+ * profile is recorded without it, unlike one that lacks what a SPEC names.
+ */
 #include "decode/profiles.h"
 
 #include <string.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Each element of the glob is asked about each character: it cannot mean anything else here. */
+/*
+ * The tables are computed by asking the matcher of user space about each element of the glob and
+ * each character: so the kernel's answer cannot differ from it.
+ */
 #include "record/comm_glob.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A server that does not answer, or lies, is reported once and left alone from then on. */
+/*
+ * Fetches symbol files from servers and judges what comes: it must be an ELF image of that very
+ * build. A server that does not answer, or answers with something else, is reported once and left
+ * alone from then on, so that a report does not wait for it at each library.
+ */
 #include "symbol/symbol_server.h"
 
 #include <errno.h>

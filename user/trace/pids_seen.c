@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A count for each process and thread; the busiest processes are named. */
+/*
+ * A count of records for each process and thread. If one that was asked for has none, the busiest
+ * are named in the error: most often a wrong number was typed.
+ */
 #include "trace/pids_seen.h"
 
 #include <errno.h>

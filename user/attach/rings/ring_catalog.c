@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The catalog of a lane: which events there are, which were requested, what each has lost. */
+/*
+ * The catalog of a lane: which events there are, which of them were requested, and what each has
+ * lost. Entries are read from memory that the process can write at any time: each is copied before
+ * it is judged, and what is kept of it is charged to the process.
+ */
 #include "spec/runtime_db/lore.h"
 #include "attach/rings/ring_drain_impl.h"
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Heads, then what they need, then tails: the reader's half of a single-producer ring. */
+/*
+ * The reader's half of rings with one writer each. The heads are read first, then whatever is
+ * needed to understand what is before them (new events, new rings, losses), then the records; the
+ * tails are stored last, by which the writers see that there is room. So no record is met whose
+ * event is unknown.
+ */
 #include "attach/rings/ring_drain_impl.h"
 
 #include <errno.h>

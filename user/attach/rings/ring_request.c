@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Arguments are stored one after the other, each text once. */
+/*
+ * Arguments of SPECs are stored one after the other, each text once: SPECs of one command often
+ * differ in the provider alone, and the control file has room for 256 KB.
+ */
 #include "attach/rings/ring_request.h"
 
 #include <string.h>

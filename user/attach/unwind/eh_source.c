@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Sections by name; without section headers, .eh_frame_hdr by its program header. */
+/*
+ * Sections are found by name; without section headers, as in some stripped files, .eh_frame_hdr is
+ * found by its program header, and leads to the rest.
+ */
 #include "attach/unwind/eh_source.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A window on the code; the few instructions that padding and entry points are made of. */
+/*
+ * A window on the code, which moves with what is asked for, and the few instructions that padding,
+ * entry points and trampolines are made of. Their lengths are decoded by bpf/insn_logic.bpf.h; what
+ * is not known ends a search.
+ */
 #include "attach/unwind/file_code.h"
 
 #include <errno.h>

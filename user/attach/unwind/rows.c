@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Functions in the order of the section -> rows in the order of the file. */
+/*
+ * Functions come in the order of the section, rows are needed in the order of the file: those of
+ * each function are made, all are sorted by function, gaps are put between functions, and equal
+ * neighbors become one row.
+ */
 #include "attach/unwind/rows.h"
 
 #include <errno.h>

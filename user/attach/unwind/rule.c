@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Registers and offsets; of expressions those that compilers, linkers and libcs write. */
+/*
+ * The rules that a row of 8 bytes can hold: a register and an offset. Of DWARF's expressions those
+ * are understood that compilers, linkers and libcs write, such as the one for entries of a PLT;
+ * others make a row that says so.
+ */
 #include "attach/unwind/rule.h"
 
 #include <stdbool.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Each kind of code with the row that holds in all of it. */
+/*
+ * Each kind of code that .eh_frame leaves out, with the row that holds in all of it. Where such
+ * code is, is known by sections, symbols or its instructions; a guess that is wrong gives a wrong
+ * caller, so each kind asks for more than one sign.
+ */
 #include "attach/unwind/undescribed.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Rows are dealt to blocks so that all rows of a granule are in one; and the way back. */
+/*
+ * Packs rows into blocks so that all rows of a granule of code are in one block: the BPF walker
+ * then reads the index and one block. The second half is the way back: a table that comes from the
+ * cache is judged before it is used, and rows are looked up in it as the kernel does.
+ */
 #include "attach/unwind/unwind_table.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One step per frame, by the row of its table or by the frame pointer. */
+/*
+ * One step per frame, by the row of the table of the file that the address is in, else by the
+ * code's heap, its instructions or the frame pointer. The order, and when a walk ends, are as in
+ * bpf/user_stack.bpf.h: a stack has to be the same, whichever of the two walked it.
+ */
 #include "attach/unwind/walk.h"
 
 #include <string.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The same rules as in BPF on memory that was copied: what cannot be read ends the walk. */
+/*
+ * Generated code in a walk of copied memory. The decisions are those of bpf/unwind_logic.bpf.h,
+ * compiled for this side; only how memory is read differs, and what cannot be read ends the walk.
+ */
 #include "attach/unwind/walk_code.h"
 
 #include "bpf/unwind_logic.bpf.h"

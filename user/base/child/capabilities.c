@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The bounding set, no_new_privs, the ambient set, then what the process has: capabilities(7). */
+/*
+ * The bounding set first, while CAP_SETPCAP is there to do it; then no_new_privs and the ambient
+ * set, by which an exec could give something back; then what the process has (capabilities(7)).
+ */
 #include "base/child/capabilities.h"
 
 #include <errno.h>

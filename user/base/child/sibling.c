@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One open(2); everything that is judged belongs to that descriptor. */
+/*
+ * The other program of a build is opened once, and everything that is judged belongs to that
+ * descriptor: owner and mode by fstat(2), name and version by a note in the file (sibling.h). Each
+ * refusal is one line that says what to do.
+ */
 #include "base/child/sibling.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A row of an event block, and the row of the thread that it is of, which must come before. */
+/*
+ * A row of an event block, and the row of the thread that it is of, which must come before it.
+ * Threads are numbered as they occur; those beyond the limit are the number of the capturing one.
+ */
 #include "output/export/nettrace_impl.h"
 
 void tapir_nettrace__put_thread(struct tapir_nettrace *n, uint64_t idx, uint32_t tgid, uint32_t tid,

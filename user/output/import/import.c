@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A format has a row, with the bytes with which its files begin. */
+/*
+ * The table of formats: each has a row, with the bytes with which its files begin and the function
+ * that reads them. Names and endings of files are not asked.
+ */
 #include "output/import/import.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Version 4 is a stream that its reader cuts; version 6 has blocks that say their size. */
+/*
+ * Reads a nettrace file block by block. Version 4 is a stream that its reader cuts; version 6 has
+ * blocks that say their size. A file may end anywhere, for its writer may have been killed: what is
+ * whole is delivered.
+ */
 #include "output/import/nettrace_file.h"
 
 #include <errno.h>

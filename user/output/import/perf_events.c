@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A tracepoint's bytes become slots (abi.h) as bpf/machine.bpf.c writes them. */
+/*
+ * A tracepoint's bytes become slots (abi.h) as bpf/machine.bpf.c writes them, so that all that
+ * reads tapir's own tracepoints reads those of perf.data. The format of the fields is in the file's
+ * header.
+ */
 #include "output/import/perf_events.h"
 
 #include <stdio.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See perf_order.h. Records that wait are copied: they lie far apart in the file. */
+/*
+ * Records in the order of time (perf_order.h). Those that wait for the end of their round are
+ * copied, since they lie far apart in the file, and sorted when it comes.
+ */
 #include "output/import/perf_order.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Events that hold buffers are handed on; all other records are passed over. */
+/*
+ * One pass over the recording: events that hold buffers of .NET's async profiler are handed on,
+ * descriptions are read because those events need them, and all other records are passed over.
+ */
 #include "record/async_stacks/await_scan.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Walks the records of a jitdump by their lengths. */
+/*
+ * Walks the records of a jitdump by their lengths alone, through a window that is read a bounded
+ * number of times: a file that is longer than that counts as whole.
+ */
 #include "runtime/dotnet/dotnet_dump.h"
 
 #include <stddef.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A name is looked up once, also where there is none: a file is read again for each other type. */
+/*
+ * A name is looked up once, also where there is none: without the row that says so, the file would
+ * be read again for each object of that type.
+ */
 #include "runtime/dotnet/dotnet_type_names.h"
 
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The constants are exported variables: their values are in the process. */
+/*
+ * V8's constants (v8dbg_*) are exported variables for debuggers. Their addresses are in the file's
+ * dynamic symbols, and their values are read from the process, which need not be stopped for it.
+ */
 #include "runtime/v8/v8_process.h"
 
 #include <string.h>
