@@ -191,6 +191,19 @@ void tapir_exchange_tally__sort(struct tapir_exchange_tally *tally)
 	qsort(tally->rows.data, tally->rows.cnt, sizeof(*tally->rows.data), by_time);
 }
 
+const struct tapir_exchange_row *tapir_exchange_tally__row(const struct tapir_exchange_tally *tally,
+							   uint32_t idx)
+{
+	const struct tapir_exchange_row *row;
+
+	if (!tally->is_sorted)
+		return idx < tally->rows.cnt ? &tally->rows.data[idx] : NULL;
+	tapir_vec_for_each (row, &tally->rows)
+		if (row->idx == idx)
+			return row;
+	return NULL;
+}
+
 uint64_t tapir_exchange_row__percentile(const struct tapir_exchange_row *row, unsigned percent)
 {
 	size_t rank = (row->took_ns.cnt * percent + 99) / 100;

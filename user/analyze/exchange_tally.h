@@ -65,6 +65,9 @@ struct tapir_exchange_row *tapir_exchange_tally__add(struct tapir_exchange_tally
 void tapir_exchange_tally__sort(struct tapir_exchange_tally *tally);
 void tapir_exchange_tally__fini(struct tapir_exchange_tally *tally);
 
+/* Returns the row of that idx, sorted or not; NULL: there is none. Borrowed. */
+const struct tapir_exchange_row *tapir_exchange_tally__row(const struct tapir_exchange_tally *tally,
+							   uint32_t idx);
 /* Returns the nearest rank, as with a sorted list on paper; 0: no time is known. Sort before. */
 uint64_t tapir_exchange_row__percentile(const struct tapir_exchange_row *row, unsigned percent);
 /*

@@ -200,12 +200,15 @@ static void add_peer(const struct tapir_request_routes *r, uint32_t peer,
 		     const struct tapir_request_names *names, struct tapir_str *out)
 {
 	const struct tapir_request_peer *p = &r->peers.data[peer];
+	const struct tapir_exchange_row *row =
+		p->text || !names->exchanges
+			? NULL
+			: tapir_exchange_tally__row(names->exchanges, p->exchange);
 
 	if (p->text)
 		tapir_str__adds(out, p->text);
-	else if (names->exchanges && p->exchange < names->exchanges->rows.cnt)
-		tapir_exchange_tally__add_place(names->exchanges,
-						&names->exchanges->rows.data[p->exchange], out);
+	else if (row)
+		tapir_exchange_tally__add_place(names->exchanges, row, out);
 }
 
 /* "GET 127.0.0.1:5791/item/{n} in Shop.Ask (async)", "a semaphore in Shop.Reserve (async)" */
