@@ -161,8 +161,9 @@ static void screen_has_head_findings_and_the_largest_figures(void **state)
 	f->overview.has_shares = true;
 	f->overview.sample_cnt = 600;
 	f->overview.requests[0] = (struct tapir_overview_request){.name = copy("shop:request"),
-								  .part = copy(", 97% awaited"),
+								  .spent = copy("97% awaited"),
 								  .cnt = 246,
+								  .per_second = 41,
 								  .p50_ns = 5800000000,
 								  .p99_ns = 6000000000};
 	f->overview.functions[0] =
@@ -186,11 +187,52 @@ static void screen_has_head_findings_and_the_largest_figures(void **state)
 		"   0.02 CPUs used\n"
 		"   next: tapir report checkout.tapir --view cpu\n"
 		"\n"
-		"Requests   shop:request  41/s, 5.800 s (median), 6.000 s (99%), 97% awaited\n"
+		"Requests   shop:request  41/s, p50 5.800 s, p99 6.000 s\n"
+		"             97% awaited\n"
 		"CPU         43%  Shop.Draw(int)\n"
 		"Waits      151.200 s  socket in Checkout.AskWarehouse(int), ended by another pr\xe2\x80\xa6\n"
 		"Events     1,234 events, all shop:sold\n"
 		"more: tapir report checkout.tapir --all\n");
+}
+
+static void add_request(struct fixture *f, const char *name, const char *spent, uint64_t cnt)
+{
+	f->overview.requests[f->overview.request_cnt++] =
+		(struct tapir_overview_request){.name = copy(name),
+						.spent = spent ? copy(spent) : NULL,
+						.cnt = cnt,
+						.per_second = (double)cnt / 6,
+						.p50_ns = 8000000,
+						.p99_ns = 812000000};
+}
+
+/* Three lines: what the first one waits for has a line of its own. */
+static void requests_have_what_they_wait_for(void **state)
+{
+	struct fixture *f = *state;
+
+	add_process(f, PID, "x", 600);
+	add_request(f, "GET /tax/{n}", "98% HTTP in Shop.Ask (async) (10 a request)", 246);
+	add_request(f, "GET /item/{n}", "60% on CPU", 2);
+	add_request(f, "GET /", NULL, 1);
+	assert_non_null(
+		strstr(screen(f, 80),
+		       "\nRequests   GET /tax/{n}  41/s, p50 8.00 ms, p99 812.00 ms\n"
+		       "             98% HTTP in Shop.Ask (async) (10 a request)\n"
+		       "           GET /item/{n}  2 requests, at most 812.00 ms, 60% on CPU\n"
+		       "more: "));
+}
+
+static void requests_need_no_parts(void **state)
+{
+	struct fixture *f = *state;
+
+	add_process(f, PID, "x", 600);
+	for (unsigned i = 0; i < TAPIR_OVERVIEW_ROWS; i++)
+		add_request(f, "GET /", NULL, 1);
+	assert_non_null(strstr(screen(f, 80), "\nRequests   GET /  1 request, at most 812.00 ms\n"
+					      "           GET /  1 request, at most 812.00 ms\n"
+					      "           GET /  1 request, at most 812.00 ms\n"));
 }
 
 /* More of everything than there is room for, in texts without an end and without blanks. */
@@ -207,6 +249,8 @@ static void fill(struct fixture *f, const char *text)
 	f->overview.looked_at = copy(text);
 	for (size_t i = 0; i < TAPIR_OVERVIEW_ROWS; i++) {
 		f->overview.requests[i].name = copy(text);
+		f->overview.requests[i].spent = copy(text);
+		f->overview.requests[i].cnt = UINT64_MAX;
 		f->overview.functions[i] =
 			(struct tapir_overview_function){.name = copy(text), .percent = 100};
 		f->overview.places[i] = (struct tapir_overview_place){
@@ -414,6 +458,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(screen_has_head_findings_and_the_largest_figures),
+		TEST(requests_have_what_they_wait_for),
+		TEST(requests_need_no_parts),
 		TEST(screen_stays_one_when_everything_is_long),
 		TEST(wide_characters_take_two_columns),
 		TEST(names_cannot_move_the_cursor),

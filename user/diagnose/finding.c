@@ -182,6 +182,11 @@ static void on_cut_wait(void *ctx, const struct tapir_wait *wait)
 	add_wait(ctx, wait, true);
 }
 
+static void on_open(void *ctx, struct tapir_interval *i)
+{
+	tapir_finding_requests__open(ctx, i);
+}
+
 static void on_close(void *ctx, struct tapir_interval *i)
 {
 	struct tapir_finding *f = ctx;
@@ -274,6 +279,7 @@ const struct tapir_timeline_fns tapir_finding_fns = {.sample = on_sample,
 						     .snapshot = on_snapshot,
 						     .look = on_look,
 						     .call = on_call,
+						     .open = on_open,
 						     .awaited = on_awaited,
 						     .close = on_close};
 

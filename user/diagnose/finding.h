@@ -31,6 +31,7 @@
 #include "analyze/own_code.h"
 #include "analyze/pool_waits.h"
 #include "analyze/runtime_work.h"
+#include "analyze/spans/request_routes.h"
 #include "analyze/timeline.h"
 #include "analyze/untold_locks.h"
 #include "analyze/wait_reason.h"
@@ -189,6 +190,8 @@ struct tapir_finding {
 	struct tapir_statements statements;
 	struct tapir_idle_sessions sessions;
 	struct tapir_vec(struct tapir_request_kind *) requests;
+	struct tapir_request_routes *routes; /* NULL: no request and no call was seen */
+	bool routes_failed;		     /* out of memory */
 	uint64_t header_cnt; /* requests that were sent with a header for lack of any activity */
 	struct tapir_allocators allocators;
 	struct tapir_overview_waits overview;

@@ -180,6 +180,8 @@ void tapir_finding_calls__exchange(struct tapir_finding *f, const struct tapir_r
 	const struct tapir_exchange_row *row =
 		tapir_exchange_tally__add(&f->calls.tally, tapir_timeline__catalog(f->tl), rec);
 
+	if (row && f->routes)
+		tapir_request_routes__exchange(f->routes, rec, row->idx);
 	if (!row || !rec->begin_ns || rec->kind == TAPIR_EXCHANGE_CLOSED)
 		return;
 	if (rec->kind == TAPIR_EXCHANGE_OPEN && row->is_opened)

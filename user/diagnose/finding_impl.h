@@ -153,6 +153,7 @@ void tapir_finding_machine__add_crowd(const struct tapir_finding *f, struct tapi
 /* Returns true for kinds of intervals that a client waits for. */
 bool tapir_finding_requests__is_one(const struct tapir_kind *kind);
 void tapir_finding_requests__event(struct tapir_finding *f, const struct tapir_finding_event *e);
+void tapir_finding_requests__open(struct tapir_finding *f, const struct tapir_interval *i);
 void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interval *i);
 void tapir_finding_requests__awaited(struct tapir_finding *f, const struct tapir_interval *i,
 				     uint64_t ns);
@@ -167,6 +168,8 @@ bool tapir_finding_requests__is_timed(const struct tapir_finding *f,
 void tapir_finding_requests__add_part(const struct tapir_request_kind *row, const char *words,
 				      struct tapir_str *out);
 void tapir_finding_requests__fini(struct tapir_finding *f);
+/* Adds the requests of the first screen, once. */
+void tapir_overview_requests__add(struct tapir_finding *f, struct tapir_overview *overview);
 
 /* Takes a wait. wait->thread is not used: the thread may have ended since. */
 void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *wait, uint32_t tid,

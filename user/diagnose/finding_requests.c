@@ -71,6 +71,21 @@ static void list_headers(const struct tapir_finding *f, struct tapir_found_list 
 			      "slow=http_request");
 }
 
+/* Requests by route, from the first request or call on; awaits of earlier ones are unknown. */
+void tapir_finding_requests__open(struct tapir_finding *f, const struct tapir_interval *i)
+{
+	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
+
+	if (!f->routes && (kind->is_request || kind->is_call)) {
+		f->routes = tapir_request_routes__new(f->tl);
+		f->routes_failed |= !f->routes;
+		f->awaits.ended = f->routes ? tapir_request_routes__await : NULL;
+		f->awaits.ended_ctx = f->routes;
+	}
+	if (f->routes)
+		tapir_request_routes__open(f->routes, i);
+}
+
 /* Counts what an activity waited for: "http_request /inventory/410". */
 static void count_inside(struct tapir_finding *f, const struct tapir_interval *i)
 {
@@ -93,6 +108,8 @@ void tapir_finding_requests__awaited(struct tapir_finding *f, const struct tapir
 	struct tapir_request_kind *row =
 		i->await_label && tapir_finding_requests__is_one(kind) ? kind_of(f, i->kind) : NULL;
 
+	if (f->routes)
+		tapir_request_routes__awaited(f->routes, i, ns);
 	if (row)
 		tapir_found_labels__add(&row->tasks, 1, i->await_label, TAPIR_OWN_CODE_NONE, ns);
 }
@@ -104,6 +121,8 @@ void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interva
 	uint64_t took_ns = i->until_ns - i->from_ns;
 	struct tapir_request_kind *row;
 
+	if (f->routes)
+		tapir_request_routes__close(f->routes, i);
 	count_inside(f, i);
 	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED | TAPIR_INTERVAL_ATTACH) ||
 	    !tapir_finding_requests__is_one(kind))
@@ -286,4 +305,5 @@ void tapir_finding_requests__fini(struct tapir_finding *f)
 		free(*row);
 	}
 	tapir_vec__fini(&f->requests);
+	tapir_request_routes__free(f->routes);
 }

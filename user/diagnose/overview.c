@@ -166,48 +166,7 @@ static void add_places(struct tapir_finding *f, struct tapir_overview *o)
 	tapir_map__fini(&by_key);
 }
 
-/* ---- requests and functions ----------------------------------------------------------------- */
-
-static int by_time(const void *a, const void *b)
-{
-	const struct tapir_request_kind *x = *(struct tapir_request_kind *const *)a;
-	const struct tapir_request_kind *y = *(struct tapir_request_kind *const *)b;
-
-	if (x->sum_ns != y->sum_ns)
-		return x->sum_ns < y->sum_ns ? 1 : -1;
-	return x->kind < y->kind ? -1 : x->kind > y->kind;
-}
-
-static void add_request(struct tapir_finding *f, const struct tapir_request_kind *row,
-			struct tapir_overview *o)
-{
-	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
-	struct tapir_overview_request *out = &o->requests[o->request_cnt++];
-	struct tapir_str name = {}, part = {};
-
-	tapir_str__addf(&name, "%s:%s", kind->provider, kind->name);
-	tapir_finding_requests__add_part(row, "", &part);
-	o->failed |= name.failed || part.failed;
-	*out = (struct tapir_overview_request){
-		.name = name.data,
-		.part = part.data,
-		.cnt = row->took.cnt,
-		.sum_ns = row->sum_ns,
-		.p50_ns = tapir_histogram__percentile(&row->took, 50),
-		.p99_ns = tapir_histogram__percentile(&row->took, 99)};
-}
-
-static void add_requests(struct tapir_finding *f, struct tapir_overview *o)
-{
-	struct tapir_request_kind **row;
-
-	if (f->requests.cnt)
-		qsort(f->requests.data, f->requests.cnt, sizeof(*f->requests.data), by_time);
-	tapir_vec_for_each (row, &f->requests)
-		if (o->request_cnt < TAPIR_OVERVIEW_ROWS &&
-		    tapir_finding_requests__is_timed(f, *row))
-			add_request(f, *row, o);
-}
+/* ---- functions ------------------------------------------------------------------------------- */
 
 /* The heaviest function that comes after another one. */
 static const struct tapir_map_slot *heaviest(const struct tapir_weights *w,
@@ -277,6 +236,11 @@ static void add_io(struct tapir_finding *f, struct tapir_overview *o)
 	}
 }
 
+static double per_second(const struct tapir_overview *o, uint64_t cnt)
+{
+	return o->span_ns ? (double)cnt * 1e9 / (double)o->span_ns : 0;
+}
+
 /* Adds a port at which the process is asked: a row of requests, where no events tell of them. */
 static void add_port(const struct tapir_finding *f, const struct tapir_exchange_row *row,
 		     struct tapir_overview *o)
@@ -290,6 +254,7 @@ static void add_port(const struct tapir_finding *f, const struct tapir_exchange_
 	o->requests[o->request_cnt++] =
 		(struct tapir_overview_request){.name = name.data,
 						.cnt = row->cnt,
+						.per_second = per_second(o, row->cnt),
 						.sum_ns = row->sum_ns,
 						.p50_ns = tapir_exchange_row__percentile(row, 50),
 						.p99_ns = tapir_exchange_row__percentile(row, 99)};
@@ -346,7 +311,7 @@ void tapir_overview__make(struct tapir_finding *f, struct tapir_overview *o)
 {
 	o->sample_cnt = f->cpu.samples;
 	o->span_ns = tapir_timeline__span_ns(f->tl);
-	add_requests(f, o);
+	tapir_overview_requests__add(f, o);
 	add_functions(f, o);
 	add_places(f, o);
 	add_io(f, o);
@@ -358,7 +323,7 @@ void tapir_overview__fini(struct tapir_overview *o)
 {
 	for (size_t i = 0; i < TAPIR_OVERVIEW_ROWS; i++) {
 		free(o->requests[i].name);
-		free(o->requests[i].part);
+		free(o->requests[i].spent);
 		free(o->functions[i].name);
 		free(o->places[i].name);
 		free(o->places[i].thread);

@@ -38,8 +38,12 @@ struct tapir_overview_waits {
 
 /* The overview owns all strings except const ones. */
 struct tapir_overview_request {
-	char *name, *part; /* part: ", 97% awaited", or "" */
+	char *name;    /* "GET /tax/{n}"; with its process if several have requests */
+	char *spent;   /* "97% HTTP in Shop.Ask (async)", most of their time; NULL: not known */
+	uint32_t pid;  /* 0: of several processes, or not known */
+	bool is_route; /* a row of --view requests; else a kind of intervals, or a port */
 	uint64_t cnt, p50_ns, p99_ns, sum_ns;
+	double per_second;
 };
 
 struct tapir_overview_function {

@@ -338,10 +338,15 @@ static void overview_requests(struct tapir_json *j, const struct tapir_overview 
 	for (size_t i = 0; i < o->request_cnt; i++) {
 		tapir_json__open(j, NULL, '{');
 		tapir_json__str(j, "name", o->requests[i].name);
+		tapir_json__bool(j, "route", o->requests[i].is_route);
+		if (o->requests[i].pid)
+			tapir_json__u64(j, "pid", o->requests[i].pid);
 		tapir_json__u64(j, "count", o->requests[i].cnt);
+		tapir_json__f64(j, "per_second", o->requests[i].per_second);
 		tapir_json__u64(j, "ns", o->requests[i].sum_ns);
 		tapir_json__u64(j, "p50_ns", o->requests[i].p50_ns);
 		tapir_json__u64(j, "p99_ns", o->requests[i].p99_ns);
+		tapir_json__str(j, "spent", o->requests[i].spent);
 		tapir_json__close(j, '}');
 	}
 	tapir_json__close(j, ']');
