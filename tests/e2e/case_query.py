@@ -155,6 +155,16 @@ def test_statements_of_the_help_answer_as_other_readers_do(t):
     t.ok(len(readers.lines["event"]) > THREADS * EVENTS, "events of the program")
 
 
+def test_largest_part_of_each_route_is_the_view_s(t):
+    for name in ("calls", "semaphore"):
+        file = f"tests/corpus/dotnet-awaits-{name}.tapir"
+        viewed = json.loads(t.tapir("report", file, "--view", "requests", "--json").out)["routes"]
+        t.eq([(row["route"], row["count"], row["part"], row["ns"]) for row in rows(t, file, statements()[
+            "Requests by route, and the largest part of their time"])],
+             [(row["route"], row["count"], most["part"], most["ns"])
+              for row in viewed for most in [max(row["parts"], key=lambda part: part["ns"])]], name)
+
+
 def test_collections_are_intervals_of_their_table(t):
     t.need("/usr/bin/python3")
     if "gc__start" not in t.tapir("list", "/usr/bin/python3", expect=None).out:
@@ -271,7 +281,7 @@ def test_tables_are_listed_without_a_statement(t):
     out = t.tapir("query", GOLDEN).out
     schema = t.tapir("help", "tables").out
     for name in ("events", "samples", "switches", "waits", "intervals", "processes", "threads", "stacks", "frames", "counters", "losses",
-                 "gaps", "findings", "mappings", "meta", "gc", "requests"):
+                 "gaps", "findings", "mappings", "meta", "gc", "requests", "request_parts"):
         t.ok(re.search(rf"^  {name} ", out, re.M), f"{name} in the list")
         t.ok(re.search(rf"^{name}: ", schema, re.M), f"{name} in the help")
     t.ok("  query__start  2 count query arg2\n" in out, out)

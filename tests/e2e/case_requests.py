@@ -6,6 +6,7 @@ The program is tests/e2e/programs/Requests.cs. Another witness is OpenTelemetry'
 """
 import json
 import os
+import re
 import shutil
 import time
 import urllib.request
@@ -267,3 +268,57 @@ def test_requests_of_the_default_profile_are_the_clients(t):
     awaited = sum(part["ns"] for part in order["parts"] if part["part"] == "not known")
     t.ok(awaited >= 0.5 * order["sum_ns"], f"requests that await are known to do something: {order['parts']}")
     t.eq(front.get("/outside")[0], "", "header of a request outside any activity, after tapir")
+
+
+KESTREL = "Microsoft-AspNetCore-Server-Kestrel"
+RECORDED = {"calls": "HTTP in Awaiting.AskPrice (async)", "semaphore": "a semaphore in Awaiting.ReserveSeat (async)",
+            "slow": "HTTP in Awaiting.AskPrice (async)"}  # recordings of the corpus, and the cause that is planted there
+
+
+def query(t, file, sql):
+    return json.loads(t.tapir("query", file, sql, "--json").out)
+
+
+def pairs_of_events(t, file):
+    """{route: durations in order} and how many have one of the two: by the keys in the events, not by the timeline."""
+    begun, took, half = {}, {}, 0
+    for row in query(t, file, f"SELECT time_ns, event, args FROM events WHERE provider = '{KESTREL}' AND event LIKE 'RequestSt%' ORDER BY time_ns"):
+        args = json.loads(row["args"])
+        if row["event"] == "RequestStart":
+            begun[args["requestId"]] = row["time_ns"]
+        elif args["requestId"] in begun:
+            route = args["method"] + " " + re.sub(r"/\d+(?=/|$)", "/{n}", args["path"])
+            took.setdefault(route, []).append(row["time_ns"] - begun.pop(args["requestId"]))
+        else:
+            half += 1
+    return {route: sorted(ns) for route, ns in took.items()}, half + len(begun)
+
+
+def test_requests_by_route_are_pairs_of_recorded_events(t):
+    """The table, the first screen and the view are one: as many requests, and as long, as the recorded events say."""
+    for name, cause in RECORDED.items():
+        file = f"tests/corpus/dotnet-awaits-{name}.tapir"
+        took, half = pairs_of_events(t, file)
+        made = query(t, file, "SELECT * FROM requests WHERE NOT is_call")
+        t.eq({row["route"]: (row["count"], row["sum_ns"], row["max_ns"]) for row in made},
+             {route: (len(ns), sum(ns), max(ns)) for route, ns in took.items()}, f"{name}: requests")
+        t.eq(sum(row["incomplete"] for row in made), half, f"{name}: requests of which one event was recorded")
+        for row in made:
+            median = took[row["route"]][(row["count"] - 1) // 2]
+            t.ok(0.96 * median <= row["p50_ns"] <= 1.04 * median, f"{name}: median {row['p50_ns']}, of the events {median}")
+        viewed = json.loads(t.tapir("report", file, "--view", "requests", "--json").out)["routes"]
+        t.eq([{key: value for key, value in row.items() if key not in ("is_call", "errors")} for row in made],
+             [{key: row[key] for key in made[0] if key not in ("is_call", "errors")} for row in viewed], f"{name}: the view's rows")
+        parts = query(t, file, "SELECT * FROM request_parts ORDER BY ns DESC")
+        t.eq(sum(part["ns"] for part in parts), sum(row["sum_ns"] for row in made), f"{name}: parts add up")
+        t.eq({part["part"]: part["ns"] for part in parts if part["ns"]}, {part["part"]: part["ns"] for row in viewed for part in row["parts"]},
+             f"{name}: the view's parts")
+        t.eq(parts[0]["part"], cause, f"{name}: the largest part")
+        report = json.loads(t.tapir("report", file, "--json").out)
+        row = report["overview"]["requests"][0]
+        t.eq([row[key] for key in ("name", "count", "ns", "p99_ns", "per_second")],
+             [made[0][key] for key in ("route", "count", "sum_ns", "p99_ns", "per_second")], f"{name}: the first screen's row")
+        lines = report["first_screen"].splitlines()
+        at = next(i for i, line in enumerate(lines) if line.startswith("Requests "))
+        t.ok(lines[at].startswith(f"Requests   {made[0]['route']}  ") and cause in lines[at + 1], lines[at:at + 2])
+        t.ok(max(map(len, lines[at:at + 2])) <= 80, lines[at:at + 2])

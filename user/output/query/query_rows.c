@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Three passes, each of which makes several tables: a report, a timeline, the stacks of records. A
- * pass is made when a statement first reads one of its tables.
+ * Passes that make several tables each: a report, a timeline, the stacks of records; requests are
+ * in query_requests.c. A pass is made when a statement first reads one of its tables.
  */
-#include "output/query/query_rows.h"
+#include "output/query/query_pass.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,123 +13,22 @@
 #include "symbol/stack_end.h"
 #include "trace/family.h"
 
-#define RECORDS_BETWEEN_CHECKS 4096
-
-/* ---- rows and texts ----------------------------------------------------------------------------- */
-
-struct pass {
-	struct tapir_lists *lists;
-	struct tapir_list *list;
-	struct tapir_timeline *tl;
-	int err;
-	uint64_t record_cnt;
-	/* of stacks and frames */
-	const struct tapir_catalog *catalog;
-	struct tapir_map stacks; /* process and id -> struct tapir_stack_list_row * */
-	bool wants_frames;
-	struct tapir_str text, name;
-};
-
-static void *add_row(struct pass *p, size_t bytes)
-{
-	void *row = p->err ? NULL : tapir_arena__alloc(p->lists->arena, bytes);
-
-	if (row && tapir_vec__push(&p->list->rows, row))
-		return row;
-	p->err = p->err ? p->err : -ENOMEM;
-	return NULL;
-}
-
-/* Returns the copy of a text; one that occurred is found again. NULL: it is empty, or no memory. */
-static const char *keep_bytes(struct pass *p, const char *text, size_t len)
-{
-	uint64_t hash = tapir_hash__bytes(0, text, len), *slot;
-	const char *kept;
-	bool is_new;
-
-	if (!len || p->err)
-		return NULL;
-	slot = tapir_map__put(&p->lists->texts, hash, &is_new);
-	kept = slot ? (const char *)(uintptr_t)*slot : NULL;
-	if (kept && !strncmp(kept, text, len) && !kept[len])
-		return kept;
-	kept = tapir_arena__text(p->lists->arena, text, len);
-	if (!slot || !kept)
-		p->err = -ENOMEM;
-	else
-		*slot = (uint64_t)(uintptr_t)kept;
-	return kept;
-}
-
-static const char *keep_word(struct pass *p, const char *text)
-{
-	return text ? keep_bytes(p, text, strlen(text)) : NULL;
-}
-
-static const char *keep_sv(struct pass *p, struct tapir_sv text)
-{
-	return text.data ? keep_bytes(p, text.data, strnlen(text.data, text.len)) : NULL;
-}
-
-static bool goes_on(void *ctx)
-{
-	struct pass *p = ctx;
-
-	return !p->lists->is_over(p->lists->ctx);
-}
-
-/* Reads a record as tapir_reader__next does; -EINTR: the statement's time is up. */
-static int next_record(struct pass *p, struct tapir_reader *reader, const struct tapir_rec **rec)
-{
-	int err = tapir_reader__next(reader, rec);
-
-	if (err > 0 && !(++p->record_cnt % RECORDS_BETWEEN_CHECKS) && !goes_on(p))
-		return -EINTR;
-	return err;
-}
-
-static const struct tapir_sql_column *key_of(enum tapir_list_id id)
-{
-	const struct tapir_table_desc *t = tapir_tables;
-
-	while (t->list != id)
-		t++;
-	return &t->columns[t->key];
-}
-
-static int by_key(const void *a, const void *b, void *key)
-{
-	uint64_t x = tapir_sql_column__u64(key, *(const void *const *)a);
-	uint64_t y = tapir_sql_column__u64(key, *(const void *const *)b);
-
-	return x < y ? -1 : x > y;
-}
-
-/* qsort of glibc keeps equal rows in order as long as it has memory for a merge. */
-static void finish_list(struct tapir_list *list, enum tapir_list_id id)
-{
-	if (list->rows.cnt)
-		qsort_r(list->rows.data, list->rows.cnt, sizeof(*list->rows.data), by_key,
-			(void *)key_of(id));
-	list->is_made = true;
-}
-
 /* ---- of a report --------------------------------------------------------------------------------- */
 
-static void add_processes(struct pass *p, const struct tapir_report *report)
+static void add_processes(struct tapir_pass *p, const struct tapir_report *report)
 {
 	const struct tapir_process_row *from;
 	struct tapir_process_list_row *row;
 
 	tapir_vec_for_each (from, &report->summary.processes) {
-		row = add_row(p, sizeof(*row));
+		row = tapir_pass__add_row(p, sizeof(*row));
 		if (!row)
 			return;
 		*row = (struct tapir_process_list_row){
 			.pid = from->pid,
-			.name = keep_word(p, from->comm),
-			.exe = keep_word(p, from->exe),
-			.service = keep_word(p, from->service),
+			.name = tapir_pass__keep_word(p, from->comm),
+			.exe = tapir_pass__keep_word(p, from->exe),
+			.service = tapir_pass__keep_word(p, from->service),
 			.threads = from->thread_cnt,
 			.events = from->captured[TAPIR_FAMILY_EVENT],
 			.samples = from->captured[TAPIR_FAMILY_SAMPLE],
@@ -137,76 +36,79 @@ static void add_processes(struct pass *p, const struct tapir_report *report)
 	}
 }
 
-static void add_threads(struct pass *p, const struct tapir_report *report)
+static void add_threads(struct tapir_pass *p, const struct tapir_report *report)
 {
 	const struct tapir_thread_row *from;
 	struct tapir_thread_list_row *row;
 
 	tapir_vec_for_each (from, &report->summary.threads) {
-		row = add_row(p, sizeof(*row));
+		row = tapir_pass__add_row(p, sizeof(*row));
 		if (!row)
 			return;
 		*row = (struct tapir_thread_list_row){
 			.pid = from->pid,
 			.tid = from->tid,
-			.name = keep_word(p, from->comm),
+			.name = tapir_pass__keep_word(p, from->comm),
 			.events = from->captured[TAPIR_FAMILY_EVENT],
 			.samples = from->captured[TAPIR_FAMILY_SAMPLE],
 			.switches = from->captured[TAPIR_FAMILY_SWITCH]};
 	}
 }
 
-static void add_findings(struct pass *p, const struct tapir_report *report)
+static void add_findings(struct tapir_pass *p, const struct tapir_report *report)
 {
 	const struct tapir_found *from;
 	struct tapir_finding_list_row *row;
 
 	tapir_vec_for_each (from, &report->view.findings->rows) {
-		row = add_row(p, sizeof(*row));
+		row = tapir_pass__add_row(p, sizeof(*row));
 		if (!row)
 			return;
 		*row = (struct tapir_finding_list_row){
 			.rank = (uint32_t)(from - report->view.findings->rows.data) + 1,
-			.kind = keep_word(p, tapir_found__kind_name(from->kind)),
-			.unit = keep_word(p, tapir_found__unit(from->kind)),
-			.subject = keep_word(p, from->subject),
-			.text = keep_word(p, from->text),
-			.evidence = keep_word(p, from->evidence),
-			.view = keep_word(p, from->view),
+			.kind = tapir_pass__keep_word(p, tapir_found__kind_name(from->kind)),
+			.unit = tapir_pass__keep_word(p, tapir_found__unit(from->kind)),
+			.subject = tapir_pass__keep_word(p, from->subject),
+			.text = tapir_pass__keep_word(p, from->text),
+			.evidence = tapir_pass__keep_word(p, from->evidence),
+			.view = tapir_pass__keep_word(p, from->view),
 			.severity = from->severity,
 			.magnitude = from->magnitude};
 	}
 }
 
-static void add_meta(struct pass *p, const struct tapir_report *report)
+static void add_meta(struct tapir_pass *p, const struct tapir_report *report)
 {
 	const struct tapir_meta_row *from;
 	struct tapir_meta_list_row *row;
 
 	tapir_vec_for_each (from, &report->summary.metas) {
-		row = add_row(p, sizeof(*row));
+		row = tapir_pass__add_row(p, sizeof(*row));
 		if (!row)
 			return;
 		*row = (struct tapir_meta_list_row){
 			.idx = (uint32_t)(from - report->summary.metas.data),
-			.key = keep_word(p, from->key),
-			.value = keep_word(p, from->value)};
+			.key = tapir_pass__keep_word(p, from->key),
+			.value = tapir_pass__keep_word(p, from->value)};
 	}
 }
 
 /* One pass makes all four: they are small. */
-static int pass_report(struct pass *p, struct tapir_reader *reader)
+static int pass_report(struct tapir_pass *p, struct tapir_reader *reader)
 {
 	static const struct {
 		enum tapir_list_id id;
-		void (*add)(struct pass *p, const struct tapir_report *report);
+		void (*add)(struct tapir_pass *p, const struct tapir_report *report);
 	} lists[] = {{TAPIR_LIST_PROCESSES, add_processes},
 		     {TAPIR_LIST_THREADS, add_threads},
 		     {TAPIR_LIST_FINDINGS, add_findings},
 		     {TAPIR_LIST_META, add_meta}};
 	const struct tapir_pids all = {};
-	struct tapir_report_request rq = {
-		.path = "the recording", .pids = &all, .tids = &all, .goes_on = goes_on, .ctx = p};
+	struct tapir_report_request rq = {.path = "the recording",
+					  .pids = &all,
+					  .tids = &all,
+					  .goes_on = tapir_pass__goes_on,
+					  .ctx = p};
 	struct tapir_report report = {};
 	struct tapir_pairs pairs = {};
 	int err = tapir_report__read(&report, reader, &pairs, &rq);
@@ -214,7 +116,7 @@ static int pass_report(struct pass *p, struct tapir_reader *reader)
 	for (size_t i = 0; !err && i < sizeof(lists) / sizeof(lists[0]); i++) {
 		p->list = &p->lists->all[lists[i].id];
 		lists[i].add(p, &report);
-		finish_list(p->list, lists[i].id);
+		tapir_list__finish(p->list, lists[i].id);
 	}
 	tapir_report__fini(&report);
 	tapir_pairs__fini(&pairs);
@@ -234,9 +136,9 @@ static uint64_t sum_of(const struct tapir_parts *parts, enum tapir_thread_state 
 
 static void on_close(void *ctx, struct tapir_interval *i)
 {
-	struct pass *p = ctx;
+	struct tapir_pass *p = ctx;
 	const struct tapir_kind *kind = &tapir_timeline__pairs(p->tl)->kinds.data[i->kind];
-	struct tapir_interval_list_row *row = add_row(p, sizeof(*row));
+	struct tapir_interval_list_row *row = tapir_pass__add_row(p, sizeof(*row));
 
 	if (!row)
 		return;
@@ -252,14 +154,14 @@ static void on_close(void *ctx, struct tapir_interval *i)
 		.end_tid = i->end_tid,
 		.is_whole = !(i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED)),
 		.is_nested = !!(i->flags & TAPIR_INTERVAL_NESTED),
-		.thread = keep_sv(p, tapir_timeline__comm(p->tl, i->tid, i->until_ns)),
-		.provider = keep_word(p, kind->provider),
-		.name = keep_word(p, kind->name),
-		.label = keep_word(p, i->label),
-		.cause = keep_word(p, tapir_cause__name(kind->cause))};
+		.thread = tapir_pass__keep_sv(p, tapir_timeline__comm(p->tl, i->tid, i->until_ns)),
+		.provider = tapir_pass__keep_word(p, kind->provider),
+		.name = tapir_pass__keep_word(p, kind->name),
+		.label = tapir_pass__keep_word(p, i->label),
+		.cause = tapir_pass__keep_word(p, tapir_cause__name(kind->cause))};
 }
 
-static const char *leaf_of(struct pass *p, uint32_t node)
+static const char *leaf_of(struct tapir_pass *p, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(p->tl);
 	uint32_t leaf = node == TAPIR_NO_NODE ? 0 : tapir_stack_tree__user_leaf(tree, node);
@@ -268,13 +170,13 @@ static const char *leaf_of(struct pass *p, uint32_t node)
 		return NULL;
 	tapir_str__clear(&p->text);
 	tapir_stack_tree__add_label(&p->text, tree, leaf);
-	return p->text.data ? keep_bytes(p, p->text.data, p->text.len) : NULL;
+	return p->text.data ? tapir_pass__keep_bytes(p, p->text.data, p->text.len) : NULL;
 }
 
 static void on_wait(void *ctx, const struct tapir_wait *wait)
 {
-	struct pass *p = ctx;
-	struct tapir_wait_list_row *row = add_row(p, sizeof(*row));
+	struct tapir_pass *p = ctx;
+	struct tapir_wait_list_row *row = tapir_pass__add_row(p, sizeof(*row));
 	const struct tapir_rec_switch left = {.out_state = wait->state, .flags = wait->flags};
 
 	if (!row)
@@ -289,25 +191,13 @@ static void on_wait(void *ctx, const struct tapir_wait *wait)
 		.pid = wait->thread->tgid,
 		.tid = wait->thread->tid,
 		.waker_tid = wait->waker_tid,
-		.thread = keep_sv(p, tapir_timeline__comm(p->tl, wait->thread->tid, wait->from_ns)),
-		.state = keep_word(p, tapir_switch__state_name(&left)),
+		.thread = tapir_pass__keep_sv(
+			p, tapir_timeline__comm(p->tl, wait->thread->tid, wait->from_ns)),
+		.state = tapir_pass__keep_word(p, tapir_switch__state_name(&left)),
 		.function = leaf_of(p, wait->node)};
 }
 
-static int read_timeline(struct pass *p, struct tapir_reader *reader)
-{
-	const struct tapir_rec *rec;
-	int err;
-
-	tapir_reader__deliver_descriptions(reader, true);
-	while (!p->err && (err = next_record(p, reader, &rec)) > 0)
-		p->err = tapir_timeline__add(p->tl, rec);
-	if (!p->err)
-		p->err = err ? err : tapir_timeline__finish(p->tl);
-	return p->err;
-}
-
-static int pass_timeline(struct pass *p, struct tapir_reader *reader, enum tapir_list_id id)
+static int pass_timeline(struct tapir_pass *p, struct tapir_reader *reader, enum tapir_list_id id)
 {
 	static const struct tapir_timeline_fns of_intervals = {.close = on_close},
 					       of_waits = {.wait = on_wait};
@@ -320,7 +210,7 @@ static int pass_timeline(struct pass *p, struct tapir_reader *reader, enum tapir
 		err = tapir_timeline__listen(p->tl,
 					     id == TAPIR_LIST_WAITS ? &of_waits : &of_intervals, p);
 	if (!err)
-		err = read_timeline(p, reader);
+		err = tapir_pass__read_timeline(p, reader);
 	tapir_timeline__free(p->tl);
 	tapir_pairs__fini(&pairs);
 	return err;
@@ -328,7 +218,7 @@ static int pass_timeline(struct pass *p, struct tapir_reader *reader, enum tapir
 
 /* ---- of records' stacks -------------------------------------------------------------------------- */
 
-static void add_frames(struct pass *p, const struct tapir_rec *rec,
+static void add_frames(struct tapir_pass *p, const struct tapir_rec *rec,
 		       const struct tapir_stack_view *view, uint32_t pid)
 {
 	uint32_t depth = 0;
@@ -338,7 +228,7 @@ static void add_frames(struct pass *p, const struct tapir_rec *rec,
 
 		for (unsigned k = 0; k < tapir_frame__function_cnt(&frame); k++) {
 			struct tapir_frame function = tapir_frame__function(&frame, k);
-			struct tapir_frame_list_row *row = add_row(p, sizeof(*row));
+			struct tapir_frame_list_row *row = tapir_pass__add_row(p, sizeof(*row));
 
 			if (!row)
 				return;
@@ -351,15 +241,16 @@ static void add_frames(struct pass *p, const struct tapir_rec *rec,
 				.depth = depth++,
 				.is_kernel = function.is_kernel,
 				.is_named = !!function.name.len,
-				.function = p->text.data ? keep_bytes(p, p->text.data, p->text.len)
+				.function = p->text.data ? tapir_pass__keep_bytes(p, p->text.data,
+										  p->text.len)
 							 : NULL,
-				.module = keep_sv(p, function.module)};
+				.module = tapir_pass__keep_sv(p, function.module)};
 		}
 	}
 }
 
 /* Makes the row of a stack that occurs for the first time. */
-static struct tapir_stack_list_row *make_stack(struct pass *p, const struct tapir_rec *rec,
+static struct tapir_stack_list_row *make_stack(struct tapir_pass *p, const struct tapir_rec *rec,
 					       uint64_t id, uint32_t pid)
 {
 	const struct tapir_rec_stack *stack = tapir_catalog__stack(p->catalog, id);
@@ -370,7 +261,7 @@ static struct tapir_stack_list_row *make_stack(struct pass *p, const struct tapi
 		row = tapir_arena__alloc(p->lists->arena, sizeof(*row));
 		p->err = row ? 0 : -ENOMEM;
 	} else {
-		row = add_row(p, sizeof(*row));
+		row = tapir_pass__add_row(p, sizeof(*row));
 	}
 	if (!row || !stack)
 		return row;
@@ -379,15 +270,15 @@ static struct tapir_stack_list_row *make_stack(struct pass *p, const struct tapi
 		.pid = pid,
 		.frame_cnt = stack->frame_cnt,
 		.is_kernel = !!(stack->flags & TAPIR_STACK_KERNEL),
-		.end = keep_word(p, tapir_stack_end__id(tapir_stack_end__of(p->catalog, pid,
-									    rec->time_ns, stack)))};
+		.end = tapir_pass__keep_word(p, tapir_stack_end__id(tapir_stack_end__of(
+							p->catalog, pid, rec->time_ns, stack)))};
 	tapir_stack_view__of(&stack->h, &view);
 	if (p->wants_frames)
 		add_frames(p, rec, &view, pid);
 	return row;
 }
 
-static void count_stack(struct pass *p, const struct tapir_rec *rec, uint64_t id)
+static void count_stack(struct tapir_pass *p, const struct tapir_rec *rec, uint64_t id)
 {
 	uint32_t pid = tapir_rec__tgid(rec, 0);
 	struct tapir_stack_list_row *row;
@@ -413,14 +304,14 @@ static void count_stack(struct pass *p, const struct tapir_rec *rec, uint64_t id
 	row->switches += rec->type == TAPIR_REC_SWITCH;
 }
 
-static int pass_stacks(struct pass *p, struct tapir_reader *reader, enum tapir_list_id id)
+static int pass_stacks(struct tapir_pass *p, struct tapir_reader *reader, enum tapir_list_id id)
 {
 	const struct tapir_rec *rec;
 	int err = 0;
 
 	p->catalog = tapir_reader__catalog(reader);
 	p->wants_frames = id == TAPIR_LIST_FRAMES;
-	while (!p->err && (err = next_record(p, reader, &rec)) > 0) {
+	while (!p->err && (err = tapir_pass__next_record(p, reader, &rec)) > 0) {
 		count_stack(p, rec, tapir_rec__stack_id(rec));
 		count_stack(p, rec, tapir_rec__kstack_id(rec));
 	}
@@ -432,13 +323,17 @@ static int pass_stacks(struct pass *p, struct tapir_reader *reader, enum tapir_l
 
 int tapir_lists__make(struct tapir_lists *lists, enum tapir_list_id id, struct tapir_reader *reader)
 {
-	struct pass p = {.lists = lists, .list = &lists->all[id]};
+	struct tapir_pass p = {.lists = lists, .list = &lists->all[id]};
 	int err;
 
 	switch (id) {
 	case TAPIR_LIST_INTERVALS:
 	case TAPIR_LIST_WAITS:
 		err = pass_timeline(&p, reader, id);
+		break;
+	case TAPIR_LIST_REQUESTS:
+	case TAPIR_LIST_REQUEST_PARTS:
+		err = tapir_pass__requests(&p, reader);
 		break;
 	case TAPIR_LIST_STACKS:
 	case TAPIR_LIST_FRAMES:
@@ -450,7 +345,7 @@ int tapir_lists__make(struct tapir_lists *lists, enum tapir_list_id id, struct t
 	tapir_str__fini(&p.text);
 	tapir_str__fini(&p.name);
 	if (!err && !lists->all[id].is_made)
-		finish_list(&lists->all[id], id);
+		tapir_list__finish(&lists->all[id], id);
 	return err;
 }
 

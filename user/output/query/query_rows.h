@@ -42,6 +42,24 @@ struct tapir_wait_list_row {
 	const char *thread, *state, *function;
 };
 
+#define TAPIR_REQUEST_ERRORS_UNKNOWN UINT64_MAX
+
+struct tapir_request_list_row {
+	uint64_t count, p50_ns, p99_ns, max_ns, sum_ns, incomplete, at_attach;
+	uint64_t errors; /* TAPIR_REQUEST_ERRORS_UNKNOWN: their status is not known */
+	double per_second;
+	uint32_t pid;
+	uint8_t is_call;
+	const char *process, *route;
+};
+
+struct tapir_request_part_list_row {
+	uint64_t ns, count, each_ns, longest_ns;
+	double percent, slowest_percent, a_request, parallel; /* NAN: not known */
+	uint32_t pid;
+	const char *route, *part, *how;
+};
+
 struct tapir_stack_list_row {
 	uint64_t stack_id, events, samples, switches;
 	uint32_t pid, frame_cnt;

@@ -421,6 +421,51 @@ static const struct tapir_sql_column intervals[] = {
 	COLUMN("is_nested", U8, interval, is_nested, "1: inside another one of its kind"),
 	{}};
 
+MADE(make_errors)
+{
+	uint64_t errors = ((const struct tapir_request_list_row *)row)->errors;
+
+	(void)scan, (void)column;
+	if (errors != TAPIR_REQUEST_ERRORS_UNKNOWN)
+		set_u64(out, errors);
+}
+
+static const struct tapir_sql_column requests[] = {
+	COLUMN("pid", U32, request, pid, "process id"),
+	COLUMN("process", TEXT, request, process, "its name"),
+	COLUMN("route", TEXT, request, route, "with {n} and {id} for numbers and ids in its path"),
+	COLUMN("count", U64, request, count, "requests that began and ended in the recording"),
+	COLUMN("per_second", F64, request, per_second, "of them"),
+	COLUMN("p50_ns", U64, request, p50_ns, "their median"),
+	COLUMN("p99_ns", U64, request, p99_ns, "the time within which 99% of them ended"),
+	COLUMN("max_ns", U64, request, max_ns, "the slowest one"),
+	{.name = "errors",
+	 .kind = TAPIR_COLUMN_NUMBER,
+	 .make = make_errors,
+	 .what = "with status 500 and more; NULL: no status is known"},
+	COLUMN("sum_ns", U64, request, sum_ns, "the time of all of them"),
+	COLUMN("incomplete", U64, request, incomplete,
+	       "more, whose begin or end is not in the recording"),
+	COLUMN("at_attach", U64, request, at_attach, "more, which began before all events were on"),
+	COLUMN("is_call", U8, request, is_call, "1: calls of another server, by this client"),
+	{}};
+
+static const struct tapir_sql_column request_parts[] = {
+	COLUMN("pid", U32, request_part, pid, "process id"),
+	COLUMN("route", TEXT, request_part, route, "as in requests"),
+	COLUMN("part", TEXT, request_part, part, "on CPU, in GC, a semaphore in Shop.Reserve"),
+	COLUMN("ns", U64, request_part, ns, "of the time of the route; parts add up to sum_ns"),
+	COLUMN("percent", F64, request_part, percent, "of that time"),
+	COLUMN("slowest_percent", F64, request_part, slowest_percent,
+	       "of the time of the slowest 1%"),
+	COLUMN("count", ID64, request_part, count, "awaits or calls; NULL: the part is neither"),
+	COLUMN("a_request", F64, request_part, a_request, "of them"),
+	COLUMN("each_ns", ID64, request_part, each_ns, "their mean time"),
+	COLUMN("how", TEXT, request_part, how, "one after the other, in parallel"),
+	COLUMN("parallel", F64, request_part, parallel, "share of them beside others, 0 to 1"),
+	COLUMN("longest_ns", ID64, request_part, longest_ns, "mean of the longest, if in parallel"),
+	{}};
+
 static const struct tapir_sql_column waits[] = {
 	SPAN_OF(wait),
 	COLUMN("thread", TEXT, wait, thread, "name of the thread"),
@@ -476,6 +521,16 @@ static const struct tapir_table_desc in_order[] = {
 	 .columns = intervals,
 	 .list = TAPIR_LIST_INTERVALS,
 	 .usual_rows = 50000},
+	{.name = "requests",
+	 .what = "requests by route, as 'report --view requests' has them",
+	 .columns = requests,
+	 .list = TAPIR_LIST_REQUESTS,
+	 .usual_rows = 50},
+	{.name = "request_parts",
+	 .what = "of what the time of the requests of a route is made",
+	 .columns = request_parts,
+	 .list = TAPIR_LIST_REQUEST_PARTS,
+	 .usual_rows = 300},
 	{.name = "processes",
 	 .what = "the processes of the report",
 	 .columns = processes,
@@ -552,8 +607,6 @@ __attribute__((constructor)) static void make_tables(void)
 const struct tapir_table_view tapir_table_views[] = {
 	{"gc", "garbage collections: intervals of that name, or that stop threads for one",
 	 "SELECT * FROM intervals WHERE name = 'gc' OR cause = 'gc'"},
-	{"requests", "intervals of requests",
-	 "SELECT * FROM intervals WHERE name LIKE '%request%'"},
 	{}};
 
 /* ---- reading them -------------------------------------------------------------------------------- */
