@@ -34,7 +34,8 @@ def test_a_session_finds_what_a_program_does(t):
         {"method": "notifications/initialized"}, tool(2, "processes"),
         tool(3, "record", pid=program.pid, seconds=1), tool(4, "report", recording="r1"),
         tool(5, "view", view="cpu"), tool(6, "stacks", pid=program.pid), tool(7, "record", pid=2**22 + 5),
-        tool(8, "view", view="nonsense"), tool(9, "top", pid=program.pid, seconds=0.5))
+        tool(8, "view", view="nonsense"), tool(9, "top", pid=program.pid, seconds=0.5), tool(10, "requests", top=3),
+        tool(11, "view", view="requests", top=3))
     t.eq(answers[1]["result"]["serverInfo"]["name"], "tapir", "initialize")
     ours = [row for row in map(json.loads, text(answers[2]).splitlines()) if row["pid"] == program.pid]
     t.ok(len(ours) <= 1, f"a line a process: {ours}")
@@ -45,6 +46,8 @@ def test_a_session_finds_what_a_program_does(t):
     t.ok(json.loads(text(answers[5])), "a view")
     t.ok(json.loads(text(answers[6]))["groups"], "stacks")
     t.eq([row["pid"] for row in json.loads(text(answers[9]))["processes"]], [program.pid], "what it uses now")
+    t.eq(json.loads(text(answers[10])), json.loads(text(answers[11])), "requests are their view")
+    t.eq(json.loads(text(answers[10]))["view"], "requests", "requests")
     t.ok(answers[7]["result"]["isError"] and "does not exist" in text(answers[7]), text(answers[7]))
     t.ok(answers[8]["result"]["isError"] and "'nonsense' is not one of cpu, gc" in text(answers[8]), text(answers[8]))
     program.kill()

@@ -198,6 +198,9 @@ def test_answers_about_a_process_are_those_of_the_command_line(t):
     # On a busy machine the target has a CPU for a part of the time: 2 s are long enough for a sample of it.
     view = server.json(f"/v1/views/cpu?pid={target.pid}&seconds=2")
     t.ok("burn_much" in json.dumps(view), view)
+    requests = server.json(f"/v1/requests?pid={target.pid}&seconds=0.2&top=3")
+    t.eq((requests["view"], requests["count"]), ("requests", 0), "requests of a process that serves none")
+    server.json(f"/v1/requests?pid={target.pid}&event=x", expect=400)
     found = server.json(f"/v1/findings?pid={target.pid}&seconds=0.2")
     t.ok(f"burner ({target.pid})" in found["headline"] and "findings" in found and "functions" not in found, found)
     for path in ("/v1/views/nothing?pid=1", "/v1/views/slow?pid=1", "/v1/views/cpu%20-o?pid=1", "/v1/stacks"):
@@ -214,7 +217,7 @@ def test_answers_about_a_process_are_those_of_the_command_line(t):
     with open(f"/proc/{most}/status", encoding="ascii", errors="replace") as file:
         kb = int(next(line for line in file if line.startswith("VmRSS")).split()[1])
     t.ok(0.5 < float(resident[most]) / 1024 / kb < 2, f"the largest process: {resident[most]} bytes, {kb} KB")
-    t.ok("tapir_recordings_total 2\n" in metrics, "recordings are counted")
+    t.ok("tapir_recordings_total 3\n" in metrics, "recordings are counted")
     figure = {name: float(value) for name, value in re.findall(r"^tapir_(\w+) (\S+)$", metrics, re.M)}
     t.ok(figure["captured_records_total"] > 50 and figure["lost_records_total"] >= 0, f"records of both: {figure}")
     t.ok(figure["children_cpu_seconds_total"] > 0.05 and figure["children_resident_memory_bytes"] > 1 << 20, f"what children cost: {figure}")
@@ -352,7 +355,7 @@ def test_role_decides_about_each_resource(t):
     roles = ("", "view", "profile", "admin")
     least = {"GET /healthz": "", "GET /readyz": "", "GET /v1/openapi.json": "", "GET /v1/config": "admin", "POST /v1/continuous/freeze": "profile",
              "GET /v1/profile": "profile", "GET /debug/pprof/profile": "profile", "GET /v1/stacks": "profile", "GET /v1/views/gc": "profile",
-             "GET /v1/findings": "profile", "GET /v1/events": "profile", "GET /v1/questions": "profile", "GET /v1/query": "profile",
+             "GET /v1/findings": "profile", "GET /v1/requests": "profile", "GET /v1/events": "profile", "GET /v1/questions": "profile", "GET /v1/query": "profile",
              "POST /v1/sessions": "profile", "POST /v1/sessions/x/stop": "profile",
              "DELETE /v1/sessions/x": "profile"}
     tokens = [{"name": role, "role": role, "token": role.ljust(32, "0")} for role in roles if role]

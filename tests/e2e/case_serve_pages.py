@@ -329,6 +329,8 @@ def test_stacks_and_views_are_pages(t):
     t.ok(found["headline"] and isinstance(found["findings"], list), found)
     view = server.json(f"/v1/sessions/{session}/views/cpu?top=1")
     t.eq((view["view"], len(view["functions"])), ("cpu", 1), "a view of a session")
+    requests = server.json(f"/v1/sessions/{session}/requests")
+    t.eq(requests, server.json(f"/v1/sessions/{session}/views/requests"), "requests of a session are its view")
     for name in ("nothing", "slow", "cpu=x"):
         server.json(f"/v1/sessions/{session}/views/{name}", expect=400)
     server.json("/v1/sessions/0000000000000000/views/cpu", expect=404)

@@ -135,7 +135,7 @@ static void tools_have_schemas(void **state)
 	const json_t *tools = json_object_get(json_object_get(answer, "result"), "tools");
 
 	(void)state;
-	assert_int_equal(json_array_size(tools), 10);
+	assert_int_equal(json_array_size(tools), 11);
 	for (size_t i = 0; i < json_array_size(tools); i++) {
 		const json_t *tool = json_array_get(tools, i);
 		const json_t *schema = json_object_get(tool, "inputSchema");

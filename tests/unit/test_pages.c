@@ -35,16 +35,16 @@ static json_t *parse(const char *text)
 static json_t *evil_document(void)
 {
 	static const char *const texts[] = {
-		"name",	   "role",    "csrf",	  "runtime", "version", "user",	    "container",
-		"state",   "error",   "target",	  "created", "owner",	"id",	    "headline",
-		"finding", "text",    "evidence", "view",    "what",	"reason",   "asker",
-		"type",	   "message", "kind",	  "label",   "unit",	"provider", "tags",
-		"found",   "means",   "remedy",	  "call",    "names",	"held_by",  "waits_for",
-		"status",  "function"};
+		"name",	   "role",     "csrf",	   "runtime", "version", "user",     "container",
+		"state",   "error",    "target",   "created", "owner",	 "id",	     "headline",
+		"finding", "text",     "evidence", "view",    "what",	 "reason",   "asker",
+		"type",	   "message",  "kind",	   "label",   "unit",	 "provider", "tags",
+		"found",   "means",    "remedy",   "call",    "names",	 "held_by",  "waits_for",
+		"status",  "function", "route",	   "part"};
 	static const char *const lists[] = {
 		"processes",  "checks",	  "sessions", "findings", "counters", "pauses",	   "groups",
 		"exceptions", "messages", "stacks",   "locks",	  "waiters",  "functions", "points",
-		"waits",      "members",  "notes",    "stack",	  "frames"};
+		"waits",      "members",  "notes",    "stack",	  "frames",   "routes",	   "parts"};
 	json_t *text = json_string("<script>\"'&amp;</td>\xe2\x80\xae");
 	json_t *evil = parse("{\"pid\":1,\"seconds\":1.5,\"ns\":5,\"at_ns\":9}"), *inner;
 
@@ -68,7 +68,7 @@ static json_t *evil_document(void)
 
 static void add_all(const json_t *d, const char *text)
 {
-	const struct tapir_page_results results = {d, d, d, d, d, d, d, d, d, d};
+	const struct tapir_page_results results = {d, d, d, d, d, d, d, d, d, d, d};
 	const struct tapir_page_filter filter = {text, text, text, text, true, text, 1, 5};
 	json_t *sessions = json_pack("[O]", d ? (json_t *)d : json_null());
 
@@ -105,6 +105,22 @@ static size_t count(const char *text)
 	for (const char *at = out.data; (at = strstr(at, text)); at++)
 		cnt++;
 	return cnt;
+}
+
+static void routes_have_the_part_with_most_of_their_time(void **state)
+{
+	json_t *requests = parse("{\"headline\":\"2 requests\",\"routes\":[{\"count\":2,"
+				 "\"p50_ns\":1000000,\"route\":\"GET /tax/{n}\",\"parts\":["
+				 "{\"part\":\"on CPU\",\"ns\":4,\"percent\":4.0},"
+				 "{\"part\":\"HTTP in Shop.Ask\",\"ns\":96,\"percent\":96.0}]}]}");
+	const struct tapir_page_results results = {.requests = requests};
+
+	(void)state;
+	tapir_page__session(&out, NULL, &results);
+	assert_int_equal(count("<section id=\"requests\">"), 1);
+	assert_int_equal(count("GET /tax/{n}"), 1);
+	assert_int_equal(count("<td>96% HTTP in Shop.Ask</td>"), 1);
+	json_decref(requests);
 }
 
 static void list_is_sorted_and_has_fifty_rows_a_page(void **state)
@@ -260,6 +276,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(text_of_others_is_escaped_on_every_page, fini),
+		cmocka_unit_test_teardown(routes_have_the_part_with_most_of_their_time, fini),
 		cmocka_unit_test_teardown(list_is_sorted_and_has_fifty_rows_a_page, fini),
 		cmocka_unit_test_teardown(documents_without_members_make_pages, fini),
 		cmocka_unit_test_teardown(page_has_no_script_or_style_of_its_own, fini),

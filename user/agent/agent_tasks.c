@@ -198,6 +198,7 @@ static const tapir_task_fn task_of[TAPIR_ROUTE_CNT] = {
 	[TAPIR_ROUTE_FINDINGS] = tapir_task__findings,
 	[TAPIR_ROUTE_QUESTIONS] = tapir_task__question,
 	[TAPIR_ROUTE_QUERY] = tapir_task__query,
+	[TAPIR_ROUTE_REQUESTS] = tapir_task__requests,
 	[TAPIR_ROUTE_EVENTS] = tapir_task__events,
 	[TAPIR_ROUTE_COUNTERS] = tapir_task__counters,
 	[TAPIR_ROUTE_COUNTER] = tapir_task__counters,

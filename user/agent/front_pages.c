@@ -94,11 +94,13 @@ enum {
 	VIEW_THREADPOOL,
 	VIEW_CPU,
 	VIEW_OFFCPU,
+	VIEW_REQUESTS,
 	VIEW_CNT
 };
 
-static const char *const view_names[VIEW_CNT] = {"gc",	       "counters",   "jit", "exceptions",
-						 "contention", "threadpool", "cpu", "offcpu"};
+static const char *const view_names[VIEW_CNT] = {"gc",	       "counters",   "jit",
+						 "exceptions", "contention", "threadpool",
+						 "cpu",	       "offcpu",     "requests"};
 
 struct results {
 	struct tapir_page_doc findings, views[VIEW_CNT];
@@ -137,8 +139,9 @@ static void take_results(struct tapir_page_job *job, struct results *r, const js
 	if (tapir_page_doc__take(job, &r->findings))
 		r->page.findings = r->findings.json;
 	const json_t **const slots[VIEW_CNT] = {
-		&r->page.gc,	     &r->page.counters,	  &r->page.jit, &r->page.exceptions,
-		&r->page.contention, &r->page.threadpool, &r->page.cpu, &r->page.offcpu};
+		&r->page.gc,	     &r->page.counters,	  &r->page.jit,
+		&r->page.exceptions, &r->page.contention, &r->page.threadpool,
+		&r->page.cpu,	     &r->page.offcpu,	  &r->page.requests};
 	for (size_t i = 0; i < VIEW_CNT; i++)
 		if (tapir_page_doc__take(job, &r->views[i]))
 			*slots[i] = r->views[i].json;

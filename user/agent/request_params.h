@@ -80,6 +80,7 @@ extern const struct tapir_param tapir_params_format[];
 extern const struct tapir_param tapir_params_processes[];
 extern const struct tapir_param tapir_params_stacks[];
 extern const struct tapir_param tapir_params_view[];
+extern const struct tapir_param tapir_params_requests[];
 extern const struct tapir_param tapir_params_session[];
 extern const struct tapir_param tapir_params_query[];
 extern const struct tapir_param tapir_params_events[];

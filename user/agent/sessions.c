@@ -247,18 +247,28 @@ static bool hand_out(struct tapir_agent *agent, const struct tapir_session_entry
 	return start_reader(agent, s, &task, fd);
 }
 
+static tapir_task_fn report_of(uint16_t route)
+{
+	switch (route) {
+	case TAPIR_ROUTE_SESSION_QUERY:
+		return tapir_task__trace_query;
+	case TAPIR_ROUTE_SESSION_REQUESTS:
+		return tapir_task__trace_requests;
+	case TAPIR_ROUTE_SESSION_VIEW:
+		return tapir_task__trace_view;
+	default:
+		return tapir_task__trace_findings;
+	}
+}
+
 /* Answers with a report about a trace that is complete. */
 static bool report(struct tapir_agent *agent, const struct tapir_session_entry *s,
 		   const struct tapir_wire_request *rq, const struct tapir_request_params *ask,
 		   int fd)
 {
 	const char *slash = strchr(rq->path_arg, '/');
-	struct tapir_task task = {.run = rq->route == TAPIR_ROUTE_SESSION_QUERY
-						 ? tapir_task__trace_query
-					 : slash ? tapir_task__trace_view
-						 : tapir_task__trace_findings,
-				  .ask = ask,
-				  .path_arg = slash ? slash + 1 : ""};
+	struct tapir_task task = {
+		.run = report_of(rq->route), .ask = ask, .path_arg = slash ? slash + 1 : ""};
 	int err = tapir_task__check(&task);
 
 	if (!err)
@@ -458,6 +468,7 @@ static bool handle_one(struct tapir_agent *agent, const struct tapir_wire_reques
 	case TAPIR_ROUTE_SESSION_FINDINGS:
 	case TAPIR_ROUTE_SESSION_VIEW:
 	case TAPIR_ROUTE_SESSION_QUERY:
+	case TAPIR_ROUTE_SESSION_REQUESTS:
 		if (!s->pid)
 			return report(agent, s, rq, ask, fd);
 		(void)tapir_answer__error(fd, 409, "the recording has not ended", MSG_DONTWAIT);

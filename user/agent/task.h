@@ -55,10 +55,12 @@ int tapir_task__counters(void *task, int client_fd);
 int tapir_task__events(void *task, int client_fd);
 int tapir_task__question(void *task, int client_fd);
 int tapir_task__query(void *task, int client_fd);
-int tapir_task__session(void *task, int client_fd); /* no client: its end is in the page */
-int tapir_task__trace(void *task, int client_fd);   /* hands out trace_fd */
+int tapir_task__requests(void *task, int client_fd); /* the view of that name */
+int tapir_task__session(void *task, int client_fd);  /* no client: its end is in the page */
+int tapir_task__trace(void *task, int client_fd);    /* hands out trace_fd */
 int tapir_task__trace_findings(void *task, int client_fd);
 int tapir_task__trace_query(void *task, int client_fd);
+int tapir_task__trace_requests(void *task, int client_fd);
 int tapir_task__trace_view(void *task, int client_fd); /* path_arg: the view's name */
 
 /* Answers with a whole JSON document. */

@@ -34,16 +34,19 @@ bool tapir_task__records(const struct tapir_task *task)
 	return task->run == tapir_task__profile || task->run == tapir_task__view ||
 	       task->run == tapir_task__findings || task->run == tapir_task__session ||
 	       task->run == tapir_task__events || task->run == tapir_task__counters ||
-	       task->run == tapir_task__question || task->run == tapir_task__query;
+	       task->run == tapir_task__question || task->run == tapir_task__query ||
+	       task->run == tapir_task__requests;
 }
 
 /* The last argument of `report --view`. */
 static int add_view(const struct tapir_task *task, struct tapir_str *out)
 {
+	bool is_requests =
+		task->run == tapir_task__requests || task->run == tapir_task__trace_requests;
 	const char *arg;
 
-	tapir_str__addf(out, "%s%s%s", task->path_arg, task->ask->event ? "=" : "",
-			task->ask->event ? task->ask->event : "");
+	tapir_str__addf(out, "%s%s%s", is_requests ? "requests" : task->path_arg,
+			task->ask->event ? "=" : "", task->ask->event ? task->ask->event : "");
 	if (out->failed)
 		return -ENOMEM;
 	return tapir_view__find(out->data, &arg)
@@ -390,6 +393,16 @@ int tapir_task__trace_view(void *ctx, int client_fd)
 	const struct tapir_task *task = ctx;
 
 	return send_view(task, task->trace_fd, client_fd);
+}
+
+int tapir_task__requests(void *task, int client_fd)
+{
+	return tapir_task__view(task, client_fd);
+}
+
+int tapir_task__trace_requests(void *task, int client_fd)
+{
+	return tapir_task__trace_view(task, client_fd);
 }
 
 /* A comment, "-- ...", is no option of the command. */

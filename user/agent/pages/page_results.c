@@ -81,8 +81,9 @@ static void begin_share(struct tapir_str *out, const json_t *of, const char *kin
 /* Returns true if the page has a section for a view, to which a finding can lead. */
 static bool is_section(const char *view)
 {
-	static const char *const names[] = {"counters",	  "gc",		"jit", "contention",
-					    "exceptions", "threadpool", "cpu", "offcpu"};
+	static const char *const names[] = {"counters",	  "gc",		"jit",
+					    "contention", "exceptions", "threadpool",
+					    "cpu",	  "offcpu",	"requests"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(names[i], view))
@@ -176,6 +177,46 @@ static bool is_key_counter(const json_t *c)
 		if (tapir_member__is(c, "name", names[i]))
 			return true;
 	return false;
+}
+
+/* "96% HTTP in Shop.Ask (async)": the part with most of the time of a route. */
+static void add_largest_part(struct tapir_str *out, const json_t *route)
+{
+	const json_t *part, *most = NULL;
+	size_t i;
+
+	json_array_foreach(json_object_get(route, "parts"), i, part)
+	{
+		if (!most || tapir_member__u64(part, "ns") > tapir_member__u64(most, "ns"))
+			most = part;
+	}
+	if (most)
+		tapir_html__add(out, "<td>%.0f%% %s</td>", tapir_member__f64(most, "percent"),
+				tapir_member__text(most, "part"));
+	else
+		tapir_str__adds(out, "<td></td>");
+}
+
+static void add_requests(struct tapir_str *out, const json_t *view, const json_t *cpu)
+{
+	const json_t *route;
+	size_t i;
+
+	begin_section(out, "requests", "Requests", view);
+	tapir_html__begin_table(out, NULL, ">Count|>Median|>99%|>Slowest|Route|Most of the time");
+	json_array_foreach(json_object_get(view, "routes"), i, route)
+	{
+		tapir_str__adds(out, "<tr>");
+		tapir_html__cell_count(out, route, "count");
+		tapir_html__cell_ns(out, route, "p50_ns");
+		tapir_html__cell_ns(out, route, "p99_ns");
+		tapir_html__cell_ns(out, route, "max_ns");
+		tapir_html__cell(out, route, "route");
+		add_largest_part(out, route);
+		tapir_str__adds(out, "</tr>\n");
+	}
+	tapir_html__end_table(out);
+	end_section(out, view, cpu);
 }
 
 static void add_counter(struct tapir_str *out, const json_t *c)
@@ -408,6 +449,8 @@ static void add_unrecorded(struct tapir_str *out, const struct tapir_page_result
 
 void tapir_page__add_results(struct tapir_str *out, const struct tapir_page_results *r)
 {
+	if (r->requests && json_array_size(json_object_get(r->requests, "routes")))
+		add_requests(out, r->requests, r->cpu);
 	if (r->counters && json_array_size(json_object_get(r->counters, "counters")))
 		add_counters(out, r->counters, r->cpu);
 	if (recorded(r->gc))

@@ -18,7 +18,7 @@
 struct tapir_page_results {
 	const json_t *session;
 	const json_t *findings, *gc, *counters, *jit, *exceptions, *contention, *threadpool, *cpu,
-		*offcpu;
+		*offcpu, *requests;
 };
 
 /* Values of the form above the list, as they were requested; "" or text. */

@@ -155,6 +155,15 @@ static const struct tool tools[] = {
 		       {"pid", PID, false, "--pid", "only this process"},
 		       {"top", COUNT, false, "--top", "at most this many rows of a table"}},
 	 .reads = true},
+	{.name = "requests",
+	 .what = "Requests of a recording by route (GET /tax/{n}): count, per second, median, p99, "
+		 "slowest, errors, and what their time is made of: on CPU, waits, and each awaited "
+		 "dependency with calls per request, one after the other or in parallel",
+	 .words = {"report", "-", "--json", "--view=requests"},
+	 .arguments = {OF_RECORDING,
+		       {"pid", PID, false, "--pid", "only this process"},
+		       {"top", COUNT, false, "--top", "at most this many routes (default: 10)"}},
+	 .reads = true},
 	{.name = "question",
 	 .what = "Counts and adds up events of a recording, or intervals between two events, by keys; "
 		 "every table says what was rejected, had no room or was lost",
