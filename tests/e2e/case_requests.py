@@ -322,3 +322,17 @@ def test_requests_by_route_are_pairs_of_recorded_events(t):
         at = next(i for i, line in enumerate(lines) if line.startswith("Requests "))
         t.ok(lines[at].startswith(f"Requests   {made[0]['route']}  ") and cause in lines[at + 1], lines[at:at + 2])
         t.ok(max(map(len, lines[at:at + 2])) <= 80, lines[at:at + 2])
+
+
+def test_wait_for_a_connection_is_a_part_of_its_own(t):
+    """The program has 2 connections to a server that takes 20 ms for an answer: calls that have one of them are never more than two at a time."""
+    file = "tests/corpus/dotnet-awaits-connections.tapir"
+    parts = {row["part"]: row for row in query(t, file, "SELECT * FROM request_parts WHERE count")}
+    queue, call = (parts.get(f"{what} in Awaiting.AskPrice (async)") for what in ("a free connection", "HTTP"))
+    t.ok(queue and call, f"both parts: {list(parts)}")
+    t.ok(call["each_ns"] >= 20e6, f"a call takes {call['each_ns'] / 1e6:.1f} ms, its server 20")
+    report = json.loads(t.tapir("report", file, "--json").out)
+    t.ok(call["ns"] <= 2 * report["duration_ns"], f"calls took {call['ns']} ns together, two connections had {report['duration_ns']} each")
+    awaited = json.loads(t.tapir("report", file, "--view", "awaits", "--json").out)["awaits"][0]
+    t.ok(0.9 * awaited["mean_ns"] <= queue["each_ns"] + call["each_ns"] <= 1.1 * awaited["mean_ns"], f"both are the await: {awaited['mean_ns']}")
+    t.ok(queue["ns"] > 2 * call["ns"], "8 requests share two connections: most of the time is the queue's")

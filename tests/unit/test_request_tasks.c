@@ -9,7 +9,7 @@
 #define TPL	"System.Threading.Tasks.TplEventSource"
 #define FIELDS	3
 
-enum { BEGIN = 1, END, AWAIT, WORK, WORK_END };
+enum { BEGIN = 1, END, AWAIT, WORK, WORK_END, LEFT_QUEUE };
 enum { ASK = 1, SERVE, ALL }; /* stacks, by the innermost method of the program */
 
 static void probe_of(uint32_t id, const char *event, const char *const names[FIELDS])
@@ -44,6 +44,12 @@ static void describe(void)
 		 (const char *const[]){"TaskID", "Behavior", "ContinueWithTaskID"});
 	probe_of(WORK, "TraceSynchronousWorkBegin", (const char *const[]){"TaskID", "Work", NULL});
 	probe_of(WORK_END, "TraceSynchronousWorkEnd", (const char *const[]){"Work", NULL, NULL});
+	feeder_add(&f,
+		   tapir_recbuf__probe(&f.buf, &(struct tapir_rec_probe){.probe_id = LEFT_QUEUE},
+				       feeder_sv("System.Net.Http"), feeder_sv("RequestLeftQueue"),
+				       feeder_sv("/bin/x"), feeder_sv(""),
+				       &(struct tapir_field){.type = TAPIR_FIELD_FLOAT, .size = 8},
+				       &(struct tapir_sv){"timeOnQueueMilliseconds", 23}, 1));
 	method(0x1000, "Shop.Ask (async)", ASK);
 	method(0x2000, "Shop.Serve (async)", SERVE);
 	method(0x3000, "System.Threading.Tasks.Task.WhenAllPromise.Invoke(Task)", ALL);
@@ -146,6 +152,46 @@ static void request_is_followed_from_thread_to_thread(void **state)
 }
 
 /* Without the events of tasks it is not known what the time between two threads was. */
+/* A thread continues the request and its event says that a connection was waited for. */
+static void left_queue(uint32_t tid, uint64_t us, double waited_ms)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &waited_ms, sizeof(bits));
+	fire_values(LEFT_QUEUE, tid, us, 0, &bits, 1);
+}
+
+static void wait_for_a_connection_is_a_part_by_its_event(void **state)
+{
+	const struct tapir_view_result_table *deps;
+
+	(void)state;
+	describe();
+	left_queue(2, 9000, 5); /* of no request */
+	work(1, 10000, 1);
+	begin(7, 1, 10000);
+	await(1, 10900, 2, 3, ASK);
+	await(1, 10950, 1, 2, SERVE);
+	work_ends(1, 11000);
+	work(2, 41000, 2);
+	left_queue(2, 41500, 20.5); /* since 21 ms */
+	await(2, 41800, 2, 4, ASK);
+	work_ends(2, 42000);
+	work(1, 52000, 2);
+	work(1, 52500, 1);
+	end(7, 1, 53000);
+	work_ends(1, 53000);
+	work_ends(1, 53000);
+	assert_int_equal(answer(), 0);
+	assert_int_equal(cell(table("routes", 0), 0, "max_ns")->u64, 43 * MS);
+	assert_int_equal(part_ns("a free connection") +
+				 part_ns("a free connection in Shop.Ask (async)"),
+			 20 * MS); /* from 21 to 41, when a thread took it up */
+	assert_int_equal(part_ns("a task in Shop.Ask (async)"), 20 * MS);
+	deps = table("dependencies", 0);
+	assert_int_equal(tapir_view_result_table__rows(deps), 2);
+}
+
 static void request_that_was_lost_sight_of_is_not_known(void **state)
 {
 	(void)state;
@@ -292,6 +338,49 @@ static void calls_are_the_awaits_that_begin_next(void **state)
 	tapir_request_waits__fini(&w);
 }
 
+static void add_queued(struct tapir_request_waits *w, uint64_t from, uint64_t until, uint32_t site)
+{
+	tapir_request_waits__add(w, &(struct tapir_request_wait){.from_ns = from,
+								 .until_ns = until,
+								 .site = site,
+								 .peer = TAPIR_NO_PEER,
+								 .is_in_queue = true});
+}
+
+/* Two calls in parallel, of which the one that ends last has a connection at 40. */
+static void wait_for_a_connection_is_the_first_part_of_a_call(void **state)
+{
+	struct tapir_request_waits w = {};
+
+	(void)state;
+	add_queued(&w, 10, 40, 3); /* it suspends before the method that calls */
+	add(&w, 11, 90, 3, TAPIR_NO_PEER);
+	add(&w, 13, 60, 3, TAPIR_NO_PEER);
+	tapir_request_waits__add_away(&w, 15, 90);
+	assert_int_equal(tapir_request_waits__divide(&w, 0, 100, true), 75);
+	assert_int_equal(w.rows.data[0].ns, 25);
+	assert_int_equal(w.rows.data[1].ns, 50);
+	assert_int_equal(w.rows.data[1].queued_ns, 30);
+	assert_int_equal(w.rows.data[2].ns, 0);
+	assert_int_equal(w.rows.data[2].queued_ns, 0);
+	assert_false(w.rows.data[0].is_parallel);
+	tapir_request_waits__clear(&w);
+	add(&w, 10, 90, 3, TAPIR_NO_PEER);
+	add_queued(&w, 11, 40, TAPIR_NO_SITE); /* by its event; its own call ends before */
+	add(&w, 12, 60, 4, TAPIR_NO_PEER);
+	tapir_request_waits__add_away(&w, 15, 90);
+	assert_int_equal(tapir_request_waits__divide(&w, 0, 100, true), 75);
+	assert_int_equal(w.rows.data[0].ns, 75);
+	assert_int_equal(w.rows.data[1].ns, 0);
+	assert_int_equal(w.rows.data[1].site, 4);
+	tapir_request_waits__clear(&w);
+	add_queued(&w, 10, 40, TAPIR_NO_SITE); /* the call is not known */
+	tapir_request_waits__add_away(&w, 15, 90);
+	assert_int_equal(tapir_request_waits__divide(&w, 0, 100, true), 25);
+	assert_int_equal(w.rows.data[0].ns, 25);
+	tapir_request_waits__fini(&w);
+}
+
 /* Awaits below it have their time; the time it waits beyond that is its own. */
 static void joint_awaits_have_what_no_other_has(void **state)
 {
@@ -341,6 +430,8 @@ int main(void)
 		TEST(call_on_a_connection_is_the_request_s),
 		cmocka_unit_test(each_moment_belongs_to_what_ends_last),
 		cmocka_unit_test(calls_are_the_awaits_that_begin_next),
+		TEST(wait_for_a_connection_is_a_part_by_its_event),
+		cmocka_unit_test(wait_for_a_connection_is_the_first_part_of_a_call),
 		cmocka_unit_test(joint_awaits_have_what_no_other_has),
 		cmocka_unit_test(waits_of_a_request_are_bounded),
 	};

@@ -302,10 +302,15 @@ bool tapir_await_site__is_queue(const struct tapir_await_site *site)
 	return is_for_connection(site) || is_taskless(site) || (site->what && site->what->is_queue);
 }
 
+const char *tapir_await_site__answer(const struct tapir_await_site *site)
+{
+	return site->what ? site->what->what : "a task";
+}
+
 const char *tapir_await_site__what(const struct tapir_await_site *site)
 {
 	if (is_for_connection(site))
-		return "a free connection";
+		return TAPIR_AWAITED_CONNECTION;
 	if (is_taskless(site))
 		return "a ValueTask, such as a channel's,";
 	return site->what ? site->what->what : "a task";

@@ -243,8 +243,11 @@ static void find_place(struct tapir_awaits *a, struct tapir_await_task *t,
 /* ---- counting ----------------------------------------------------------------------------------- */
 
 /* A library's wait for a connection is a part of what the program's method awaits. */
-static void count_connection(struct tapir_awaits *a, const struct tapir_await_task *t, uint64_t ns)
+static void count_connection(struct tapir_awaits *a, const struct tapir_await_task *t,
+			     uint64_t until_ns)
 {
+	struct tapir_await_span span = {
+		.from_ns = t->from_ns, .until_ns = until_ns, .is_in_queue = true};
 	struct tapir_await_task *up = find_task(a, t->awaiter);
 	struct tapir_await_site *site;
 
@@ -253,8 +256,12 @@ static void count_connection(struct tapir_awaits *a, const struct tapir_await_ta
 	site = up && tapir_await_task__is_own(up) && up->from_ns && !up->is_covered
 		       ? tapir_awaits__site_of(a, up)
 		       : NULL;
-	if (site)
-		site->connection_ns += ns;
+	if (!site)
+		return;
+	site->connection_ns += until_ns - t->from_ns;
+	span.site = (uint32_t)(site - a->sites.data);
+	if (a->ended)
+		a->ended(a->ended_ctx, up->request ? up->request : t->request, &span);
 }
 
 static void end_await(struct tapir_awaits *a, struct tapir_await_task *t, uint64_t now_ns)
@@ -262,7 +269,7 @@ static void end_await(struct tapir_awaits *a, struct tapir_await_task *t, uint64
 	if (t->from_ns && tapir_await_task__is_own(t) && !t->is_covered)
 		tapir_awaits__count(a, t, t->from_ns, now_ns, t->kind);
 	else if (t->from_ns && t->method == TAPIR_AWAIT_LIBRARY && t->is_in_queue)
-		count_connection(a, t, now_ns - t->from_ns);
+		count_connection(a, t, now_ns);
 	t->from_ns = t->done_ns = t->awaits = 0;
 	t->kind = 0;
 	t->is_covered = false;

@@ -41,7 +41,8 @@ struct tapir_await_site {
 struct tapir_await_span {
 	uint64_t from_ns, until_ns;
 	uint32_t site;
-	bool is_joint; /* for others, which are awaited, too */
+	bool is_joint;	  /* for others, which are awaited, too */
+	bool is_in_queue; /* a part of one of that site: until a library had a connection */
 };
 
 struct tapir_awaits {
@@ -96,6 +97,9 @@ bool tapir_await_site__is_queue(const struct tapir_await_site *site);
 void tapir_await_site__add_queue(const struct tapir_await_site *site, struct tapir_str *out);
 /* Returns what is awaited: "a semaphore". */
 const char *tapir_await_site__what(const struct tapir_await_site *site);
+/* Returns what is awaited once there is a connection, whatever most of the time is for: "HTTP". */
+const char *tapir_await_site__answer(const struct tapir_await_site *site);
+#define TAPIR_AWAITED_CONNECTION "a free connection"
 void tapir_awaits__fini(struct tapir_awaits *a);
 
 #endif

@@ -126,6 +126,8 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	tapir_allocators__add(&f->allocators, f->tl, t, probe, event);
 	f->awaits.tl = f->tl;
 	tapir_awaits__event(&f->awaits, t, probe, event);
+	if (f->routes)
+		tapir_request_routes__event(f->routes, t, probe, event);
 	if (e.meaning == TAPIR_MEANS_NOTHING)
 		return;
 	e.node = tapir_timeline__node(f->tl, &ref);

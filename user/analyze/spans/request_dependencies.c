@@ -36,8 +36,10 @@ uint32_t tapir_dependencies__peer(struct tapir_request_routes *r, const char *te
 static struct tapir_dependency *dependency_of(struct tapir_request_routes *r, uint32_t route,
 					      const struct tapir_request_wait *row)
 {
-	struct tapir_dependency made = {.route = route, .site = row->site, .peer = row->peer};
-	uint64_t key = tapir_hash__mix(tapir_hash__mix(route, row->site), row->peer);
+	struct tapir_dependency made = {.route = route,
+					.site = row->site,
+					.peer = row->is_in_queue ? TAPIR_PEER_QUEUE : row->peer};
+	uint64_t key = tapir_hash__mix(tapir_hash__mix(route, row->site), made.peer);
 
 	return tapir_keyed__row(&r->dependencies, &r->dependency_by_key, key, MAX_DEPENDENCIES,
 				made);
@@ -95,6 +97,7 @@ static void count_row(struct tapir_request_routes *r, const struct tapir_request
 	struct tapir_dependency *d = dependency_of(r, one->route, row);
 	uint64_t took_ns = row->until_ns - row->from_ns;
 
+	took_ns -= row->queued_ns < took_ns ? row->queued_ns : took_ns;
 	if (!d) {
 		r->unseen_cnt++;
 		return;
@@ -211,14 +214,30 @@ static void add_peer(const struct tapir_request_routes *r, uint32_t peer,
 		tapir_exchange_tally__add_place(names->exchanges, row, out);
 }
 
+/* Returns true if its waits for a connection are a dependency of their own. */
+static bool has_queue(const struct tapir_request_routes *r, const struct tapir_dependency *d)
+{
+	const struct tapir_dependency *other;
+
+	tapir_vec_for_each (other, &r->dependencies)
+		if (other->peer == TAPIR_PEER_QUEUE && other->route == d->route &&
+		    other->site == d->site)
+			return true;
+	return false;
+}
+
 /* "GET 127.0.0.1:5791/item/{n} in Shop.Ask (async)", "a semaphore in Shop.Reserve (async)" */
 static void add_name(const struct tapir_request_routes *r, const struct tapir_dependency *d,
 		     const struct tapir_request_names *names, struct tapir_str *out)
 {
 	const struct tapir_await_site *site = tapir_awaits__site(names->awaits, d->site);
 
-	if (d->peer != TAPIR_NO_PEER)
+	if (d->peer == TAPIR_PEER_QUEUE)
+		tapir_str__adds(out, TAPIR_AWAITED_CONNECTION);
+	else if (d->peer != TAPIR_NO_PEER)
 		add_peer(r, d->peer, names, out);
+	else if (site && has_queue(r, d))
+		tapir_str__adds(out, tapir_await_site__answer(site));
 	else
 		tapir_str__adds(out, site ? tapir_await_site__what(site) : "a task");
 	if (site)

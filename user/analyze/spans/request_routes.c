@@ -339,7 +339,48 @@ void tapir_request_routes__await(void *routes, uint64_t request,
 					      .until_ns = span->until_ns,
 					      .site = span->site,
 					      .is_joint = span->is_joint,
+					      .is_in_queue = span->is_in_queue,
 					      .peer = TAPIR_NO_PEER});
+}
+
+/* Returns true if the tasks of the request have told of this wait for a connection. */
+static bool is_told(const struct tapir_open_request *open, uint64_t from_ns)
+{
+	const struct tapir_request_wait *row;
+
+	tapir_vec_for_each (row, &open->waits.rows)
+		if (row->is_in_queue && row->site != TAPIR_NO_SITE && row->until_ns > from_ns)
+			return true;
+	return false;
+}
+
+void tapir_request_routes__event(struct tapir_request_routes *r,
+				 const struct tapir_tl_thread *thread,
+				 const struct tapir_probe_view *probe,
+				 const struct tapir_event_view *event)
+{
+	uint64_t now_ns = event->rec->h.time_ns, from_ns, request;
+	struct tapir_str text = {};
+	double ms;
+
+	if (!tapir_sv__is(probe->event, "RequestLeftQueue") ||
+	    !tapir_sv__is(probe->provider, "System.Net.Http"))
+		return;
+	request = tapir_tl_thread__request(thread);
+	tapir_event_fields__add_text(tapir_timeline__fields(r->tl, probe, event),
+				     "timeOnQueueMilliseconds", 32, &text);
+	ms = text.data ? strtod(text.data, NULL) : 0;
+	tapir_str__fini(&text);
+	if (!open_of(r, request) || !(ms > 0 && ms < 1e9))
+		return;
+	from_ns = ms * 1e6 < (double)now_ns ? now_ns - (uint64_t)(ms * 1e6) : 0;
+	if (!is_told(open_of(r, request), from_ns))
+		add_wait(r, request,
+			 &(struct tapir_request_wait){.from_ns = from_ns,
+						      .until_ns = now_ns,
+						      .site = TAPIR_NO_SITE,
+						      .is_in_queue = true,
+						      .peer = TAPIR_NO_PEER});
 }
 
 /* Returns the request for which the thread worked then; 0: for none, or it is not known. */

@@ -40,6 +40,12 @@ void tapir_request_routes__close(struct tapir_request_routes *r, const struct ta
 /* An await of the request has ended: as tapir_awaits has it, whose .ended this can be. */
 void tapir_request_routes__await(void *routes, uint64_t request,
 				 const struct tapir_await_span *span);
+/* An event: what it says of a wait for a connection is a part of the request. Others are ignored.
+ */
+void tapir_request_routes__event(struct tapir_request_routes *r,
+				 const struct tapir_tl_thread *thread,
+				 const struct tapir_probe_view *probe,
+				 const struct tapir_event_view *event);
 /* An answered call on a connection that its process opened; row: of the tally that names it. */
 void tapir_request_routes__exchange(struct tapir_request_routes *r,
 				    const struct tapir_rec_exchange *rec, uint32_t row);

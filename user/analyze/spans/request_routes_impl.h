@@ -75,6 +75,8 @@ struct tapir_open_request {
 	uint64_t rider; /* map_key of a request that is part of it */
 };
 
+#define TAPIR_PEER_QUEUE    (TAPIR_NO_PEER - 1) /* as a dependency's peer: waits for a connection */
+
 #define TAPIR_REQUESTS_KEPT 65536u /* requests whose parts are kept */
 #define TAPIR_REQUEST_TAKEN 8u
 

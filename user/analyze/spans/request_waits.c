@@ -2,7 +2,8 @@
 /*
  * A request continues when the last of what it awaits in parallel is complete: a moment belongs to
  * the row that ends last of those that go on then, and to a call before an await around it. An
- * await for all of several tasks has what none of those has.
+ * await for all of several tasks has what none of those has. A wait in a queue for a connection is
+ * within a row, and comes before it.
  */
 #include "analyze/spans/request_waits.h"
 
@@ -62,7 +63,8 @@ static struct tapir_request_wait *await_of(struct tapir_request_waits *w, size_t
 	for (size_t i = call + 1; i < w->rows.cnt && w->rows.data[i].from_ns <= leaves; i++) {
 		struct tapir_request_wait *row = &w->rows.data[i];
 
-		if (row->site == TAPIR_NO_SITE || row->peer != TAPIR_NO_PEER || row->is_joint)
+		if (row->site == TAPIR_NO_SITE || row->peer != TAPIR_NO_PEER || row->is_joint ||
+		    row->is_in_queue)
 			continue;
 		return row->until_ns >= of->until_ns ? row : NULL;
 	}
@@ -76,7 +78,7 @@ static void join_calls(struct tapir_request_waits *w)
 	for (size_t i = 0; i < w->rows.cnt; i++) {
 		struct tapir_request_wait *row = &w->rows.data[i], *await = NULL;
 
-		if (row->site == TAPIR_NO_SITE)
+		if (row->site == TAPIR_NO_SITE && !row->is_in_queue)
 			await = await_of(w, i);
 		if (await)
 			await->peer = row->peer;
@@ -95,7 +97,7 @@ static void find_parallel(struct tapir_request_waits *w)
 	uint64_t both_ns;
 
 	tapir_vec_for_each (row, &w->rows) {
-		if (row->is_joint)
+		if (row->is_joint || row->is_in_queue)
 			continue;
 		if (last && last->until_ns > row->from_ns) {
 			both_ns =
@@ -109,15 +111,56 @@ static void find_parallel(struct tapir_request_waits *w)
 	}
 }
 
+/*
+ * The row of which this one is the wait in a queue: methods suspend from the inside out, so it is
+ * the first one that begins afterwards, if any does; it ends later. NULL: it is not known.
+ */
+static struct tapir_request_wait *owner_of(struct tapir_request_waits *w,
+					   const struct tapir_request_wait *queued)
+{
+	struct tapir_request_wait *row, *owner = NULL;
+
+	tapir_vec_for_each (row, &w->rows) {
+		if (row->from_ns >= queued->until_ns ||
+		    (owner && owner->from_ns >= queued->from_ns))
+			break;
+		if (row->is_in_queue || row->is_joint || row->until_ns < queued->until_ns)
+			continue;
+		if (queued->site == TAPIR_NO_SITE || queued->site == row->site)
+			owner = row;
+	}
+	return owner;
+}
+
+static void find_owners(struct tapir_request_waits *w)
+{
+	struct tapir_request_wait *row, *owner;
+
+	tapir_vec_for_each (row, &w->rows) {
+		row->is_call = row->site == TAPIR_NO_SITE;
+		row->ends_ns = row->until_ns;
+		row->queued_ns = 0;
+	}
+	tapir_vec_for_each (row, &w->rows) {
+		owner = row->is_in_queue ? owner_of(w, row) : NULL;
+		if (!owner)
+			continue;
+		row->is_call = owner->is_call;
+		row->ends_ns = owner->until_ns;
+		row->site = owner->site;
+		owner->queued_ns += row->until_ns - row->from_ns;
+	}
+}
+
 static bool is_better(const struct tapir_request_wait *row, const struct tapir_request_wait *best)
 {
-	bool is_call = row->site == TAPIR_NO_SITE;
-
 	if (!best || row->is_joint != best->is_joint)
 		return !best || best->is_joint;
-	if (is_call != (best->site == TAPIR_NO_SITE))
-		return is_call;
-	return row->until_ns > best->until_ns;
+	if (row->is_call != best->is_call)
+		return row->is_call;
+	if (row->ends_ns != best->ends_ns)
+		return row->ends_ns > best->ends_ns;
+	return row->is_in_queue && !best->is_in_queue;
 }
 
 /* The row to which that moment belongs; NULL: none, *next_ns: when there may be one. */
@@ -185,6 +228,7 @@ uint64_t tapir_request_waits__divide(struct tapir_request_waits *w, uint64_t fro
 		row->is_parallel = false;
 	}
 	find_parallel(w);
+	find_owners(w);
 	if (!is_followed)
 		sum_ns = divide_stretch(w, from_ns, until_ns);
 	else

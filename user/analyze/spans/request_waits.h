@@ -18,12 +18,17 @@
 
 struct tapir_request_wait {
 	uint64_t from_ns, until_ns;
-	uint32_t site; /* of an await; TAPIR_NO_SITE: a call */
-	uint32_t peer; /* the one it asks; TAPIR_NO_PEER: not known */
-	bool is_joint; /* for others, which are rows, too, if they are awaits of the program */
+	uint32_t site;	  /* of an await; TAPIR_NO_SITE: a call */
+	uint32_t peer;	  /* the one it asks; TAPIR_NO_PEER: not known */
+	bool is_joint;	  /* for others, which are rows, too, if they are awaits of the program */
+	bool is_in_queue; /* until there was a connection: the first part of another row */
 	/* once divided */
-	uint64_t ns;	  /* of the awaited time */
-	bool is_parallel; /* another one lasts for at least half of its time */
+	uint64_t ns;	    /* of the awaited time */
+	uint64_t queued_ns; /* of its own time, what rows of queues have */
+	bool is_parallel;   /* another one lasts for at least half of its time */
+	/* for the division alone: when it ends; of a row of a queue, when the other row does */
+	uint64_t ends_ns;
+	bool is_call;
 };
 
 struct tapir_request_away {
@@ -48,7 +53,8 @@ void tapir_request_waits__add_away(struct tapir_request_waits *w, uint64_t from_
 /*
  * Divides the time of a request among its waits, after the last one was added; afterwards rows are
  * in the order of their begins. A joint row is left only if there is time that belongs to no other.
- * A call whose answer an await of the program waits for becomes that await, which gets its peer.
+ * A wait in a queue has the time of the row of which it is a part, even if that continues. A call
+ * whose answer an await of the program waits for becomes that await, which gets its peer.
  * is_followed: it is known when no thread worked for the request; else each moment counts in which
  * a row lasts. Returns the sum of all .ns.
  */

@@ -126,6 +126,8 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	struct tapir_span like = {.tgid = t->tgid, .tid = t->tid, .from_ns = event->rec->h.time_ns};
 
 	tapir_awaits__event(&r->awaits, t, probe, event);
+	if (r->routes)
+		tapir_request_routes__event(r->routes, t, probe, event);
 	if (!edge)
 		return;
 	fields = tapir_timeline__fields(r->asked.tl, probe, event);
