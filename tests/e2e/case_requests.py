@@ -158,6 +158,7 @@ def follow_slow_request(t, inventory, front, comm=None, all_of_them=False):
     t.ok(adds_up <= took_ns, f"parts are {adds_up} ns, the client waited {took_ns} ns")
     spans = [(part["pid"], part["part"].strip().split("/")[-2:]) for part in parts if part["kind"] == "span"]
     t.eq(spans, [(front.pid, ["order", "400"]), (front.pid, ["inventory", "400"]), (inventory.pid, ["inventory", "400"])], "spans")
+    t.ok(re.fullmatch(rf"GET /order/{{n}} \S+ m?s > GET /inventory/{{n}} \S+ m?s \(pid {inventory.pid}\)", slowest["path"][0]["path"]), slowest["path"])
     # "monitor", or while unwind tables are being loaded the kernel's "futex".
     locked = sum(part["ns"] for part in parts if part["pid"] == inventory.pid and part["part"].strip().startswith("waits: "))
     t.ok(380e6 <= locked <= took_ns, f"{locked} ns of a lock that was held for 400 ms: {parts}")

@@ -300,6 +300,8 @@ bool tapir_timeline__current(const struct tapir_timeline *tl, const struct tapir
 			     const struct tapir_event_view **event);
 /* Returns true if views hear of this process, see struct tapir_timeline_opts. */
 bool tapir_timeline__reports_at(const struct tapir_timeline *tl, uint32_t tgid);
+/* Returns true if a record is of the trace about which the timeline is asked, or that is of all. */
+bool tapir_timeline__has_trace(const struct tapir_timeline *tl, const struct tapir_rec *rec);
 /* Returns what is known of a thread; NULL: nothing was seen of it. */
 struct tapir_tl_thread *tapir_timeline__thread(const struct tapir_timeline *tl, uint32_t tid);
 

@@ -52,6 +52,12 @@ bool tapir_timeline__is_chosen(struct tapir_timeline *tl, const struct tapir_tl_
 	return !tapir_rec__trace_ids(rec) && is_inside(t);
 }
 
+bool tapir_timeline__has_trace(const struct tapir_timeline *tl, const struct tapir_rec *rec)
+{
+	return !tl->opts.trace || !tl->opts.trace->is_set ||
+	       tapir_trace_filter__has(tl->opts.trace, rec);
+}
+
 const struct tapir_event_fields *tapir_timeline__fields(struct tapir_timeline *tl,
 							const struct tapir_probe_view *probe,
 							const struct tapir_event_view *event)

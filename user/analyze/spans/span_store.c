@@ -86,12 +86,67 @@ static uint32_t parent_of(const struct tapir_span_store *s, const struct tapir_s
 		       : TAPIR_NO_SPAN;
 }
 
+#define MAX_ABOVE 1024u /* spans of a trace among which a parent is searched */
+
+/* Returns true if the span is above the other one, by ids. */
+static bool is_above(const struct tapir_span_store *s, uint32_t span, uint32_t other)
+{
+	for (unsigned depth = 0; other != TAPIR_NO_SPAN && depth < TAPIR_SPAN_DEPTH_MAX; depth++) {
+		if (other == span)
+			return true;
+		other = parent_of(s, &s->all.data[other]);
+	}
+	return false;
+}
+
+static bool is_within(const struct tapir_span *span, const struct tapir_span *outer)
+{
+	return outer->from_ns <= span->from_ns && outer->until_ns >= span->until_ns &&
+	       outer->until_ns - outer->from_ns > span->until_ns - span->from_ns;
+}
+
+/* The innermost one of its trace in which it lies, of another process or not. */
+static uint32_t around(const struct tapir_span_store *s, const struct tapir_map *by_trace,
+		       uint32_t span)
+{
+	const struct tapir_span *of = &s->all.data[span];
+	const uint64_t *first = tapir_map__get(by_trace, key_of(of->trace, 0));
+	uint32_t best = TAPIR_NO_SPAN, at = first ? (uint32_t)(*first - 1) : TAPIR_NO_SPAN;
+
+	for (unsigned i = 0; at != TAPIR_NO_SPAN && i < MAX_ABOVE; i++) {
+		const struct tapir_span *other = &s->all.data[at];
+
+		if (is_within(of, other) && !strcmp(other->trace, of->trace) &&
+		    (best == TAPIR_NO_SPAN || is_within(other, &s->all.data[best])) &&
+		    !is_above(s, span, at))
+			best = at;
+		at = other->next_of_trace;
+	}
+	return best;
+}
+
+static void list_traces(struct tapir_span_store *s, struct tapir_map *by_trace)
+{
+	for (size_t i = 0; i < s->all.cnt; i++) {
+		uint64_t *place = tapir_map__put(by_trace, key_of(s->all.data[i].trace, 0), NULL);
+
+		s->all.data[i].next_of_trace =
+			place && *place ? (uint32_t)(*place - 1) : TAPIR_NO_SPAN;
+		if (place)
+			*place = i + 1;
+	}
+}
+
 /* Goes from the last to the first and puts each in front of its siblings: so they are in order. */
 void tapir_span_store__link(struct tapir_span_store *s)
 {
+	struct tapir_map by_trace = {};
+
+	list_traces(s, &by_trace);
 	for (size_t i = s->all.cnt; i-- > 0;) {
 		struct tapir_span *span = &s->all.data[i];
-		uint32_t parent = parent_of(s, span);
+		uint32_t parent =
+			span->is_seen ? around(s, &by_trace, (uint32_t)i) : parent_of(s, span);
 
 		span->has_parent = parent != TAPIR_NO_SPAN;
 		if (!span->has_parent)
@@ -99,6 +154,7 @@ void tapir_span_store__link(struct tapir_span_store *s)
 		span->next_sibling = s->all.data[parent].first_child;
 		s->all.data[parent].first_child = (uint32_t)i;
 	}
+	tapir_map__fini(&by_trace);
 }
 
 static uint64_t counted_until_ns(const struct tapir_span *span)

@@ -35,12 +35,14 @@ struct tapir_span {
 	uint64_t from_ns, until_ns; /* until_ns 0: it has not ended */
 	bool has_moved;		    /* it ended on another thread: its waits are not known */
 	bool is_call;		    /* of another server, by its client */
+	bool is_seen;		    /* by records with its ids alone: its parent is not known */
 	char *label;		    /* owned; NULL: none */
 	struct tapir_span_wait waits[TAPIR_SPAN_REASONS_MAX];
 	uint32_t outer_on_thread; /* that was open there when it began */
 	/* for the store alone */
 	uint32_t first_child, next_sibling;
 	uint64_t counted_until_ns; /* 0: until_ns */
+	uint32_t next_of_trace;
 	bool has_parent, is_visited;
 };
 
@@ -61,7 +63,10 @@ uint32_t tapir_span_store__find(const struct tapir_span_store *s, const char *tr
 				uint32_t tgid);
 void tapir_span_store__add_wait(struct tapir_span *span, const char *reason, uint64_t ns);
 
-/* Makes the trees, after the last span. */
+/*
+ * Makes the trees, after the last span. One that was seen alone is below the innermost one of its
+ * trace in which it lies.
+ */
 void tapir_span_store__link(struct tapir_span_store *s);
 /*
  * Returns the part of the span's time that counts as its parent's: a server may end its span after

@@ -16,6 +16,8 @@
 
 #include "analyze/wait_reason.h"
 #include "analyze/spans/request_routes.h"
+#include "analyze/spans/span_joins.h"
+#include "analyze/spans/span_path.h"
 #include "analyze/spans/span_store.h"
 
 #define DS	    "Microsoft-Diagnostics-DiagnosticSource"
@@ -24,6 +26,7 @@
 struct requests {
 	struct tapir_view_args asked;
 	struct tapir_span_store spans;
+	struct tapir_span_joins joins;
 	struct tapir_map open_by_tid; /* -> index + 1 of the innermost span there */
 	struct tapir_wait_reasons reasons;
 	struct tapir_request_routes *routes;
@@ -117,6 +120,30 @@ static void end(struct requests *r, const struct tapir_span *like,
 		*open = span->outer_on_thread == TAPIR_NO_SPAN ? 0 : span->outer_on_thread + 1ull;
 }
 
+/* The record says for which span its thread worked. */
+static void see(struct requests *r, const struct tapir_rec *rec, uint32_t tgid, uint32_t tid)
+{
+	const struct tapir_trace_ids *ids = tapir_rec__trace_ids(rec);
+
+	if (ids)
+		tapir_span_joins__see(&r->joins, ids, tgid, tid, rec->time_ns,
+				      tapir_timeline__comm(r->asked.tl, tgid, rec->time_ns));
+}
+
+static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
+{
+	see(ctx, &sample->h, t->tgid, t->tid);
+}
+
+static void on_switch(void *ctx, const struct tapir_rec_switch *rec)
+{
+	struct requests *r = ctx;
+
+	if (rec->out_tgid && tapir_timeline__reports_at(r->asked.tl, rec->out_tgid) &&
+	    tapir_timeline__has_trace(r->asked.tl, &rec->h))
+		see(r, &rec->h, rec->out_tgid, rec->out_tid);
+}
+
 static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
 		     const struct tapir_event_view *event)
 {
@@ -125,6 +152,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	const struct tapir_event_fields *fields;
 	struct tapir_span like = {.tgid = t->tgid, .tid = t->tid, .from_ns = event->rec->h.time_ns};
 
+	see(r, &event->rec->h, t->tgid, t->tid);
 	tapir_awaits__event(&r->awaits, t, probe, event);
 	if (r->routes)
 		tapir_request_routes__event(r->routes, t, probe, event);
@@ -256,6 +284,8 @@ static size_t add_root(const struct requests *r, struct root *roots, uint32_t id
 
 	if (!span->until_ns || depth > TAPIR_SPAN_DEPTH_MAX)
 		return 0;
+	if (!depth && span->is_seen && span->first_child == TAPIR_NO_SPAN)
+		return 0; /* nothing more is known of it than that it was there */
 	if (!span->is_call) {
 		roots[0] = (struct root){took_ns(span), idx};
 		return 1;
@@ -276,6 +306,22 @@ static size_t find_roots(const struct requests *r, struct root *roots)
 			cnt += add_root(r, roots + cnt, i, 0);
 	qsort(roots, cnt, sizeof(*roots), by_time);
 	return cnt;
+}
+
+/* "GET /checkout 812 ms > GET /tax 790 ms (pid 77) > SELECT price 780 ms" */
+static void add_path(struct requests *r, struct tapir_view_result *result, size_t table,
+		     uint32_t root)
+{
+	static const struct tapir_column columns[] = {{"path", "MOST OF IT", TAPIR_CELL_TEXT}, {}};
+	struct tapir_str text = {};
+	size_t path;
+
+	if (tapir_span_path__add(&r->spans, root, &text)) {
+		path = tapir_view_result__table_of_row(result, table, "path", NULL, columns);
+		tapir_view_result__text(result, path, text.data);
+	}
+	result->failed |= text.failed;
+	tapir_str__fini(&text);
 }
 
 static void add_slowest(struct requests *r, struct tapir_view_result *result,
@@ -306,6 +352,7 @@ static void add_slowest(struct requests *r, struct tapir_view_result *result,
 			tapir_timeline__comm(r->asked.tl, root->tgid, root->from_ns));
 		tapir_view_result__text(result, table, root->trace);
 		tapir_view_result__text(result, table, root->label);
+		add_path(r, result, table, roots[i].idx);
 		rows.table = tapir_view_result__table_of_row(result, table, "parts", NULL, parts);
 		tapir_span_store__each_below(&r->spans, roots[i].idx, add_span, &rows);
 	}
@@ -329,7 +376,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	has_routes = tapir_request_routes__finish(
 		r->routes, &(struct tapir_request_names){&r->awaits, &r->exchanges}, result,
 		r->asked.top);
-	result->failed |= r->awaits.failed || r->exchanges.failed;
+	result->failed |= r->awaits.failed || r->exchanges.failed || r->joins.failed;
 	if (!cnt && !has_routes)
 		tapir_view_result__nothing(result, "no request was seen");
 	if (cnt) {
@@ -352,15 +399,45 @@ static void begin_view(void *ctx)
 	struct requests *r = ctx;
 
 	r->routes = tapir_request_routes__new(r->asked.tl);
+	r->joins.spans = &r->spans;
 	r->awaits.tl = r->asked.tl;
 	r->awaits.ended = r->routes ? tapir_request_routes__await : NULL;
 	r->awaits.ended_ctx = r->routes;
+}
+
+/* "query SELECT price", "GET /tax/7" of a request. Yours to free; NULL: out of memory. */
+static char *interval_label(struct requests *r, const struct tapir_interval *i)
+{
+	const struct tapir_kind *kind = &tapir_timeline__pairs(r->asked.tl)->kinds.data[i->kind];
+	bool has_label = i->label && *i->label;
+	struct tapir_str text = {};
+
+	if (!has_label || !(kind->is_request || kind->is_call))
+		tapir_str__addf(&text, "%s%s", kind->name, has_label ? " " : "");
+	if (has_label)
+		tapir_str__add(&text, i->label, strnlen(i->label, LABEL_BYTES));
+	return text.data;
+}
+
+/* An interval whose begin has ids is a span of that trace, unless its events are spans by
+ * themselves. */
+static void join(struct requests *r, const struct tapir_interval *i)
+{
+	const struct tapir_kind *kind = &tapir_timeline__pairs(r->asked.tl)->kinds.data[i->kind];
+	const struct tapir_event_view *event;
+	const struct tapir_probe_view *probe;
+
+	if (i->has_trace && !i->is_work && !i->cause && strcmp(kind->provider, DS) != 0 &&
+	    tapir_timeline__current(r->asked.tl, &probe, &event) && event->trace)
+		tapir_span_joins__open(&r->joins, i, event->trace, interval_label(r, i),
+				       kind->is_call);
 }
 
 static void on_open(void *ctx, struct tapir_interval *i)
 {
 	struct requests *r = ctx;
 
+	join(r, i);
 	if (r->routes)
 		tapir_request_routes__open(r->routes, i);
 }
@@ -390,6 +467,7 @@ static void on_close(void *ctx, struct tapir_interval *i)
 {
 	struct requests *r = ctx;
 
+	tapir_span_joins__close(&r->joins, i);
 	if (r->routes)
 		tapir_request_routes__close(r->routes, i);
 }
@@ -401,6 +479,7 @@ static void fini(void *ctx)
 	tapir_request_routes__free(r->routes);
 	tapir_awaits__fini(&r->awaits);
 	tapir_exchange_tally__fini(&r->exchanges);
+	tapir_span_joins__fini(&r->joins);
 	tapir_span_store__fini(&r->spans);
 	tapir_map__fini(&r->open_by_tid);
 	tapir_wait_reasons__fini(&r->reasons);
@@ -413,6 +492,8 @@ const struct tapir_view tapir_view_requests = {
 	.summary = "requests by route; by trace id, the slowest across processes",
 	.fns = {.event = on_event,
 		.wait = on_wait,
+		.sample = on_sample,
+		.switched = on_switch,
 		.open = on_open,
 		.awaited = on_awaited,
 		.close = on_close,

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Spans are added to the store when their first record comes, since it has them in the order of
+ * their begins. A span that an event has begun in the same process is complete without its records.
+ */
+#include "analyze/spans/span_joins.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_SEEN (2 * TAPIR_SPANS_MAX)
+
+static uint64_t number_of(const struct tapir_trace_ids *ids)
+{
+	char text[TAPIR_TRACE_ID_TEXT];
+
+	return strtoull(tapir_span_id__text(ids, text), NULL, 16);
+}
+
+static void see_first(struct tapir_span_joins *j, struct tapir_span *like, uint64_t *place,
+		      struct tapir_sv comm)
+{
+	uint32_t span;
+
+	if (tapir_span_store__find(j->spans, like->trace, like->id, like->tgid) != TAPIR_NO_SPAN)
+		return;
+	like->label = comm.len ? strndup(comm.data, comm.len) : NULL;
+	span = tapir_span_store__begin(j->spans, like);
+	if (span == TAPIR_NO_SPAN)
+		return;
+	j->spans->all.data[span].until_ns = like->from_ns;
+	*place = span + 1ull;
+}
+
+void tapir_span_joins__see(struct tapir_span_joins *j, const struct tapir_trace_ids *ids,
+			   uint32_t tgid, uint32_t tid, uint64_t time_ns, struct tapir_sv comm)
+{
+	uint64_t key = tapir_hash__mix(tapir_hash__bytes(tgid, ids, sizeof(*ids)), tgid), *place;
+	struct tapir_span like = {.tgid = tgid,
+				  .tid = tid,
+				  .from_ns = time_ns,
+				  .outer_on_thread = TAPIR_NO_SPAN,
+				  .has_moved = true,
+				  .is_seen = true};
+	bool is_new;
+
+	if (j->seen_by_key.cnt >= MAX_SEEN && !tapir_map__get(&j->seen_by_key, key))
+		return;
+	place = tapir_map__put(&j->seen_by_key, key, &is_new);
+	if (!place) {
+		j->failed = true;
+		return;
+	}
+	if (is_new) {
+		*place = 0;
+		like.id = number_of(ids);
+		tapir_trace_id__text(ids, like.trace);
+		see_first(j, &like, place, comm);
+	} else if (*place && j->spans->all.data[*place - 1].until_ns < time_ns) {
+		j->spans->all.data[*place - 1].until_ns = time_ns;
+	}
+}
+
+/* The span of the interval in which another one begins on its thread; NULL: it has none there. */
+static const struct tapir_span *around(const struct tapir_span_joins *j,
+				       const struct tapir_interval *i, const char *trace)
+{
+	const struct tapir_span *span;
+	const uint64_t *place;
+
+	for (const struct tapir_interval *outer = i->outer; outer; outer = outer->outer) {
+		place = tapir_map__get(&j->span_by_interval, (uintptr_t)outer);
+		span = place ? &j->spans->all.data[*place - 1] : NULL;
+		if (span && span->tid == i->tid && !strcmp(span->trace, trace))
+			return span;
+	}
+	return NULL;
+}
+
+/* Intervals get ids from the end of the numbers, which no span uses. */
+void tapir_span_joins__open(struct tapir_span_joins *j, const struct tapir_interval *i,
+			    const struct tapir_trace_ids *ids, char *label, bool is_call)
+{
+	struct tapir_span like = {.id = UINT64_MAX - j->interval_cnt++,
+				  .parent_id = number_of(ids),
+				  .tgid = i->tgid,
+				  .tid = i->tid,
+				  .from_ns = i->from_ns,
+				  .label = label,
+				  .is_call = is_call,
+				  .has_moved = true,
+				  .outer_on_thread = TAPIR_NO_SPAN};
+	const struct tapir_span *outer;
+	uint64_t *place;
+	uint32_t span;
+
+	tapir_trace_id__text(ids, like.trace);
+	outer = around(j, i, like.trace);
+	if (outer)
+		like.parent_id = outer->id;
+	span = tapir_span_store__begin(j->spans, &like);
+	if (span == TAPIR_NO_SPAN)
+		return;
+	place = tapir_map__put(&j->span_by_interval, (uintptr_t)i, NULL);
+	j->failed |= !place;
+	if (place)
+		*place = span + 1ull;
+}
+
+void tapir_span_joins__close(struct tapir_span_joins *j, const struct tapir_interval *i)
+{
+	const uint64_t *place = tapir_map__get(&j->span_by_interval, (uintptr_t)i);
+
+	if (!place)
+		return;
+	if (!(i->flags & TAPIR_INTERVAL_UNENDED))
+		j->spans->all.data[*place - 1].until_ns = i->until_ns;
+	tapir_map__del(&j->span_by_interval, (uintptr_t)i);
+}
+
+void tapir_span_joins__fini(struct tapir_span_joins *j)
+{
+	tapir_map__fini(&j->seen_by_key);
+	tapir_map__fini(&j->span_by_interval);
+}
