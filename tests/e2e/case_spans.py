@@ -198,6 +198,27 @@ def test_every_record_has_the_ids_of_its_span_for_every_tls_model(t):
     t.eq(report["loss_times"], [], "parts of records that were lost")
 
 
+def test_intervals_of_a_published_span_are_its_tree(t):
+    """A function that burns 2 ms runs once in each span, and once between two of them, which is of no span."""
+    process, log = start(t, "local-exec")
+    program, file = t.target_path(MODELS["local-exec"][0]), t.path("trace.tapir")
+    begin, end = f"uprobe:{program}:burn", f"uretprobe:{program}:burn"
+    tapir = t.start_tapir("record", begin, end, "-p", process.pid, "-f", "-o", file)
+    tapir.wait_ready()
+    process.go()
+    t.eq((process.wait().rc, tapir.wait().rc), (0, 0), "exits of both")
+    t.eq(t.report(file)["lost"], {}, "losses")
+    logged = {trace: after - before for spans in Spans(log).by_thread.values() for _, _, trace, _, before, after in spans}
+    found = json.loads(t.tapir("report", file, "--view", "requests", "--pair", f"{begin},{end}", "--top", 100, "--json").out)["slowest"]
+    t.eq({row["trace_id"]: row["pid"] for row in found}, dict.fromkeys(logged, process.pid), "a tree a span")
+    for row in found:
+        burnt = [part["ns"] for part in row["parts"] if part["kind"] == "span" and part["part"].strip() == "burn"]
+        t.eq(len(burnt), 1, f"intervals of {row['trace_id']}")
+        t.ok(2e6 <= burnt[0] <= row["ns"] <= logged[row["trace_id"]], f"{burnt[0]} of {row['ns']} ns, {logged[row['trace_id']]} by its log")
+        # A thread that lost its CPU outside of burn spent most of its time there.
+        t.eq([" > burn " in hop["path"] for hop in row.get("path", [])], [True] if 2 * burnt[0] >= row["ns"] else [], f"the way of {row}")
+
+
 def test_processes_of_two_time_namespaces_are_on_one_clock(t):
     """Events of the ring lane have the clock of their process, whose offsets differ by hours."""
     file, started = t.path("trace.tapir"), []

@@ -40,7 +40,7 @@ void tapir_span_joins__see(struct tapir_span_joins *j, const struct tapir_trace_
 				  .tid = tid,
 				  .from_ns = time_ns,
 				  .outer_on_thread = TAPIR_NO_SPAN,
-				  .has_moved = true,
+				  .has_waits = true,
 				  .is_seen = true};
 	bool is_new;
 
@@ -88,7 +88,7 @@ void tapir_span_joins__open(struct tapir_span_joins *j, const struct tapir_inter
 				  .from_ns = i->from_ns,
 				  .label = label,
 				  .is_call = is_call,
-				  .has_moved = true,
+				  .has_waits = true,
 				  .outer_on_thread = TAPIR_NO_SPAN};
 	const struct tapir_span *outer;
 	uint64_t *place;

@@ -34,6 +34,7 @@ struct tapir_span {
 	uint32_t tgid, tid;	    /* of the thread that began it */
 	uint64_t from_ns, until_ns; /* until_ns 0: it has not ended */
 	bool has_moved;		    /* it ended on another thread: its waits are not known */
+	bool has_waits;		    /* its own time has them: what it waited for is not known */
 	bool is_call;		    /* of another server, by its client */
 	bool is_seen;		    /* by records with its ids alone: its parent is not known */
 	char *label;		    /* owned; NULL: none */

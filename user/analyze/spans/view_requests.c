@@ -243,8 +243,11 @@ static void add_own(struct rows *rows, const struct tapir_span *span, uint32_t i
 		add_row(rows, span, text, depth + 1, ns, "wait");
 	}
 	if (left_ns)
-		add_row(rows, span, span->has_moved ? "own, between threads" : "own", depth + 1,
-			left_ns, "own");
+		add_row(rows, span,
+			span->has_waits	  ? "own, with its waits"
+			: span->has_moved ? "own, between threads"
+					  : "own",
+			depth + 1, left_ns, "own");
 }
 
 static void add_span(void *ctx, const struct tapir_span *span, uint32_t idx, unsigned depth)
