@@ -337,3 +337,13 @@ def test_wait_for_a_connection_is_a_part_of_its_own(t):
     awaited = json.loads(t.tapir("report", file, "--view", "awaits", "--json").out)["awaits"][0]
     t.ok(0.9 * awaited["mean_ns"] <= queue["each_ns"] + call["each_ns"] <= 1.1 * awaited["mean_ns"], f"both are the await: {awaited['mean_ns']}")
     t.ok(queue["ns"] > 2 * call["ns"], "8 requests share two connections: most of the time is the queue's")
+
+
+def test_requests_without_a_route_are_their_kind(t):
+    """Activities of a program are requests without method and path: the intervals of the report, by their name."""
+    report = json.loads(t.tapir("report", "tests/corpus/dotnet-orders.tapir", "--json").out)
+    row, kinds = report["overview"]["requests"][0], {f"{i['provider']}:{i['name']}": i for i in report["intervals"]}
+    t.eq((row["name"], row["route"], "pid" in row), ("Shop-Orders:Order", False, False), "no route")
+    t.eq((row["count"], row["ns"]), (kinds[row["name"]]["count"], kinds[row["name"]]["ns"]), "as many, and as long, as the report's intervals")
+    t.ok(row["spent"].endswith("% awaiting Task.Delay"), row)
+    t.eq(query(t, "tests/corpus/dotnet-orders.tapir", "SELECT * FROM requests"), [], "rows by route")
