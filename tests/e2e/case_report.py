@@ -451,3 +451,80 @@ def test_what_was_not_found_is_explained_by_its_numbers(t):
     for words in (["--all"], ["--view", "gc"], ["--stacks"], ["--top", "3"]):
         t.ok("--explain cannot be used with" in
              t.tapir("report", "--explain", "gc", *words, CORPUS, expect=2).err, words)
+
+
+def record_two_kinds(t):
+    """Events of one program and samples of it and another one, which has three threads."""
+    file = t.path("where.tapir")
+    script = f"{t.target_path('burner')} 200 3; {t.target_path('types')} {COUNT}"
+    t.tapir("record", "types:*", "-F", 997, "--sched", "-f", "-o", file, "--", "sh", "-c", script)
+    return file
+
+
+def counted(t, file, condition):
+    """What the report counts where it is true, and of how many: by its JSON."""
+    report = t.report(file, "--where", condition)
+    for key in "samples", "switches":
+        t.eq(report[key]["captured"], report["where"][key]["chosen"], f"{key} where {condition}")
+    t.eq(sum(e["captured"] for e in report["events"]), report["where"]["events"]["chosen"], f"events where {condition}")
+    return report["where"]
+
+
+def test_condition_chooses_what_is_counted(t):
+    """The records one by one are the witness: each has what the condition is about."""
+    file = record_two_kinds(t)
+    records = {kind: t.events(file, kind) for kind in ("event", "sample")}
+    whole = t.report(file)
+    pids = {r["comm"]: r["pid"] for r in records["sample"] if r["comm"] in ("burner", "types")}
+    tids = sorted({r["tid"] for r in records["sample"] if r["comm"] == "burner"})
+    t.ok(len(tids) > 1 and records["event"], f"threads {tids} and {len(records['event'])} events")
+    for text, has in ((f"pid == {pids['burner']}", lambda r: r["pid"] == pids["burner"]),
+                      (f"tid in ({tids[0]}, {tids[-1]})", lambda r: r["tid"] in (tids[0], tids[-1])),
+                      (f"tid != {tids[0]} && cpu == 0", lambda r: r["tid"] != tids[0] and r["cpu"] == 0),
+                      ('event ~ "types:i*"', lambda r: r.get("event", "").startswith("i"))):
+        where = counted(t, file, text)
+        t.eq((where["events"]["chosen"], where["samples"]["chosen"]), tuple(sum(map(has, r)) for r in records.values()), text)
+        t.eq((where["events"]["of"], where["samples"]["of"]), tuple(map(len, records.values())), f"of all, {text}")
+    one, same = t.report(file, "--where", f"pid == {pids['burner']}"), t.report(file, "--pid", pids["burner"])
+    t.eq((one["functions"], one["switches"]), (same["functions"], same["switches"]), "the same as --pid")
+    t.ok("where" not in whole, "without a condition")
+
+
+def test_field_that_a_record_lacks_does_not_choose_it(t):
+    file = record_two_kinds(t)
+    rows = t.events(file)
+    name, field = next((r["event"], field) for r in rows for field, value in r["args"].items() if isinstance(value, int))
+    where = counted(t, file, f'event == "types:{name}" && {field} != 12345')
+    t.eq(where["events"]["chosen"], sum(r["event"] == name and r["args"][field] != 12345 for r in rows), "events")
+    t.eq((where["samples"]["chosen"], where["switches"]["chosen"]), (0, 0), "what has no fields")
+
+
+def test_condition_is_said_with_what_was_counted(t):
+    file = record_two_kinds(t)
+    samples = t.events(file, "sample")
+    text = f"{sum(r['cpu'] == 0 for r in samples):,} of {len(samples):,} samples"
+    screen = " ".join(t.tapir("report", "--where", "cpu == 0", file).out.split())
+    t.ok("where cpu == 0: " in screen and text in screen, f"{text!r} in {screen[:400]}")
+    t.ok(text in t.tapir("report", "--all", "--where", "cpu == 0", file).out, "tables")
+    for view in "cpu", "offcpu":
+        t.ok(text in t.tapir("report", "--view", view, "--where", "cpu == 0", file).out, view)
+    view = json.loads(t.tapir("report", "--view", "cpu", "--where", "cpu == 0", "--json", file).out)
+    t.eq(view["samples"], sum(r["cpu"] == 0 for r in samples), "samples of the view")
+    t.ok(text in t.tapir("html", "--where", "cpu == 0", file).out, "html")
+    t.eq(t.tapir("diff", "--where", "cpu == 0", file, file).out.count(text), 2, "diff, of both")
+
+
+def test_condition_that_fits_nothing_has_a_caret(t):
+    file = record_two_kinds(t)
+    for command in ("report",), ("report", "--view", "cpu"), ("html",), ("diff", file):
+        result = t.tapir(*command, "--where", "cpu == 0 && pidd == 3", file, expect=2)
+        lines = result.err.splitlines()
+        t.eq(result.out, "", "nothing that looks like an answer")
+        t.ok("the recording has no field 'pidd'" in lines[0], result.err)
+        t.eq(lines[1:3], ["  cpu == 0 && pidd == 3", "  " + " " * 12 + "^~~~"], "expression and caret")
+        t.ok("everywhere: pid, tid" in lines[3], lines[3])
+    result = t.tapir("report", "--where", 'pid > "x"', file, expect=2)
+    t.ok("'pid' is a number, and compared with a text" in result.err, result.err)
+    result = t.tapir("report", "--where", "pid ==", t.path("none.tapir"), expect=2)
+    t.ok("required here" in result.err, "before the file is opened")
+    t.eq(counted(t, file, "pid == 1")["samples"]["chosen"], 0, "what is true of no record is no mistake")

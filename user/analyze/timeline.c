@@ -113,6 +113,13 @@ static void expect(void *ctx, const struct tapir_rec *rec, enum tapir_reorder_st
 		TELL(tl, expect, node);
 }
 
+static bool is_reported(const struct tapir_timeline *tl, const struct tapir_rec *rec)
+{
+	return tapir_timeline__in_range(tl, rec->time_ns) &&
+	       tapir_timeline__reports(tl, tapir_rec__tgid(rec, 0), tapir_rec__tid(rec, 0)) &&
+	       tapir_where__has(tl->opts.where, rec, 0);
+}
+
 /* A thread that did not run is known by its wait. */
 static void add_look(struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
@@ -122,8 +129,7 @@ static void add_look(struct tapir_timeline *tl, const struct tapir_rec *rec)
 		.tgid = look->tgid, .time_ns = rec->time_ns, .stack_id = look->stack_id};
 
 	if (t && t->tgid == look->tgid && t->state != TAPIR_THREAD_SLEEPING &&
-	    t->state != TAPIR_THREAD_UNKNOWN && tapir_timeline__in_range(tl, rec->time_ns) &&
-	    tapir_timeline__reports(tl, look->tgid, look->tid))
+	    t->state != TAPIR_THREAD_UNKNOWN && is_reported(tl, rec))
 		TELL(tl, look, look, tapir_timeline__node(tl, &ref));
 }
 
@@ -133,22 +139,16 @@ static void add_io(struct tapir_timeline *tl, const struct tapir_rec *rec)
 	struct tapir_stack_ref ref = {
 		.tgid = io->tgid, .time_ns = rec->time_ns, .stack_id = io->stack_id};
 
-	if (tapir_timeline__in_range(tl, rec->time_ns) &&
-	    tapir_timeline__reports(tl, io->tgid, io->tid))
+	if (is_reported(tl, rec))
 		TELL(tl, io, rec, tapir_timeline__node(tl, &ref));
-}
-
-static bool is_reported(const struct tapir_timeline *tl, const struct tapir_rec *rec)
-{
-	return tapir_timeline__in_range(tl, rec->time_ns) &&
-	       tapir_timeline__reports(tl, tapir_rec__tgid(rec, 0), tapir_rec__tid(rec, 0));
 }
 
 /* A record may be about two threads, as that of a signal. */
 static bool is_to_reported(const struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
 	return tapir_rec__tid(rec, 1) && tapir_timeline__in_range(tl, rec->time_ns) &&
-	       tapir_timeline__reports(tl, tapir_rec__tgid(rec, 1), tapir_rec__tid(rec, 1));
+	       tapir_timeline__reports(tl, tapir_rec__tgid(rec, 1), tapir_rec__tid(rec, 1)) &&
+	       tapir_where__has(tl->opts.where, rec, 1);
 }
 
 static void add_calls(struct tapir_timeline *tl, const struct tapir_rec *rec)
@@ -166,7 +166,8 @@ static void add_counter(struct tapir_timeline *tl, const struct tapir_rec *rec)
 	const struct tapir_rec_counter *counter = (const void *)rec;
 
 	if (tapir_timeline__in_range(tl, rec->time_ns) &&
-	    tapir_timeline__reports(tl, counter->tgid, 0))
+	    tapir_timeline__reports(tl, counter->tgid, 0) &&
+	    tapir_where__has(tl->opts.where, rec, 0))
 		TELL(tl, counter, counter);
 }
 

@@ -66,7 +66,7 @@ struct tapir_tl_thread {
 	bool is_gone;	 /* it left its last CPU: later records with its id are of another thread */
 	bool has_exited; /* for a while a view may ask what it did */
 	bool has_switched; /* one of its switches was seen */
-	bool has_chosen;   /* it left its CPU in the trace that was requested */
+	bool has_chosen;   /* it left its CPU in the trace, and where, that was requested */
 	bool is_ours;	   /* tapir's, in a traced process: its waits are not reported */
 	uint8_t look_cnt;  /* stacks that were asked whether it is */
 	uint8_t state;	   /* enum tapir_thread_state */
@@ -214,6 +214,8 @@ struct tapir_timeline_fns {
 	void (*record)(void *ctx, const struct tapir_rec *rec);
 };
 
+struct tapir_where;
+
 struct tapir_timeline_opts {
 	uint64_t from_ns, until_ns; /* 0: from the beginning, to the end */
 	const uint32_t *tgids;	    /* borrowed; whose threads views hear of; cnt 0: all */
@@ -226,6 +228,11 @@ struct tapir_timeline_opts {
 	 * trace is not of this one in any case.
 	 */
 	const struct tapir_trace_filter *trace;
+	/*
+	 * Borrowed; NULL: all. Else views hear of records for which it is true, of times off the
+	 * CPU for the switch that began them, and of intervals whose begin or end is such an event.
+	 */
+	struct tapir_where *where;
 	bool wants_stacks; /* of samples, waits and events that begin: thread->last_node, ->node */
 };
 

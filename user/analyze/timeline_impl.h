@@ -5,6 +5,7 @@
 
 #include "decode/lock_names.h"
 #include "trace/reorder.h"
+#include "analyze/record_where.h"
 #include "analyze/timeline.h"
 
 #define PAUSES_KEPT 8
@@ -81,6 +82,12 @@ bool tapir_timeline__reports(const struct tapir_timeline *tl, uint32_t tgid, uin
  * Returns true for a record of the thread that is of the requested trace: opts.trace says which
  * those are.
  */
+/* Returns true if views hear of a part of the records only. */
+static inline bool tapir_timeline__chooses(const struct tapir_timeline *tl)
+{
+	return tl->opts.where || (tl->opts.trace && tl->opts.trace->is_set);
+}
+
 bool tapir_timeline__is_chosen(struct tapir_timeline *tl, const struct tapir_tl_thread *t,
 			       const struct tapir_rec *rec);
 uint64_t tapir_pauses__at(const struct pauses *p, uint64_t time_ns);

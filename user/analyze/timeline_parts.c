@@ -43,6 +43,8 @@ bool tapir_timeline__is_chosen(struct tapir_timeline *tl, const struct tapir_tl_
 {
 	const struct tapir_trace_filter *trace = tl->opts.trace;
 
+	if (!tapir_where__has(tl->opts.where, rec, 0))
+		return false;
 	if (!trace || !trace->is_set)
 		return true;
 	if (tapir_trace_filter__has(trace, rec)) {

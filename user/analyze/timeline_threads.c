@@ -105,11 +105,6 @@ static void retire_thread(struct tapir_timeline *tl, const struct tapir_tl_threa
 	tl->dead[at].thread = t;
 }
 
-static bool is_of_trace(const struct tapir_timeline *tl)
-{
-	return tl->opts.trace && tl->opts.trace->is_set;
-}
-
 static void tell_cut_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t from_ns,
 			  uint64_t until_ns)
 {
@@ -129,7 +124,8 @@ static void tell_cut_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t, 
 	if (from_ns < tl->opts.from_ns)
 		wait.from_ns = tl->opts.from_ns;
 	if (!t->is_ours && wait.from_ns < until_ns && tapir_timeline__in_range(tl, until_ns) &&
-	    tapir_timeline__reports(tl, t->tgid, t->tid) && (!is_of_trace(tl) || t->has_chosen))
+	    tapir_timeline__reports(tl, t->tgid, t->tid) &&
+	    (!tapir_timeline__chooses(tl) || t->has_chosen))
 		TELL(tl, cut_wait, &wait);
 }
 
@@ -395,7 +391,8 @@ static void tell_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 	tapir_parts__add_difference(&wait.parts, &t->parts, before);
 	has_waited(tl, t, wait.until_ns);
 	if (!t->is_ours && tapir_timeline__in_range(tl, wait.until_ns) &&
-	    tapir_timeline__reports(tl, t->tgid, t->tid) && (!is_of_trace(tl) || t->has_chosen))
+	    tapir_timeline__reports(tl, t->tgid, t->tid) &&
+	    (!tapir_timeline__chooses(tl) || t->has_chosen))
 		TELL(tl, wait, &wait);
 }
 
@@ -450,7 +447,7 @@ static void on_switch_out(struct tapir_timeline *tl, const struct tapir_rec_swit
 		tapir_timeline__sleeps(t, rec->h.time_ns);
 	t->state = rec->out_state ? TAPIR_THREAD_SLEEPING : TAPIR_THREAD_RUNNABLE;
 	t->out_ns = rec->h.time_ns;
-	t->has_chosen = is_of_trace(tl) && tapir_timeline__is_chosen(tl, t, &rec->h);
+	t->has_chosen = tapir_timeline__chooses(tl) && tapir_timeline__is_chosen(tl, t, &rec->h);
 	t->out_state = rec->out_state;
 	t->out_flags = rec->flags;
 	t->out_futex_va = tapir_switch__futex_va(rec);
@@ -530,6 +527,8 @@ static void on_switch_in(struct tapir_timeline *tl, const struct tapir_rec_switc
 	if (t->state == TAPIR_THREAD_RUNNING)
 		has_left_unseen(tl, t);
 	if (t->state == TAPIR_THREAD_UNKNOWN) {
+		if (is_first && tl->opts.where)
+			t->has_chosen = tapir_where__has(tl->opts.where, &rec->h, 1);
 		if (is_first)
 			tell_first_wait(tl, t, rec);
 		tapir_timeline__ran(tl, t, now_ns);

@@ -15,13 +15,14 @@
 #include "cli/terminal.h"
 #include "output/render/diff_fail_on.h"
 #include "output/render/help_text.h"
+#include "output/render/report_view.h"
 #include "output/render/screen.h"
 #include "output/render/view_result_print.h"
 
 struct args {
 	bool json, all, raw_names;
 	uint64_t top;
-	const char *per;
+	const char *per, *where;
 	struct tapir_words fail_on, manifests;
 	struct tapir_symbol_args symbols;
 };
@@ -45,6 +46,7 @@ static const struct tapir_option options[] = {
 		     "rates per second or per request; default, auto: per request if both "
 		     "recordings have requests, and not equally many in a time",
 		     struct args, per, base_value),
+	TAPIR_WHERE_OPTION(struct args),
 	TAPIR_LIST("fail-on", 0, "EXPR",
 		   "for scripts: exit with status 1 if EXPR is true, such as "
 		   "'p99(\"GET /x\") > 1.2x': count, sum, mean, p50, p90, p99 or max of a NAME of "
@@ -75,12 +77,12 @@ static bool goes_on(void *ctx)
 }
 
 static int read_side(struct tapir_reader *reader, struct tapir_cli *cli,
-		     struct tapir_diff_side *side)
+		     struct tapir_diff_side *side, struct tapir_where *where)
 {
 	struct tapir_long_read read;
 	struct job job = {cli, &read};
 	const struct tapir_diff_opts opts = {
-		.open_again = open_again, .goes_on = goes_on, .ctx = &job};
+		.where = where, .open_again = open_again, .goes_on = goes_on, .ctx = &job};
 	int err;
 
 	tapir_long_read__start(&read, reader, cli);
@@ -89,14 +91,15 @@ static int read_side(struct tapir_reader *reader, struct tapir_cli *cli,
 	return err == -ECANCELED ? -EINTR : err;
 }
 
-static int read_second(struct tapir_cli *cli, struct tapir_diff_side *side)
+static int read_second(struct tapir_cli *cli, struct tapir_diff_side *side,
+		       struct tapir_where *where)
 {
 	struct tapir_reader *reader;
 	int err = tapir_recording_file__open(cli, cli->words.data[1], &reader);
 
 	if (err)
 		return err;
-	err = read_side(reader, cli, side);
+	err = read_side(reader, cli, side, where);
 	tapir_reader__close(reader);
 	return err;
 }
@@ -110,7 +113,21 @@ static int check_span(const struct tapir_diff_side *side, const char *path)
 						path);
 }
 
-static int print(struct tapir_diff *diff, const struct tapir_cli *cli)
+static void add_where(const struct tapir_where *where, const char *path,
+		      struct tapir_view_result *result)
+{
+	struct tapir_str text = {};
+
+	if (!where)
+		return;
+	tapir_report__add_where(where, &text);
+	tapir_view_result__note(result, "%s: %s", path, text.data ? text.data : "");
+	result->failed |= text.failed;
+	tapir_str__fini(&text);
+}
+
+static int print(struct tapir_diff *diff, const struct tapir_cli *cli,
+		 struct tapir_where *const where[2])
 {
 	const struct args *args = cli->args;
 	struct tapir_view_result result = {.view = "diff"};
@@ -120,6 +137,8 @@ static int print(struct tapir_diff *diff, const struct tapir_cli *cli)
 
 	tapir_diff__write(diff, names, args->json && !args->top ? UINT64_MAX : args->top, args->all,
 			  &result);
+	for (int i = 0; i < 2; i++)
+		add_where(where[i], names[i], &result);
 	if (args->json)
 		tapir_view_result__write_json(&result, &out);
 	else
@@ -169,17 +188,18 @@ static int check_base(const struct tapir_diff *diff, struct tapir_cli *cli)
 	return 0;
 }
 
-static int compare(struct tapir_reader *reader, struct tapir_cli *cli)
+static int compare_where(struct tapir_reader *reader, struct tapir_cli *cli,
+			 struct tapir_where *const where[2])
 {
 	const struct args *args = cli->args;
 	struct tapir_diff_side sides[2] = {};
 	struct tapir_diff diff = {};
-	int err = read_side(reader, cli, &sides[0]);
+	int err = read_side(reader, cli, &sides[0], where[0]);
 
 	if (!err)
 		err = check_span(&sides[0], cli->words.data[0]);
 	if (!err)
-		err = read_second(cli, &sides[1]);
+		err = read_second(cli, &sides[1], where[1]);
 	if (!err)
 		err = check_span(&sides[1], cli->words.data[1]);
 	if (!err)
@@ -187,13 +207,29 @@ static int compare(struct tapir_reader *reader, struct tapir_cli *cli)
 	if (!err)
 		err = check_base(&diff, cli);
 	if (!err)
-		err = print(&diff, cli);
+		err = print(&diff, cli, where);
 	if (!err)
 		err = judge_conditions(&diff, args);
 	tapir_diff__fini(&diff);
 	tapir_diff_side__fini(&sides[0]);
 	tapir_diff_side__fini(&sides[1]);
 	return err;
+}
+
+/* Each recording has a condition of its own, since it is bound to what is in it. */
+static int compare(struct tapir_reader *reader, struct tapir_cli *cli)
+{
+	const struct args *args = cli->args;
+	struct tapir_where *where[2] = {};
+	int err = tapir_where_option__parse(args->where, &where[0]);
+
+	if (!err)
+		err = tapir_where_option__parse(args->where, &where[1]);
+	if (!err)
+		err = compare_where(reader, cli, where);
+	tapir_where__free(where[0]);
+	tapir_where__free(where[1]);
+	return tapir_where_option__status(args->where, err);
 }
 
 /* A mistake in an expression is reported before the recordings are read. */
@@ -217,6 +253,9 @@ static int run(struct tapir_cli *cli)
 	const struct args *args = cli->args;
 	int err = check_conditions(args);
 
+	if (!err)
+		err = tapir_where_option__check(args->where);
+
 	if (!err && cli->words.cnt != 2)
 		err = tapir_cli__usage(cli, "two recordings are required: tapir diff FIRST SECOND");
 	if (err)
@@ -232,7 +271,8 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_diff = {
 	.name = "diff",
 	.summary = "show what became slower or more between two recordings",
-	.synopsis = "FIRST SECOND [--json] [--top N] [--all] [--per UNIT] [--fail-on EXPR]...",
+	.synopsis =
+		"FIRST SECOND [--json] [--top N] [--all] [--per UNIT] [--where EXPR] [--fail-on EXPR]...",
 	.text = "Compares requests by route, garbage collection, CPU time by process and function, "
 		"waits by reason and function, allocations and exceptions by type, intervals, "
 		"counters and events. Figures are rates, so the recordings may be of different "

@@ -17,7 +17,7 @@
 
 struct args {
 	const char *output;
-	const char *diff;
+	const char *diff, *where;
 	bool force;
 	bool raw_names;
 	bool unfold;
@@ -31,6 +31,7 @@ static const struct tapir_option options[] = {
 		     struct args, output),
 	TAPIR_FLAG("force", 'f', "replace OUT if it exists", struct args, force),
 	TAPIR_STRING("diff", 0, "OTHER", "compare with this recording", struct args, diff),
+	TAPIR_WHERE_OPTION(struct args),
 	TAPIR_UNFOLD_OPTION(struct args),
 	TAPIR_SYMBOLS_OPTIONS(struct args),
 	TAPIR_RAW_NAMES_OPTION(struct args),
@@ -67,19 +68,24 @@ static int add_data(struct tapir_reader *reader, struct tapir_cli *cli, const ch
 {
 	struct tapir_long_read read;
 	struct job job = {cli, &read};
-	int err;
+	const struct args *args = cli->args;
+	struct tapir_where *where;
+	int err = tapir_where_option__parse(args->where, &where);
 
+	if (err)
+		return err;
 	tapir_long_read__start(&read, reader, cli);
-	err = tapir_page_data__write(
-		reader,
-		&(struct tapir_page_opts){.path = name_of(path),
-					  .unfold = ((const struct args *)cli->args)->unfold,
-					  .open_again = open_again,
-					  .goes_on = goes_on,
-					  .ctx = &job},
-		out);
+	err = tapir_page_data__write(reader,
+				     &(struct tapir_page_opts){.path = name_of(path),
+							       .unfold = args->unfold,
+							       .where = where,
+							       .open_again = open_again,
+							       .goes_on = goes_on,
+							       .ctx = &job},
+				     out);
 	tapir_long_read__stop(&read);
-	return err == -ECANCELED ? -EINTR : err;
+	tapir_where__free(where);
+	return err == -ECANCELED ? -EINTR : tapir_where_option__status(args->where, err);
 }
 
 static int add_other(struct tapir_cli *cli, struct tapir_str *out)
@@ -138,8 +144,10 @@ static int make_page(struct tapir_reader *reader, struct tapir_cli *cli)
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	int err = tapir_recording_file__choose(cli, false);
+	int err = tapir_where_option__check(args->where);
 
+	if (!err)
+		err = tapir_recording_file__choose(cli, false);
 	if (err)
 		return err;
 	if (tapir_output_file__is_same(args->output, cli->words.data[0]) ||
@@ -155,7 +163,7 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_html = {
 	.name = "html",
 	.summary = "write a recording as one page for a browser",
-	.synopsis = "[FILE] [-o OUT.html] [-f] [--diff OTHER] [--unfold]",
+	.synopsis = "[FILE] [-o OUT.html] [-f] [--diff OTHER] [--where EXPR] [--unfold]",
 	.text = "The page is one file that needs no network and no server: the first screen, the "
 		"threads on a timeline with what they waited for, a heat map of time, the "
 		"stacks of CPU samples, waits and events as a flame graph, and all views "
@@ -172,6 +180,8 @@ const struct tapir_command tapir_cmd_html = {
 			{"html slow.tapir -o slow.html", "a page to look at, or to send"},
 			{"html after.tapir --diff before.tapir -o change.html",
 			 "colors show where more time goes, and where less"},
+			{"html --where 'pid == 4711' all.tapir -o one.html",
+			 "one process of a recording of all"},
 			{}},
 	.args_bytes = sizeof(struct args),
 	.run = run,

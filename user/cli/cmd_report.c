@@ -26,7 +26,7 @@ struct args {
 	bool all;
 	uint64_t top;
 	struct tapir_pids pids, tids;
-	const char *view, *trace_id, *explain;
+	const char *view, *trace_id, *explain, *where;
 	struct tapir_words pairs;
 	uint64_t from_ns, until_ns;
 	bool raw_names, is_async;
@@ -58,6 +58,7 @@ static const struct tapir_option options[] = {
 		     "show one view, which answers one question ('tapir help views')", struct args,
 		     view, tapir_view__usage),
 	TAPIR_PIDS("thread", 't', "TID", "only this thread; repeatable", struct args, tids),
+	TAPIR_WHERE_OPTION(struct args),
 	TAPIR_STRING("trace-id", 0, "ID",
 		     "with --view cpu, offcpu, slow, contention, exceptions, allocations or "
 		     "requests: only what was done for this trace (32 hex digits)",
@@ -96,7 +97,7 @@ static enum tapir_view_form form_of(const struct args *args)
 			     : TAPIR_VIEW_TEXT;
 }
 
-static int answer(struct tapir_reader *reader, struct tapir_cli *cli)
+static int answer(struct tapir_reader *reader, struct tapir_cli *cli, struct tapir_where *where)
 {
 	const struct args *args = cli->args;
 	struct tapir_view_request rq = {.path = cli->words.data[0],
@@ -106,6 +107,7 @@ static int answer(struct tapir_reader *reader, struct tapir_cli *cli)
 					.trace_id = args->trace_id,
 					.from_ns = args->from_ns,
 					.until_ns = args->until_ns,
+					.where = where,
 					.top = args->all ? UINT32_MAX : args->top,
 					.form = form_of(args),
 					.unfold = args->unfold};
@@ -182,21 +184,20 @@ static int parse_conditions(const struct tapir_cli *cli, const struct tapir_word
 	return err;
 }
 
-static int report(struct tapir_reader *reader, struct tapir_cli *cli)
+static int summarize(struct tapir_reader *reader, struct tapir_cli *cli, struct tapir_where *where)
 {
 	const struct args *args = cli->args;
 	struct tapir_report_request rq = {.path = cli->words.data[0],
 					  .pids = &args->pids,
 					  .tids = &args->tids,
 					  .from_ns = args->from_ns,
-					  .until_ns = args->until_ns};
+					  .until_ns = args->until_ns,
+					  .where = where};
 	struct tapir_report report = {};
 	struct tapir_pairs pairs = {};
 	struct tapir_fail_conditions conditions = {};
 	int err;
 
-	if (args->view)
-		return answer(reader, cli);
 	err = parse_conditions(cli, &args->fail_on, &conditions);
 	if (!err)
 		err = tapir_pair_option__name(cli, &args->pairs, &pairs);
@@ -214,6 +215,18 @@ static int report(struct tapir_reader *reader, struct tapir_cli *cli)
 	tapir_report__fini(&report);
 	tapir_pairs__fini(&pairs);
 	return err;
+}
+
+static int report(struct tapir_reader *reader, struct tapir_cli *cli)
+{
+	const struct args *args = cli->args;
+	struct tapir_where *where;
+	int err = tapir_where_option__parse(args->where, &where);
+
+	if (!err)
+		err = args->view ? answer(reader, cli, where) : summarize(reader, cli, where);
+	tapir_where__free(where);
+	return tapir_where_option__status(args->where, err);
 }
 
 static int check_report_options(const struct tapir_cli *cli, const struct args *args)
@@ -235,7 +248,9 @@ static int check_report_options(const struct tapir_cli *cli, const struct args *
 					     "--all and --top");
 	if (args->fail_on.cnt && args->view)
 		return tapir_cli__usage(cli, "--fail-on cannot be used with --view");
-	return tapir_trace_option__check(cli, args->trace_id);
+	if (tapir_trace_option__check(cli, args->trace_id))
+		return TAPIR_CLI_USAGE;
+	return tapir_where_option__check(args->where);
 }
 
 static int run(struct tapir_cli *cli)
@@ -262,7 +277,7 @@ const struct tapir_command tapir_cmd_report = {
 	.summary = "summarize a recording, or answer one question about it",
 	.synopsis =
 		"[FILE] [--view VIEW | --stacks | --explain KIND] [--json | --jsonl | --csv] [--top N | --all] [--pid PID] "
-		"[--thread TID] [--trace-id ID] [--from TIME] [--to TIME] "
+		"[--thread TID] [--where EXPR] [--trace-id ID] [--from TIME] [--to TIME] "
 		"[--pair A,B[,key=ARG]]...",
 	.text = "Shows one screen: what was recorded, up to three findings, each with the command "
 		"that shows what is behind it, and the largest figures: the processes that used "
@@ -278,7 +293,9 @@ const struct tapir_command tapir_cmd_report = {
 		"Digits in brackets show when records were lost: one digit per part of "
 		"the recording, 9 where most were lost. --from, --to, --pid and --thread "
 		"restrict all figures to that time, process or thread; intervals count if "
-		"they overlap that time.\n\n"
+		"they overlap that time. --where restricts them to records for which a condition "
+		"is true; a record that lacks one of its fields does not count, and an interval does "
+		"if the event that begins it, or the one that ends it, does.\n\n"
 		"A view joins events, samples and switches on one timeline. Each thread "
 		"is running, runnable or asleep, inside the intervals that events begin "
 		"and end (table INTERVAL); the parts of an interval add up to the whole. "
@@ -301,6 +318,10 @@ const struct tapir_command tapir_cmd_report = {
 			 "the time between two events of your own"},
 			{"report --view cpu --trace-id 4bf92f3577b34da6a3ce929d0e0e4736 slow.tapir",
 			 "what the CPU did for one request"},
+			{"report --where 'comm == \"postgres\" && cpu < 4' slow.tapir",
+			 "what was counted of some processes, on some CPUs"},
+			{"report --view slow=request --where 'status >= 500' slow.tapir",
+			 "the slowest of the requests that failed"},
 			{"report --view gc --from 10 --to 20 slow.tapir",
 			 "collections between second 10 and second 20"},
 			{"report --fail-on 'lost,gc:pause>50ms,exceptions>100' ci.tapir",

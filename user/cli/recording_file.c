@@ -178,6 +178,25 @@ int tapir_trace_option__check(const struct tapir_cli *cli, const char *text)
 		       : tapir_cli__usage(cli, "--trace-id: '%s' is not 32 hex digits", text);
 }
 
+int tapir_where_option__status(const char *text, int err)
+{
+	return text && err == -EINVAL ? TAPIR_CLI_USAGE : err;
+}
+
+int tapir_where_option__parse(const char *text, struct tapir_where **out)
+{
+	return tapir_where_option__status(text, tapir_where__new(text, out));
+}
+
+int tapir_where_option__check(const char *text)
+{
+	struct tapir_where *w;
+	int err = tapir_where_option__parse(text, &w);
+
+	tapir_where__free(w);
+	return err;
+}
+
 int tapir_manifests__add(const struct tapir_words *paths)
 {
 	int err = 0;

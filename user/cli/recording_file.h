@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "analyze/record_where.h"
 #include "cli/options.h"
 #include "cli/symbol_options.h"
 #include "output/export/event_lines.h"
@@ -44,6 +45,22 @@
 int tapir_manifests__add(const struct tapir_words *paths);
 /* A warning, if payloads did not match their descriptions. */
 void tapir_manifests__warn_of_odd(const struct tapir_event_lines *lines);
+
+/* The option of the commands that count what a recording holds. */
+#define TAPIR_WHERE_OPTION(args)                                                                   \
+	TAPIR_STRING("where", 0, "EXPR",                                                           \
+		     "count only events, samples, switches and the like for which it is true: by " \
+		     "pid, tid, comm, thread, cpu, cgroup, user, and fields of events ('tapir "    \
+		     "help where')",                                                               \
+		     args, where)
+/*
+ * Parses the value of --where, NULL if there is none, to a condition that is yours. 0, -ENOMEM, or
+ * the status of a usage error, with lines. __status returns what a command returns for err of
+ * tapir_where__check.
+ */
+int tapir_where_option__parse(const char *text, struct tapir_where **out);
+int tapir_where_option__check(const char *text);
+int tapir_where_option__status(const char *text, int err);
 
 /* Checks the value of --trace-id, NULL if there is none: 0, or what tapir_cli__usage returned. */
 int tapir_trace_option__check(const struct tapir_cli *cli, const char *text);

@@ -15,6 +15,7 @@
 #include "trace/pids_seen.h"
 #include "cli/recording_file.h"
 #include "output/render/remedies.h"
+#include "output/render/report_view.h"
 #include "output/render/view_result_print.h"
 #include "output/render/help_text.h"
 #include "output/render/screen.h"
@@ -69,17 +70,46 @@ struct counts {
 	struct tapir_stack_ends ends;
 };
 
-static int read_all(struct tapir_reader *reader, struct tapir_timeline *tl, struct counts *counts)
+static bool has_id(const struct tapir_pids *asked, uint32_t id)
+{
+	const uint32_t *one;
+
+	if (!asked->cnt)
+		return true;
+	tapir_vec_for_each (one, asked)
+		if (*one == id)
+			return true;
+	return false;
+}
+
+/* Returns true for a record of the requested time, processes and threads: of those is counted. */
+static bool is_in_range(const struct tapir_reader *reader, const struct tapir_rec *rec,
+			const struct tapir_view_request *rq)
+{
+	uint64_t start_ns = tapir_reader__stats(reader)->created_ns;
+	int which = tapir_rec__whose(rec);
+
+	return rec->time_ns >= start_ns + rq->from_ns &&
+	       (!rq->until_ns || rec->time_ns <= start_ns + rq->until_ns) &&
+	       has_id(rq->pids, tapir_rec__tgid(rec, which)) &&
+	       has_id(rq->tids, tapir_rec__tid(rec, which));
+}
+
+static int read_all(struct tapir_reader *reader, struct tapir_timeline *tl, struct counts *counts,
+		    const struct tapir_view_request *rq)
 {
 	uint64_t stride = 1 + tapir_reader__stats(reader)->file_bytes / COUNTED_BYTES, seen = 0;
 	const struct tapir_rec *rec;
 	int err, family;
 
 	tapir_reader__deliver_descriptions(reader, true);
+	tapir_where__begin(rq->where, tapir_reader__catalog(reader));
 	while ((err = tapir_reader__next(reader, &rec)) > 0) {
 		tapir_pids_seen__add(&counts->seen, rec);
 		tapir_capture_check__add(&counts->recorded, rec);
 		family = tapir_family__of(rec->type);
+		if (family >= 0 && rq->where && is_in_range(reader, rec, rq))
+			(void)tapir_where__count(rq->where, rec, tapir_rec__whose(rec));
 		if (family >= 0 && seen++ % stride == 0)
 			tapir_stack_ends__add(&counts->ends, tapir_reader__catalog(reader), rec,
 					      (enum tapir_family_id)family);
@@ -151,6 +181,18 @@ static void add_coverage(const struct tapir_timeline_stats *stats,
 		100.0 * (double)stats->told_joined / (double)stats->told_samples);
 }
 
+static void add_where(const struct tapir_where *where, struct tapir_view_result *result)
+{
+	struct tapir_str text = {};
+
+	if (!where)
+		return;
+	tapir_report__add_where(where, &text);
+	tapir_view_result__note(result, "%s", text.data ? text.data : "");
+	result->failed |= text.failed;
+	tapir_str__fini(&text);
+}
+
 static bool shows_stacks(const struct tapir_view_result *result)
 {
 	const struct tapir_view_result_table *t;
@@ -214,9 +256,11 @@ static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 	int err = ctx ? tapir_timeline__listen(tl, &rq->view->fns, ctx) : -ENOMEM;
 
 	if (!err)
-		err = read_all(reader, tl, &counts);
+		err = read_all(reader, tl, &counts, rq);
 	if (!err)
 		err = tapir_pids_seen__check(&counts.seen, tapir_reader__catalog(reader), path);
+	if (!err)
+		err = tapir_where__check(rq->where);
 	if (!err)
 		err = check_trace(tl, rq);
 	if (!err)
@@ -228,6 +272,7 @@ static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 					     rq->view, &result);
 		add_remedies(&counts.ends, tapir_reader__catalog(reader), path, &result);
 		add_notes(tapir_timeline__stats(tl), &result);
+		add_where(rq->where, &result);
 		add_coverage(tapir_timeline__stats(tl), rq, &result);
 		err = tapir_view_result__print(&result, rq->form);
 	}
@@ -252,6 +297,7 @@ int tapir_view__run(struct tapir_reader *reader, struct tapir_cli *cli,
 		.tids = rq->tids->data,
 		.tid_cnt = rq->tids->cnt,
 		.trace = &trace,
+		.where = rq->where,
 		.wants_stacks = true,
 	};
 	struct tapir_timeline *tl = NULL;

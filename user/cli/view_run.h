@@ -6,6 +6,7 @@
 #ifndef TAPIR_USER_VIEW_RUN_H
 #define TAPIR_USER_VIEW_RUN_H
 
+#include "analyze/record_where.h"
 #include "analyze/view.h"
 #include "cli/options.h"
 #include "trace/reader.h"
@@ -20,6 +21,7 @@ struct tapir_view_request {
 	const struct tapir_pids *pids, *tids;
 	const char *trace_id;	    /* 32 digits; NULL: of every trace */
 	uint64_t from_ns, until_ns; /* since the recording began; until_ns 0: to its end */
+	struct tapir_where *where;  /* NULL: all */
 	uint64_t top;
 	enum tapir_view_form form;
 	bool unfold;

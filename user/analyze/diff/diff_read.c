@@ -12,6 +12,7 @@
 
 #include "analyze/interval_names.h"
 #include "analyze/own_code.h"
+#include "analyze/record_where.h"
 #include "analyze/spans/request_routes.h"
 #include "analyze/spans/route_of_path.h"
 #include "analyze/tally.h"
@@ -383,8 +384,14 @@ static int read_all(struct reading *r, struct tapir_reader *reader)
 	int err = tapir_timeline__listen(r->tl, &fns, r);
 
 	tapir_reader__deliver_descriptions(reader, true);
-	while (!err && (err = tapir_reader__next(reader, &rec)) > 0)
+	tapir_where__begin(r->opts->where, tapir_reader__catalog(reader));
+	while (!err && (err = tapir_reader__next(reader, &rec)) > 0) {
+		if (tapir_family__of(rec->type) >= 0)
+			(void)tapir_where__count(r->opts->where, rec, tapir_rec__whose(rec));
 		err = goes_on(r) ? tapir_timeline__add(r->tl, rec) : -ECANCELED;
+	}
+	if (!err)
+		err = tapir_where__check(r->opts->where);
 	return err ? err : tapir_timeline__finish(r->tl);
 }
 
@@ -392,6 +399,7 @@ static int read_rows(struct reading *r, struct tapir_reader *reader)
 {
 	const struct tapir_timeline_opts opts = {.from_ns = r->side->rows.from_ns,
 						 .until_ns = r->side->rows.until_ns,
+						 .where = r->opts->where,
 						 .wants_stacks = true};
 	struct tapir_pairs pairs = {};
 	int err = -ENOMEM;

@@ -6,9 +6,12 @@
 #include "analyze/diff/diff_rows.h"
 #include "trace/reader.h"
 
+struct tapir_where;
+
 struct tapir_diff_opts {
 	/* Opens the recording once more, before its first record. */
 	int (*open_again)(void *ctx, struct tapir_reader *first, struct tapir_reader **out);
+	struct tapir_where *where; /* borrowed; what is compared; NULL: all */
 	/* Called every few thousand records; false: reading ends with -ECANCELED. NULL: never. */
 	bool (*goes_on)(void *ctx);
 	void *ctx;

@@ -11,6 +11,7 @@
 
 #include "analyze/capture_check.h"
 #include "analyze/folded_tree.h"
+#include "analyze/record_where.h"
 #include "analyze/runtime_work.h"
 #include "analyze/wait_reason.h"
 #include "base/clock.h"
@@ -513,6 +514,7 @@ static int read_rows(struct page *p, struct tapir_reader *reader, struct views *
 	int err = 0;
 
 	tapir_reader__deliver_descriptions(reader, true);
+	tapir_where__begin(opts->where, tapir_reader__catalog(reader));
 	while (!err && (err = tapir_reader__next(reader, &rec)) > 0) {
 		tapir_capture_check__add(&views->recorded, rec);
 		err = tapir_timeline__add(p->tl, rec);
@@ -561,7 +563,7 @@ static int write_page(struct page *p, struct views *views, struct tapir_json *j,
 static int add_rows(struct page *p, struct tapir_reader *reader, struct tapir_json *j,
 		    struct tapir_str *left)
 {
-	const struct tapir_timeline_opts opts = {.wants_stacks = true};
+	const struct tapir_timeline_opts opts = {.where = p->opts->where, .wants_stacks = true};
 	struct tapir_pairs pairs = {};
 	struct views views = {};
 	int err = -ENOMEM;
@@ -592,6 +594,7 @@ static int add_report(struct page *p, struct tapir_reader *reader, struct tapir_
 	struct tapir_report_request rq = {.path = p->opts->path,
 					  .pids = &all,
 					  .tids = &all,
+					  .where = p->opts->where,
 					  .goes_on = p->opts->goes_on,
 					  .ctx = p->opts->ctx};
 	struct tapir_report report = {};

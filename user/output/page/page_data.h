@@ -25,9 +25,12 @@
 #define TAPIR_PAGE_FIELD_BYTES	 (1u << 20)
 #define TAPIR_PAGE_REPORT_BYTES	 (1u << 20) /* of the report, and of each view */
 
+struct tapir_where;
+
 struct tapir_page_opts {
-	const char *path; /* as messages call the recording */
-	bool unfold;	  /* stacks with each frame (analyze/frame_runs.h) */
+	const char *path;	   /* as messages call the recording */
+	bool unfold;		   /* stacks with each frame (analyze/frame_runs.h) */
+	struct tapir_where *where; /* borrowed; what is shown; NULL: all */
 	/* Opens the recording once more, before its first record. */
 	int (*open_again)(void *ctx, struct tapir_reader *first, struct tapir_reader **out);
 	/* Called every few thousand records; false: reading ends with -ECANCELED. NULL: never. */

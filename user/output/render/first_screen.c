@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The first screen of a report: what a person reads aloud. Each part has a bound, and the bounds
- * add up to a screen: 4 lines of a head, 3 of an import, 3 findings of 5, 4 and 4 lines, 3 lines of
- * remedies, 6 groups of 3 rows and what separates them; of a machine, 5 lines of its own, a finding
- * of 4 processes each, and its processes. Texts of traced processes are made printable before their
- * columns are counted, and words that are wider than a line are broken.
+ * add up to a screen: 4 lines of a head, 2 of a condition, 3 of an import, 3 findings of 5, 4 and 4
+ * lines, 3 lines of remedies, 6 groups of 3 rows and what separates them; of a machine, 5 lines of
+ * its own, a finding of 4 processes each, and its processes. Texts of traced processes are made
+ * printable before their columns are counted, and words that are wider than a line are broken.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,6 +22,7 @@
 #define PROCESSES_SHOWN	     4 /* of a machine, with a finding each */
 #define FIRST_LINES	     3 /* of the first finding's sentence */
 #define IMPORTED_LINES	     3
+#define WHERE_LINES	     2
 #define NEXT_LINES	     2 /* of the others' */
 #define REMEDIES_SHOWN	     2
 #define REMEDY_LINES	     2
@@ -256,6 +257,11 @@ static void write_head(const struct writer *w)
 		tapir_str__adds(&text, "part of a recording: ");
 		tapir_report__add_printable(&text, cut);
 		add_wrapped(w, text.data ? text.data : "", 0, 1);
+		tapir_str__clear(&text);
+	}
+	if (v->where) {
+		tapir_report__add_where(v->where, &text);
+		add_wrapped(w, text.data ? text.data : "", 0, WHERE_LINES);
 		tapir_str__clear(&text);
 	}
 	if (tapir_report__add_imported(v, "; ", &text))

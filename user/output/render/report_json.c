@@ -62,6 +62,19 @@ static void json_captured(struct tapir_json *j, const uint64_t captured[TAPIR_FA
 		tapir_json__u64(j, tapir_family__key(&tapir_families[i]), captured[i]);
 }
 
+static void json_where(struct tapir_json *j, const struct tapir_where *where)
+{
+	tapir_json__open(j, "where", '{');
+	tapir_json__str(j, "text", tapir_where__text(where));
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++) {
+		tapir_json__open(j, tapir_family__key(&tapir_families[i]), '{');
+		tapir_json__u64(j, "chosen", tapir_where__chosen(where, i));
+		tapir_json__u64(j, "of", tapir_where__seen(where, i));
+		tapir_json__close(j, '}');
+	}
+	tapir_json__close(j, '}');
+}
+
 static void json_stack_ends(struct tapir_json *j, const struct tapir_stack_ends *ends)
 {
 	if (!tapir_stack_ends__known(ends))
@@ -475,6 +488,8 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 		tapir_json__f64(&j, "cpus", v->cpus);
 	tapir_json__u64(&j, "duration_ns", tapir_report__duration_ns(v));
 	tapir_json__str(&j, "utc", utc.data);
+	if (v->where)
+		json_where(&j, v->where);
 	if (tapir_report__has_window(v)) {
 		tapir_json__open(&j, "window", '{');
 		tapir_json__u64(&j, "from_ns", tapir_report__window_from_ns(v));

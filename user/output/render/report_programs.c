@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/record_where.h"
 #include "analyze/wait_reason.h"
 #include "base/keyed.h"
 #include "decode/probe_name.h"
@@ -375,6 +376,7 @@ int tapir_report_programs__judge(struct tapir_report_programs *programs,
 	if (err)
 		return err;
 	tapir_reader__complete_probes(reader, tapir_probe_name__complete);
+	tapir_where__begin(opts->where, tapir_reader__catalog(reader));
 	tl = tapir_timeline__new(tapir_reader__catalog(reader), &pairs, opts);
 	err = tl ? start_judging(&j, summary, tl) : -ENOMEM;
 	if (!err)

@@ -63,7 +63,8 @@ static bool is_wanted(const struct reading *r, const struct tapir_rec *rec)
 	int which = tapir_rec__whose(rec);
 
 	return has(r->request->pids, tapir_rec__tgid(rec, which)) &&
-	       has(r->request->tids, tapir_rec__tid(rec, which)) && is_in_window(r, rec);
+	       has(r->request->tids, tapir_rec__tid(rec, which)) && is_in_window(r, rec) &&
+	       tapir_where__count(r->request->where, rec, which);
 }
 
 static bool goes_on(void *ctx)
@@ -93,6 +94,7 @@ static int read_all(struct tapir_report *report, struct tapir_reader *reader, st
 	int err, added = 0;
 
 	tapir_reader__deliver_descriptions(reader, true);
+	tapir_where__begin(r->request->where, tapir_reader__catalog(reader));
 	summary->start_ns = tapir_reader__stats(reader)->created_ns;
 	summary->shared = &tapir_timeline__stacks(tl)->memo;
 	while (!added && (err = tapir_reader__next(reader, &rec)) > 0) {
@@ -135,6 +137,7 @@ static void show(struct tapir_report *report, struct tapir_reader *reader, const
 		.stats = tapir_reader__stats(reader),
 		.from_ns = r->from_ns,
 		.until_ns = r->until_ns,
+		.where = r->request->where,
 	};
 }
 
@@ -162,6 +165,7 @@ int tapir_report__read(struct tapir_report *report, struct tapir_reader *reader,
 					   .tgid_cnt = request->pids->cnt,
 					   .tids = request->tids->data,
 					   .tid_cnt = request->tids->cnt,
+					   .where = request->where,
 					   .wants_stacks = true};
 	struct tapir_finding *finding = &report->finding;
 	int err = -ENOMEM;
@@ -173,6 +177,8 @@ int tapir_report__read(struct tapir_report *report, struct tapir_reader *reader,
 		err = read_all(report, reader, &r);
 	if (!err)
 		err = tapir_pids_seen__check(&r.seen, tapir_reader__catalog(reader), request->path);
+	if (!err)
+		err = tapir_where__check(request->where);
 	if (!err)
 		err = tapir_summary__sort(&report->summary);
 	/* Without a process, none is idle. */

@@ -17,6 +17,7 @@ struct tapir_report_request {
 	const char *path;		      /* as the report calls it */
 	const struct tapir_pids *pids, *tids; /* none: all */
 	uint64_t from_ns, until_ns; /* since the recording began; until_ns 0: to its end */
+	struct tapir_where *where;  /* what is counted; NULL: all */
 	/*
 	 * Called every few thousand records; false: reading ends with -ECANCELED. NULL: never ends
 	 * early.

@@ -54,6 +54,29 @@ void tapir_report__add_window(const struct tapir_report_view *v, struct tapir_st
 	tapir_str__addc(out, ')');
 }
 
+void tapir_report__add_where(const struct tapir_where *where, struct tapir_str *out)
+{
+	const char *text = tapir_where__text(where), *before = ": ";
+
+	tapir_str__adds(out, "where ");
+	tapir_report__add_printable(out, text);
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++) {
+		uint64_t seen = tapir_where__seen(where, i);
+
+		if (!seen)
+			continue;
+		tapir_str__adds(out, before);
+		tapir_human__add_count(out, tapir_where__chosen(where, i));
+		tapir_str__adds(out, " of ");
+		tapir_human__add_count(out, seen);
+		tapir_str__addf(out, " %s",
+				seen == 1 ? tapir_families[i].one : tapir_families[i].many);
+		before = ", ";
+	}
+	if (*before == ':')
+		tapir_str__adds(out, ": there are no records");
+}
+
 bool tapir_report__add_imported(const struct tapir_report_view *v, const char *separator,
 				struct tapir_str *out)
 {
@@ -90,6 +113,10 @@ static void write_origin(const struct tapir_report_view *v, struct tapir_str *ou
 		tapir_report__add_window(v, out);
 	tapir_str__adds(out, " from ");
 	tapir_human__add_utc(out, v->stats->created_utc_ns);
+	if (v->where) {
+		tapir_str__addc(out, '\n');
+		tapir_report__add_where(v->where, out);
+	}
 	if (host || kernel || machine) {
 		tapir_str__adds(out, "\nmachine: ");
 		tapir_report__add_printable(out, host ? host : "?");

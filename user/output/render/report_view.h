@@ -6,6 +6,7 @@
 #include "diagnose/found.h"
 #include "diagnose/overview.h"
 #include "analyze/pairs.h"
+#include "analyze/record_where.h"
 #include "analyze/summary.h"
 #include "output/render/report_programs.h"
 #include "output/render/screen.h"
@@ -26,6 +27,7 @@ struct tapir_report_view {
 	const struct tapir_catalog *catalog;
 	const struct tapir_reader_stats *stats;
 	uint64_t from_ns, until_ns; /* what was requested, on the records' clock; 0: no limit */
+	const struct tapir_where *where; /* what was counted of the records; NULL: all */
 	uint64_t top;	  /* rows of a table; 0: as many as fit a screen, UINT64_MAX: all */
 	bool with_stacks; /* as text: the hottest ones of each event */
 	bool unfold;	  /* there: those of the kernel, too, one by one */
@@ -66,6 +68,8 @@ bool tapir_report__add_imported(const struct tapir_report_view *view, const char
 				struct tapir_str *out);
 /* Appends " (3.000 s to 5.000 s of 10.2 s)". */
 void tapir_report__add_window(const struct tapir_report_view *view, struct tapir_str *out);
+/* Appends "where pid == 12: 3,120 of 10,000 samples, 4 of 8 events". */
+void tapir_report__add_where(const struct tapir_where *where, struct tapir_str *out);
 /* Writes a line with the reason if the file has no end or is not complete. */
 void tapir_report__write_completeness(const struct tapir_report_view *view,
 				      const struct tapir_palette *p, struct tapir_str *out);
