@@ -24,6 +24,7 @@ const volatile __u32 has_questions __weak SEC(".rodata") = 0;
 const volatile __u32 has_sums __weak SEC(".rodata") = 0;
 const volatile __u32 sums_column_cnt __weak SEC(".rodata") = 0;
 const volatile __u32 sums_key_cnt __weak SEC(".rodata") = 0;
+const volatile __u32 has_pairs __weak SEC(".rodata") = 0; /* it is about intervals */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -32,7 +33,7 @@ struct {
 	__type(value, struct tapir_hit_question);
 } questions __weak SEC(".maps");
 
-/* Hits that were rejected, by probe id; only ever grows. */
+/* Hits that were rejected, by probe id, and begins that were kept; only ever grows. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -108,6 +109,31 @@ struct {
 	__type(value, struct tapir_sums_state);
 } sums_state __weak SEC(".maps");
 
+/* The event that began an interval, until it ends: all that is asked of it. */
+struct pair_begin {
+	__u64 time_ns;
+	__u64 faults;
+	struct tapir_sums_key key;
+	__u64 numbers[TAPIR_HIT_TOOK + 1];
+	__u32 has_no_room; /* the key */
+	__u32 pad0;
+};
+
+struct pair_key {
+	__u64 tgid, number;
+};
+
+/* Those that an end finds by a number. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, struct pair_key);
+	__type(value, struct pair_begin);
+} pair_begins __weak SEC(".maps");
+
+#define PAIR_DEPTH 4 /* a power of two */
+
 /* The operands of one hit, outside the stack. */
 struct question_scratch {
 	struct tapir_question_slot slots[TAPIR_QUESTION_SLOTS];
@@ -122,6 +148,11 @@ struct question_scratch {
 	__u32 column;
 	__u32 no_room; /* a bit for each column whose histogram has none for this value */
 	__u32 failed;  /* the column that did */
+	/* Of this thread: intervals that have begun; those after them that user space has. */
+	struct pair_begin begins[PAIR_DEPTH];
+	__u32 begin_cnt, elsewhere_cnt;
+	struct pair_begin now;
+	struct pair_key pair_key;
 };
 
 /* A uprobe may be preempted here, and another thread of the CPU add to the same word. */
@@ -436,36 +467,52 @@ static __always_inline int count_unkeyed(long err)
 	return 1;
 }
 
+/*
+ * The key, if there is one, is in the scratch. is_begun: it cannot be recorded instead, and rather
+ * has a wrong least and most of its interval than none. False: nothing was added.
+ */
+static __always_inline int add_to_row(const struct tapir_hit_question *q,
+				      struct question_scratch *s, const __u64 *numbers, __u32 cnt,
+				      __u64 interval, int is_begun)
+{
+	struct tapir_sums_row *row;
+	long err = 0;
+
+	row = sums_key_cnt ? row_of_key(s, &err) : bpf_map_lookup_elem(&sums_row, &zero_key);
+	if (!row)
+		return count_unkeyed(err);
+	if (sums_column_cnt &&
+	    ((!tapir_sums__take_place(row, sums_column_cnt, interval) && !is_begun) ||
+	     !add_steps(q, s, numbers, cnt)))
+		return 0;
+	add_values(q, s, row, numbers, cnt, interval);
+	return 1;
+}
+
+static __always_inline void take_keys(const struct tapir_hit_question *q,
+				      struct question_scratch *s, const __u64 *numbers,
+				      __u64 faults, __u32 cnt)
+{
+	s->key.probe_id = q->namer;
+	s->bad_key = KEY_IS_THERE;
+	for (__u32 i = 0; i < TAPIR_SUMS_KEYS && i < sums_key_cnt; i++)
+		take_key(s, &q->keys[i], i, numbers, faults, cnt);
+}
+
 /* False: it has to be recorded. */
 static __always_inline int add_hit(const struct tapir_hit_question *q, struct question_scratch *s,
 				   const __u64 *numbers, __u64 faults, __u32 cnt)
 {
 	struct tapir_live *now = tapir_live();
-	struct tapir_sums_row *row;
-	__u64 interval;
-	long err = 0;
 
 	if (!now || faults & q->value_slots)
 		return 0;
-	interval = now->interval;
 	if (sums_key_cnt) {
-		s->key.probe_id = q->namer;
-		s->bad_key = KEY_IS_THERE;
-		for (__u32 i = 0; i < TAPIR_SUMS_KEYS && i < sums_key_cnt; i++)
-			take_key(s, &q->keys[i], i, numbers, faults, cnt);
+		take_keys(q, s, numbers, faults, cnt);
 		if (s->bad_key)
 			return s->bad_key == KEY_NO_ROOM && count_unkeyed(-E2BIG);
-		row = row_of_key(s, &err);
-	} else {
-		row = bpf_map_lookup_elem(&sums_row, &zero_key);
 	}
-	if (!row)
-		return count_unkeyed(err);
-	if (sums_column_cnt && (!tapir_sums__take_place(row, sums_column_cnt, interval) ||
-				!add_steps(q, s, numbers, cnt)))
-		return 0;
-	add_values(q, s, row, numbers, cnt, interval);
-	return 1;
+	return add_to_row(q, s, numbers, cnt, now->interval, 0);
 }
 
 /* Decided once the numbers of a hit are read. */
@@ -503,6 +550,171 @@ static __always_inline int is_added_now(const __u32 *probe_id, struct question_s
 	const struct tapir_hit_question *q = bpf_map_lookup_elem(&questions, probe_id);
 
 	return q && add_hit(q, s, numbers, faults, cnt);
+}
+
+/* ---- intervals -------------------------------------------------------------------------- */
+
+/*
+ * The begin of an interval is kept in the thread's storage, or by its number in a hash, with the
+ * key of its row: what a text points to may be another one when the interval ends. A begin that
+ * cannot be kept is recorded, and so is then the end that finds none: user space has both. Of a
+ * thread, those after it are recorded as well until it has ended, so that the innermost one ends
+ * first on either side.
+ */
+
+static __noinline int fill_pair_key(struct question_scratch *s, __u32 slot, const __u64 *numbers,
+				    __u64 faults)
+{
+	if (slot >= TAPIR_MAX_ARGS || faults >> slot & 1)
+		return 0;
+	s->pair_key.tgid = bpf_get_current_pid_tgid() >> 32;
+	s->pair_key.number = numbers[slot];
+	return 1;
+}
+
+static __always_inline void fill_begin(struct pair_begin *b, const struct question_scratch *s,
+				       const __u64 *numbers, __u64 faults)
+{
+	b->faults = faults;
+	b->has_no_room = s->bad_key == KEY_NO_ROOM;
+	__builtin_memcpy(&b->key, &s->key, sizeof(b->key));
+	for (__u32 i = 0; i < TAPIR_MAX_ARGS; i++)
+		b->numbers[i] = numbers[i];
+	b->time_ns = bpf_ktime_get_ns();
+}
+
+/* The row of the interval has to be there when it ends. */
+static __noinline int make_row(struct question_scratch *s)
+{
+	long err = 0;
+
+	if (s->bad_key == KEY_IS_THERE && !row_of_key(s, &err))
+		s->bad_key = err == -E2BIG ? KEY_NO_ROOM : KEY_ELSEWHERE;
+	return 0;
+}
+
+/* One that is there already has not ended, and is given up. */
+static __noinline int keep_by_key(const struct tapir_hit_question *q, struct question_scratch *s,
+				  const __u64 *numbers, __u64 faults)
+{
+	if (!fill_pair_key(s, q->key_slot, numbers, faults))
+		return 0;
+	if (s->bad_key != KEY_ELSEWHERE) {
+		fill_begin(&s->now, s, numbers, faults);
+		if (!bpf_map_update_elem(&pair_begins, &s->pair_key, &s->now, BPF_ANY))
+			return 1;
+	}
+	bpf_map_delete_elem(&pair_begins, &s->pair_key);
+	return 0;
+}
+
+static __noinline int keep_of_thread(struct question_scratch *s, const __u64 *numbers, __u64 faults)
+{
+	__u32 at = s->begin_cnt;
+
+	if (s->bad_key == KEY_ELSEWHERE || s->elsewhere_cnt || at >= PAIR_DEPTH) {
+		s->elsewhere_cnt++;
+		return 0;
+	}
+	s->begin_cnt = at + 1;
+	fill_begin(&s->begins[at & (PAIR_DEPTH - 1)], s, numbers, faults);
+	return 1;
+}
+
+static __always_inline int begin_pair(const __u32 *probe_id, const struct tapir_hit_question *q,
+				      struct question_scratch *s, const __u64 *numbers,
+				      __u64 faults)
+{
+	int is_kept;
+
+	s->bad_key = KEY_IS_THERE;
+	if (sums_key_cnt) {
+		take_keys(q, s, numbers, faults, TAPIR_MAX_ARGS);
+		make_row(s);
+	}
+	if (q->scope == TAPIR_HIT_OF_LAST)
+		s->begin_cnt = s->elsewhere_cnt = 0;
+	is_kept = q->scope == TAPIR_HIT_OF_KEY ? keep_by_key(q, s, numbers, faults)
+					       : keep_of_thread(s, numbers, faults);
+	if (is_kept)
+		count_rejected(probe_id);
+	return is_kept;
+}
+
+/* Puts the begin into the scratch. False: there is none. */
+static __noinline int find_by_key(const struct tapir_hit_question *q, struct question_scratch *s,
+				  const __u64 *numbers, __u64 faults)
+{
+	const struct pair_begin *b;
+
+	if (!fill_pair_key(s, q->key_slot, numbers, faults))
+		return 0;
+	b = bpf_map_lookup_elem(&pair_begins, &s->pair_key);
+	if (!b)
+		return 0;
+	__builtin_memcpy(&s->now, b, sizeof(s->now));
+	return !bpf_map_delete_elem(&pair_begins, &s->pair_key); /* another thread was first */
+}
+
+static __noinline int find_of_thread(struct question_scratch *s)
+{
+	__u32 at = s->begin_cnt - 1;
+
+	if (s->elsewhere_cnt) {
+		s->elsewhere_cnt--;
+		return 0;
+	}
+	if (at >= PAIR_DEPTH)
+		return 0;
+	s->begin_cnt = at;
+	__builtin_memcpy(&s->now, &s->begins[at & (PAIR_DEPTH - 1)], sizeof(s->now));
+	return 1;
+}
+
+/* The begin is in the scratch: its interval is counted in one place, whatever happens. */
+static __always_inline int end_pair(const __u32 *probe_id, const struct tapir_hit_question *q,
+				    struct question_scratch *s)
+{
+	struct tapir_sums_state *state = bpf_map_lookup_elem(&sums_state, &zero_key);
+	struct tapir_live *live = tapir_live();
+	int verdict = TAPIR_QUESTION_ACCEPT;
+
+	if (!state || !live)
+		return 1;
+	s->now.numbers[TAPIR_HIT_TOOK] = bpf_ktime_get_ns() - s->now.time_ns;
+	if (q->term_cnt)
+		verdict = decide(q, s, s->now.numbers, s->now.faults, TAPIR_HIT_TOOK + 1);
+	if (verdict == TAPIR_QUESTION_REJECT) {
+		count_rejected(probe_id);
+		return 1;
+	}
+	if (verdict != TAPIR_QUESTION_ACCEPT || s->now.faults & q->value_slots) {
+		__sync_fetch_and_add(&state->undefined, 1);
+		return 1;
+	}
+	if (s->now.has_no_room) {
+		count_unkeyed(-E2BIG);
+		return 1;
+	}
+	__builtin_memcpy(&s->key, &s->now.key, sizeof(s->key));
+	if (!add_to_row(q, s, s->now.numbers, TAPIR_HIT_TOOK + 1, live->interval, 1))
+		__sync_fetch_and_add(&state->undefined, 1);
+	return 1;
+}
+
+/* False: it has to be recorded. */
+static __always_inline int is_paired_now(const __u32 *probe_id, struct question_scratch *s,
+					 const __u64 *numbers, __u64 faults)
+{
+	const struct tapir_hit_question *q = bpf_map_lookup_elem(&questions, probe_id);
+
+	if (!q)
+		return 0;
+	if (q->role == TAPIR_HIT_BEGIN)
+		return begin_pair(probe_id, q, s, numbers, faults);
+	return (q->scope == TAPIR_HIT_OF_KEY ? find_by_key(q, s, numbers, faults)
+					     : find_of_thread(s)) &&
+	       end_pair(probe_id, q, s);
 }
 
 #endif /* TAPIR_BPF_QUESTION_BPF_H */

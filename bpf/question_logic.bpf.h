@@ -97,6 +97,22 @@ struct tapir_hit_key {
 };
 
 /*
+ * What a probe is to the pair of a question about intervals. What is asked of an interval is of the
+ * event that begins it, and how long it took: the slots are the arguments of the begin, and one
+ * more. So a BEGIN has the keys, and an END the condition and the values.
+ */
+enum tapir_hit_role { TAPIR_HIT_ALONE, TAPIR_HIT_BEGIN, TAPIR_HIT_END };
+
+#define TAPIR_HIT_TOOK TAPIR_MAX_ARGS /* the slot of an interval's length, in ns */
+
+/* By which an END finds its BEGIN: it is the thread's, or it has the same number in a slot. */
+enum tapir_hit_scope_kind {
+	TAPIR_HIT_OF_THREAD,
+	TAPIR_HIT_OF_LAST, /* the same, and whatever began before has ended */
+	TAPIR_HIT_OF_KEY,
+};
+
+/*
  * A question to the hits of a probe, whose arguments are the slots; one element of the map
  * `questions`, by probe id. How many values and keys there are is the same for all probes, and set
  * before load.
@@ -106,9 +122,11 @@ struct tapir_hit_question {
 	uint8_t adds_up;   /* what is accepted is added to a row; else it is recorded */
 	uint8_t needs_slots;
 	uint8_t needs_stack; /* a key is one */
-	uint8_t pad0;
-	uint16_t namer; /* the probe id, if numbers in keys have names; else 0 */
-	uint8_t pad1[6];
+	uint8_t role;	     /* enum tapir_hit_role */
+	uint16_t namer;	     /* the probe id, if numbers in keys have names; else 0 */
+	uint8_t scope;	     /* of a pair: enum tapir_hit_scope_kind */
+	uint8_t key_slot;    /* of a pair OF_KEY */
+	uint8_t pad1[4];
 	uint64_t value_slots; /* a bit for each that a value is in */
 	struct tapir_question_term terms[TAPIR_QUESTION_TERMS];
 	struct tapir_hit_value values[TAPIR_SUMS_COLUMNS];

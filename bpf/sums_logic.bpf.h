@@ -146,8 +146,9 @@ struct tapir_sums_row {
 
 /* The state of all rows together. */
 struct tapir_sums_state {
-	uint64_t unkeyed;  /* hits whose key found no room */
-	uint64_t text_cnt; /* the last number of a text in keys; some may be of none */
+	uint64_t unkeyed;   /* hits whose key found no room */
+	uint64_t text_cnt;  /* the last number of a text in keys; some may be of none */
+	uint64_t undefined; /* intervals of which a value could not be read, or added up */
 };
 
 TAPIR_SUMS_INLINE uint64_t tapir_sums__biased(uint64_t value, int is_signed)

@@ -347,10 +347,31 @@ static __always_inline void begin_args(struct scratch *s, const struct tapir_sit
 	capture_values(s, site);
 }
 
+/* Not static, as is_added. */
+__weak __noinline int is_paired(struct scratch *s, const struct tapir_site *site)
+{
+	return has_pairs && s && site &&
+	       is_paired_now(&site->probe_id, &s->question, slot_of(s, 0), event_of(s)->fault_mask);
+}
+
+/* What is of a pair, and was not answered without its values. */
+static __always_inline int is_of_pair(struct scratch *s, const struct tapir_site *site)
+{
+	const struct tapir_hit_question *q = bpf_map_lookup_elem(&questions, &site->probe_id);
+
+	if (!q || !q->role)
+		return 0;
+	s->question.new_stacks = 0;
+	s->question.fate = HIT_RECORDED;
+	if ((q->needs_slots || site->flags & TAPIR_SITE_TELLS_TAKEN) && is_paired(s, site))
+		s->question.fate = HIT_REJECTED;
+	return 1;
+}
+
 /* Needs the values alone. */
 static __noinline int decide_fate(struct scratch *s, const struct tapir_site *site)
 {
-	if (!s || !site)
+	if (!s || !site || (has_pairs && is_of_pair(s, site)))
 		return 0;
 	s->question.fate = fate_of(&site->probe_id, &s->question, slot_of(s, 0),
 				   event_of(s)->fault_mask, TAPIR_MAX_ARGS);
@@ -373,7 +394,9 @@ static __always_inline int is_answered_early(struct scratch *s, const struct tap
 	if (site->flags & TAPIR_SITE_TELLS_TAKEN)
 		return 0;
 	q = bpf_map_lookup_elem(&questions, &site->probe_id);
-	return q && q->adds_up && !q->needs_slots && is_added(s, site);
+	if (!q || !q->adds_up || q->needs_slots)
+		return 0;
+	return has_pairs && q->role ? is_paired(s, site) : is_added(s, site);
 }
 
 /* Takes the stack, and asks what waits for it. */

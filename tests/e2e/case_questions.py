@@ -323,3 +323,50 @@ def test_keys_without_room_in_the_kernel_are_counted(t):
     result, table, said = live(t, "--sum", "arg1", "--by", "arg1, event", source="asked:work__done")
     t.eq([(row["key"]["arg1"], row["count"], values(row)["sum"]) for row in sorted(table["rows"], key=lambda row: row["key"]["arg1"])],
          [(key, cnt, key * cnt) for key, cnt in zip((-1, 0, 1), said["statuses"])], "numbers with signs")
+
+
+NUMBERS = ("--sum", "arg0", "--min", "arg0", "--max", "arg0", "--avg", "arg0", "--hist", "arg0", "--top", 0)
+PAIRS = {"thread": ("asked:work__start", "--until", "asked:work__done"),
+         "key": ("asked:work__start", "--until", "asked:work__done", "--key", "arg0"),
+         "text": ("asked:order", "--until", "asked:work__done")}
+
+
+def test_intervals_of_the_kernel_are_those_of_a_file(t):
+    """The same load by both lanes: rows are the same, but for how long each took."""
+    file = t.path("same.tapir")
+    said = t.tapir("record", PROBES, *EVENTS_ONLY, "-o", file, "--", t.target_path("asked"), THREADS, 1000, KEYS).witness()
+    for pair, keys in (("thread", ()), ("thread", ("--by", "arg0")), ("thread", ("--by", "comm", "--where", "arg0 < 2000")),
+                       ("key", ()), ("key", ("--by", "arg0")), ("text", ("--by", "arg1")), ("thread", ("--by", "event"))):
+        source, *until = PAIRS[pair]
+        result, table, again = live(t, *until, *NUMBERS, *keys, events=1000, source=source)
+        read = events(t, file, source, *until, *NUMBERS, *keys)
+        t.eq(again, said, "the program does the same each time")
+        for key in "hits", "rejected", "undefined", "unkeyed", "unbegun", "unended":
+            t.eq(table[key], read[key], f"{key} of {pair} {keys}")
+        t.eq(table["hits"], said["fired"], "intervals")
+        t.eq(table["rows"], read["rows"], f"rows of {pair} {keys}")
+        t.eq("in the kernel: a key is the name" in result.err, "event" in keys, result.err)
+        t.ok(f"{2 * said['fired']:,} events, 0 lost" in result.err, "what the kernel added up are events")
+
+
+def test_lengths_of_intervals_are_added_up_in_the_kernel(t):
+    """Each is in the histogram, by the condition or not, and the intervals of tables add up."""
+    source, *until = PAIRS["thread"]
+    result, table, said = live(t, *until, "--hist", "took", "--max", "took", "--interval", "0.1", events=5000, source=source)
+    row = {key: value for column in table["rows"][0]["values"] for key, value in column.items()}
+    t.eq((table["hits"], sum(cnt for _, _, cnt in row["steps"])), (said["fired"],) * 2, "intervals")
+    t.ok(0 < row["p50"] <= row["p99"] <= row["max"], row)
+    parts = [check_sum(t, line) for line in result.json_lines() if line.get("type") == "interval"]
+    t.eq(sum(part["hits"] for part in parts), said["fired"], "hits of tables")
+    t.ok("evaluated by tapir" not in result.err, result.err)
+    _, table, said = live(t, *until, "--count", "--where", "took >= 0ns && took < 1h", events=1000, source=source)
+    t.eq((table["rows_hits"], table["rejected"]), (said["fired"], 0), "all of them")
+    _, table, said = live(t, *until, "--count", "--where", "took > 1h", events=1000, source=source)
+    t.eq((table["rows_hits"], table["rejected"]), (0, said["fired"]), "none of them")
+
+
+def test_halves_of_intervals_in_the_kernel_are_counted(t):
+    """From an order to the next beginning of its thread: the first beginning ends none, and the last order does not end."""
+    result, table, said = live(t, "--until", "asked:work__start", "--count", events=2000, source="asked:order")
+    t.eq((table["hits"], table["unbegun"], table["unended"]), (said["fired"] - THREADS, THREADS, THREADS), "of four threads")
+    t.ok("evaluated by tapir" not in result.err, result.err)

@@ -29,10 +29,20 @@
 TAPIR_PROBE_DEFINE_SEMAPHORE(tapir_link, first);
 TAPIR_PROBE_DEFINE_SEMAPHORE(tapir_link, second);
 
-static __attribute__((noinline)) void fire(int value)
+static __attribute__((noinline)) void fire_first(int value)
 {
 	TAPIR_PROBE_SEM(tapir_link, first, value);
+}
+
+static __attribute__((noinline)) void fire_second(int value)
+{
 	TAPIR_PROBE_SEM(tapir_link, second, value);
+}
+
+static void fire(int value)
+{
+	fire_first(value);
+	fire_second(value);
 }
 
 static struct tapir_programs *programs;
@@ -271,7 +281,7 @@ static void hits_are_added_up_by_key(void **state)
 	struct seen seen = {};
 	const struct tapir_sums_sink sink = {.row = see_row, .step = see_step, .ctx = &seen};
 	pthread_t threads[THREADS];
-	uint64_t unkeyed = 1;
+	struct tapir_sums_state counted = {.unkeyed = 1};
 
 	(void)state;
 	start_with(&opts, &question);
@@ -280,12 +290,151 @@ static void hits_are_added_up_by_key(void **state)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	tapir_programs__enable(programs, false);
-	assert_int_equal(tapir_sums__read(programs, &sink, &unkeyed), 0);
+	assert_int_equal(tapir_sums__read(programs, &sink, &counted), 0);
 	assert_int_equal(seen.row_cnt, 20);
 	assert_int_equal(seen.hits, 20 * THREADS * ROUNDS);
 	assert_int_equal(seen.steps, 20 * THREADS * ROUNDS);
 	assert_int_equal(seen.sum, -10 * THREADS * ROUNDS);
-	assert_int_equal(unkeyed, 0);
+	assert_int_equal(counted.unkeyed, 0);
+}
+
+/* ---- intervals ----------------------------------------------------------------------------- */
+
+static struct tapir_hit_question pair_begin = {
+	.adds_up = 1, .needs_slots = 1, .role = TAPIR_HIT_BEGIN, .keys[0] = {.is_signed = 1}};
+static struct tapir_hit_question pair_end = {
+	.adds_up = 1, .needs_slots = 1, .role = TAPIR_HIT_END, .value_slots = 1};
+
+static void start_pairs(uint8_t scope)
+{
+	struct tapir_programs_opts opts = {.sz = sizeof(opts),
+					   .filter.use_tgids = 1,
+					   .site_cap = 2,
+					   .ring_bytes = 1 << 18,
+					   .use_multi = true,
+					   .with_questions = true,
+					   .sums = {.is_on = true,
+						    .has_pairs = true,
+						    .column_cnt = 1,
+						    .key_cnt = 1,
+						    .table_bytes = 1 << 20}};
+
+	pair_begin.scope = pair_end.scope = scope;
+	start_with(&opts, &pair_end);
+	assert_int_equal(tapir_programs__set_question(programs, 1, &pair_begin), 0);
+}
+
+struct paired {
+	uint64_t cnts[16], hits; /* by the number of the begin */
+};
+
+static void see_pairs(void *ctx, const struct tapir_sums_key *key,
+		      const struct tapir_sums_row *rows, size_t stride, unsigned cpu_cnt)
+{
+	struct paired *paired = ctx;
+	uint64_t cnt = 0, sum = 0;
+
+	for (unsigned i = 0; i < cpu_cnt; i++) {
+		const struct tapir_sums_row *row = (const void *)((const char *)rows + i * stride);
+
+		cnt += row->cnt;
+		sum += row->columns[0].low;
+	}
+	assert_true(key->parts[0] < 16);
+	assert_int_equal(sum, cnt * key->parts[0]); /* the value is the begin's, too */
+	paired->cnts[key->parts[0]] = cnt;
+	paired->hits += cnt;
+}
+
+static struct paired read_pairs(void)
+{
+	struct paired paired = {};
+	const struct tapir_sums_sink sink = {.row = see_pairs, .step = see_step, .ctx = &paired};
+	struct tapir_sums_state counted = {.undefined = 1};
+
+	tapir_programs__enable(programs, false);
+	assert_int_equal(tapir_sums__read(programs, &sink, &counted), 0);
+	assert_int_equal(counted.undefined, 0);
+	assert_int_equal(counted.unkeyed, 0);
+	return paired;
+}
+
+/* Six begin in each other: four are kept, and the inner two are user space's, as are their ends. */
+static void *nest(void *arg)
+{
+	(void)arg;
+	for (int round = 0; round < ROUNDS; round++) {
+		fire_second(9); /* of none */
+		for (int i = 1; i <= 6; i++)
+			fire_first(i);
+		for (int i = 1; i <= 6; i++)
+			fire_second(9);
+		fire(7);
+	}
+	fire_first(8); /* and does not end */
+	return NULL;
+}
+
+static void intervals_of_a_thread_end_from_the_innermost_on(void **state)
+{
+	pthread_t threads[THREADS];
+	struct paired paired;
+
+	(void)state;
+	start_pairs(TAPIR_HIT_OF_THREAD);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, nest, NULL), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	paired = read_pairs();
+	for (int i = 1; i <= 7; i++)
+		assert_int_equal(paired.cnts[i], i == 5 || i == 6 ? 0 : THREADS * ROUNDS);
+	assert_int_equal(paired.hits, 5 * THREADS * ROUNDS);
+	assert_int_equal(tapir_programs__rejected(programs, 1), paired.hits + THREADS);
+}
+
+static void interval_that_never_nests_has_the_last_begin(void **state)
+{
+	struct paired paired;
+
+	(void)state;
+	start_pairs(TAPIR_HIT_OF_LAST);
+	for (int i = 1; i <= 8; i++)
+		fire_first(i);
+	fire_second(9);
+	fire_second(9);
+	fire(3);
+	paired = read_pairs();
+	assert_int_equal(paired.cnts[8], 1);
+	assert_int_equal(paired.cnts[3], 1);
+	assert_int_equal(paired.hits, 2);
+	assert_int_equal(tapir_programs__rejected(programs, 1), 9);
+}
+
+static void *begin_all(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 12; i++)
+		fire_first(i);
+	fire_first(5); /* again: the one before has not ended */
+	return NULL;
+}
+
+static void interval_of_a_key_ends_on_any_thread(void **state)
+{
+	struct paired paired;
+	pthread_t thread;
+
+	(void)state;
+	start_pairs(TAPIR_HIT_OF_KEY);
+	assert_int_equal(pthread_create(&thread, NULL, begin_all, NULL), 0);
+	pthread_join(thread, NULL);
+	for (int i = 13; i >= 2; i--)
+		fire_second(i);
+	paired = read_pairs();
+	for (int i = 0; i < 16; i++)
+		assert_int_equal(paired.cnts[i], i >= 2 && i < 12);
+	assert_int_equal(tapir_programs__rejected(programs, 1), 13);
 }
 
 /* The kernel closes a killed tracer's links, and with them goes the semaphore. */
@@ -383,6 +532,9 @@ int main(void)
 		CASE(one_site_is_on_by_one_event),
 		CASE(hits_are_rejected_by_their_numbers),
 		CASE(hits_are_added_up_by_key),
+		CASE(intervals_of_a_thread_end_from_the_innermost_on),
+		CASE(interval_that_never_nests_has_the_last_begin),
+		CASE(interval_of_a_key_ends_on_any_thread),
 		CASE(semaphore_falls_when_the_tracer_is_killed),
 		CASE(link_fails_when_a_site_is_none),
 		CASE(event_fails_when_a_site_is_none),

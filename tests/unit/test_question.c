@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analyze/interval_names.h"
@@ -20,6 +21,7 @@
 static struct tapir_recbuf buf;
 static struct tapir_catalog *catalog;
 static struct tapir_questions *qs;
+static const struct tapir_sums_state no_state;
 
 static int setup(void **state)
 {
@@ -307,7 +309,7 @@ static void texts_of_keys_come_before_their_rows(void **state)
 
 			tapir_questions__add_row(qs, &key, &row, sizeof(row), 1);
 		}
-		tapir_questions__end_reading(qs, 0);
+		tapir_questions__end_reading(qs, &no_state);
 		assert_int_equal(q->counts.hits, 2 * known);
 		assert_int_equal(q->fold.rows.cnt, known);
 	}
@@ -326,7 +328,7 @@ static void read_stack(uint64_t interval, const struct tapir_sums_stack *stack, 
 
 	tapir_questions__begin_reading(qs, interval, is_last);
 	tapir_questions__add_row(qs, &key, &row, sizeof(row), 1);
-	tapir_questions__end_reading(qs, 0);
+	tapir_questions__end_reading(qs, &no_state);
 }
 
 /* The first hit with a stack is an event: rows before it wait, and later ones are its row. */
@@ -388,6 +390,121 @@ static void what_the_kernel_cannot_add_up_is_said(void **state)
 	tapir_diag__clear();
 }
 
+/* ---- intervals in the kernel ----------------------------------------------------------------- */
+
+static struct tapir_hit_question offered_of[16]; /* by probe */
+static unsigned offered_order[16], order_cnt;
+static char declined_subject[64];
+static const char *declined_reason;
+
+static void on_pair(void *ctx, uint32_t probe_id, const struct tapir_hit_question *question)
+{
+	(void)ctx;
+	assert_true(probe_id < 16 && order_cnt < 16);
+	offered_of[probe_id] = *question;
+	offered_order[order_cnt++] = probe_id;
+}
+
+static void on_pair_declined(void *ctx, const char *subject, const char *reason)
+{
+	(void)ctx;
+	snprintf(declined_subject, sizeof(declined_subject), "%s", subject);
+	declined_reason = reason;
+}
+
+static struct tapir_question *ask_pairs(struct tapir_question_opts opts, const char *pair)
+{
+	const struct tapir_question_sink sink = {.offer = on_pair, .decline = on_pair_declined};
+
+	tapir_questions__free(qs);
+	tapir_catalog__free(catalog);
+	catalog = tapir_catalog__new(TAPIR_CATALOG_READ, NULL);
+	qs = tapir_questions__new(&sink);
+	assert_true(catalog && qs);
+	assert_int_equal(tapir_pairs__name(tapir_questions__pairs(qs), pair), 0);
+	memset(offered_of, 0, sizeof(offered_of));
+	order_cnt = 0;
+	declined_reason = NULL;
+	opts.is_of_intervals = true;
+	return ask(opts);
+}
+
+/* A begin that is kept needs an end that looks for it. */
+static void ends_are_offered_before_begins(void **state)
+{
+	struct tapir_words sum, by;
+	struct tapir_question *q;
+
+	(void)state;
+	q = ask_pairs((struct tapir_question_opts){.where = "took > 5ms",
+						   .aggregates[TAPIR_AGGREGATE_SUM] =
+							   *words("value", &sum),
+						   .by = *words("tid", &by)},
+		      "order,done");
+	probe(1, "order", "value");
+	probe(2, "done", "value");
+	probe(3, "other", "value");
+	assert_int_equal(event(1, 5, 1000, 1, true), 0);
+	assert_int_equal(order_cnt, 1);
+	assert_int_equal(offered_order[0], 2);
+	assert_int_equal(event(2, 5, 2000, 1, true), 0);
+	assert_int_equal(order_cnt, 2);
+	assert_int_equal(offered_order[1], 1);
+	assert_int_equal(offered_of[1].role, TAPIR_HIT_BEGIN);
+	assert_int_equal(offered_of[1].keys[0].source, TAPIR_HIT_TID);
+	assert_true(offered_of[1].needs_slots && !offered_of[2].needs_slots);
+	assert_int_equal(offered_of[2].role, TAPIR_HIT_END);
+	assert_int_equal(offered_of[2].terms[0].which, TAPIR_HIT_TOOK);
+	assert_int_equal(offered_of[2].value_slots, 1);
+	assert_null(declined_reason);
+	/* Seven were kept: five rows' hits, one rejected, one not ended. */
+	tapir_questions__add_begun(qs, 7);
+	tapir_questions__add_rejected(qs, 1);
+	tapir_questions__begin_reading(qs, 1, true);
+	tapir_questions__add_row(qs, &(struct tapir_sums_key){.parts = {5}},
+				 &(struct tapir_sums_row){.cnt = 4}, sizeof(struct tapir_sums_row),
+				 1);
+	tapir_questions__end_reading(qs, &(struct tapir_sums_state){.undefined = 1});
+	assert_int_equal(q->counts.hits, 4 + 1 + 1);
+	assert_int_equal(q->counts.undefined, 1);
+	assert_int_equal(q->counts.unended, 1);
+	tapir_vec__fini(&sum);
+	tapir_vec__fini(&by);
+}
+
+static const char *pair_declined_by(const char *key, const char *pair)
+{
+	struct tapir_words by;
+
+	(void)ask_pairs((struct tapir_question_opts){.by = *words(key, &by)}, pair);
+	probe(1, "order", "value");
+	probe(2, "done", "value");
+	assert_int_equal(event(1, 5, 1000, 1, true), 0);
+	assert_int_equal(event(2, 5, 2000, 1, true), 0);
+	tapir_vec__fini(&by);
+	if (declined_reason)
+		assert_int_equal(order_cnt, 0);
+	return declined_reason;
+}
+
+static void what_the_kernel_cannot_pair_is_said(void **state)
+{
+	(void)state;
+	assert_null(pair_declined_by("value", "order,done"));
+	assert_int_equal(order_cnt, 2);
+	assert_null(pair_declined_by("value", "order,done,key=value"));
+	assert_int_equal(offered_of[1].scope, TAPIR_HIT_OF_KEY);
+	assert_string_equal(pair_declined_by("stack", "order,done"),
+			    "a key is the stack of an interval");
+	assert_string_equal(pair_declined_by("event", "order,done"),
+			    "a key is the name of a number or event");
+	assert_string_equal(pair_declined_by("end.value", "order,done"),
+			    "a key is neither a number nor a short text of the event");
+	assert_string_equal(pair_declined_by("value", "order,order"),
+			    "an event is an end of several intervals");
+	assert_string_equal(declined_subject, "order");
+}
+
 /* Two CPUs, of which one has hits of the next interval already. */
 static void rows_of_the_kernel_are_rows_of_the_table(void **state)
 {
@@ -419,7 +536,8 @@ static void rows_of_the_kernel_are_rows_of_the_table(void **state)
 		tapir_questions__begin_reading(qs, interval, false);
 		tapir_questions__add_row(qs, &key, rows, sizeof(rows[0]), 2);
 		tapir_questions__add_step(qs, &step, 4 * (interval + 1));
-		tapir_questions__end_reading(qs, 10 * (interval + 1));
+		tapir_questions__end_reading(
+			qs, &(struct tapir_sums_state){.unkeyed = 10 * (interval + 1)});
 		assert_int_equal(q->counts.hits, 1 + 14 * (interval + 1));
 		assert_int_equal(q->fold.unkeyed, 10 * (interval + 1));
 		assert_int_equal(q->fold.rows.cnt, 1);
@@ -576,6 +694,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(stacks_of_keys_come_with_their_first_hit, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(what_the_kernel_cannot_add_up_is_said, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(ends_are_offered_before_begins, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_the_kernel_cannot_pair_is_said, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(rows_of_the_kernel_are_rows_of_the_table, setup,
 						teardown),

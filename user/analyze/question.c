@@ -35,6 +35,21 @@ struct asked {
 	bool wants_stack;
 };
 
+/*
+ * The probes of the intervals of one kind that the kernel adds up. A begin that is kept there needs
+ * an end that looks for it: so ends are offered first, and the others later.
+ */
+struct pairing {
+	uint32_t kind;	  /* TAPIR_NO_KIND: none yet */
+	uint32_t seen_id; /* of probes: they have numbers in the order of their coming */
+	bool is_refused;
+	struct tapir_vec(uint32_t) probes[2]; /* of begins; ends */
+	size_t offered[2];		      /* of them */
+	bool is_made;
+	struct tapir_hit_question made[2]; /* the first of both: others must be as they are */
+	uint64_t begun, rejected, undefined;
+};
+
 struct tapir_questions {
 	struct tapir_vec(struct asked *) all;
 	struct tapir_question_sink sink;
@@ -50,9 +65,10 @@ struct tapir_questions {
 	struct tapir_map nodes; /* of stacks in events: number in keys of the kernel -> node */
 	size_t held_bytes;
 	uint64_t counted, counted_before; /* hits that the kernel added up, now and last time */
-	uint64_t interval;		  /* of the reading */
-	bool is_last;			  /* no event comes after it */
-	int err;			  /* of a callback; reported */
+	struct pairing pairing;
+	uint64_t interval; /* of the reading */
+	bool is_last;	   /* no event comes after it */
+	int err;	   /* of a callback; reported */
 };
 
 /* ---- what a person wrote --------------------------------------------------------------------- */
@@ -322,8 +338,9 @@ static bool has_event(const struct asked *a, const struct tapir_hit *hit)
 
 bool tapir_questions__may_offer(const struct tapir_questions *qs)
 {
-	return qs->all.cnt == 1 && !qs->all.data[0]->q.is_of_intervals &&
-	       (qs->all.data[0]->where || qs->all.data[0]->q.is_table);
+	const struct asked *a = qs->all.cnt == 1 ? qs->all.data[0] : NULL;
+
+	return a && (a->q.is_table || (a->where && !a->q.is_of_intervals));
 }
 
 /* Once for each probe. */
@@ -338,7 +355,7 @@ static void offer(const struct tapir_questions *qs, struct asked *a, const struc
 	struct tapir_hit_question question;
 	const char *reason;
 
-	if (!qs->sink.offer || !tapir_questions__may_offer(qs))
+	if (!qs->sink.offer || a->q.is_of_intervals || !tapir_questions__may_offer(qs))
 		return;
 	if (tapir_offer__make(&o, &question, &reason))
 		qs->sink.offer(qs->sink.ctx, hit->begin.probe.rec->probe_id, &question);
@@ -352,6 +369,12 @@ void tapir_questions__add_rejected(struct tapir_questions *qs, uint64_t cnt)
 
 	counts->hits += cnt;
 	counts->rejected += cnt;
+	qs->pairing.rejected += cnt;
+}
+
+void tapir_questions__add_begun(struct tapir_questions *qs, uint64_t cnt)
+{
+	qs->pairing.begun += cnt;
 }
 
 /* *out NULL: the question is not about such events. */
@@ -717,19 +740,35 @@ void tapir_questions__add_step(struct tapir_questions *qs, const struct tapir_su
 					     idx % TAPIR_STEP_CNT, cnt);
 }
 
-void tapir_questions__end_reading(struct tapir_questions *qs, uint64_t unkeyed)
+/* Begins that were kept and met no end, since their threads are gone or others came after them. */
+static void count_unended(struct tapir_questions *qs, struct tapir_question_counts *counts)
+{
+	const struct pairing *p = &qs->pairing;
+	uint64_t ended = qs->counted + p->rejected + p->undefined;
+
+	if (qs->is_last && p->begun > ended)
+		counts->unended += p->begun - ended;
+}
+
+void tapir_questions__end_reading(struct tapir_questions *qs, const struct tapir_sums_state *state)
 {
 	struct asked *a = qs->all.data[0];
+	uint64_t undefined = state->undefined - qs->pairing.undefined;
 
-	tapir_fold__add_unkeyed(&a->q.fold, unkeyed);
-	qs->counted += unkeyed;
-	a->q.counts.hits += qs->counted - qs->counted_before;
+	tapir_fold__add_unkeyed(&a->q.fold, state->unkeyed);
+	qs->counted += state->unkeyed;
+	a->q.counts.hits += qs->counted - qs->counted_before + undefined;
+	a->q.counts.undefined += undefined;
+	qs->pairing.undefined = state->undefined;
 	qs->counted_before = qs->counted;
+	count_unended(qs, &a->q.counts);
 }
 
 uint64_t tapir_questions__counted(const struct tapir_questions *qs)
 {
-	return qs->counted_before;
+	const struct pairing *p = &qs->pairing;
+
+	return qs->counted_before + p->begun + (p->begun ? p->rejected + p->undefined : 0);
 }
 
 /* ---- the timeline ---------------------------------------------------------------------------- */
@@ -899,6 +938,149 @@ static int begin(struct tapir_questions *qs, const struct tapir_catalog *catalog
 	return qs->tl ? tapir_timeline__listen(qs->tl, &fns, qs) : -ENOMEM;
 }
 
+/* ---- intervals in the kernel ----------------------------------------------------------------- */
+
+/* An event of zeros, with which a question is bound to a probe that is known by its description. */
+struct blank {
+	struct tapir_rec_event rec;
+	uint64_t slots[TAPIR_QUESTION_SLOTS];
+};
+
+/* False: it is not a probe's. */
+static bool fill_blank(struct tapir_questions *qs, uint32_t probe_id, struct blank *blank,
+		       struct tapir_event_fields *fields, struct tapir_hit_end *out)
+{
+	const struct tapir_rec_probe *rec = tapir_catalog__probe(qs->catalog, probe_id);
+
+	if (!rec || rec->encoding != TAPIR_ENCODING_SLOTS || rec->field_cnt > TAPIR_QUESTION_SLOTS)
+		return false;
+	*blank = (struct blank){.rec.probe_id = probe_id};
+	blank->rec.payload_bytes = (uint16_t)(rec->field_cnt * sizeof(blank->slots[0]));
+	blank->rec.h.size = (uint16_t)(sizeof(blank->rec) + blank->rec.payload_bytes);
+	tapir_probe_view__of(&rec->h, &out->probe);
+	tapir_event_view__of(&blank->rec.h, &out->event);
+	tapir_event_fields__decode(fields, qs->catalog, &out->probe, &out->event);
+	out->fields = fields;
+	return true;
+}
+
+static void refuse_pairs(struct tapir_questions *qs, const char *reason)
+{
+	const struct tapir_kind *kind = &qs->pairs.kinds.data[qs->pairing.kind];
+	struct tapir_str name = {};
+
+	qs->pairing.is_refused = true;
+	if (kind->provider && *kind->provider)
+		tapir_str__addf(&name, "%s:", kind->provider);
+	tapir_str__adds(&name, kind->name ? kind->name : "");
+	if (qs->sink.decline && !name.failed)
+		qs->sink.decline(qs->sink.ctx, name.data, reason);
+	tapir_str__fini(&name);
+}
+
+/* False: the kernel cannot, or as the first pair of probes it would be another question. */
+static bool make_pair(struct tapir_questions *qs, uint32_t begin_id, uint32_t end_id,
+		      struct tapir_hit_question out[2], const char **reason)
+{
+	struct asked *a = qs->all.data[0];
+	struct blank blanks[2];
+	struct tapir_hit_end end;
+	struct tapir_hit hit = {.catalog = qs->catalog, .end = &end};
+	const struct tapir_program *programs = NULL;
+	int mark = tapir_diag__cnt(), err;
+
+	*reason = "its events are not those of a probe";
+	if (!fill_blank(qs, begin_id, &blanks[0], &qs->begin_fields, &hit.begin) ||
+	    !fill_blank(qs, end_id, &blanks[1], &qs->end_fields, &end))
+		return false;
+	*reason = NULL;
+	err = bind_probe(qs, a, &hit, &programs);
+	if (err || !programs) { /* a mistake only if such an interval comes */
+		tapir_diag__rewind(mark);
+		return false;
+	}
+	return tapir_offer__make_pair(&(struct tapir_offer){.q = &a->q,
+							    .hit = &hit,
+							    .names = &qs->names,
+							    .has_condition = a->where,
+							    .programs = programs},
+				      &qs->pairs.kinds.data[qs->pairing.kind], out, reason);
+}
+
+static bool is_same(const struct tapir_hit_question *first, struct tapir_hit_question other)
+{
+	other.key_slot = first->key_slot;
+	return !memcmp(first, &other, sizeof(other));
+}
+
+/* Offers what has come of begins, or of ends. */
+static void offer_side(struct tapir_questions *qs, int side)
+{
+	struct pairing *p = &qs->pairing;
+	struct tapir_hit_question made[2];
+	const char *reason;
+
+	while (!p->is_refused && p->probes[!side].cnt && p->offered[side] < p->probes[side].cnt) {
+		uint32_t id = p->probes[side].data[p->offered[side]++];
+		uint32_t other = p->probes[!side].data[0];
+
+		if (!make_pair(qs, side ? other : id, side ? id : other, made, &reason)) {
+			if (reason && !p->is_made)
+				refuse_pairs(qs, reason);
+			continue;
+		}
+		if (!p->is_made)
+			memcpy(p->made, made, sizeof(made));
+		p->is_made = true;
+		if (is_same(&p->made[0], made[0]) && is_same(&p->made[1], made[1]))
+			qs->sink.offer(qs->sink.ctx, id, &made[side]);
+	}
+}
+
+/* A probe that is one end of what is asked for, and of nothing else. */
+static void pair_probe(struct tapir_questions *qs, const struct tapir_rec_probe *rec)
+{
+	struct pairing *p = &qs->pairing;
+	const struct tapir_roles *roles;
+	struct tapir_probe_view probe;
+	struct tapir_role role = {};
+	unsigned cnt = 0;
+
+	tapir_probe_view__of(&rec->h, &probe);
+	roles = tapir_pairs__roles(&qs->pairs, &probe);
+	for (uint32_t i = 0; i < roles->cnt; i++)
+		if (has_kind(qs, qs->all.data[0], roles->roles[i].kind)) {
+			role = roles->roles[i];
+			cnt++;
+		}
+	if (!cnt || (p->kind != TAPIR_NO_KIND && p->kind != role.kind) || p->is_refused)
+		return;
+	p->kind = role.kind;
+	if (cnt > 1) {
+		refuse_pairs(qs, "an event is an end of several intervals");
+		return;
+	}
+	if (!tapir_vec__push(&p->probes[!role.is_begin], rec->probe_id))
+		p->is_refused = true;
+}
+
+void tapir_questions__offer_pairs(struct tapir_questions *qs)
+{
+	struct pairing *p = &qs->pairing;
+	const struct tapir_rec_probe *rec;
+
+	if (!qs->sink.offer || !qs->catalog || !tapir_questions__may_offer(qs) ||
+	    !qs->all.data[0]->q.is_of_intervals)
+		return;
+	if (p->is_made) /* those that were known before: their ends have been offered */
+		offer_side(qs, 0);
+	while ((rec = tapir_catalog__probe(qs->catalog, p->seen_id + 1))) {
+		p->seen_id++;
+		pair_probe(qs, rec);
+	}
+	offer_side(qs, 1);
+}
+
 /* ---- records --------------------------------------------------------------------------------- */
 
 static int take_event(struct tapir_questions *qs, const struct tapir_rec *rec)
@@ -942,25 +1124,17 @@ static void take_loss(struct tapir_questions *qs, const struct tapir_rec_loss *l
  */
 static void bind_early(struct tapir_questions *qs, uint32_t probe_id)
 {
-	struct {
-		struct tapir_rec_event rec;
-		uint64_t slots[TAPIR_QUESTION_SLOTS];
-	} nothing = {.rec.probe_id = probe_id};
-	const struct tapir_rec_probe *rec = tapir_catalog__probe(qs->catalog, probe_id);
-	struct tapir_hit hit = {.catalog = qs->catalog, .begin.fields = &qs->begin_fields};
+	struct tapir_hit hit = {.catalog = qs->catalog};
 	const struct tapir_program *p;
 	int mark = tapir_diag__cnt();
+	struct blank blank;
 
-	if (!qs->sink.offer || !tapir_questions__may_offer(qs) || !rec ||
-	    rec->lane != TAPIR_LANE_PROBE || rec->encoding != TAPIR_ENCODING_SLOTS ||
-	    rec->field_cnt > TAPIR_QUESTION_SLOTS)
+	if (!qs->sink.offer || !tapir_questions__may_offer(qs) ||
+	    qs->all.data[0]->q.is_of_intervals)
 		return;
-	nothing.rec.payload_bytes = (uint16_t)(rec->field_cnt * sizeof(nothing.slots[0]));
-	nothing.rec.h.size = (uint16_t)(sizeof(nothing.rec) + nothing.rec.payload_bytes);
-	tapir_probe_view__of(&rec->h, &hit.begin.probe);
-	tapir_event_view__of(&nothing.rec.h, &hit.begin.event);
-	tapir_event_fields__decode(&qs->begin_fields, qs->catalog, &hit.begin.probe,
-				   &hit.begin.event);
+	if (!fill_blank(qs, probe_id, &blank, &qs->begin_fields, &hit.begin) ||
+	    hit.begin.probe.rec->lane != TAPIR_LANE_PROBE)
+		return;
 	if (bind_probe(qs, qs->all.data[0], &hit, &p))
 		tapir_diag__rewind(mark);
 }
@@ -976,6 +1150,7 @@ int tapir_questions__take(struct tapir_questions *qs, const struct tapir_catalog
 		unbind(qs, ((const struct tapir_rec_probe *)rec)->probe_id);
 		bind_early(qs, ((const struct tapir_rec_probe *)rec)->probe_id);
 	} else if (rec->type == TAPIR_REC_EVENT) {
+		tapir_questions__offer_pairs(qs);
 		err = take_event(qs, rec);
 	} else if (rec->type == TAPIR_REC_LOSS) {
 		take_loss(qs, (const void *)rec);
@@ -1000,6 +1175,8 @@ struct tapir_questions *tapir_questions__new(const struct tapir_question_sink *s
 
 	if (qs && sink)
 		qs->sink = *sink;
+	if (qs)
+		qs->pairing.kind = TAPIR_NO_KIND;
 	return qs;
 }
 
@@ -1019,6 +1196,8 @@ void tapir_questions__free(struct tapir_questions *qs)
 	tapir_vec__fini(&qs->texts);
 	tapir_map__fini(&qs->text_idxs);
 	tapir_map__fini(&qs->nodes);
+	tapir_vec__fini(&qs->pairing.probes[0]);
+	tapir_vec__fini(&qs->pairing.probes[1]);
 	tapir_pairs__fini(&qs->pairs);
 	tapir_hit_names__fini(&qs->names);
 	tapir_event_fields__fini(&qs->begin_fields);

@@ -86,7 +86,7 @@ struct tapir_question_sink {
 	 * NULL: not needed.
 	 */
 	void (*offer)(void *ctx, uint32_t probe_id, const struct tapir_hit_question *question);
-	/* Why the kernel cannot add up such events. NULL: not needed. */
+	/* Why the kernel cannot add up such events, or intervals. NULL: not needed. */
 	void (*decline)(void *ctx, const char *event, const char *reason);
 	void *ctx;
 };
@@ -113,7 +113,14 @@ int tapir_questions__finish(struct tapir_questions *qs);
 
 /* Counts events that the only question rejected, and that were not recorded. */
 void tapir_questions__add_rejected(struct tapir_questions *qs, uint64_t cnt);
-/* Returns true if the kernel may answer: one question, of events, a table or with a condition. */
+/* Counts begins of intervals that the kernel keeps until they end: they were not recorded. */
+void tapir_questions__add_begun(struct tapir_questions *qs, uint64_t cnt);
+/*
+ * Call it once in a while: offers the probes that end intervals, and at the next call those that
+ * begin them, since the ends of some may become known later.
+ */
+void tapir_questions__offer_pairs(struct tapir_questions *qs);
+/* Returns true if the kernel may answer: one question, a table or of events with a condition. */
 bool tapir_questions__may_offer(const struct tapir_questions *qs);
 
 /*
@@ -128,8 +135,8 @@ void tapir_questions__add_row(struct tapir_questions *qs, const struct tapir_sum
 			      const struct tapir_sums_row *rows, size_t stride, unsigned cpu_cnt);
 void tapir_questions__add_step(struct tapir_questions *qs, const struct tapir_sums_key *key,
 			       uint64_t cnt);
-void tapir_questions__end_reading(struct tapir_questions *qs, uint64_t unkeyed);
-/* Returns the hits that the kernel had added up at the last reading. */
+void tapir_questions__end_reading(struct tapir_questions *qs, const struct tapir_sums_state *state);
+/* Returns the events that the kernel had added up at the last reading. */
 uint64_t tapir_questions__counted(const struct tapir_questions *qs);
 
 /* Return the number of questions, and the idx-th of them, below that number; borrowed. */

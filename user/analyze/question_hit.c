@@ -470,6 +470,11 @@ const struct tapir_value *tapir_hit__value(const struct tapir_hit *hit,
 	return operand->id & OF_BEGIN ? value_of(hit, names, operand->id) : NULL;
 }
 
+bool tapir_hit__is_took(const struct tapir_question_operand *operand)
+{
+	return operand->id == BUILTIN_TOOK;
+}
+
 bool tapir_hit__is_in_kernel(const struct tapir_question_operand *operand,
 			     struct tapir_hit_key *out)
 {

@@ -70,6 +70,8 @@ bool tapir_hit__has_value_names(const struct tapir_hit *hit, const struct tapir_
 bool tapir_hit__name_number(const struct tapir_hit *hit, const struct tapir_hit_names *names,
 			    const struct tapir_question_operand *operand, uint64_t number,
 			    struct tapir_str *out);
+/* Returns true for the length of an interval. */
+bool tapir_hit__is_took(const struct tapir_question_operand *operand);
 /* Returns true for a built-in that is the same to the kernel; CONSTANT: "event". */
 bool tapir_hit__is_in_kernel(const struct tapir_question_operand *operand,
 			     struct tapir_hit_key *out);

@@ -22,6 +22,16 @@ static bool find_argument(const struct tapir_offer *o, const struct tapir_questi
 	return *out < TAPIR_QUESTION_SLOTS;
 }
 
+/* Finds the slot that the kernel has the number in: an argument, or how long an interval took. */
+static bool find_slot(const struct tapir_offer *o, const struct tapir_question_operand *operand,
+		      uint32_t *out)
+{
+	if (!tapir_hit__is_took(operand))
+		return find_argument(o, operand, out);
+	*out = TAPIR_HIT_TOOK;
+	return true;
+}
+
 /* ---- the condition --------------------------------------------------------------------------- */
 
 static bool make_condition(const struct tapir_offer *o, struct tapir_hit_question *out,
@@ -37,11 +47,11 @@ static bool make_condition(const struct tapir_offer *o, struct tapir_hit_questio
 
 		*t = p->terms[i];
 		if (t->source != TAPIR_TERM_SLOT || t->compare > TAPIR_COMPARE_ANY_BIT ||
-		    !find_argument(o, &p->slots[t->which], &t->which))
+		    !find_slot(o, &p->slots[t->which], &t->which))
 			return false;
+		out->needs_slots |= t->which != TAPIR_HIT_TOOK;
 	}
 	out->term_cnt = p->term_cnt;
-	out->needs_slots = 1;
 	return p->term_cnt > 0;
 }
 
@@ -59,7 +69,7 @@ static bool make_value(const struct tapir_offer *o, unsigned idx, const struct t
 		  : p->is_register				     ? "arithmetic"
 				   : "a value is no number of the event";
 	if (o->q->fold.columns[idx].scale == TAPIR_FOLD_LINEAR || p->is_register ||
-	    !find_argument(o, &p->slots[p->which], &slot))
+	    !find_slot(o, &p->slots[p->which], &slot))
 		return false;
 	*reason = "a value is signed in some of the events";
 	if (*known && *known != sign)
@@ -71,7 +81,7 @@ static bool make_value(const struct tapir_offer *o, unsigned idx, const struct t
 		.has_steps = o->q->fold.columns[idx].scale == TAPIR_FOLD_LOG,
 	};
 	out->value_slots |= 1ull << slot;
-	out->needs_slots = 1;
+	out->needs_slots |= slot != TAPIR_HIT_TOOK;
 	return true;
 }
 
@@ -154,20 +164,97 @@ static bool make_sums(const struct tapir_offer *o, struct tapir_hit_question *ou
 	return true;
 }
 
+/* A lane in the process itself has no program of the kernel in its way. */
+static const char *refuse_lane(const struct tapir_hit_end *end)
+{
+	const struct tapir_rec_probe *probe = end->probe.rec;
+
+	if (probe->lane != TAPIR_LANE_PROBE)
+		return "its process sends the events itself, without a probe";
+	return probe->encoding != TAPIR_ENCODING_SLOTS || end->fields->cnt != probe->field_cnt ||
+			       probe->probe_id > UINT16_MAX
+		       ? "its events are not those of a probe"
+		       : NULL;
+}
+
 bool tapir_offer__make(const struct tapir_offer *offer, struct tapir_hit_question *out,
 		       const char **reason)
 {
-	const struct tapir_rec_probe *probe = offer->hit->begin.probe.rec;
-
 	*out = (struct tapir_hit_question){};
-	*reason = NULL;
-	if (probe->lane != TAPIR_LANE_PROBE || probe->encoding != TAPIR_ENCODING_SLOTS ||
-	    offer->hit->begin.fields->cnt != probe->field_cnt || probe->probe_id > UINT16_MAX)
+	*reason = refuse_lane(&offer->hit->begin);
+	if (*reason)
 		return false;
 	if (offer->has_condition && !make_condition(offer, out, reason))
 		return false;
 	out->adds_up = make_sums(offer, out, reason);
 	return out->adds_up || offer->has_condition;
+}
+
+/* ---- intervals ------------------------------------------------------------------------------- */
+
+static bool find_key(const struct tapir_hit_end *end, const char *key, uint8_t *out)
+{
+	const struct tapir_value *v = tapir_event_fields__named(end->fields, key, strlen(key));
+
+	if (!v || (v->type != TAPIR_FIELD_INT && v->type != TAPIR_FIELD_UINT &&
+		   v->type != TAPIR_FIELD_PTR))
+		return false;
+	*out = (uint8_t)(v - end->fields->values);
+	return *out < TAPIR_MAX_ARGS;
+}
+
+/* How an end finds its begin, as the timeline does it. Returns why it cannot here, or NULL. */
+static const char *make_scope(const struct tapir_hit *hit, const struct tapir_kind *kind,
+			      struct tapir_hit_question out[2])
+{
+	if (kind->nesting == TAPIR_NESTS_AS_ONE)
+		return "of intervals in each other one counts";
+	if (kind->scope == TAPIR_PAIR_THREAD && !kind->key) {
+		out[0].scope = out[1].scope = kind->nesting == TAPIR_NESTS_IN_NONE
+						      ? TAPIR_HIT_OF_LAST
+						      : TAPIR_HIT_OF_THREAD;
+		return NULL;
+	}
+	if (kind->scope != TAPIR_PAIR_KEY || !kind->key)
+		return "its intervals are neither of a thread nor of a key";
+	if (!find_key(&hit->begin, kind->key, &out[0].key_slot) ||
+	    !find_key(hit->end, kind->key, &out[1].key_slot))
+		return "its key is no number of the events";
+	out[0].scope = out[1].scope = TAPIR_HIT_OF_KEY;
+	out[0].needs_slots = out[1].needs_slots = 1;
+	return NULL;
+}
+
+bool tapir_offer__make_pair(const struct tapir_offer *o, const struct tapir_kind *kind,
+			    struct tapir_hit_question out[2], const char **reason)
+{
+	struct tapir_hit_question both = {};
+
+	*reason = refuse_lane(&o->hit->begin);
+	if (!*reason)
+		*reason = refuse_lane(o->hit->end);
+	if (!*reason && (!o->hit->begin.probe.file.len || !o->hit->end->probe.file.len))
+		*reason = "its events are not those of programs";
+	if (*reason || (o->has_condition && !make_condition(o, &both, reason)) ||
+	    !make_sums(o, &both, reason))
+		return false;
+	*reason = both.needs_stack ? "a key is the stack of an interval"
+		  : both.namer	   ? "a key is the name of a number or event"
+				   : NULL;
+	out[0] = out[1] = (struct tapir_hit_question){.adds_up = 1};
+	if (!*reason)
+		*reason = make_scope(o->hit, kind, out);
+	if (*reason)
+		return false;
+	out[0].role = TAPIR_HIT_BEGIN;
+	out[0].needs_slots |= both.needs_slots;
+	memcpy(out[0].keys, both.keys, sizeof(both.keys));
+	out[1].role = TAPIR_HIT_END;
+	out[1].term_cnt = both.term_cnt;
+	out[1].value_slots = both.value_slots;
+	memcpy(out[1].terms, both.terms, sizeof(both.terms));
+	memcpy(out[1].values, both.values, sizeof(both.values));
+	return true;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */

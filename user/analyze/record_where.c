@@ -39,7 +39,7 @@ struct tapir_where {
 	struct bound_kind by_family[TAPIR_FAMILY_CNT];
 	bool has_tried[TAPIR_FAMILY_CNT];
 	struct tapir_vec(struct known_field) known; /* of the events that came, for a message */
-	struct tapir_str misfit;      /* lines about the first kind whose fields do not compare */
+	struct tapir_str misfit; /* lines about the first kind whose fields do not compare */
 	bool fits, has_kind, has_misfit, failed;
 	uint64_t chosen[TAPIR_FAMILY_CNT], seen[TAPIR_FAMILY_CNT];
 };
@@ -290,8 +290,7 @@ bool tapir_where__has(struct tapir_where *w, const struct tapir_rec *rec, int wh
 
 	if (family < 0)
 		return true;
-	return rec->type == TAPIR_REC_EVENT ? has_event(w, rec)
-					    : has_thread(w, rec, family, which);
+	return rec->type == TAPIR_REC_EVENT ? has_event(w, rec) : has_thread(w, rec, family, which);
 }
 
 bool tapir_where__count(struct tapir_where *w, const struct tapir_rec *rec, int which)
@@ -342,8 +341,7 @@ static void list_anywhere(void *ctx, struct tapir_str *out)
 
 	for (size_t i = 0; i < w->known.cnt && i < MAX_LISTED; i++) {
 		tapir_str__adds(out, i ? ", " : "");
-		tapir_str__add_printable(out, w->known.data[i].name,
-					 strlen(w->known.data[i].name));
+		tapir_str__add_printable(out, w->known.data[i].name, strlen(w->known.data[i].name));
 	}
 	if (w->known.cnt > MAX_LISTED)
 		tapir_str__addf(out, " and %zu more", w->known.cnt - MAX_LISTED);

@@ -99,6 +99,8 @@ static void set_sums_rows(struct tapir_bpf *skel, const struct tapir_sums_opts *
 	bpf_map__set_value_size(skel->maps.sums_steps, TAPIR_STEP_CNT * sizeof(uint64_t));
 }
 
+#define PAIR_BEGINS (1u << 16) /* intervals that are open; of others both events are recorded */
+
 /* All these maps are used by programs that are always there: they are small where nothing is asked.
  */
 static void set_questions(struct tapir_bpf *skel, const struct tapir_programs_opts *opts)
@@ -114,6 +116,19 @@ static void set_questions(struct tapir_bpf *skel, const struct tapir_programs_op
 	skel->rodata->sums_column_cnt = opts->sums.column_cnt;
 	skel->rodata->sums_key_cnt = opts->sums.key_cnt;
 	set_sums_rows(skel, &opts->sums);
+	skel->rodata->has_pairs = opts->sums.has_pairs;
+	if (!opts->sums.has_pairs)
+		return;
+	/*
+	 * At the end of an interval its begin is not to be had again: there must be memory for the
+	 * steps, and to take it takes 4 ms per MB.
+	 */
+	if (opts->sums.has_steps && opts->sums.key_cnt) {
+		bpf_map__set_map_flags(skel->maps.sums_row_steps, 0);
+		bpf_map__set_max_entries(skel->maps.sums_row_steps,
+					 bpf_map__max_entries(skel->maps.sums_row_steps) / 2 + 1);
+	}
+	bpf_map__set_max_entries(skel->maps.pair_begins, PAIR_BEGINS);
 }
 
 static void set_machine(struct tapir_bpf *skel, const struct tapir_programs_opts *opts)

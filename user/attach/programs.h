@@ -33,6 +33,7 @@ struct tapir_sums_opts {
 	bool is_on;
 	uint32_t column_cnt, key_cnt;
 	bool has_steps;	    /* of histograms */
+	bool has_pairs;	    /* it is about intervals */
 	size_t table_bytes; /* room for rows */
 };
 

@@ -154,16 +154,17 @@ static int read_row(const struct reading *r, const struct tapir_sums_fds *fds)
 }
 
 int tapir_sums__read(const struct tapir_programs *p, const struct tapir_sums_sink *sink,
-		     uint64_t *unkeyed)
+		     struct tapir_sums_state *state)
 {
 	const struct tapir_sums_fds fds = tapir_programs__sums_fds(p);
 	int cpu_cnt = libbpf_num_possible_cpus(), err;
 	struct reading r = {.sink = sink, .opts = fds.opts, .cpu_cnt = (unsigned)cpu_cnt};
-	struct tapir_sums_state state = {};
 	uint32_t zero = 0;
 
 	if (cpu_cnt < 0)
 		return fail(cpu_cnt);
+	if (bpf_map_lookup_elem(fds.state, &zero, state))
+		return fail(-errno);
 	if (!fds.opts.key_cnt)
 		return read_row(&r, &fds);
 	err = read_hash(&r, fds.texts, sizeof(uint64_t), OF_TEXTS);
@@ -171,8 +172,8 @@ int tapir_sums__read(const struct tapir_programs *p, const struct tapir_sums_sin
 		err = read_hash(&r, fds.rows, TAPIR_SUMS_ROW_BYTES(fds.opts.column_cnt), OF_ROWS);
 	if (!err && fds.opts.has_steps)
 		err = read_hash(&r, fds.row_steps, sizeof(uint64_t), OF_STEPS);
-	if (!err && bpf_map_lookup_elem(fds.state, &zero, &state))
+	/* Again: a hit that found no room meanwhile is in no row. */
+	if (!err && bpf_map_lookup_elem(fds.state, &zero, state))
 		err = fail(-errno);
-	*unkeyed = state.unkeyed;
 	return err;
 }

@@ -24,8 +24,8 @@ struct tapir_sums_sink {
 	void *ctx;
 };
 
-/* *unkeyed: hits whose key found no room. 0 or -errno with a line. */
+/* *state: what is counted beside the rows. 0 or -errno with a line. */
 int tapir_sums__read(const struct tapir_programs *p, const struct tapir_sums_sink *sink,
-		     uint64_t *unkeyed);
+		     struct tapir_sums_state *state);
 
 #endif

@@ -53,6 +53,7 @@ static const struct tapir_option_group groups[] = {
 /* A probe whose hits are rejected before they are recorded, and how many of them are counted. */
 struct early {
 	uint32_t probe_id;
+	bool is_begin; /* of an interval: what is counted was kept */
 	uint64_t rejected;
 };
 
@@ -87,7 +88,7 @@ static void on_hit(void *ctx, const struct tapir_question *q, const struct tapir
 /* If the kernel has no room for the question, the probe's events arrive as before. */
 static void on_offer(void *ctx, uint32_t probe_id, const struct tapir_hit_question *question)
 {
-	struct early early = {.probe_id = probe_id};
+	struct early early = {.probe_id = probe_id, .is_begin = question->role == TAPIR_HIT_BEGIN};
 	struct tracer *t = ctx;
 	const struct early *known;
 	int mark = tapir_diag__cnt();
@@ -109,7 +110,7 @@ static void on_decline(void *ctx, const char *event, const char *reason)
 {
 	struct tracer *t = ctx;
 
-	if (t->programs && !t->has_declined)
+	if (!t->has_declined)
 		tapir_info("%s: evaluated by tapir, not in the kernel: %s", event, reason);
 	t->has_declined = true;
 }
@@ -141,15 +142,15 @@ static int read_sums(struct tracer *t, bool is_last)
 {
 	const struct tapir_sums_sink sink = {
 		.text = on_text, .row = on_row, .step = on_step, .ctx = t};
-	uint64_t unkeyed = 0;
+	struct tapir_sums_state state = {};
 	int err;
 
 	if (!t->programs || !t->recorder.plan.opts.sums.is_on)
 		return 0;
 	tapir_questions__begin_reading(t->asked.questions,
 				       tapir_programs__next_interval(t->programs), is_last);
-	err = tapir_sums__read(t->programs, &sink, &unkeyed);
-	tapir_questions__end_reading(t->asked.questions, unkeyed);
+	err = tapir_sums__read(t->programs, &sink, &state);
+	tapir_questions__end_reading(t->asked.questions, &state);
 	return err;
 }
 
@@ -160,7 +161,10 @@ static void add_rejected(struct tracer *t)
 	tapir_vec_for_each (early, &t->early) {
 		uint64_t now = tapir_programs__rejected(t->programs, early->probe_id);
 
-		tapir_questions__add_rejected(t->asked.questions, now - early->rejected);
+		if (early->is_begin)
+			tapir_questions__add_begun(t->asked.questions, now - early->rejected);
+		else
+			tapir_questions__add_rejected(t->asked.questions, now - early->rejected);
 		early->rejected = now;
 	}
 }
@@ -207,6 +211,8 @@ static int on_flush(void *ctx, enum tapir_session_flush when)
 
 	if (is_last && t->asked.questions)
 		t->err = tapir_questions__finish(t->asked.questions);
+	else if (t->asked.questions)
+		tapir_questions__offer_pairs(t->asked.questions);
 	is_held = tapir_live_lines__take(&t->live, when);
 	if (t->asked.questions && !t->err && (is_last || t->interval_ns))
 		add_rejected(t);
@@ -235,6 +241,7 @@ static void ask_kernel(struct tracer *t, struct tapir_recording_opts *opts)
 	opts->with_questions = true;
 	opts->on_programs = on_programs;
 	sums->is_on = q->is_table;
+	sums->has_pairs = q->is_of_intervals;
 	sums->column_cnt = q->fold.column_cnt;
 	sums->key_cnt = q->fold.key_cnt;
 	sums->table_bytes = q->fold.max_bytes;
