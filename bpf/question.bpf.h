@@ -572,14 +572,18 @@ static __noinline int fill_pair_key(struct question_scratch *s, __u32 slot, cons
 	return 1;
 }
 
-static __always_inline void fill_begin(struct pair_begin *b, const struct question_scratch *s,
-				       const __u64 *numbers, __u64 faults)
+/* What the question does not need is not copied: it may be what another begin left there. */
+static __always_inline void fill_begin(struct pair_begin *b, const struct tapir_hit_question *q,
+				       const struct question_scratch *s, const __u64 *numbers,
+				       __u64 faults)
 {
-	b->faults = faults;
+	b->faults = q->needs_slots ? faults : 0;
 	b->has_no_room = s->bad_key == KEY_NO_ROOM;
-	__builtin_memcpy(&b->key, &s->key, sizeof(b->key));
-	for (__u32 i = 0; i < TAPIR_MAX_ARGS; i++)
-		b->numbers[i] = numbers[i];
+	if (sums_key_cnt)
+		__builtin_memcpy(&b->key, &s->key, sizeof(b->key));
+	if (q->needs_slots)
+		for (__u32 i = 0; i < TAPIR_MAX_ARGS; i++)
+			b->numbers[i] = numbers[i];
 	b->time_ns = bpf_ktime_get_ns();
 }
 
@@ -600,7 +604,7 @@ static __noinline int keep_by_key(const struct tapir_hit_question *q, struct que
 	if (!fill_pair_key(s, q->key_slot, numbers, faults))
 		return 0;
 	if (s->bad_key != KEY_ELSEWHERE) {
-		fill_begin(&s->now, s, numbers, faults);
+		fill_begin(&s->now, q, s, numbers, faults);
 		if (!bpf_map_update_elem(&pair_begins, &s->pair_key, &s->now, BPF_ANY))
 			return 1;
 	}
@@ -608,7 +612,8 @@ static __noinline int keep_by_key(const struct tapir_hit_question *q, struct que
 	return 0;
 }
 
-static __noinline int keep_of_thread(struct question_scratch *s, const __u64 *numbers, __u64 faults)
+static __noinline int keep_of_thread(const struct tapir_hit_question *q, struct question_scratch *s,
+				     const __u64 *numbers, __u64 faults)
 {
 	__u32 at = s->begin_cnt;
 
@@ -617,7 +622,7 @@ static __noinline int keep_of_thread(struct question_scratch *s, const __u64 *nu
 		return 0;
 	}
 	s->begin_cnt = at + 1;
-	fill_begin(&s->begins[at & (PAIR_DEPTH - 1)], s, numbers, faults);
+	fill_begin(&s->begins[at & (PAIR_DEPTH - 1)], q, s, numbers, faults);
 	return 1;
 }
 
@@ -635,7 +640,7 @@ static __always_inline int begin_pair(const __u32 *probe_id, const struct tapir_
 	if (q->scope == TAPIR_HIT_OF_LAST)
 		s->begin_cnt = s->elsewhere_cnt = 0;
 	is_kept = q->scope == TAPIR_HIT_OF_KEY ? keep_by_key(q, s, numbers, faults)
-					       : keep_of_thread(s, numbers, faults);
+					       : keep_of_thread(q, s, numbers, faults);
 	if (is_kept)
 		count_rejected(probe_id);
 	return is_kept;
@@ -656,9 +661,10 @@ static __noinline int find_by_key(const struct tapir_hit_question *q, struct que
 	return !bpf_map_delete_elem(&pair_begins, &s->pair_key); /* another thread was first */
 }
 
-static __noinline int find_of_thread(struct question_scratch *s)
+static __noinline int find_of_thread(const struct tapir_hit_question *q, struct question_scratch *s)
 {
 	__u32 at = s->begin_cnt - 1;
+	const struct pair_begin *b = &s->begins[at & (PAIR_DEPTH - 1)];
 
 	if (s->elsewhere_cnt) {
 		s->elsewhere_cnt--;
@@ -667,7 +673,13 @@ static __noinline int find_of_thread(struct question_scratch *s)
 	if (at >= PAIR_DEPTH)
 		return 0;
 	s->begin_cnt = at;
-	__builtin_memcpy(&s->now, &s->begins[at & (PAIR_DEPTH - 1)], sizeof(s->now));
+	s->now.time_ns = b->time_ns;
+	s->now.faults = b->faults;
+	s->now.has_no_room = b->has_no_room;
+	if (sums_key_cnt)
+		__builtin_memcpy(&s->now.key, &b->key, sizeof(b->key));
+	if (q->term_cnt || q->value_slots & ((1u << TAPIR_HIT_TOOK) - 1))
+		__builtin_memcpy(s->now.numbers, b->numbers, sizeof(b->numbers));
 	return 1;
 }
 
@@ -696,7 +708,8 @@ static __always_inline int end_pair(const __u32 *probe_id, const struct tapir_hi
 		count_unkeyed(-E2BIG);
 		return 1;
 	}
-	__builtin_memcpy(&s->key, &s->now.key, sizeof(s->key));
+	if (sums_key_cnt)
+		__builtin_memcpy(&s->key, &s->now.key, sizeof(s->key));
 	if (!add_to_row(q, s, s->now.numbers, TAPIR_HIT_TOOK + 1, live->interval, 1))
 		__sync_fetch_and_add(&state->undefined, 1);
 	return 1;
@@ -713,7 +726,7 @@ static __always_inline int is_paired_now(const __u32 *probe_id, struct question_
 	if (q->role == TAPIR_HIT_BEGIN)
 		return begin_pair(probe_id, q, s, numbers, faults);
 	return (q->scope == TAPIR_HIT_OF_KEY ? find_by_key(q, s, numbers, faults)
-					     : find_of_thread(s)) &&
+					     : find_of_thread(q, s)) &&
 	       end_pair(probe_id, q, s);
 }
 
