@@ -37,6 +37,12 @@ bench: ## tapir beside its peers; a few minutes
 	$(Q)$(MAKE) --no-print-directory all targets bench-bins
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/run.py
 
+.PHONY: bench-live
+bench-live: ## what live questions cost, beside bpftrace and programs written by hand; three minutes on a quiet machine
+	$(Q)scripts/bootstrap build bench
+	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bench/live_load
+	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/live.py --write
+
 .PHONY: bench-lib
 bench-lib: $(patsubst %,$(BUILD)/tests/bench/%,bench_lib bench_dynamic bench_gc_sink bench_clock workload) ## what libtapir costs a program, beside LTTng-UST and .NET; four minutes
 	$(Q)scripts/bootstrap build lib

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * bare - attaches one program of bare.bpf.c to one site by a uprobe_multi link and writes what
- * comes out of its ring to a file, as it is. No layouts, no names, no filters: the least that a
- * recorder can be.
+ * bare - attaches one program of bare.bpf.c or live.bpf.c to one site, and a second one to another,
+ * by uprobe_multi links, and writes what comes out of its ring to a file, as it is. No layouts, no
+ * names, no filters: the least that a recorder can be.
  *
- *	bare OBJECT PROGRAM TARGET FILE-OFFSET OUTPUT
+ *	bare OBJECT PROGRAM TARGET FILE-OFFSET OUTPUT [PROGRAM FILE-OFFSET]
  *
  * Ends on SIGINT and prints JSON: captured, lost, and the frames of the last stack.
  */
@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <linux/bpf.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +65,14 @@ static int attach(int prog_fd, const char *path, uint64_t offset)
 	return (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 }
 
-static struct bpf_object *load(const char *path, const char *wanted, int *prog_fd)
+static bool is_wanted(const struct bpf_program *prog, const char *const wanted[2])
+{
+	const char *name = bpf_program__name(prog);
+
+	return !strcmp(name, wanted[0]) || (wanted[1] && !strcmp(name, wanted[1]));
+}
+
+static struct bpf_object *load(const char *path, const char *const wanted[2], int prog_fds[2])
 {
 	struct bpf_object *obj = bpf_object__open_file(path, NULL);
 	struct bpf_program *prog;
@@ -72,15 +80,17 @@ static struct bpf_object *load(const char *path, const char *wanted, int *prog_f
 	if (!obj)
 		return NULL;
 	bpf_object__for_each_program(prog, obj)
-		bpf_program__set_autoload(prog, !strcmp(bpf_program__name(prog), wanted));
-	prog = bpf_object__find_program_by_name(obj, wanted);
-	if (!prog ||
-	    bpf_program__set_expected_attach_type(prog, (enum bpf_attach_type)UPROBE_MULTI) ||
-	    bpf_object__load(obj)) {
+		bpf_program__set_autoload(prog, is_wanted(prog, wanted));
+	bpf_object__for_each_program(prog, obj) if (bpf_program__autoload(prog))
+		bpf_program__set_expected_attach_type(prog, (enum bpf_attach_type)UPROBE_MULTI);
+	if (bpf_object__load(obj)) {
 		bpf_object__close(obj);
 		return NULL;
 	}
-	*prog_fd = bpf_program__fd(prog);
+	for (int i = 0; i < 2 && wanted[i]; i++) {
+		prog = bpf_object__find_program_by_name(obj, wanted[i]);
+		prog_fds[i] = prog ? bpf_program__fd(prog) : -1;
+	}
 	return obj;
 }
 
@@ -97,7 +107,7 @@ static uint64_t count_lost(struct bpf_object *obj)
 	return sum;
 }
 
-static int record(struct bpf_object *obj, int link_fd, struct sink *sink)
+static int record(struct bpf_object *obj, const int link_fds[2], struct sink *sink)
 {
 	int ring_fd = bpf_object__find_map_fd_by_name(obj, "ring"), err = 0;
 	struct ring_buffer *ring = ring_buffer__new(ring_fd, write_event, sink, NULL);
@@ -108,7 +118,8 @@ static int record(struct bpf_object *obj, int link_fd, struct sink *sink)
 		usleep(DRAIN_US);
 		err = ring_buffer__consume(ring);
 	}
-	close(link_fd);
+	close(link_fds[0]);
+	close(link_fds[1]);
 	if (err >= 0)
 		err = ring_buffer__consume(ring);
 	ring_buffer__free(ring);
@@ -119,23 +130,30 @@ int main(int argc, char **argv)
 {
 	struct bpf_object *obj;
 	struct sink sink = {0};
-	int prog_fd = -1, link_fd, err;
+	int prog_fds[2] = {-1, -1}, link_fds[2] = {-1, -1}, err;
+	const char *programs[2] = {NULL, NULL}, *offsets[2];
 
-	if (argc != 6)
+	if (argc != 6 && argc != 8)
 		return 2;
+	programs[0] = argv[2];
+	programs[1] = argc == 8 ? argv[6] : NULL;
+	offsets[0] = argv[4];
+	offsets[1] = argc == 8 ? argv[7] : NULL;
 	signal(SIGINT, on_interrupt);
 	sink.file = fopen(argv[5], "wb");
-	obj = load(argv[1], argv[2], &prog_fd);
+	obj = load(argv[1], programs, prog_fds);
 	if (!sink.file || !obj) {
 		fprintf(stderr, "bare: cannot open %s or load %s\n", argv[5], argv[1]);
 		return 1;
 	}
-	link_fd = attach(prog_fd, argv[3], strtoull(argv[4], NULL, 0));
-	if (link_fd < 0) {
-		fprintf(stderr, "bare: cannot attach: %s\n", strerror(errno));
-		return errno == EINVAL ? 3 : 1;
+	for (int i = 0; i < 2 && programs[i]; i++) {
+		link_fds[i] = attach(prog_fds[i], argv[3], strtoull(offsets[i], NULL, 0));
+		if (link_fds[i] < 0) {
+			fprintf(stderr, "bare: cannot attach: %s\n", strerror(errno));
+			return errno == EINVAL ? 3 : 1;
+		}
 	}
-	err = record(obj, link_fd, &sink);
+	err = record(obj, link_fds, &sink);
 	printf("{\"captured\": %" PRIu64 ", \"lost\": %" PRIu64 ", \"frames\": %" PRId64 "}\n",
 	       sink.captured_cnt, count_lost(obj), sink.stack_bytes / 8);
 	bpf_object__close(obj);
