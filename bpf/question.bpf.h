@@ -123,7 +123,7 @@ struct pair_key {
 	__u64 tgid, number;
 };
 
-/* Those that an end finds by a number. */
+/* The map has begins that an end finds by a number. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -148,7 +148,7 @@ struct question_scratch {
 	__u32 column;
 	__u32 no_room; /* a bit for each column whose histogram has none for this value */
 	__u32 failed;  /* the column that did */
-	/* Of this thread: intervals that have begun; those after them that user space has. */
+	/* The thread's intervals that have begun, and how many after them user space has. */
 	struct pair_begin begins[PAIR_DEPTH];
 	__u32 begin_cnt, elsewhere_cnt;
 	struct pair_begin now;
@@ -572,7 +572,7 @@ static __noinline int fill_pair_key(struct question_scratch *s, __u32 slot, cons
 	return 1;
 }
 
-/* What the question does not need is not copied: it may be what another begin left there. */
+/* Nothing is copied that the question does not need: another begin may have left its own there. */
 static __always_inline void fill_begin(struct pair_begin *b, const struct tapir_hit_question *q,
 				       const struct question_scratch *s, const __u64 *numbers,
 				       __u64 faults)
@@ -597,7 +597,7 @@ static __noinline int make_row(struct question_scratch *s)
 	return 0;
 }
 
-/* One that is there already has not ended, and is given up. */
+/* A begin that is there already has not ended, and is given up. */
 static __noinline int keep_by_key(const struct tapir_hit_question *q, struct question_scratch *s,
 				  const __u64 *numbers, __u64 faults)
 {

@@ -97,15 +97,15 @@ struct tapir_hit_key {
 };
 
 /*
- * What a probe is to the pair of a question about intervals. What is asked of an interval is of the
- * event that begins it, and how long it took: the slots are the arguments of the begin, and one
- * more. So a BEGIN has the keys, and an END the condition and the values.
+ * A probe's role in a question about intervals. A question is about the event that begins an
+ * interval, and how long it took: the slots are the arguments of the begin, and one more. So a
+ * BEGIN has the keys, and an END the condition and the values.
  */
 enum tapir_hit_role { TAPIR_HIT_ALONE, TAPIR_HIT_BEGIN, TAPIR_HIT_END };
 
 #define TAPIR_HIT_TOOK TAPIR_MAX_ARGS /* the slot of an interval's length, in ns */
 
-/* By which an END finds its BEGIN: it is the thread's, or it has the same number in a slot. */
+/* An END finds its BEGIN by the thread, or by the number in a slot. */
 enum tapir_hit_scope_kind {
 	TAPIR_HIT_OF_THREAD,
 	TAPIR_HIT_OF_LAST, /* the same, and whatever began before has ended */

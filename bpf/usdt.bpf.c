@@ -354,7 +354,7 @@ __weak __noinline int is_paired(struct scratch *s, const struct tapir_site *site
 	       is_paired_now(&site->probe_id, &s->question, slot_of(s, 0), event_of(s)->fault_mask);
 }
 
-/* What is of a pair, and was not answered without its values. */
+/* Answers a hit of a pair, if that was not done without its values. */
 static __always_inline int is_of_pair(struct scratch *s, const struct tapir_site *site)
 {
 	const struct tapir_hit_question *q = bpf_map_lookup_elem(&questions, &site->probe_id);

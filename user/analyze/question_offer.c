@@ -203,7 +203,7 @@ static bool find_key(const struct tapir_hit_end *end, const char *key, uint8_t *
 	return *out < TAPIR_MAX_ARGS;
 }
 
-/* How an end finds its begin, as the timeline does it. Returns why it cannot here, or NULL. */
+/* Makes an end find its begin as the timeline does. Returns why the kernel cannot, or NULL. */
 static const char *make_scope(const struct tapir_hit *hit, const struct tapir_kind *kind,
 			      struct tapir_hit_question out[2])
 {

@@ -120,8 +120,8 @@ static void set_questions(struct tapir_bpf *skel, const struct tapir_programs_op
 	if (!opts->sums.has_pairs)
 		return;
 	/*
-	 * At the end of an interval its begin is not to be had again: there must be memory for the
-	 * steps, and to take it takes 4 ms per MB.
+	 * At the end of an interval its begin can no longer be recorded: there must be memory
+	 * for the steps, and to take it takes 4 ms per MB.
 	 */
 	if (opts->sums.has_steps && opts->sums.key_cnt) {
 		bpf_map__set_map_flags(skel->maps.sums_row_steps, 0);

@@ -172,7 +172,7 @@ int tapir_sums__read(const struct tapir_programs *p, const struct tapir_sums_sin
 		err = read_hash(&r, fds.rows, TAPIR_SUMS_ROW_BYTES(fds.opts.column_cnt), OF_ROWS);
 	if (!err && fds.opts.has_steps)
 		err = read_hash(&r, fds.row_steps, sizeof(uint64_t), OF_STEPS);
-	/* Again: a hit that found no room meanwhile is in no row. */
+	/* The state is read again: a hit that found no room while rows were read is in none. */
 	if (!err && bpf_map_lookup_elem(fds.state, &zero, state))
 		err = fail(-errno);
 	return err;
