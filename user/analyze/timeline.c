@@ -143,12 +143,18 @@ static void add_io(struct tapir_timeline *tl, const struct tapir_rec *rec)
 		TELL(tl, io, rec, tapir_timeline__node(tl, &ref));
 }
 
-/* A record may be about two threads, as that of a signal. */
-static bool is_to_reported(const struct tapir_timeline *tl, const struct tapir_rec *rec)
+/* A record may be about two threads, as that of a signal, of which one may have been asked for. */
+static bool is_either_reported(const struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
-	return tapir_rec__tid(rec, 1) && tapir_timeline__in_range(tl, rec->time_ns) &&
-	       tapir_timeline__reports(tl, tapir_rec__tgid(rec, 1), tapir_rec__tid(rec, 1)) &&
-	       tapir_where__has(tl->opts.where, rec, 1);
+	bool has_two = tapir_rec__tid(rec, 1);
+	int which = has_two && (!tapir_rec__tid(rec, 0) ||
+				!tapir_timeline__reports(tl, tapir_rec__tgid(rec, 0),
+							 tapir_rec__tid(rec, 0)));
+
+	return tapir_timeline__in_range(tl, rec->time_ns) &&
+	       tapir_timeline__reports(tl, tapir_rec__tgid(rec, which),
+				       tapir_rec__tid(rec, which)) &&
+	       tapir_where__has(tl->opts.where, rec, which);
 }
 
 static void add_calls(struct tapir_timeline *tl, const struct tapir_rec *rec)
@@ -221,7 +227,7 @@ static void out(void *ctx, const struct tapir_rec *rec)
 		add_counter(tl, rec);
 		break;
 	default:
-		if (is_reported(tl, rec) || is_to_reported(tl, rec))
+		if (is_either_reported(tl, rec))
 			TELL(tl, record, rec);
 	}
 }
