@@ -74,7 +74,9 @@ enum tapir_rec_type {
 	TAPIR_REC_IO = 21,	 /* a request to a block device */
 	TAPIR_REC_EXCHANGE = 22, /* a request and its answer on a TCP connection */
 	TAPIR_REC_CALLS = 23,	 /* how many system calls, how long they took */
-	TAPIR_REC_SIGNAL = 24,	 /* a signal was sent */
+	TAPIR_REC_HOST = 24,	 /* a host of a merged recording */
+	TAPIR_REC_OF_HOST = 25,	 /* a record of one host's recording, as it was there */
+	TAPIR_REC_SIGNAL = 26,	 /* a signal was sent */
 	TAPIR_REC_TYPE_CNT
 };
 
@@ -823,5 +825,61 @@ struct tapir_rec_meta {
 	/* key, value */
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_meta) == 24, "tapir_rec_meta");
+
+/* ---- HOST, OF_HOST ----------------------------------------------------------------------- */
+
+/*
+ * A recording that 'tapir merge' made of several hosts has a HOST for each, numbered from 1. In its
+ * records of host N, ids of processes, threads and probes are N * TAPIR_HOST_PIDS more than in the
+ * host's own recording (0 stays 0: nobody; but the owner of the kernel's mappings, names and
+ * counters is N * TAPIR_HOST_PIDS), CPUs N * TAPIR_HOST_CPUS more, and times are shift_ns later, so that all hosts have one clock. No
+ * pid of Linux reaches TAPIR_HOST_PIDS (PID_MAX_LIMIT is 4,194,304).
+ */
+#define TAPIR_HOST_PIDS 10000000u
+#define TAPIR_HOST_CPUS 1000u
+#define TAPIR_HOST_MAX	64u
+
+/* How the clock of a host relates to the others'. */
+enum tapir_host_clock {
+	TAPIR_HOST_CLOCK_UNKNOWN = 0, /* whether it was synchronized is not recorded */
+	TAPIR_HOST_CLOCK_SYNCED = 1,  /* it was, to within error_ns of UTC, says the kernel */
+	TAPIR_HOST_CLOCK_FREE = 2,    /* it was not, says the kernel */
+	TAPIR_HOST_CLOCK_NONE = 3     /* the recording has no UTC: it begins with the first one */
+};
+
+struct tapir_rec_host {
+	struct tapir_rec h;
+	uint32_t host;
+	uint16_t name_len;
+	uint8_t clock; /* enum tapir_host_clock */
+	uint8_t pad0;
+	uint64_t shift_ns;
+	uint64_t error_ns; /* SYNCED */
+	uint64_t set_ns;   /* by how much its clock was set while it was recorded; 0: it was not */
+	uint64_t created_utc_ns; /* of its own recording, as all below */
+	uint64_t created_ns;
+	uint64_t last_ns;
+	/* name */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_host) == 72, "tapir_rec_host");
+
+/*
+ * A META or CLOCK of a host's recording, unchanged; the merged recording has others of its own for
+ * all hosts.
+ */
+struct tapir_rec_of_host {
+	struct tapir_rec h;
+	uint32_t host;
+	uint32_t record_bytes;
+	/* the record */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_of_host) == 24, "tapir_rec_of_host");
+
+/* A LOSS of a merged recording is this much larger: the host whose record it is. */
+struct tapir_loss_host {
+	uint32_t host;
+	uint32_t pad0;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_loss_host) == 8, "tapir_loss_host");
 
 #endif /* TAPIR_ABI_H */

@@ -8,7 +8,8 @@
  *
  * A RECORDS or DESCRIPTIONS chunk holds complete records (abi.h), one after the other, compressed
  * as one zstd frame or plain. Describing records (PROBE, METADATA, PROCESS, THREAD, MAPPING, STACK,
- * SYMBOL, JIT, CLOCK, META, RESOURCE) are in DESCRIPTIONS chunks, all others in RECORDS.
+ * SYMBOL, JIT, CLOCK, META, RESOURCE, HOST, OF_HOST) are in DESCRIPTIONS chunks, all others in
+ * RECORDS.
  *
  * A segment names everything it uses: the describing records needed to read its events are in its
  * DESCRIPTIONS chunks, so a damaged chunk costs only its contents and leaves the rest named.

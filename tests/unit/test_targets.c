@@ -488,9 +488,9 @@ static void meta_has_the_command_only_when_given(void **state)
 	bool has_command;
 
 	(void)state;
-	assert_int_equal(meta_cnt("tapir record -a", &has_command), 6);
+	assert_int_equal(meta_cnt("tapir record -a", &has_command), 8);
 	assert_true(has_command);
-	assert_int_equal(meta_cnt(NULL, &has_command), 5);
+	assert_int_equal(meta_cnt(NULL, &has_command), 7);
 	assert_false(has_command);
 }
 

@@ -13,11 +13,12 @@
 #include "cli/recording_copy.h"
 #include "cli/recording_file.h"
 #include "output/export/cut.h"
+#include "output/export/host_cut.h"
 #include "output/render/human_units.h"
 #include "trace/pids_seen.h"
 
 struct args {
-	const char *output;
+	const char *output, *host;
 	bool force;
 	uint64_t from_ns, until_ns;
 	struct tapir_pids pids;
@@ -34,6 +35,9 @@ static const struct tapir_option options[] = {
 	TAPIR_LIST("event", 'e', "GLOB",
 		   "of the events only these (gc__*, hotspot:gc__*, hotspot); repeatable",
 		   struct args, globs),
+	TAPIR_STRING("host", 0, "NAME",
+		     "only this host of a merged recording, as it was recorded; with no other choice",
+		     struct args, host),
 	TAPIR_STRING("output", 'o', "OUT", "write to OUT, which is replaced atomically",
 		     struct args, output),
 	TAPIR_FLAG("force", 'f', "replace OUT if it exists", struct args, force),
@@ -160,6 +164,56 @@ static int cut_file(struct tapir_reader *reader, struct tapir_cli *cli)
 	return err;
 }
 
+static int write_host(struct tapir_long_read *read, struct tapir_host_cut *cut,
+		      const struct args *args)
+{
+	struct tapir_recording_copy copy = {.path = args->output,
+					    .force = args->force,
+					    .created_ns = cut->host.created_ns,
+					    .created_utc_ns = cut->host.created_utc_ns};
+	int err = tapir_recording_copy__open(&copy, read->reader);
+
+	if (err)
+		return err;
+	err = tapir_host_cut__write(cut, copy.w, check_read, read);
+	return tapir_recording_copy__close(&copy, err);
+}
+
+static void say_host(const struct tapir_host_cut *cut, const struct args *args)
+{
+	struct tapir_str text = {};
+
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++) {
+		if (!cut->kept[i])
+			continue;
+		tapir_str__adds(&text, text.len ? ", " : "");
+		tapir_human__add_count(&text, cut->kept[i]);
+		tapir_str__addf(&text, " %s",
+				cut->kept[i] == 1 ? tapir_families[i].one : tapir_families[i].many);
+	}
+	tapir_info("%s: %s of host %s", args->output, text.len ? text.data : "no event and no sample",
+		   cut->name);
+	tapir_str__fini(&text);
+}
+
+static int cut_host(struct tapir_reader *reader, struct tapir_cli *cli)
+{
+	const struct args *args = cli->args;
+	struct tapir_host_cut cut = {.name = args->host};
+	struct tapir_long_read read;
+	int err;
+
+	tapir_long_read__start(&read, reader, cli);
+	err = tapir_host_cut__read(&cut, reader, check_read, &read);
+	if (!err)
+		err = write_host(&read, &cut, args);
+	tapir_long_read__stop(&read);
+	if (!err)
+		say_host(&cut, args);
+	tapir_host_cut__fini(&cut);
+	return err;
+}
+
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
@@ -169,18 +223,20 @@ static int run(struct tapir_cli *cli)
 		return tapir_cli__usage(cli, "-o OUT is required");
 	if (args->until_ns && args->until_ns <= args->from_ns)
 		return tapir_cli__usage(cli, "--to must be later than --from");
+	if (args->host && (args->from_ns || args->until_ns || args->pids.cnt || args->globs.cnt))
+		return tapir_cli__usage(cli, "--host gives back a whole recording: cut that again");
 	err = tapir_recording_file__choose(cli, false);
 	if (err)
 		return err;
 	if (tapir_output_file__is_same(args->output, cli->words.data[0]))
 		return tapir_cli__usage(cli, "-o %s is the recording itself", args->output);
-	return tapir_recording_file__read(cli, cut_file);
+	return tapir_recording_file__read(cli, args->host ? cut_host : cut_file);
 }
 
 const struct tapir_command tapir_cmd_cut = {
 	.name = "cut",
 	.summary = "write a part of a recording as a smaller one",
-	.synopsis = "[FILE] [--from TIME] [--to TIME] [--pid PID] [--event GLOB]... -o OUT [-f]",
+	.synopsis = "[FILE] [--from TIME] [--to TIME] [--pid PID] [--event GLOB]... [--host NAME] -o OUT [-f]",
 	.text = "OUT is a recording that every command reads: it has the processes, threads, "
 		"files, stacks and names that are needed to read what it holds. 'tapir report' "
 		"says of which part it is, and how much was left out. Times in OUT count from "
@@ -195,6 +251,8 @@ const struct tapir_command tapir_cmd_cut = {
 			 "second 10 to second 12"},
 			{"cut slow.tapir --pid 4514 -o shop.tapir", "one process, for a colleague"},
 			{"cut slow.tapir --event 'gc__*' -o gc.tapir", "without other events"},
+			{"cut all.tapir --host web2 -o web2.tapir",
+			 "one host of what 'tapir merge' made"},
 			{}},
 	.args_bytes = sizeof(struct args),
 	.run = run,

@@ -17,6 +17,7 @@ extern const struct tapir_command tapir_cmd_help;
 extern const struct tapir_command tapir_cmd_import;
 extern const struct tapir_command tapir_cmd_list;
 extern const struct tapir_command tapir_cmd_mcp;
+extern const struct tapir_command tapir_cmd_merge;
 extern const struct tapir_command tapir_cmd_ps;
 extern const struct tapir_command tapir_cmd_query;
 extern const struct tapir_command tapir_cmd_record;

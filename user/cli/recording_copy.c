@@ -22,6 +22,10 @@ int tapir_recording_copy__open(struct tapir_recording_copy *copy, const struct t
 					 .created_ns = stats->created_ns + copy->from_ns};
 	struct stat st;
 
+	if (copy->created_ns) {
+		opts.created_ns = copy->created_ns;
+		opts.created_utc_ns = copy->created_utc_ns;
+	}
 	/* A file that root writes belongs to the owner of the recording. */
 	if (!geteuid() && !fstat(tapir_reader__fd(reader), &st)) {
 		opts.has_owner = true;

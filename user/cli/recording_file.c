@@ -145,7 +145,7 @@ static int damage(const char *path, const struct tapir_reader_stats *stats, cons
 	return err;
 }
 
-static int check_damage(const char *path, const struct tapir_reader_stats *stats)
+int tapir_recording_file__check_damage(const char *path, const struct tapir_reader_stats *stats)
 {
 	struct tapir_str read = {};
 	int err = 0;
@@ -328,7 +328,7 @@ int tapir_recording_file__read(struct tapir_cli *cli,
 	if (!err)
 		tapir_symbols_option__report(cli);
 	if (!err)
-		err = check_damage(path, tapir_reader__stats(reader));
+		err = tapir_recording_file__check_damage(path, tapir_reader__stats(reader));
 	else if (err == TAPIR_RECORDING_IS_READ_IN_PART)
 		err = 0;
 	tapir_reader__close(reader);

@@ -94,6 +94,9 @@ int tapir_recording_file__open_again(struct tapir_cli *cli, const struct tapir_r
 int tapir_recording_file__read(struct tapir_cli *cli,
 			       int (*work)(struct tapir_reader *reader, struct tapir_cli *cli));
 
+/* Reports what of a file could not be read: 0, or -EBADMSG with a line. */
+int tapir_recording_file__check_damage(const char *path, const struct tapir_reader_stats *stats);
+
 /* The choices of the options above, and of --symbols. */
 struct tapir_show_opts {
 	const struct tapir_symbol_args *symbols;

@@ -9,10 +9,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/timex.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "trace/catalog.h"
 #include "trace/recbuf.h"
@@ -30,13 +32,32 @@ int tapir_meta__post_one(struct tapir_queue *queue, const char *key, const char 
 	return err;
 }
 
+/* How exact the clock is, says the kernel: it counts up to 16 s while nobody sets it. */
+static void clock_text(char *text, size_t len)
+{
+	struct timex clock = {};
+	int state = adjtimex(&clock);
+
+	if (state < 0)
+		*text = '\0';
+	else if (state == TIME_ERROR || clock.status & STA_UNSYNC)
+		snprintf(text, len, "unsynchronized");
+	else
+		snprintf(text, len, "%ld us", clock.maxerror);
+}
+
 int tapir_meta__post(struct tapir_queue *queue, const char *command_line)
 {
 	struct utsname uts = {};
-	char cpus[16];
+	char cpus[16], clock[32];
+	tapir_autofree char *boot = NULL;
+	size_t len;
 	int err = 0;
 
 	uname(&uts);
+	clock_text(clock, sizeof(clock));
+	if (!tapir_file__read("/proc/sys/kernel/random/boot_id", 64, &boot, &len))
+		boot[strcspn(boot, "\n")] = '\0';
 	snprintf(cpus, sizeof(cpus), "%ld", sysconf(_SC_NPROCESSORS_ONLN));
 	const char *const pairs[][2] = {
 		{"tapir.version", TAPIR_VERSION},
@@ -45,6 +66,8 @@ int tapir_meta__post(struct tapir_queue *queue, const char *command_line)
 		{"host", uts.nodename},
 		{"cpus", cpus},
 		{"command", command_line},
+		{TAPIR_META_BOOT, boot},
+		{TAPIR_META_SYNC, *clock ? clock : NULL},
 	};
 
 	for (size_t i = 0; !err && i < sizeof(pairs) / sizeof(pairs[0]); i++)

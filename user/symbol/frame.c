@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "symbol/dotnet_name.h"
+#include "trace/rehost.h"
 
 #define FUNCTIONS_MAX 64u /* at one address */
 
@@ -38,7 +39,7 @@ struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t
 				    .is_kernel = is_kernel,
 				    .awaits = awaits};
 	uint64_t va = idx && frame.va ? frame.va - 1 : frame.va;
-	uint32_t owner = is_kernel ? 0 : tgid;
+	uint32_t owner = is_kernel ? tapir_host__kernel_of(tgid) : tgid;
 	const struct tapir_rec_jit *jit = tapir_catalog__jit(catalog, owner, va, time_ns);
 	const struct tapir_rec_mapping *mapping =
 		tapir_catalog__mapping(catalog, owner, va, time_ns);

@@ -6,6 +6,7 @@
 #include "symbol/stack_cache.h"
 
 #include "symbol/frame.h"
+#include "trace/rehost.h"
 
 #define CHAIN_MAX 8
 
@@ -178,7 +179,8 @@ static uint64_t frame_key(const struct tapir_frame_cache *cache, const struct ta
 			  const struct tapir_stack_view *view, unsigned idx)
 {
 	bool is_kernel = view->rec->flags & TAPIR_STACK_KERNEL;
-	uint64_t key = tapir_hash__mix(cache->version, is_kernel ? 0 : ref->tgid);
+	uint64_t key = tapir_hash__mix(
+		cache->version, is_kernel ? tapir_host__kernel_of(ref->tgid) : ref->tgid);
 
 	return tapir_hash__mix(tapir_hash__mix(key, (uint64_t)(idx > 0) << 1 | is_kernel),
 			       view->frames_va[idx]);
@@ -306,7 +308,8 @@ tapir_frame_cache__number(struct tapir_frame_cache *cache, const struct tapir_ca
 			  uint64_t (*number_of)(void *ctx, const struct tapir_frame *frame),
 			  void *ctx, struct tapir_name_span *span)
 {
-	uint32_t tgid = view->rec->flags & TAPIR_STACK_KERNEL ? 0 : ref->tgid;
+	uint32_t tgid = view->rec->flags & TAPIR_STACK_KERNEL ? tapir_host__kernel_of(ref->tgid)
+							      : ref->tgid;
 	uint64_t va = view->frames_va[idx], key;
 	const struct tapir_frame_cache_entry *known;
 	struct tapir_frame_cache_entry *line;

@@ -96,6 +96,9 @@ void tapir_catalog__free(struct tapir_catalog *c)
 	for (size_t i = 0; i < c->metas.cnt; i++)
 		tapir_catalog__free_chain(c, c->metas.data[i]);
 	tapir_vec__fini(&c->metas);
+	for (size_t i = 0; i < c->hosts.cnt; i++)
+		tapir_catalog__free_chain(c, c->hosts.data[i]);
+	tapir_vec__fini(&c->hosts);
 	tapir_map__fini(&c->used);
 	tapir_vec__fini(&c->unnamed);
 	tapir_vec__fini(&c->again);
@@ -539,6 +542,20 @@ void tapir_catalog__expect(const struct tapir_catalog *c, const struct tapir_rec
 		tapir_stack_store__expect(&c->stacks, stack->stack_id, is_near);
 }
 
+static int describe_host(struct tapir_catalog *c, const struct tapir_rec *rec)
+{
+	uint32_t number = ((const struct tapir_rec_host *)rec)->host;
+	int news;
+
+	if (!number || number > TAPIR_HOST_MAX)
+		return 0;
+	while (c->hosts.cnt < number)
+		if (!tapir_vec__push(&c->hosts, (struct entry *)NULL))
+			return -ENOMEM;
+	news = replace(c, &c->hosts.data[number - 1], rec);
+	return and_put(c, c->hosts.data[number - 1], news);
+}
+
 int tapir_catalog__describe(struct tapir_catalog *c, const struct tapir_rec *rec)
 {
 	int news;
@@ -568,6 +585,8 @@ int tapir_catalog__describe(struct tapir_catalog *c, const struct tapir_rec *rec
 		return describe_inlined(c, (const struct tapir_rec_jit *)rec);
 	case TAPIR_REC_META:
 		return describe_meta(c, rec);
+	case TAPIR_REC_HOST:
+		return describe_host(c, rec);
 	case TAPIR_REC_CLOCK:
 		if (!tapir_clock_pairs__add(&c->clock_pairs, (const void *)rec))
 			return -ENOMEM;

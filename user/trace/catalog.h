@@ -199,6 +199,14 @@ uint64_t tapir_catalog__utc_ns(const struct tapir_catalog *c, uint64_t time_ns);
 /* Returns the idx-th META record, in the order in which they came; NULL: there are fewer. */
 const struct tapir_rec_meta *tapir_catalog__meta(const struct tapir_catalog *c, unsigned idx);
 
+/*
+ * The hosts of a merged recording (abi.h, HOST), numbered from 1 to __host_cnt; 0: it is of one
+ * host. NULL, or an empty name: there is none of that number.
+ */
+const struct tapir_rec_host *tapir_catalog__host(const struct tapir_catalog *c, uint32_t number);
+uint32_t tapir_catalog__host_cnt(const struct tapir_catalog *c);
+struct tapir_sv tapir_catalog__host_name(const struct tapir_catalog *c, uint32_t number);
+
 /* The value of key in META; empty: none. */
 struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const char *key);
 
@@ -208,6 +216,11 @@ struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const c
 /* The format of the file that 'tapir import' read; and what that file lacks, a sentence a line. */
 #define TAPIR_META_IMPORTED "imported"
 #define TAPIR_META_LACKS    "imported.lacks"
+/* What 'tapir merge' made the file of, and what is not known of the clocks: a sentence a line. */
+#define TAPIR_META_MERGED   "merged"
+/* The machine's boot; and how exact its clock was: "1234 us", or "unsynchronized". */
+#define TAPIR_META_BOOT	    "boot.id"
+#define TAPIR_META_SYNC	    "clock.error"
 /*
  * Returns when all that was requested was attached: what began before may have waited for that. 0:
  * not known, or long before the first record (a frozen recording).

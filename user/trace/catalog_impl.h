@@ -75,6 +75,7 @@ struct tapir_catalog {
 	struct entry *clock; /* the newest, to be repeated */
 	struct tapir_clock_pairs clock_pairs;
 	struct tapir_vec(struct entry *) metas;
+	struct tapir_vec(struct entry *) hosts; /* by number less 1; NULL: not described */
 	/* (tgid, stack) pairs used in this segment, and those whose names are not requested */
 	struct tapir_map used;
 	struct tapir_vec(struct stack_use) unnamed, again;

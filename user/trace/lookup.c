@@ -299,6 +299,27 @@ const struct tapir_rec_meta *tapir_catalog__meta(const struct tapir_catalog *c, 
 	return idx < c->metas.cnt ? (const struct tapir_rec_meta *)c->metas.data[idx]->rec : NULL;
 }
 
+const struct tapir_rec_host *tapir_catalog__host(const struct tapir_catalog *c, uint32_t number)
+{
+	const struct entry *e =
+		number && number <= c->hosts.cnt ? c->hosts.data[number - 1] : NULL;
+
+	return e ? (const struct tapir_rec_host *)e->rec : NULL;
+}
+
+uint32_t tapir_catalog__host_cnt(const struct tapir_catalog *c)
+{
+	return (uint32_t)c->hosts.cnt;
+}
+
+struct tapir_sv tapir_catalog__host_name(const struct tapir_catalog *c, uint32_t number)
+{
+	const struct tapir_rec_host *host = tapir_catalog__host(c, number);
+
+	return host ? (struct tapir_sv){(const char *)(host + 1), host->name_len}
+		    : (struct tapir_sv){};
+}
+
 static const struct tapir_rec *find_meta(const struct tapir_catalog *c, const char *key)
 {
 	struct tapir_meta_view view;

@@ -38,7 +38,10 @@ enum stage { STAGE_DESCRIPTIONS, STAGE_RECORDS };
 
 struct tapir_reader {
 	int fd;
-	bool deliver_descriptions, saw_end, has_pending;
+	bool deliver_descriptions, leaves_descriptions, saw_end, has_pending;
+	uint64_t part_cnt, counted_part; /* of segments, listed; of which damage is counted */
+	int (*on_part)(void *ctx);
+	void *part_ctx;
 	struct tapir_chunk_walk walk;
 	struct tapir_chunk_ref pending; /* the first chunk of the segment after this one */
 	struct tapir_vec(struct tapir_chunk_ref) refs; /* of this segment */
@@ -226,6 +229,13 @@ void tapir_reader__deliver_descriptions(struct tapir_reader *r, bool on)
 	r->deliver_descriptions = on;
 }
 
+void tapir_reader__leave_descriptions(struct tapir_reader *r, int (*on_part)(void *ctx), void *ctx)
+{
+	r->leaves_descriptions = true;
+	r->on_part = on_part;
+	r->part_ctx = ctx;
+}
+
 /* ---- segments ---------------------------------------------------------------------------------
  */
 
@@ -274,6 +284,7 @@ static int list_segment(struct tapir_reader *r)
 		r->stats.tail_bytes = r->stats.file_bytes - r->chunks_end;
 	if (more < 0)
 		return more;
+	r->part_cnt++;
 	return r->refs.cnt > 0;
 }
 
@@ -352,9 +363,14 @@ static int next_stage(struct tapir_reader *r)
 			return more;
 		if (r->refs.data[0].h.flags & TAPIR_CHUNK_SEGMENT && r->stats.segments > 1)
 			tapir_catalog__new_segment(r->catalog);
-		r->stage = STAGE_DESCRIPTIONS;
+		r->stage = r->leaves_descriptions ? STAGE_RECORDS : STAGE_DESCRIPTIONS;
 	}
 	r->ref_idx = 0;
+	if (r->leaves_descriptions && r->on_part) {
+		int err = r->on_part(r->part_ctx);
+
+		return err ? err : more;
+	}
 	return more;
 }
 
@@ -469,6 +485,37 @@ void tapir_reader__use_source(struct tapir_reader *r, const struct tapir_offline
 void tapir_reader__use_lines(struct tapir_reader *r, const struct tapir_line_source *source)
 {
 	tapir_catalog__use_lines(r->catalog, source);
+}
+
+int tapir_reader__next_part(struct tapir_reader *r)
+{
+	r->chunk.order_cnt = r->order_idx = 0;
+	r->stage = STAGE_RECORDS;
+	return next_stage(r);
+}
+
+int tapir_reader__put_descriptions(struct tapir_reader *r, struct tapir_chunk *room,
+				   int (*put)(void *ctx, const struct tapir_rec *rec), void *ctx)
+{
+	bool is_first = r->counted_part != r->part_cnt;
+	int err = 0;
+
+	r->counted_part = r->part_cnt;
+	for (size_t i = 0; i < r->refs.cnt && !err; i++) {
+		int loaded = 0;
+
+		if (r->refs.data[i].h.type != TAPIR_CHUNK_DESCRIPTIONS)
+			continue;
+		loaded = tapir_chunk__load(room, r->fd, &r->refs.data[i]);
+		if (loaded < 0)
+			return loaded;
+		r->stats.chunks += is_first && loaded;
+		r->stats.bad_chunks += is_first && !loaded;
+		r->stats.malformed_records += is_first ? room->malformed : 0;
+		for (size_t k = 0; loaded && k < room->order_cnt && !err; k++)
+			err = put(ctx, tapir_chunk__record(room, k));
+	}
+	return err;
 }
 
 bool tapir_reader__is_segment_end(const struct tapir_reader *r)

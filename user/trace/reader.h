@@ -72,6 +72,20 @@ void tapir_reader__close(struct tapir_reader *r);
 void tapir_reader__deliver_descriptions(struct tapir_reader *r, bool on);
 
 /*
+ * For a caller that copies descriptions: call __leave_descriptions before the first next. The
+ * catalog stays empty, __next delivers records alone, and on_part, if there is one, is called when
+ * reading has come to another segment (of a very long one, to its next part); an error of it is
+ * that of __next. __put_descriptions gives all descriptions of that part, as often as it is called;
+ * room is for one chunk. __next_part goes on without reading what is left: 1, 0 at the end, or
+ * -errno.
+ */
+struct tapir_chunk;
+void tapir_reader__leave_descriptions(struct tapir_reader *r, int (*on_part)(void *ctx), void *ctx);
+int tapir_reader__next_part(struct tapir_reader *r);
+int tapir_reader__put_descriptions(struct tapir_reader *r, struct tapir_chunk *room,
+				   int (*put)(void *ctx, const struct tapir_rec *rec), void *ctx);
+
+/*
  * Call before the first next: each PROBE record is what complete makes of it (itself, or another in
  * buf; NULL: out of memory) before any caller gets it. For names the recorder did not know.
  */

@@ -49,6 +49,10 @@ static const char *const counter_kinds[] = {[TAPIR_COUNTER_GAUGE] = "gauge",
 static const char *const calls_kinds[] = {[TAPIR_CALLS_OF_THREAD] = "thread",
 					  [TAPIR_CALLS_AT_STACK] = "stack",
 					  [TAPIR_CALLS_OF_FILE] = "file"};
+static const char *const host_clocks[] = {[TAPIR_HOST_CLOCK_UNKNOWN] = "unknown",
+					  [TAPIR_HOST_CLOCK_SYNCED] = "synchronized",
+					  [TAPIR_HOST_CLOCK_FREE] = "unsynchronized",
+					  [TAPIR_HOST_CLOCK_NONE] = "none"};
 static const char *const loss_kinds[] = {
 #define TAPIR_X(name, word) [TAPIR_LOSS_KIND_##name] = word,
 	TAPIR_FAMILIES(TAPIR_X)
@@ -76,6 +80,7 @@ WORD_OF(signal_result, signal, tapir_signal__result(r->result))
 WORD_OF(signal_way, signal, tapir_signal__way(r->number, r->code))
 WORD_OF(calls_name, calls, tapir_system_call__name(r->nr))
 WORD_OF(calls_error, calls, r->err ? tapir_system_call__error_name(r->err) : NULL)
+WORD_OF(host_clock, host, NAME_AT(host_clocks, r->clock))
 WORD_OF(calls_kind, calls, NAME_AT(calls_kinds, r->kind))
 VALUE_OF(exchange_overlaps, exchange, (r->flags & TAPIR_EXCHANGE_OVERLAPS) != 0)
 VALUE_OF(exchange_unseen, exchange, (r->flags & TAPIR_EXCHANGE_UNSEEN) != 0)
@@ -492,6 +497,25 @@ static const struct tapir_member signal[] = {
 	 .what = "delivered, ignored, pending already or refused"},
 	{}};
 
+static const struct tapir_member host[] = {
+	{IN(host, host), AS("number"), .what = "ids of its processes are 10,000,000 times this more"},
+	{IN(host, name_len), IS(TEXT), AS("name"), .what = "its name"},
+	{IN(host, clock), IS(WORD), .word = host_clock, AS("clock"),
+	 .what = "synchronized, unsynchronized, unknown, or none: it has no UTC"},
+	{IN(host, error_ns), AS("error_ns"), .what = "a synchronized clock's largest error"},
+	{IN(host, set_ns), AS("set_ns"),
+	 .what = "by how much its clock was set while it was recorded"},
+	{IN(host, shift_ns), AS("shift_ns"), .what = "how much later times are than on the host"},
+	{IN(host, created_utc_ns), AS("created_utc_ns"), .what = "of its own recording"},
+	{IN(host, created_ns), AS("created_ns"), .what = "the same by its CLOCK_MONOTONIC"},
+	{IN(host, last_ns), AS("last_ns"), .what = "its last record"},
+	{}};
+
+static const struct tapir_member of_host[] = {
+	HIDDEN(of_host, host, "whose recording has the record"),
+	HIDDEN(of_host, record_bytes, "of the record: a META or a CLOCK"),
+	{}};
+
 static const struct tapir_member none[] = {{}};
 
 /* ---- records ---------------------------------------------------------------------------------- */
@@ -626,6 +650,7 @@ const struct tapir_schema tapir_schemas[TAPIR_REC_TYPE_CNT] = {
 			       .members = counter},
 	[TAPIR_REC_LOSS] = {.name = "loss",
 			    .what = "what was not recorded, and why",
+			    .after = "in a merged recording: number of the host (4), 0 (4)",
 			    SIZE(loss),
 			    .has_line = true,
 			    .table = "losses",
@@ -729,6 +754,24 @@ const struct tapir_schema tapir_schemas[TAPIR_REC_TYPE_CNT] = {
 			      .who = {{AT(signal, tgid), AT(signal, tid), 0, 0},
 				      {AT(signal, to_tgid), AT(signal, to_tid), 0, 0}},
 			      .members = signal},
+	[TAPIR_REC_HOST] = {.name = "host",
+			    .what = "a host of a merged recording",
+			    .after = "its name",
+			    SIZE(host),
+			    .has_line = true,
+			    .describes = true,
+			    .table = "hosts",
+			    .table_what = "hosts of a merged recording ('tapir help merge')",
+			    .usual_rows = 2,
+			    .parts = {LEN(host, name_len)},
+			    .members = host},
+	[TAPIR_REC_OF_HOST] = {.name = "of_host",
+			       .what = "a fact or a clock of one host, as its recording has it",
+			       .after = "the record",
+			       SIZE(of_host),
+			       .describes = true,
+			       .parts = {LEN(of_host, record_bytes)},
+			       .members = of_host},
 };
 
 /* ---- those that are captured ------------------------------------------------------------------ */

@@ -12,6 +12,7 @@
 #include "trace/freeze.h"
 #include "trace/recbuf.h"
 #include "trace/record.h"
+#include "trace/rehost.h"
 #include "trace/rewrite.h"
 
 /* ---- which records are kept -------------------------------------------------------------- */
@@ -149,7 +150,7 @@ static void need_stack(struct tapir_cut *cut, const struct tapir_catalog *catalo
 
 	if (!stack)
 		return;
-	owner = stack->flags & TAPIR_STACK_KERNEL ? 0 : tgid;
+	owner = stack->flags & TAPIR_STACK_KERNEL ? tapir_host__kernel_of(tgid) : tgid;
 	need_rec(cut, &stack->h);
 	/* Names of generated code change: they are searched again if the stack was taken in another
 	 * second. */
@@ -492,7 +493,8 @@ static int put_description(const struct tapir_cut *cut, const struct tapir_rec *
 
 	if (rec->type == TAPIR_REC_META)
 		return put_meta(cut, rec, w);
-	if (rec->type == TAPIR_REC_CLOCK)
+	if (rec->type == TAPIR_REC_CLOCK || rec->type == TAPIR_REC_HOST ||
+	    rec->type == TAPIR_REC_OF_HOST)
 		return tapir_writer__put(w, rec);
 	if (!describes_chosen(cut, rec))
 		return 0;

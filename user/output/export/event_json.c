@@ -16,6 +16,7 @@
 #include "output/export/event_lines_impl.h"
 #include "symbol/stack_end.h"
 #include "trace/family.h"
+#include "trace/rehost.h"
 
 #define ADD(out, literal) tapir_str__add(out, literal, sizeof(literal) - 1)
 
@@ -83,6 +84,20 @@ static void add_utc(struct tapir_event_lines *l, struct tapir_str *out, uint64_t
 	ADD(out, "Z\"");
 }
 
+/* ,"host":"web1" in a merged recording */
+static void add_host(struct tapir_event_lines *l, const struct tapir_rec *rec,
+		     struct tapir_str *out)
+{
+	struct tapir_sv name =
+		tapir_catalog__host_name(l->catalog, tapir_rehost__host_of(rec));
+
+	ADD(out, ",\"host\":");
+	if (name.len)
+		add_quoted(out, name);
+	else
+		ADD(out, "null");
+}
+
 /* {"type":...,"time_ns":...,"utc":...,"cpu":... ; the writer continues after it. */
 static struct tapir_json begin_line(struct tapir_event_lines *l, const struct tapir_rec *rec,
 				    struct tapir_str *out)
@@ -98,6 +113,8 @@ static struct tapir_json begin_line(struct tapir_event_lines *l, const struct ta
 		ADD(out, "null");
 	else
 		tapir_str__addu(out, rec->cpu);
+	if (tapir_catalog__host_cnt(l->catalog))
+		add_host(l, rec, out);
 	return (struct tapir_json){.out = out, .depth = 1, .has_member = 1ull << 1};
 }
 

@@ -9,6 +9,7 @@
 #include "output/export/nettrace_impl.h"
 #include "symbol/frame.h"
 #include "symbol/stack_end.h"
+#include "trace/rehost.h"
 
 #define LABELS_MAX (1u << 16)
 
@@ -118,7 +119,7 @@ static unsigned place_frames(struct tapir_nettrace *n, const struct tapir_stack_
 	if (is_kernel)
 		tapir_nettrace__write_kernel(n, ref->tgid);
 	n->naming.tgid = ref->tgid;
-	n->naming.owner = is_kernel ? 0 : ref->tgid;
+	n->naming.owner = is_kernel ? tapir_host__kernel_of(ref->tgid) : ref->tgid;
 	n->naming.time_ns = ref->time_ns;
 	for (unsigned i = 0; i < rec->frame_cnt; i++) {
 		n->naming.is_caller = i > 0;

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* tapir merge: recordings of several hosts, or of one after the other, as one. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/diag.h"
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/long_read.h"
+#include "cli/output_file.h"
+#include "cli/recording_file.h"
+#include "output/export/merge.h"
+
+struct args {
+	const char *output;
+	bool force;
+};
+
+static const struct tapir_option options[] = {
+	TAPIR_STRING("output", 'o', "OUT", "write to OUT, which is replaced atomically",
+		     struct args, output),
+	TAPIR_FLAG("force", 'f', "replace OUT if it exists", struct args, force),
+	{}};
+
+/* An input: "web1=a.tapir", or a file alone. */
+struct named {
+	const char *path;
+	char *host; /* freed by the caller; NULL: as the recording says */
+};
+
+static int name_input(const char *word, struct named *out)
+{
+	const char *is = strchr(word, '=');
+
+	*out = (struct named){.path = word};
+	if (!is || is == word || !access(word, F_OK))
+		return 0;
+	out->path = is + 1;
+	out->host = strndup(word, (size_t)(is - word));
+	return out->host ? 0 : -ENOMEM;
+}
+
+struct merge {
+	const struct args *args;
+	struct tapir_merge *m;
+	struct tapir_long_read read;
+	struct tapir_writer *w;
+	struct tapir_vec(struct named) inputs;
+	struct stat st; /* of the first input */
+};
+
+static int add_input(struct merge *merge, const char *word)
+{
+	struct named named, *kept;
+	struct tapir_reader *reader;
+	int err = name_input(word, &named);
+
+	if (err)
+		return err;
+	kept = tapir_vec__add(&merge->inputs);
+	if (!kept) {
+		free(named.host);
+		return -ENOMEM;
+	}
+	*kept = named;
+	if (tapir_output_file__is_same(merge->args->output, named.path))
+		return tapir_diag__fail(-EINVAL, "-o %s is one of the recordings", named.path);
+	err = tapir_reader__open(named.path, &reader);
+	if (err)
+		return err;
+	if (merge->inputs.cnt == 1)
+		(void)fstat(tapir_reader__fd(reader), &merge->st);
+	return tapir_merge__add(merge->m, reader, named.path, named.host);
+}
+
+static int add_all(struct merge *merge, const struct tapir_cli *cli)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < cli->words.cnt && !err; i++) {
+		err = tapir_long_read__check(&merge->read);
+		err = err ? err : add_input(merge, cli->words.data[i]);
+	}
+	return err ? err : tapir_merge__plan(merge->m);
+}
+
+static int check(void *ctx, uint64_t done_bytes, uint64_t all_bytes)
+{
+	struct merge *merge = ctx;
+
+	(void)done_bytes;
+	(void)all_bytes;
+	return tapir_long_read__check(&merge->read);
+}
+
+static int open_output(struct merge *merge)
+{
+	struct tapir_writer_opts opts = {.sz = sizeof(opts),
+					 .path = merge->args->output,
+					 .force = merge->args->force,
+					 .is_whole = true};
+
+	tapir_merge__begin(merge->m, &opts.created_ns, &opts.created_utc_ns, &opts.is_cut);
+	/* A file that root writes belongs to the owner of what it was made of. */
+	if (!geteuid()) {
+		opts.has_owner = true;
+		opts.uid = merge->st.st_uid;
+		opts.gid = merge->st.st_gid;
+	}
+	return tapir_writer__open(&opts, &merge->w);
+}
+
+static int write_output(struct merge *merge)
+{
+	int mark = tapir_diag__cnt(), err = open_output(merge);
+
+	if (err)
+		return err;
+	err = tapir_merge__write(merge->m, merge->w,
+				 &(struct tapir_merge_check){check, merge});
+	if (!err) {
+		tapir_writer__keep(merge->w);
+		err = tapir_writer__close(merge->w);
+	}
+	if (err) {
+		tapir_writer__abandon(merge->w);
+		tapir_long_read__name_output(merge->args->output, mark, err);
+	}
+	tapir_writer__free(merge->w);
+	return err;
+}
+
+/* "all.tapir: 2 hosts: web1, web2", and what is not known, a line each. */
+static void say_end(const struct merge *merge)
+{
+	const char *line = tapir_merge__text(merge->m);
+
+	for (bool is_first = true; *line; is_first = false) {
+		size_t len = strcspn(line, "\n");
+
+		if (is_first)
+			tapir_info("%s: %.*s", merge->args->output, (int)len, line);
+		else
+			tapir_warn("%.*s", (int)len, line);
+		line += len + (line[len] != '\0');
+	}
+	if (tapir_merge__left_out(merge->m))
+		tapir_warn("%" PRIu64 " records have ids that no process of a host has and were "
+			   "left out",
+			   tapir_merge__left_out(merge->m));
+}
+
+static int check_damage(const struct merge *merge)
+{
+	const struct tapir_reader_stats *stats;
+	int err = 0;
+
+	for (size_t i = 0; (stats = tapir_merge__stats(merge->m, i)); i++) {
+		int one = tapir_recording_file__check_damage(merge->inputs.data[i].path, stats);
+
+		err = err ? err : one;
+	}
+	return err;
+}
+
+static int merge_all(struct merge *merge, struct tapir_cli *cli)
+{
+	int err;
+
+	merge->m = tapir_merge__new();
+	if (!merge->m)
+		return -ENOMEM;
+	tapir_long_read__start(&merge->read, NULL, cli);
+	err = add_all(merge, cli);
+	if (!err)
+		err = write_output(merge);
+	tapir_long_read__stop(&merge->read);
+	if (err)
+		return err;
+	say_end(merge);
+	return check_damage(merge);
+}
+
+static int run(struct tapir_cli *cli)
+{
+	const struct args *args = cli->args;
+	struct merge merge = {.args = args};
+	struct named *named;
+	int err;
+
+	if (cli->words.cnt < 2)
+		return tapir_cli__usage(cli, "two recordings or more are required");
+	if (cli->words.cnt > TAPIR_MERGE_INPUTS_MAX)
+		return tapir_cli__usage(cli, "at most %u recordings are merged",
+					TAPIR_MERGE_INPUTS_MAX);
+	if (!args->output)
+		return tapir_cli__usage(cli, "-o OUT is required");
+	err = merge_all(&merge, cli);
+	tapir_merge__free(merge.m);
+	tapir_vec_for_each (named, &merge.inputs)
+		free(named->host);
+	tapir_vec__fini(&merge.inputs);
+	return err;
+}
+
+const struct tapir_command tapir_cmd_merge = {
+	.name = "merge",
+	.summary = "make one recording of those of several hosts",
+	.synopsis = "[NAME=]FILE [NAME=]FILE... -o OUT [-f]",
+	.text = "OUT is a recording that every command reads, with the records of all in the order "
+		"of their times. Recordings of one boot of a machine are parts of one host: their "
+		"processes and losses are joined. Other recordings are of several hosts. NAME is the "
+		"host's name, where the recording lacks it or two have the same.\n\n"
+		"Processes of hosts are kept apart by their ids: in OUT, the processes, threads and "
+		"CPUs of the second host have 20,000,000 (CPUs: 2,000) more than they had there: "
+		"process 20004711 is its 4711. 'tapir report' names the hosts, "
+		"'tapir events --json' has 'host' in each line, 'tapir query' has a table 'hosts'. "
+		"Numbers that events have as values are as on the host.\n\n"
+		"Times are aligned by the UTC that each recording has. How far hosts' clocks were "
+		"apart from UTC, no recording knows but by what the kernel said then; OUT says "
+		"which clocks were synchronized and to within how much, and which were not. "
+		"'tapir record --at' starts on many hosts at one instant.\n\n"
+		"'tapir cut --host NAME' gives back one host's recording.",
+	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
+	.positionals =
+		(const struct tapir_positional[]){
+			{.name = "FILE",
+			 .help = "a recording; two or more",
+			 .required = true,
+			 .many = true,
+			 .is_path = true},
+			{}},
+	.examples =
+		(const struct tapir_example[]){
+			{"merge web1.tapir web2.tapir db.tapir -o all.tapir", "three hosts"},
+			{"merge shop=a.tapir cart=b.tapir -o all.tapir",
+			 "two containers, whose host has no name that tells them apart"},
+			{"merge monday-*.tapir -o monday.tapir", "one host, one after the other"},
+			{}},
+	.args_bytes = sizeof(struct args),
+	.run = run,
+};

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Every id is moved by the same distance, so that two records that name one process do so
+ * afterwards, too, and moving back is exact. 0 is nobody and stays, but where it is the kernel.
+ */
+#include "trace/rehost.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "trace/record.h"
+#include "trace/schema.h"
+
+enum place_kind {
+	PLACE_END,
+	PLACE_ID,     /* of a process or thread */
+	PLACE_OWNER,  /* the same; 0 is the kernel, or the machine */
+	PLACE_TIME,   /* 0 and UINT64_MAX stay */
+	PLACE_PROBE,  /* 0: of no probe */
+	PLACE_FILE,   /* moved if it is a kernel's: two hosts have theirs at different addresses */
+	PLACE_COOKIE, /* of a socket */
+	PLACE_NETNS
+};
+
+struct place {
+	uint16_t offset;
+	uint8_t kind; /* enum place_kind */
+};
+
+#define PLACES_MAX		8
+#define AT(kind, rec, member)	{offsetof(struct tapir_rec_##rec, member), PLACE_##kind}
+
+static const struct place places[TAPIR_REC_TYPE_CNT][PLACES_MAX] = {
+	[TAPIR_REC_EVENT] = {AT(ID, event, tgid), AT(ID, event, tid), AT(PROBE, event, probe_id)},
+	[TAPIR_REC_PROBE] = {AT(PROBE, probe, probe_id)},
+	[TAPIR_REC_METADATA] = {AT(PROBE, metadata, probe_id)},
+	[TAPIR_REC_SAMPLE] = {AT(ID, sample, tgid), AT(ID, sample, tid)},
+	[TAPIR_REC_SWITCH] = {AT(ID, switch, out_tgid), AT(ID, switch, out_tid),
+			      AT(ID, switch, in_tgid), AT(ID, switch, in_tid),
+			      AT(ID, switch, in_waker_tid), AT(TIME, switch, in_wake_ns)},
+	[TAPIR_REC_THREAD] = {AT(ID, thread, tgid), AT(ID, thread, tid),
+			      AT(TIME, thread, start_ns), AT(TIME, thread, leader_start_ns)},
+	[TAPIR_REC_PROCESS] = {AT(ID, process, tgid), AT(ID, process, parent_tgid),
+			       AT(TIME, process, start_ns)},
+	[TAPIR_REC_MAPPING] = {AT(OWNER, mapping, tgid), AT(FILE, mapping, file_id)},
+	[TAPIR_REC_SYMBOL] = {AT(FILE, symbol, file_id)},
+	[TAPIR_REC_JIT] = {AT(OWNER, jit, tgid), AT(TIME, jit, from_ns), AT(TIME, jit, until_ns)},
+	[TAPIR_REC_INLINED] = {AT(OWNER, jit, tgid), AT(TIME, jit, from_ns),
+			       AT(TIME, jit, until_ns)},
+	[TAPIR_REC_COUNTER] = {AT(OWNER, counter, tgid)},
+	[TAPIR_REC_LOSS] = {AT(PROBE, loss, probe_id), AT(TIME, loss, from_ns),
+			    AT(TIME, loss, until_ns)},
+	[TAPIR_REC_GAP] = {AT(OWNER, gap, tgid), AT(TIME, gap, from_ns), AT(TIME, gap, until_ns)},
+	[TAPIR_REC_WAIT] = {AT(ID, wait, tgid), AT(ID, wait, tid), AT(ID, wait, owner_tid)},
+	[TAPIR_REC_RESOURCE] = {AT(ID, resource, tgid)},
+	[TAPIR_REC_LOOK] = {AT(ID, look, tgid), AT(ID, look, tid)},
+	[TAPIR_REC_IO] = {AT(ID, io, tgid), AT(ID, io, tid)},
+	[TAPIR_REC_EXCHANGE] = {AT(ID, exchange, tgid), AT(ID, exchange, tid),
+				AT(ID, exchange, ask_tid), AT(TIME, exchange, begin_ns),
+				AT(COOKIE, exchange, connection), AT(NETNS, exchange, netns)},
+	[TAPIR_REC_CALLS] = {AT(ID, calls, tgid), AT(ID, calls, tid), AT(TIME, calls, since_ns)},
+};
+
+static const struct place *places_of(unsigned type)
+{
+	return places[type < TAPIR_REC_TYPE_CNT ? type : TAPIR_REC_NONE];
+}
+
+/* In the upper bits, which the kernel's counters and hashes' marks do not reach. */
+static uint64_t cookie_bits(uint32_t host)
+{
+	return (uint64_t)host << 56;
+}
+
+static uint32_t get_id(const struct tapir_rec *rec, unsigned offset)
+{
+	uint32_t id;
+
+	memcpy(&id, (const char *)rec + offset, sizeof(id));
+	return id;
+}
+
+static bool has_sound_ids(const struct tapir_rehost *rehost, const struct tapir_rec *rec)
+{
+	for (const struct place *p = places_of(rec->type); p->kind; p++) {
+		bool is_id = p->kind == PLACE_ID || p->kind == PLACE_OWNER;
+
+		if (rehost->host && is_id && get_id(rec, p->offset) >= TAPIR_HOST_PIDS)
+			return false;
+		if (p->kind == PLACE_PROBE &&
+		    get_id(rec, p->offset) >= TAPIR_HOST_PIDS - rehost->first_probe)
+			return false;
+	}
+	return true;
+}
+
+static void move_id(const struct tapir_rehost *rehost, uint8_t kind, void *at, bool is_back)
+{
+	uint32_t id, by = rehost->host * TAPIR_HOST_PIDS;
+
+	memcpy(&id, at, sizeof(id));
+	if (kind == PLACE_PROBE)
+		by += rehost->first_probe;
+	if (kind == PLACE_NETNS)
+		id ^= rehost->host << 20;
+	else if (id || kind == PLACE_OWNER)
+		id = is_back ? id - by : id + by;
+	memcpy(at, &id, sizeof(id));
+}
+
+static uint64_t moved_ns(const struct tapir_rehost *rehost, uint64_t ns, bool is_back)
+{
+	if (!ns || ns == UINT64_MAX)
+		return ns;
+	return is_back ? ns - rehost->shift_ns : ns + rehost->shift_ns;
+}
+
+static void move_u64(const struct tapir_rehost *rehost, uint8_t kind, void *at, bool is_back)
+{
+	uint64_t value;
+
+	memcpy(&value, at, sizeof(value));
+	if (kind == PLACE_TIME)
+		value = moved_ns(rehost, value, is_back);
+	else if (kind == PLACE_COOKIE)
+		value ^= cookie_bits(rehost->host);
+	else if (rehost->kernel_files && tapir_map__get(rehost->kernel_files, value))
+		value ^= cookie_bits(rehost->host);
+	memcpy(at, &value, sizeof(value));
+}
+
+static void move(const struct tapir_rehost *rehost, struct tapir_rec *rec, bool is_back)
+{
+	uint16_t by = (uint16_t)(rehost->host * TAPIR_HOST_CPUS);
+
+	rec->time_ns = moved_ns(rehost, rec->time_ns, is_back);
+	if (is_back)
+		rec->cpu = rec->cpu == TAPIR_CPU_UNKNOWN ? rec->cpu : (uint16_t)(rec->cpu - by);
+	else if (by)
+		rec->cpu = rec->cpu < TAPIR_HOST_CPUS ? (uint16_t)(rec->cpu + by)
+						      : TAPIR_CPU_UNKNOWN;
+	for (const struct place *p = places_of(rec->type); p->kind; p++) {
+		bool is_u64 = p->kind == PLACE_TIME || p->kind == PLACE_FILE ||
+			      p->kind == PLACE_COOKIE;
+
+		(is_u64 ? move_u64 : move_id)(rehost, p->kind, (char *)rec + p->offset, is_back);
+	}
+}
+
+bool tapir_rehost__apply(const struct tapir_rehost *rehost, struct tapir_rec *rec)
+{
+	if (!has_sound_ids(rehost, rec))
+		return false;
+	move(rehost, rec, false);
+	return true;
+}
+
+void tapir_rehost__undo(const struct tapir_rehost *rehost, struct tapir_rec *rec)
+{
+	move(rehost, rec, true);
+}
+
+static uint32_t host_of_ids(const struct tapir_rec *rec)
+{
+	for (const struct place *p = places_of(rec->type); p->kind; p++) {
+		bool is_id = p->kind <= PLACE_OWNER || p->kind == PLACE_PROBE;
+		uint32_t id = is_id ? get_id(rec, p->offset) : 0;
+
+		if (tapir_host__of(id))
+			return tapir_host__of(id);
+	}
+	return 0;
+}
+
+uint32_t tapir_rehost__host_of(const struct tapir_rec *rec)
+{
+	const struct tapir_rec_host *host = (const void *)rec;
+	const struct tapir_rec_of_host *of_host = (const void *)rec;
+	const struct tapir_rec_loss *loss = (const void *)rec;
+	uint32_t number;
+
+	if (rec->type == TAPIR_REC_HOST)
+		return host->host;
+	if (rec->type == TAPIR_REC_OF_HOST)
+		return of_host->host;
+	if (rec->type == TAPIR_REC_LOSS)
+		return rec->size < sizeof(*loss) + sizeof(struct tapir_loss_host)
+			       ? 0
+			       : ((const struct tapir_loss_host *)(loss + 1))->host;
+	number = host_of_ids(rec);
+	if (!number && rec->cpu != TAPIR_CPU_UNKNOWN)
+		number = rec->cpu / TAPIR_HOST_CPUS;
+	return number;
+}
+
+bool tapir_rehost__moves(unsigned type, unsigned offset)
+{
+	for (const struct place *p = places_of(type); p->kind; p++)
+		if (p->offset == offset)
+			return true;
+	return false;
+}
