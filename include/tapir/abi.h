@@ -831,15 +831,16 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_meta) == 24, "tapir_rec_meta");
 /*
  * A recording that 'tapir merge' made of several hosts has a HOST for each, numbered from 1. In its
  * records of host N, ids of processes, threads and probes are N * TAPIR_HOST_PIDS more than in the
- * host's own recording (0 stays 0: nobody; but the owner of the kernel's mappings, names and
- * counters is N * TAPIR_HOST_PIDS), CPUs N * TAPIR_HOST_CPUS more, and times are shift_ns later, so that all hosts have one clock. No
- * pid of Linux reaches TAPIR_HOST_PIDS (PID_MAX_LIMIT is 4,194,304).
+ * host's own recording (0 stays 0: no process; but the owner of the kernel's mappings, names and
+ * counters is N * TAPIR_HOST_PIDS), CPUs N * TAPIR_HOST_CPUS more, and times are shift_ns later, so
+ * that all hosts have one clock. No pid of Linux reaches TAPIR_HOST_PIDS (PID_MAX_LIMIT is
+ * 4,194,304).
  */
 #define TAPIR_HOST_PIDS 10000000u
 #define TAPIR_HOST_CPUS 1000u
 #define TAPIR_HOST_MAX	64u
 
-/* How the clock of a host relates to the others'. */
+/* Says how exact the clock of a host was. */
 enum tapir_host_clock {
 	TAPIR_HOST_CLOCK_UNKNOWN = 0, /* whether it was synchronized is not recorded */
 	TAPIR_HOST_CLOCK_SYNCED = 1,  /* it was, to within error_ns of UTC, says the kernel */

@@ -316,8 +316,7 @@ static void tree_has_a_frame_in_the_place_of_the_callers(void **state)
 	nodes = f->tree.nodes.data;
 	lost = &nodes[nodes[TAPIR_STACK_TREE_ROOT].first_child];
 	assert_string_equal(f->tree.names.data[lost->name], "deep");
-	assert_true(
-		tapir_stack_tree__is_whole(&f->tree, nodes[TAPIR_STACK_TREE_ROOT].first_child));
+	assert_true(tapir_stack_tree__is_whole(&f->tree, nodes[TAPIR_STACK_TREE_ROOT].first_child));
 }
 
 int main(void)

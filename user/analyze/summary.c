@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "decode/otel_resource.h"
+#include "trace/rehost.h"
 
 #define NO_ROW	  TAPIR_NO_ROW
 
@@ -81,6 +82,7 @@ struct who {
 	uint32_t pid, tid;
 	uint64_t life;
 	const struct tapir_rec_thread *thread; /* NULL: unknown */
+	struct tapir_sv host;		       /* empty: the file has one host */
 };
 
 static struct who who_was(const struct tapir_catalog *catalog, uint32_t pid, uint32_t tid,
@@ -92,7 +94,8 @@ static struct who who_was(const struct tapir_catalog *catalog, uint32_t pid, uin
 	return (struct who){.pid = pid,
 			    .tid = tid,
 			    .life = tapir_catalog__life(catalog, pid, time_ns),
-			    .thread = thread && thread->tgid == pid ? thread : NULL};
+			    .thread = thread && thread->tgid == pid ? thread : NULL,
+			    .host = tapir_catalog__host_name(catalog, tapir_host__of(pid))};
 }
 
 static uint64_t key_of_process(const struct who *who)
@@ -114,6 +117,7 @@ static uint64_t process_row(struct tapir_summary *s, const struct who *who)
 	row.comm = tapir_summary__copy(s, (struct tapir_sv){});
 	row.exe = tapir_summary__copy(s, (struct tapir_sv){});
 	row.service = tapir_summary__copy(s, (struct tapir_sv){});
+	row.host = who->host.len ? tapir_summary__copy(s, who->host) : NULL;
 	if (tapir_vec__push(&s->processes, row))
 		*idx = s->processes.cnt - 1;
 	return *idx;
@@ -447,6 +451,7 @@ void tapir_summary__fini(struct tapir_summary *s)
 		free(s->processes.data[i].comm);
 		free(s->processes.data[i].exe);
 		free(s->processes.data[i].service);
+		free(s->processes.data[i].host);
 	}
 	for (size_t i = 0; i < s->modules.cnt; i++)
 		free(s->modules.data[i].name);

@@ -40,6 +40,7 @@ struct tapir_process_row {
 	uint32_t pid;
 	char *comm, *exe;    /* "" unknown */
 	char *service;	     /* service.name, as it publishes it; "": it does not */
+	char *host;	     /* in a merged recording; NULL: there is one host */
 	uint64_t thread_cnt; /* of which a row was made */
 	uint64_t captured[TAPIR_FAMILY_CNT];
 };

@@ -147,9 +147,9 @@ static void add_io(struct tapir_timeline *tl, const struct tapir_rec *rec)
 static bool is_either_reported(const struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
 	bool has_two = tapir_rec__tid(rec, 1);
-	int which = has_two && (!tapir_rec__tid(rec, 0) ||
-				!tapir_timeline__reports(tl, tapir_rec__tgid(rec, 0),
-							 tapir_rec__tid(rec, 0)));
+	int which = has_two &&
+		    (!tapir_rec__tid(rec, 0) ||
+		     !tapir_timeline__reports(tl, tapir_rec__tgid(rec, 0), tapir_rec__tid(rec, 0)));
 
 	return tapir_timeline__in_range(tl, rec->time_ns) &&
 	       tapir_timeline__reports(tl, tapir_rec__tgid(rec, which),

@@ -35,9 +35,10 @@ static const struct tapir_option options[] = {
 	TAPIR_LIST("event", 'e', "GLOB",
 		   "of the events only these (gc__*, hotspot:gc__*, hotspot); repeatable",
 		   struct args, globs),
-	TAPIR_STRING("host", 0, "NAME",
-		     "only this host of a merged recording, as it was recorded; with no other choice",
-		     struct args, host),
+	TAPIR_STRING(
+		"host", 0, "NAME",
+		"only this host of a merged recording, as it was recorded; with no other choice",
+		struct args, host),
 	TAPIR_STRING("output", 'o', "OUT", "write to OUT, which is replaced atomically",
 		     struct args, output),
 	TAPIR_FLAG("force", 'f', "replace OUT if it exists", struct args, force),
@@ -191,8 +192,8 @@ static void say_host(const struct tapir_host_cut *cut, const struct args *args)
 		tapir_str__addf(&text, " %s",
 				cut->kept[i] == 1 ? tapir_families[i].one : tapir_families[i].many);
 	}
-	tapir_info("%s: %s of host %s", args->output, text.len ? text.data : "no event and no sample",
-		   cut->name);
+	tapir_info("%s: %s of host %s", args->output,
+		   text.len ? text.data : "no event and no sample", cut->name);
 	tapir_str__fini(&text);
 }
 
@@ -236,7 +237,8 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_cut = {
 	.name = "cut",
 	.summary = "write a part of a recording as a smaller one",
-	.synopsis = "[FILE] [--from TIME] [--to TIME] [--pid PID] [--event GLOB]... [--host NAME] -o OUT [-f]",
+	.synopsis =
+		"[FILE] [--from TIME] [--to TIME] [--pid PID] [--event GLOB]... [--host NAME] -o OUT [-f]",
 	.text = "OUT is a recording that every command reads: it has the processes, threads, "
 		"files, stacks and names that are needed to read what it holds. 'tapir report' "
 		"says of which part it is, and how much was left out. Times in OUT count from "

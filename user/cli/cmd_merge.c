@@ -120,8 +120,7 @@ static int write_output(struct merge *merge)
 
 	if (err)
 		return err;
-	err = tapir_merge__write(merge->m, merge->w,
-				 &(struct tapir_merge_check){check, merge});
+	err = tapir_merge__write(merge->m, merge->w, &(struct tapir_merge_check){check, merge});
 	if (!err) {
 		tapir_writer__keep(merge->w);
 		err = tapir_writer__close(merge->w);
@@ -226,14 +225,12 @@ const struct tapir_command tapir_cmd_merge = {
 		"'tapir record --at' starts on many hosts at one instant.\n\n"
 		"'tapir cut --host NAME' gives back one host's recording.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
-	.positionals =
-		(const struct tapir_positional[]){
-			{.name = "FILE",
-			 .help = "a recording; two or more",
-			 .required = true,
-			 .many = true,
-			 .is_path = true},
-			{}},
+	.positionals = (const struct tapir_positional[]){{.name = "FILE",
+							  .help = "a recording; two or more",
+							  .required = true,
+							  .many = true,
+							  .is_path = true},
+							 {}},
 	.examples =
 		(const struct tapir_example[]){
 			{"merge web1.tapir web2.tapir db.tapir -o all.tapir", "three hosts"},

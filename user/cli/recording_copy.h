@@ -13,7 +13,8 @@ struct tapir_recording_copy {
 	const char *path; /* borrowed */
 	bool force;	  /* replace a file that exists */
 	uint64_t from_ns; /* its start, since the start of the recording */
-	/* When it began, of a copy that is a recording of its own; 0: as the recording, and from_ns. */
+	/* When it began, of a copy that is a recording of its own; 0: as the recording, and
+	 * from_ns. */
 	uint64_t created_ns, created_utc_ns;
 	/* Set by __open. */
 	struct tapir_writer *w;

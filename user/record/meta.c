@@ -32,7 +32,7 @@ int tapir_meta__post_one(struct tapir_queue *queue, const char *key, const char 
 	return err;
 }
 
-/* How exact the clock is, says the kernel: it counts up to 16 s while nobody sets it. */
+/* Writes how exact the clock is, as the kernel says. */
 static void clock_text(char *text, size_t len)
 {
 	struct timex clock = {};

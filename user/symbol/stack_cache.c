@@ -179,8 +179,8 @@ static uint64_t frame_key(const struct tapir_frame_cache *cache, const struct ta
 			  const struct tapir_stack_view *view, unsigned idx)
 {
 	bool is_kernel = view->rec->flags & TAPIR_STACK_KERNEL;
-	uint64_t key = tapir_hash__mix(
-		cache->version, is_kernel ? tapir_host__kernel_of(ref->tgid) : ref->tgid);
+	uint64_t key = tapir_hash__mix(cache->version,
+				       is_kernel ? tapir_host__kernel_of(ref->tgid) : ref->tgid);
 
 	return tapir_hash__mix(tapir_hash__mix(key, (uint64_t)(idx > 0) << 1 | is_kernel),
 			       view->frames_va[idx]);

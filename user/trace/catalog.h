@@ -216,9 +216,9 @@ struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const c
 /* The format of the file that 'tapir import' read; and what that file lacks, a sentence a line. */
 #define TAPIR_META_IMPORTED "imported"
 #define TAPIR_META_LACKS    "imported.lacks"
-/* What 'tapir merge' made the file of, and what is not known of the clocks: a sentence a line. */
+/* Written by 'tapir merge': what it merged, what is not known of the clocks; a sentence a line. */
 #define TAPIR_META_MERGED   "merged"
-/* The machine's boot; and how exact its clock was: "1234 us", or "unsynchronized". */
+/* The id of the machine's boot; its clock's largest error: "1234 us", or "unsynchronized". */
 #define TAPIR_META_BOOT	    "boot.id"
 #define TAPIR_META_SYNC	    "clock.error"
 /*

@@ -301,8 +301,7 @@ const struct tapir_rec_meta *tapir_catalog__meta(const struct tapir_catalog *c, 
 
 const struct tapir_rec_host *tapir_catalog__host(const struct tapir_catalog *c, uint32_t number)
 {
-	const struct entry *e =
-		number && number <= c->hosts.cnt ? c->hosts.data[number - 1] : NULL;
+	const struct entry *e = number && number <= c->hosts.cnt ? c->hosts.data[number - 1] : NULL;
 
 	return e ? (const struct tapir_rec_host *)e->rec : NULL;
 }

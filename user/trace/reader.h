@@ -76,8 +76,8 @@ void tapir_reader__deliver_descriptions(struct tapir_reader *r, bool on);
  * catalog stays empty, __next delivers records alone, and on_part, if there is one, is called when
  * reading has come to another segment (of a very long one, to its next part); an error of it is
  * that of __next. __put_descriptions gives all descriptions of that part, as often as it is called;
- * room is for one chunk. __next_part goes on without reading what is left: 1, 0 at the end, or
- * -errno.
+ * room is for one chunk. __next_part continues with the next part and leaves out what was not read:
+ * 1, 0 at the end, or -errno.
  */
 struct tapir_chunk;
 void tapir_reader__leave_descriptions(struct tapir_reader *r, int (*on_part)(void *ctx), void *ctx);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Every id is moved by the same distance, so that two records that name one process do so
- * afterwards, too, and moving back is exact. 0 is nobody and stays, but where it is the kernel.
+ * afterwards, too, and moving back is exact. 0 is no process and stays, but where it is the kernel.
  */
 #include "trace/rehost.h"
 
@@ -27,8 +27,11 @@ struct place {
 	uint8_t kind; /* enum place_kind */
 };
 
-#define PLACES_MAX		8
-#define AT(kind, rec, member)	{offsetof(struct tapir_rec_##rec, member), PLACE_##kind}
+#define PLACES_MAX 8
+#define AT(kind, rec, member)                                                                      \
+	{                                                                                          \
+		offsetof(struct tapir_rec_##rec, member), PLACE_##kind                             \
+	}
 
 static const struct place places[TAPIR_REC_TYPE_CNT][PLACES_MAX] = {
 	[TAPIR_REC_EVENT] = {AT(ID, event, tgid), AT(ID, event, tid), AT(PROBE, event, probe_id)},
@@ -38,8 +41,8 @@ static const struct place places[TAPIR_REC_TYPE_CNT][PLACES_MAX] = {
 	[TAPIR_REC_SWITCH] = {AT(ID, switch, out_tgid), AT(ID, switch, out_tid),
 			      AT(ID, switch, in_tgid), AT(ID, switch, in_tid),
 			      AT(ID, switch, in_waker_tid), AT(TIME, switch, in_wake_ns)},
-	[TAPIR_REC_THREAD] = {AT(ID, thread, tgid), AT(ID, thread, tid),
-			      AT(TIME, thread, start_ns), AT(TIME, thread, leader_start_ns)},
+	[TAPIR_REC_THREAD] = {AT(ID, thread, tgid), AT(ID, thread, tid), AT(TIME, thread, start_ns),
+			      AT(TIME, thread, leader_start_ns)},
 	[TAPIR_REC_PROCESS] = {AT(ID, process, tgid), AT(ID, process, parent_tgid),
 			       AT(TIME, process, start_ns)},
 	[TAPIR_REC_MAPPING] = {AT(OWNER, mapping, tgid), AT(FILE, mapping, file_id)},
@@ -137,11 +140,11 @@ static void move(const struct tapir_rehost *rehost, struct tapir_rec *rec, bool 
 	if (is_back)
 		rec->cpu = rec->cpu == TAPIR_CPU_UNKNOWN ? rec->cpu : (uint16_t)(rec->cpu - by);
 	else if (by)
-		rec->cpu = rec->cpu < TAPIR_HOST_CPUS ? (uint16_t)(rec->cpu + by)
-						      : TAPIR_CPU_UNKNOWN;
+		rec->cpu =
+			rec->cpu < TAPIR_HOST_CPUS ? (uint16_t)(rec->cpu + by) : TAPIR_CPU_UNKNOWN;
 	for (const struct place *p = places_of(rec->type); p->kind; p++) {
-		bool is_u64 = p->kind == PLACE_TIME || p->kind == PLACE_FILE ||
-			      p->kind == PLACE_COOKIE;
+		bool is_u64 =
+			p->kind == PLACE_TIME || p->kind == PLACE_FILE || p->kind == PLACE_COOKIE;
 
 		(is_u64 ? move_u64 : move_id)(rehost, p->kind, (char *)rec + p->offset, is_back);
 	}

@@ -15,7 +15,7 @@
 #include "tapir/abi.h"
 
 struct tapir_rehost {
-	uint32_t host;	       /* 0: ids of processes, CPUs and times stay */
+	uint32_t host;	      /* 0: ids of processes, CPUs and times stay */
 	uint32_t first_probe; /* of a host with several recordings: added to the ids of probes */
 	uint64_t shift_ns;
 	const struct tapir_map *kernel_files; /* ids of files that are the kernel; borrowed */
@@ -33,6 +33,8 @@ static inline uint32_t tapir_host__of(uint32_t tgid)
 {
 	return tgid / TAPIR_HOST_PIDS;
 }
+
+const char *tapir_host_clock__name(unsigned clock); /* NULL: there is no such value */
 
 /* Changes a well-formed record. false: an id is too large, and the record is as it was. */
 bool tapir_rehost__apply(const struct tapir_rehost *rehost, struct tapir_rec *rec);

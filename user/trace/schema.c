@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "trace/family.h"
+#include "trace/rehost.h"
 #include "trace/signals.h"
 #include "trace/system_calls.h"
 
@@ -60,6 +61,11 @@ static const char *const loss_kinds[] = {
 		[TAPIR_LOSS_KIND_PART] = "part",
 	[TAPIR_LOSS_KIND_INFO] = "info"};
 
+const char *tapir_host_clock__name(unsigned clock)
+{
+	return NAME_AT(host_clocks, clock);
+}
+
 WORD_OF(process_kind, process, NAME_AT(process_kinds, r->kind))
 WORD_OF(counter_kind, counter, NAME_AT(counter_kinds, r->kind))
 WORD_OF(loss_cause, loss, tapir_loss__name(r->cause))
@@ -80,7 +86,7 @@ WORD_OF(signal_result, signal, tapir_signal__result(r->result))
 WORD_OF(signal_way, signal, tapir_signal__way(r->number, r->code))
 WORD_OF(calls_name, calls, tapir_system_call__name(r->nr))
 WORD_OF(calls_error, calls, r->err ? tapir_system_call__error_name(r->err) : NULL)
-WORD_OF(host_clock, host, NAME_AT(host_clocks, r->clock))
+WORD_OF(host_clock, host, tapir_host_clock__name(r->clock))
 WORD_OF(calls_kind, calls, NAME_AT(calls_kinds, r->kind))
 VALUE_OF(exchange_overlaps, exchange, (r->flags & TAPIR_EXCHANGE_OVERLAPS) != 0)
 VALUE_OF(exchange_unseen, exchange, (r->flags & TAPIR_EXCHANGE_UNSEEN) != 0)
@@ -498,7 +504,8 @@ static const struct tapir_member signal[] = {
 	{}};
 
 static const struct tapir_member host[] = {
-	{IN(host, host), AS("number"), .what = "ids of its processes are 10,000,000 times this more"},
+	{IN(host, host), AS("number"),
+	 .what = "ids of its processes are 10,000,000 times this more"},
 	{IN(host, name_len), IS(TEXT), AS("name"), .what = "its name"},
 	{IN(host, clock), IS(WORD), .word = host_clock, AS("clock"),
 	 .what = "synchronized, unsynchronized, unknown, or none: it has no UTC"},

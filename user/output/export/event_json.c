@@ -88,8 +88,7 @@ static void add_utc(struct tapir_event_lines *l, struct tapir_str *out, uint64_t
 static void add_host(struct tapir_event_lines *l, const struct tapir_rec *rec,
 		     struct tapir_str *out)
 {
-	struct tapir_sv name =
-		tapir_catalog__host_name(l->catalog, tapir_rehost__host_of(rec));
+	struct tapir_sv name = tapir_catalog__host_name(l->catalog, tapir_rehost__host_of(rec));
 
 	ADD(out, ",\"host\":");
 	if (name.len)

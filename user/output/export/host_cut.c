@@ -29,9 +29,8 @@ static void see_host(struct tapir_host_cut *cut, const struct tapir_rec_host *ho
 	if (!tapir_sv__is(name, cut->name) || !host->host || host->host > TAPIR_HOST_MAX)
 		return;
 	cut->host = *host;
-	cut->rehost = (struct tapir_rehost){.host = host->host,
-					    .shift_ns = host->shift_ns,
-					    .kernel_files = &cut->kernel_files};
+	cut->rehost = (struct tapir_rehost){
+		.host = host->host, .shift_ns = host->shift_ns, .kernel_files = &cut->kernel_files};
 }
 
 static int see_description(void *ctx, const struct tapir_rec *rec)
@@ -61,9 +60,9 @@ static int find_host(void *ctx, const struct tapir_rec *rec)
 static int on_part(void *ctx)
 {
 	struct tapir_host_cut *cut = ctx;
-	int err = cut->host.host ? 0
-				 : tapir_reader__put_descriptions(cut->reader, &cut->room,
-								  find_host, cut);
+	int err = cut->host.host
+			  ? 0
+			  : tapir_reader__put_descriptions(cut->reader, &cut->room, find_host, cut);
 
 	return err || !cut->host.host ? err
 				      : tapir_reader__put_descriptions(cut->reader, &cut->room,

@@ -19,7 +19,7 @@ struct tapir_host_cut {
 	/* Set by __read. */
 	struct tapir_rec_host host;
 	uint64_t kept[TAPIR_FAMILY_CNT];
-	/* Of the cut alone. */
+	/* Used by the cut alone. */
 	struct tapir_reader *reader;
 	struct tapir_chunk room;
 	struct tapir_rehost rehost;

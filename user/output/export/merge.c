@@ -114,10 +114,9 @@ static int scan_descriptions(struct tapir_merge *m, struct tapir_merge_input *in
 
 static int scan_chunks(struct tapir_merge_input *input)
 {
-	struct tapir_chunk_walk walk = {
-		.fd = tapir_reader__fd(input->scan),
-		.off = sizeof(struct tapir_file_header),
-		.file_bytes = tapir_reader__stats(input->scan)->file_bytes};
+	struct tapir_chunk_walk walk = {.fd = tapir_reader__fd(input->scan),
+					.off = sizeof(struct tapir_file_header),
+					.file_bytes = tapir_reader__stats(input->scan)->file_bytes};
 	struct tapir_chunk_ref ref;
 	int more;
 
@@ -190,8 +189,8 @@ void tapir_merge__begin(const struct tapir_merge *m, uint64_t *created_ns, uint6
 	*created_utc_ns = 0;
 	*is_cut = false;
 	tapir_vec_for_each (input, &m->inputs) {
-		uint64_t own_ns = input->stats.created_ns ? input->stats.created_ns
-							  : input->first_ns;
+		uint64_t own_ns =
+			input->stats.created_ns ? input->stats.created_ns : input->first_ns;
 
 		*is_cut |= input->stats.cut;
 		if (own_ns + input->rehost.shift_ns >= *created_ns)

@@ -32,7 +32,7 @@ int tapir_merge__add(struct tapir_merge *m, struct tapir_reader *reader, const c
 		     const char *host);
 /* After the last: 0, or -errno with a line. */
 int tapir_merge__plan(struct tapir_merge *m);
-/* What was merged and what is not known of the clocks, a sentence a line; borrowed. */
+/* Says what was merged and what is not known of the clocks, a sentence a line; borrowed. */
 const char *tapir_merge__text(const struct tapir_merge *m);
 /* When the merged recording begins, for its header; is_cut: one lacks its end. */
 void tapir_merge__begin(const struct tapir_merge *m, uint64_t *created_ns, uint64_t *created_utc_ns,

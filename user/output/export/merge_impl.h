@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* merge_impl.h - the inside of a merge: merge.c reads, merge_plan.c decides, merge_write.c writes. */
+/* merge_impl.h - the inside of a merge: merge.c reads, merge_plan.c decides, merge_write.c writes.
+ */
 #ifndef TAPIR_USER_MERGE_IMPL_H
 #define TAPIR_USER_MERGE_IMPL_H
 
@@ -14,21 +15,22 @@
 struct tapir_merge_metas tapir_vec(struct tapir_rec *);
 
 struct tapir_merge_input {
-	const char *path, *given; /* given: the host's name by the caller, or NULL */
+	const char *path, *given;  /* given: the host's name by the caller, or NULL */
 	struct tapir_reader *scan; /* the first pass; the second opens it again */
 	struct tapir_reader *reader;
 	struct tapir_reader_stats stats;
 	struct tapir_merge_metas metas;
 	struct tapir_map kernel_files;
 	uint64_t pair_cnt; /* of CLOCK */
-	uint64_t offset_ns, least_ns, most_ns; /* UTC less CLOCK_MONOTONIC: last, smallest, largest */
-	uint64_t first_ns, last_ns;	       /* of records */
+	uint64_t offset_ns, least_ns,
+		most_ns;	    /* UTC less CLOCK_MONOTONIC: last, smallest, largest */
+	uint64_t first_ns, last_ns; /* of records */
 	uint64_t digest;
 	uint32_t probe_max;
 	bool is_merged;
 	uint32_t host; /* its place in hosts */
 	struct tapir_rehost rehost;
-	/* Of the second pass. */
+	/* Used by the second pass. */
 	struct tapir_merge *merge;
 	const struct tapir_rec *head;
 	uint64_t head_ns; /* its time in the merged recording; UINT64_MAX: there is no more */
@@ -50,7 +52,7 @@ struct tapir_merge {
 	struct tapir_str text;
 	struct tapir_chunk room;
 	struct tapir_recbuf buf;
-	/* Of the second pass. */
+	/* Used by the second pass. */
 	struct tapir_writer *w;
 	struct tapir_map in_segment; /* hashes of its descriptions */
 	char *copy;		     /* of a record, to be changed */

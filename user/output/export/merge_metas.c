@@ -11,7 +11,15 @@
 #include "output/export/cut.h"
 #include "output/export/merge_impl.h"
 
-enum rule { RULE_FIRST, RULE_ONE_HOST, RULE_SUM, RULE_LINES, RULE_EARLIEST, RULE_LATEST, RULE_NEVER };
+enum rule {
+	RULE_FIRST,
+	RULE_ONE_HOST,
+	RULE_SUM,
+	RULE_LINES,
+	RULE_EARLIEST,
+	RULE_LATEST,
+	RULE_NEVER
+};
 
 #define LINES_MAX_BYTES 16384
 
@@ -19,16 +27,11 @@ static const struct {
 	const char *key;
 	enum rule rule;
 } rules[] = {
-	{"host", RULE_ONE_HOST},
-	{TAPIR_META_BOOT, RULE_ONE_HOST},
-	{TAPIR_META_SYNC, RULE_ONE_HOST},
-	{"cpus", RULE_SUM},
-	{TAPIR_META_SPECS, RULE_LINES},
-	{TAPIR_META_LACKS, RULE_LINES},
-	{TAPIR_META_CUT, RULE_LINES},
-	{TAPIR_META_BEGAN, RULE_EARLIEST},
-	{TAPIR_META_ENDED, RULE_LATEST},
-	{"frozen", RULE_LATEST},
+	{"host", RULE_ONE_HOST},	  {TAPIR_META_BOOT, RULE_ONE_HOST},
+	{TAPIR_META_SYNC, RULE_ONE_HOST}, {"cpus", RULE_SUM},
+	{TAPIR_META_SPECS, RULE_LINES},	  {TAPIR_META_LACKS, RULE_LINES},
+	{TAPIR_META_CUT, RULE_LINES},	  {TAPIR_META_BEGAN, RULE_EARLIEST},
+	{TAPIR_META_ENDED, RULE_LATEST},  {"frozen", RULE_LATEST},
 	{TAPIR_META_MERGED, RULE_NEVER},
 };
 
@@ -212,10 +215,11 @@ static int put_fact(struct tapir_merge *m, const struct tapir_merge_host *host, 
 	collect(m, host, is_own, &fact);
 	if (fact.rule == RULE_SUM)
 		tapir_str__addf(&fact.text, "%llu", (unsigned long long)fact.sum);
-	rec = fact.text.failed ? NULL
-			       : tapir_recbuf__meta(&m->buf, fact.time_ns, key,
-						    (struct tapir_sv){fact.text.data ? fact.text.data : "",
-								      fact.text.len});
+	rec = fact.text.failed
+		      ? NULL
+		      : tapir_recbuf__meta(&m->buf, fact.time_ns, key,
+					   (struct tapir_sv){fact.text.data ? fact.text.data : "",
+							     fact.text.len});
 	err = rec ? put(ctx, rec) : -ENOMEM;
 	tapir_str__fini(&fact.text);
 	return err;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which recordings are of one host, and how the hosts' clocks relate.
+ * Finds the recordings that are of one host, and how the hosts' clocks relate.
  *
  * Two recordings of one boot of a machine have the same CLOCK_MONOTONIC and the same pids: they are
  * parts of one. A boot is known by its id, or, of older recordings, by the host's name together
@@ -22,8 +22,8 @@
 #include "output/export/merge_impl.h"
 #include "trace/record.h"
 
-#define SAME_BOOT_NS TAPIR_NS_PER_SEC		    /* of older recordings */
-#define SET_NS	     (10 * TAPIR_NS_PER_MS)	    /* more is not what readings differ by */
+#define SAME_BOOT_NS TAPIR_NS_PER_SEC	    /* of older recordings */
+#define SET_NS	     (10 * TAPIR_NS_PER_MS) /* more is not what readings differ by */
 #define FREE_US	     16000000u /* the kernel's own limit of a clock that is synchronized */
 
 static uint64_t distance(uint64_t a, uint64_t b)
@@ -38,8 +38,7 @@ static bool offset_of(const struct tapir_merge_input *input, uint64_t *offset_ns
 {
 	const struct tapir_reader_stats *stats = &input->stats;
 
-	*offset_ns = input->pair_cnt ? input->offset_ns
-				     : stats->created_utc_ns - stats->created_ns;
+	*offset_ns = input->pair_cnt ? input->offset_ns : stats->created_utc_ns - stats->created_ns;
 	return input->pair_cnt || (stats->created_utc_ns && stats->created_ns);
 }
 
@@ -56,9 +55,8 @@ static bool is_same_host(const struct tapir_merge_input *a, const struct tapir_m
 		return !tapir_sv__compare(boot, other_boot);
 	if (!a->given != !b->given || !offset_of(a, &a_ns) || !offset_of(b, &b_ns))
 		return false;
-	return (a->given ||
-		(name.len &&
-		 !tapir_sv__compare(name, tapir_merge_metas__value(&b->metas, "host")))) &&
+	return (a->given || (name.len && !tapir_sv__compare(name, tapir_merge_metas__value(
+									  &b->metas, "host")))) &&
 	       distance(a_ns, b_ns) < SAME_BOOT_NS;
 }
 
@@ -295,7 +293,8 @@ static void add_errors(const struct tapir_merge *m, struct tapir_str *out)
 		if (!host->rec.set_ns)
 			continue;
 		begin_line(out);
-		tapir_str__addf(out, "the clock of %s was set while it was recorded, by ", host->name);
+		tapir_str__addf(out, "the clock of %s was set while it was recorded, by ",
+				host->name);
 		add_duration(out, host->rec.set_ns);
 		tapir_str__adds(out, ": its last UTC counts");
 	}
@@ -317,7 +316,7 @@ static uint64_t until_of(const struct tapir_merge_host *host)
 	return host->last_ns + host->rec.shift_ns;
 }
 
-/* Hosts that were never recorded at one time: or a clock is wrong by that. */
+/* Hosts may not have been recorded at one time: or a clock is wrong by that. */
 static void add_apart(const struct tapir_merge *m, struct tapir_str *out)
 {
 	const struct tapir_merge_host *first = m->hosts.data, *host;
@@ -330,12 +329,12 @@ static void add_apart(const struct tapir_merge *m, struct tapir_str *out)
 		begin_line(out);
 		tapir_str__addf(out, "%s and %s have no time in common: ", first->name, host->name);
 		add_duration(out, is_later ? from_of(host) - until_of(first)
-							: from_of(first) - until_of(host));
+					   : from_of(first) - until_of(host));
 		tapir_str__adds(out, " apart, unless a clock is wrong by as much");
 	}
 }
 
-/* Parts of one host that were recorded at one time. */
+/* Parts of one host may have been recorded at one time. */
 static void add_overlaps(const struct tapir_merge *m, struct tapir_str *out)
 {
 	for (size_t i = 1; i < m->inputs.cnt; i++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The second pass. The recording with the earliest record goes on as long as no other has an
+ * The second pass. The recording with the earliest record is read as long as no other has an
  * earlier one. When a recording comes to another segment of its own, that segment's descriptions
  * are put; when the merged recording begins a segment, those of each recording that is being read
  * are put again, so that each segment names what it uses. What a segment has already is not put
@@ -20,7 +20,7 @@
 
 /* ---- descriptions ------------------------------------------------------------------------ */
 
-/* Of stacks and symbols what they say counts, not when it was said. */
+/* Stacks and symbols are the same whenever they were described. */
 static uint64_t hash_of(const struct tapir_rec *rec)
 {
 	bool is_timeless = rec->type == TAPIR_REC_STACK || rec->type == TAPIR_REC_SYMBOL;
@@ -97,13 +97,13 @@ static int put_host(struct tapir_merge *m, const struct tapir_merge_host *host)
 	memcpy(made + 1, host->name, len);
 	err = put_made(m, &made->h);
 	free(made);
-	/* Those of a single recording are put where it has them. */
+	/* The facts of a single recording are put where it has them. */
 	return err || host->input_cnt == 1
 		       ? err
 		       : tapir_merge_metas__put(m, host, true, put_own_meta, &of);
 }
 
-/* What every segment begins with. */
+/* Puts what every segment begins with. */
 static int put_common(struct tapir_merge *m)
 {
 	const struct tapir_merge_host *host;
@@ -120,7 +120,8 @@ static int put_common(struct tapir_merge *m)
 		return err;
 	tapir_vec_for_each (host, &m->hosts)
 		err = err ? err : put_host(m, host);
-	return err;
+	/* In a chunk before all others, they are known when the first process is described. */
+	return err ? err : tapir_writer__flush(m->w);
 }
 
 /* Returns a copy to be put; NULL: its ids are no host's. */

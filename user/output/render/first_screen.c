@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The first screen of a report: what a person reads aloud. Each part has a bound, and the bounds
- * add up to a screen: 4 lines of a head, 2 of a condition, 3 of an import, 3 findings of 5, 4 and 4
- * lines, 3 lines of remedies, 6 groups of 3 rows and what separates them; of a machine, 5 lines of
- * its own, a finding of 4 processes each, and its processes. Texts of traced processes are made
- * printable before their columns are counted, and words that are wider than a line are broken.
+ * add up to a screen: 4 lines of a head, 2 of a condition, 3 of an import or a merge, 3 findings of
+ * 5, 4 and 4 lines, 3 lines of remedies, 6 groups of 3 rows and what separates them; of a machine,
+ * 5 lines of its own, a finding of 4 processes each, and its processes. Texts of traced processes
+ * are made printable before their columns are counted, and words that are wider than a line are
+ * broken.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -265,6 +266,9 @@ static void write_head(const struct writer *w)
 		tapir_str__clear(&text);
 	}
 	if (tapir_report__add_imported(v, "; ", &text))
+		add_wrapped(w, text.data ? text.data : "", 0, IMPORTED_LINES);
+	tapir_str__clear(&text);
+	if (tapir_report__add_merged(v, "; ", &text))
 		add_wrapped(w, text.data ? text.data : "", 0, IMPORTED_LINES);
 	tapir_str__fini(&text);
 }

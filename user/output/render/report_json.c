@@ -9,6 +9,7 @@
 #include "output/render/remedies.h"
 #include "output/render/report_view.h"
 #include "symbol/stack_end.h"
+#include "trace/rehost.h"
 #include "trace/system_calls.h"
 
 /* The causes of one kind as an object: {"ring_full": 12}. */
@@ -104,6 +105,30 @@ static void json_stack_ends(struct tapir_json *j, const struct tapir_stack_ends 
 	tapir_json__close(j, '}');
 }
 
+/* The hosts of a merged recording, and what is known of their clocks. */
+static void json_hosts(struct tapir_json *j, const struct tapir_report_view *v)
+{
+	if (!tapir_catalog__host_cnt(v->catalog))
+		return;
+	tapir_json__open(j, "hosts", '[');
+	for (uint32_t nr = 1; nr <= tapir_catalog__host_cnt(v->catalog); nr++) {
+		const struct tapir_rec_host *host = tapir_catalog__host(v->catalog, nr);
+		struct tapir_sv name = tapir_catalog__host_name(v->catalog, nr);
+
+		if (!host)
+			continue;
+		tapir_json__open(j, NULL, '{');
+		tapir_json__u64(j, "number", nr);
+		tapir_json__strn(j, "name", name.data, name.len);
+		tapir_json__str(j, "clock", tapir_host_clock__name(host->clock));
+		tapir_json__u64(j, "error_ns", host->error_ns);
+		tapir_json__u64(j, "set_ns", host->set_ns);
+		tapir_json__u64(j, "shift_ns", host->shift_ns);
+		tapir_json__close(j, '}');
+	}
+	tapir_json__close(j, ']');
+}
+
 static void json_processes(struct tapir_json *j, const struct tapir_summary *s)
 {
 	tapir_json__open(j, "processes", '[');
@@ -116,6 +141,8 @@ static void json_processes(struct tapir_json *j, const struct tapir_summary *s)
 		tapir_json__str(j, "exe", *row->exe ? row->exe : NULL);
 		if (*row->service)
 			tapir_json__str(j, "service", row->service);
+		if (row->host)
+			tapir_json__str(j, "host", row->host);
 		json_captured(j, row->captured);
 		tapir_json__close(j, '}');
 	}
@@ -498,6 +525,7 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 	}
 	json_events(&j, s);
 	json_stack_ends(&j, &s->ends);
+	json_hosts(&j, v);
 	json_processes(&j, s);
 	json_threads(&j, s);
 	json_losses(&j, "lost", s, TAPIR_LOSS_KIND_EVENT);

@@ -95,7 +95,12 @@ void tapir_report_programs__add_process(const struct tapir_process_row *row, str
 	const char *name = *row->service ? row->service : *row->comm ? row->comm : "?";
 
 	tapir_str__add_printable(out, name, strlen(name));
-	tapir_str__addf(out, " (%u)", row->pid);
+	tapir_str__addf(out, " (%u", row->pid);
+	if (row->host) {
+		tapir_str__adds(out, " on ");
+		tapir_str__add_printable(out, row->host, strlen(row->host));
+	}
+	tapir_str__addc(out, ')');
 }
 
 /* ---- findings of each process --------------------------------------------------------------- */

@@ -97,6 +97,21 @@ bool tapir_report__add_imported(const struct tapir_report_view *v, const char *s
 	return true;
 }
 
+bool tapir_report__add_merged(const struct tapir_report_view *v, const char *separator,
+			      struct tapir_str *out)
+{
+	const char *merged = tapir_summary__meta(v->summary, TAPIR_META_MERGED);
+
+	for (const char *at = merged; at && *at;) {
+		size_t len = strcspn(at, "\n");
+
+		tapir_str__adds(out, at == merged ? "" : separator);
+		tapir_str__add_printable(out, at, len);
+		at += len + (at[len] != '\0');
+	}
+	return merged;
+}
+
 static void write_origin(const struct tapir_report_view *v, struct tapir_str *out)
 {
 	const char *kernel = tapir_summary__meta(v->summary, "kernel");
@@ -117,7 +132,7 @@ static void write_origin(const struct tapir_report_view *v, struct tapir_str *ou
 		tapir_str__addc(out, '\n');
 		tapir_report__add_where(v->where, out);
 	}
-	if (host || kernel || machine) {
+	if (host || (!tapir_catalog__host_cnt(v->catalog) && (kernel || machine))) {
 		tapir_str__adds(out, "\nmachine: ");
 		tapir_report__add_printable(out, host ? host : "?");
 		tapir_str__adds(out, ", Linux ");
@@ -136,6 +151,9 @@ static void write_origin(const struct tapir_report_view *v, struct tapir_str *ou
 	if (tapir_summary__meta(v->summary, TAPIR_META_IMPORTED))
 		tapir_str__addc(out, '\n');
 	tapir_report__add_imported(v, "\n  ", out);
+	if (tapir_summary__meta(v->summary, TAPIR_META_MERGED))
+		tapir_str__adds(out, "\nmerged: ");
+	tapir_report__add_merged(v, "\n  ", out);
 	if (lane && strcmp(lane, "probe")) {
 		tapir_str__adds(out, "\nlanes: ");
 		tapir_report__add_printable(out, lane);

@@ -60,6 +60,9 @@ void tapir_report__add_headline(const struct tapir_report_view *view, struct tap
 void tapir_report__add_losses(const struct tapir_report_view *view, struct tapir_str *out);
 /* Appends "48 GCs; 12 exceptions", "1,234 events, all shop:sold"; nothing where there are none. */
 void tapir_report__add_events(const struct tapir_report_view *view, struct tapir_str *out);
+/* Appends what 'tapir merge' said of its hosts and clocks, as below. */
+bool tapir_report__add_merged(const struct tapir_report_view *view, const char *separator,
+			      struct tapir_str *out);
 /*
  * Appends "imported from perf.data: no waits: sched_switch was not recorded", sentences with the
  * separator between them. False, and nothing: the recording was not imported.
