@@ -30,6 +30,7 @@ static const struct tapir_option options[] = {
 struct named {
 	const char *path;
 	char *host; /* freed by the caller; NULL: as the recording says */
+	struct tapir_reader *reader;
 };
 
 static int name_input(const char *word, struct named *out)
@@ -53,37 +54,42 @@ struct merge {
 	struct stat st; /* of the first input */
 };
 
-static int add_input(struct merge *merge, const char *word)
+static int open_input(struct merge *merge, const char *word)
 {
-	struct named named, *kept;
-	struct tapir_reader *reader;
-	int err = name_input(word, &named);
+	struct named *named = tapir_vec__add(&merge->inputs);
+	int err = named ? name_input(word, named) : -ENOMEM;
 
 	if (err)
 		return err;
-	kept = tapir_vec__add(&merge->inputs);
-	if (!kept) {
-		free(named.host);
-		return -ENOMEM;
-	}
-	*kept = named;
-	if (tapir_output_file__is_same(merge->args->output, named.path))
-		return tapir_diag__fail(-EINVAL, "-o %s is one of the recordings", named.path);
-	err = tapir_reader__open(named.path, &reader);
-	if (err)
-		return err;
-	if (merge->inputs.cnt == 1)
-		(void)fstat(tapir_reader__fd(reader), &merge->st);
-	return tapir_merge__add(merge->m, reader, named.path, named.host);
+	if (tapir_output_file__is_same(merge->args->output, named->path))
+		return tapir_diag__fail(-EINVAL, "-o %s is one of the recordings", named->path);
+	return tapir_reader__open(named->path, &named->reader);
 }
 
-static int add_all(struct merge *merge, const struct tapir_cli *cli)
+static int open_all(struct merge *merge, const struct tapir_cli *cli)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < cli->words.cnt && !err; i++) {
-		err = tapir_long_read__check(&merge->read);
-		err = err ? err : add_input(merge, cli->words.data[i]);
+	for (size_t i = 0; i < cli->words.cnt && !err; i++)
+		err = open_input(merge, cli->words.data[i]);
+	if (!err)
+		(void)fstat(tapir_reader__fd(merge->inputs.data[0].reader), &merge->st);
+	return err;
+}
+
+static int add_all(struct merge *merge)
+{
+	struct named *named;
+	int err = 0;
+
+	tapir_vec_for_each (named, &merge->inputs) {
+		struct tapir_reader *reader = named->reader;
+
+		err = err ? err : tapir_long_read__check(&merge->read);
+		if (err)
+			break;
+		named->reader = NULL;
+		err = tapir_merge__add(merge->m, reader, named->path, named->host);
 	}
 	return err ? err : tapir_merge__plan(merge->m);
 }
@@ -173,8 +179,12 @@ static int merge_all(struct merge *merge, struct tapir_cli *cli)
 	merge->m = tapir_merge__new();
 	if (!merge->m)
 		return -ENOMEM;
-	tapir_long_read__start(&merge->read, NULL, cli);
-	err = add_all(merge, cli);
+	err = open_all(merge, cli); /* Ctrl-C ends what waits for a pipe */
+	if (err)
+		return err;
+	tapir_long_read__start(&merge->read, merge->inputs.data[0].reader, cli);
+	merge->read.is_shown = false;
+	err = add_all(merge);
 	if (!err)
 		err = write_output(merge);
 	tapir_long_read__stop(&merge->read);
@@ -200,8 +210,10 @@ static int run(struct tapir_cli *cli)
 		return tapir_cli__usage(cli, "-o OUT is required");
 	err = merge_all(&merge, cli);
 	tapir_merge__free(merge.m);
-	tapir_vec_for_each (named, &merge.inputs)
+	tapir_vec_for_each (named, &merge.inputs) {
+		tapir_reader__close(named->reader);
 		free(named->host);
+	}
 	tapir_vec__fini(&merge.inputs);
 	return err;
 }

@@ -33,16 +33,24 @@ static void see_host(struct tapir_host_cut *cut, const struct tapir_rec_host *ho
 		.host = host->host, .shift_ns = host->shift_ns, .kernel_files = &cut->kernel_files};
 }
 
+/* A segment without anything of the host is none of its recording: it would age what it names. */
+static int note_segment(struct tapir_host_cut *cut)
+{
+	return note(&cut->segments, tapir_reader__stats(cut->reader)->segments + 1);
+}
+
 static int see_description(void *ctx, const struct tapir_rec *rec)
 {
 	struct tapir_host_cut *cut = ctx;
 	const struct tapir_rec_mapping *mapping = (const void *)rec;
 	int err;
 
-	if (rec->type == TAPIR_REC_HOST)
-		see_host(cut, (const void *)rec);
-	if (rec->type != TAPIR_REC_MAPPING || tapir_host__of(mapping->tgid) != cut->host.host)
+	if (rec->type == TAPIR_REC_HOST || tapir_rehost__host_of(rec) != cut->host.host)
 		return 0;
+	err = note_segment(cut);
+	if (err || rec->type != TAPIR_REC_MAPPING ||
+	    tapir_host__of(mapping->tgid) != cut->host.host)
+		return err;
 	err = note(&cut->files, mapping->file_id);
 	if (!err && mapping->tgid == tapir_host__kernel_of(mapping->tgid))
 		err = note(&cut->kernel_files, mapping->file_id);
@@ -77,7 +85,8 @@ static int see_record(struct tapir_host_cut *cut, const struct tapir_rec *rec)
 		return 0;
 	if (family >= 0)
 		cut->kept[family] += tapir_rec__weight(rec);
-	err = note(&cut->stacks, tapir_rec__stack_id(rec));
+	err = note_segment(cut);
+	err = err ? err : note(&cut->stacks, tapir_rec__stack_id(rec));
 	return err ? err : note(&cut->stacks, tapir_rec__kstack_id(rec));
 }
 
@@ -142,8 +151,7 @@ static int put(void *ctx, uint64_t segment, const struct tapir_rec *rec, struct 
 	const struct tapir_host_cut *cut = ctx;
 	struct tapir_rec *copy = (struct tapir_rec *)cut->copy;
 
-	(void)segment;
-	if (!is_kept(cut, rec))
+	if (!tapir_map__get(&cut->segments, segment + 1) || !is_kept(cut, rec))
 		return 0;
 	if (rec->type == TAPIR_REC_OF_HOST)
 		return put_own((const void *)rec, w);
@@ -186,5 +194,6 @@ void tapir_host_cut__fini(struct tapir_host_cut *cut)
 	tapir_map__fini(&cut->kernel_files);
 	tapir_map__fini(&cut->files);
 	tapir_map__fini(&cut->stacks);
+	tapir_map__fini(&cut->segments);
 	free(cut->copy);
 }

@@ -24,6 +24,7 @@ struct tapir_host_cut {
 	struct tapir_chunk room;
 	struct tapir_rehost rehost;
 	struct tapir_map kernel_files, files, stacks;
+	struct tapir_map segments; /* by number: those that have something of the host */
 	char *copy;
 	uint64_t record_cnt;
 	int (*check)(void *ctx);

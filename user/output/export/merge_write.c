@@ -85,7 +85,6 @@ static int put_host(struct tapir_merge *m, const struct tapir_merge_host *host)
 {
 	size_t len = strlen(host->name), size = (sizeof(host->rec) + len + 7) / 8 * 8;
 	struct tapir_rec_host *made = calloc(1, size);
-	struct of_host of = {m, host->rec.host};
 	int err;
 
 	if (!made)
@@ -97,10 +96,7 @@ static int put_host(struct tapir_merge *m, const struct tapir_merge_host *host)
 	memcpy(made + 1, host->name, len);
 	err = put_made(m, &made->h);
 	free(made);
-	/* The facts of a single recording are put where it has them. */
-	return err || host->input_cnt == 1
-		       ? err
-		       : tapir_merge_metas__put(m, host, true, put_own_meta, &of);
+	return err;
 }
 
 /* Puts what every segment begins with. */
@@ -199,11 +195,26 @@ static int put_description(void *ctx, const struct tapir_rec *rec)
 					      : put_made(input->merge, rec);
 }
 
+/* The facts of a host's only recording are put where it has them, those of several as one. */
+static int put_own_metas(struct tapir_merge_input *input)
+{
+	struct tapir_merge *m = input->merge;
+	const struct tapir_merge_host *host = &m->hosts.data[input->host];
+	struct of_host of = {m, host->rec.host};
+
+	return tapir_merge__has_hosts(m) && host->input_cnt > 1
+		       ? tapir_merge_metas__put(m, host, true, put_own_meta, &of)
+		       : 0;
+}
+
 static int put_descriptions(struct tapir_merge_input *input, bool is_repeat)
 {
+	int err = put_own_metas(input);
+
 	input->is_repeat = is_repeat;
-	return tapir_reader__put_descriptions(input->reader, &input->merge->room, put_description,
-					      input);
+	return err ? err
+		   : tapir_reader__put_descriptions(input->reader, &input->merge->room,
+						    put_description, input);
 }
 
 static int on_part(void *ctx)
@@ -263,21 +274,29 @@ static void end(struct tapir_merge_input *input)
 	input->head_ns = UINT64_MAX;
 }
 
+/*
+ * Between two chunks of a recording time may step back. Then the merged one has a chunk's end
+ * there, too: within a chunk, a reader puts records in order.
+ */
 static int advance(struct tapir_merge_input *input)
 {
-	int more = tapir_reader__next(input->reader, &input->head);
+	int more = tapir_reader__next(input->reader, &input->head), err = more < 0 ? more : 0;
+	uint64_t before_ns = input->head_ns;
 
-	if (more > 0)
-		input->head_ns = input->head->time_ns + input->rehost.shift_ns;
-	else
+	if (more <= 0) {
 		end(input);
-	return more < 0 ? more : 0;
+		return err;
+	}
+	input->head_ns = input->head->time_ns + input->rehost.shift_ns;
+	return input->head_ns < before_ns ? tapir_writer__flush(input->merge->w) : 0;
 }
 
 static int start(struct tapir_merge_input *input)
 {
-	int err = tapir_reader__open_again(input->scan, &input->reader);
+	struct tapir_merge *m = input->merge;
+	int err = segment_is_due(m, input->head_ns) ? begin_segment(m, input->head_ns, false) : 0;
 
+	err = err ? err : tapir_reader__open_again(input->scan, &input->reader);
 	if (err)
 		return err;
 	tapir_reader__leave_descriptions(input->reader, on_part, input);
