@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 
 #include "tests/data/golden_v1.h"
+#include "tests/data/golden_v1_hosts.h"
+#include "trace/chunk.h"
 #include "trace/reader.h"
 
 #define GOLDEN "tests/data/golden-v1.tapir" /* tests run at the root of the tree */
@@ -70,11 +72,48 @@ static void names_of_version_1_are_found(void **state)
 	tapir_reader__close(r);
 }
 
+#define GOLDEN_HOSTS "tests/data/golden-v1-hosts.tapir"
+
+static int check_description(void *ctx, const struct tapir_rec *rec)
+{
+	int *idx = ctx;
+	const struct tapir_rec *want = golden_host_record((*idx)++);
+
+	assert_int_equal(rec->size, want->size);
+	assert_memory_equal(rec, want, want->size);
+	return 0;
+}
+
+static void records_of_hosts_of_version_1_are_read(void **state)
+{
+	struct tapir_chunk room = {};
+	const struct tapir_rec *rec;
+	struct tapir_reader *r;
+	int idx = 0;
+
+	(void)state;
+	assert_int_equal(tapir_reader__open(GOLDEN_HOSTS, &r), 0);
+	assert_int_equal(tapir_reader__next(r, &rec), 1);
+	assert_int_equal(tapir_reader__put_descriptions(r, &room, check_description, &idx), 0);
+	assert_int_equal(idx, 2);
+	for (; idx < GOLDEN_HOSTS_CNT; idx++) {
+		const struct tapir_rec *want = golden_host_record(idx);
+
+		assert_int_equal(rec->size, want->size);
+		assert_memory_equal(rec, want, want->size);
+		assert_int_equal(tapir_reader__next(r, &rec), idx + 1 < GOLDEN_HOSTS_CNT);
+	}
+	assert_true(tapir_sv__is(tapir_catalog__host_name(tapir_reader__catalog(r), 1), "web1"));
+	tapir_chunk__fini(&room);
+	tapir_reader__close(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_record_of_version_1_is_read),
 		cmocka_unit_test(names_of_version_1_are_found),
+		cmocka_unit_test(records_of_hosts_of_version_1_are_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,7 +40,7 @@ struct tapir_merge_input {
 struct tapir_merge_host {
 	char *name;
 	uint32_t first_input, input_cnt, probe_cnt;
-	bool has_offset;
+	bool has_offset, has_clock;	       /* UTC at all; CLOCK records */
 	uint64_t offset_ns, first_ns, last_ns; /* of its own clock */
 	struct tapir_rec_host rec;
 };
@@ -48,7 +48,9 @@ struct tapir_merge_host {
 struct tapir_merge {
 	struct tapir_vec(struct tapir_merge_input) inputs;
 	struct tapir_vec(struct tapir_merge_host) hosts;
-	uint32_t reference; /* the host whose CLOCK records are those of all */
+	/* The host whose CLOCK records are those of all: its clock began first of those that have
+	 * any. */
+	uint32_t reference;
 	struct tapir_str text;
 	struct tapir_chunk room;
 	struct tapir_recbuf buf;

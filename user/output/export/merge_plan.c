@@ -127,6 +127,7 @@ static void join(struct tapir_merge_host *host, struct tapir_merge_input *input)
 		host->first_ns = input->first_ns;
 	if (input->last_ns > host->last_ns)
 		host->last_ns = input->last_ns;
+	host->has_clock |= input->pair_cnt > 0;
 	if (!host->has_offset || input->pair_cnt)
 		host->has_offset |= offset_of(input, &host->offset_ns);
 }
@@ -225,11 +226,16 @@ static void align(struct tapir_merge *m)
 	uint64_t least_ns = UINT64_MAX;
 
 	place_without_utc(m);
-	for (size_t i = 0; i < m->hosts.cnt; i++)
-		if (m->hosts.data[i].offset_ns < least_ns) {
-			least_ns = m->hosts.data[i].offset_ns;
+	for (size_t i = 0; i < m->hosts.cnt; i++) {
+		const struct tapir_merge_host *host = &m->hosts.data[i];
+		const struct tapir_merge_host *reference = &m->hosts.data[m->reference];
+
+		if (host->offset_ns < least_ns)
+			least_ns = host->offset_ns;
+		if (host->has_clock &&
+		    (!reference->has_clock || host->offset_ns < reference->offset_ns))
 			m->reference = (uint32_t)i;
-		}
+	}
 	for (size_t i = 0; i < m->hosts.cnt && tapir_merge__has_hosts(m); i++)
 		move_host(m, i, least_ns);
 }
