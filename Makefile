@@ -46,7 +46,7 @@ TAPIR_CFLAGS := -std=gnu11 -D_GNU_SOURCE -DTAPIR_VERSION='"$(VERSION)"' $(WARN) 
 LIBS    := -lbpf -lelf -ldw -lzstd -ldeflate -llzma -lz -liberty -lcap -ljansson -lsqlite3 -lprotobuf-c -lm -pthread
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
 
-include $(patsubst %,scripts/mk/%.mk,bpf generated user usdt tests fuzz packages)
+include $(patsubst %,scripts/mk/%.mk,bpf generated user reader usdt tests fuzz packages)
 
 # ---- goals ----------------------------------------------------------------------------
 

@@ -11,7 +11,8 @@ BPF_FIRST  := bpf/usdt.bpf.c bpf/sample.bpf.c
 BPF_LAST   := bpf/sched.bpf.c
 BPF_SRC    := $(BPF_FIRST) $(filter-out $(BPF_FIRST) $(BPF_LAST),$(wildcard bpf/*.bpf.c)) $(BPF_LAST)
 BPF_OBJ    := $(BPF_SRC:%.bpf.c=$(BUILD)/%.bpf.o)
-SKEL       := $(if $(BPF_SRC),$(BUILD)/gen/tapir.skel.h)
+# What reads recordings alone is built without it, and so without clang and bpftool.
+SKEL       := $(if $(BPF_SRC),$(if $(filter reader%,$(MAKECMDGOALS)),,$(BUILD)/gen/tapir.skel.h))
 
 BPF_ARCH := $(if $(filter x86_64,$(ARCH)),x86,$(if $(filter aarch64,$(ARCH)),arm64,$(ARCH)))
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)

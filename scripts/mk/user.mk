@@ -5,8 +5,9 @@
 #   user/**/*.c             -> build/libtapir-user.a, but for the files below
 #   user/cli/main.c         -> build/tapir, with serve_exec.c; build/tapir-static, with serve_here.c
 #   user/cli/agent_main.c   -> build/tapir-agent, with serve_here.c
+#   user/cli/reader_main.c  -> build/tapir-reader (reader.mk)
 
-MAINS      := $(patsubst %,user/cli/%.c,main agent_main serve_exec serve_here)
+MAINS      := $(patsubst %,user/cli/%.c,main agent_main serve_exec serve_here reader_main reader_parts)
 USER_SRC   := $(filter-out $(MAINS) user/cli/manifest/%,$(sort $(shell find user -name '*.c')))
 USER_OBJ   := $(USER_SRC:%.c=$(BUILD)/%.o)
 LIB        := $(BUILD)/libtapir-user.a

@@ -9,16 +9,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/diag.h"
 #include "base/file.h"
+#include "base/file_kind.h"
 
 #define NAME_BYTES   200 /* of a name, in a temporary one: that must not be too long */
 #define CREATE_FLAGS (O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY)
@@ -65,12 +64,11 @@ static int open_path(int dir_fd, const char *path)
 static int follow_own_link(int dir_fd, const char *name, int link_fd, const struct stat *link)
 {
 	char target[PATH_MAX];
-	struct statfs fs;
 	ssize_t len;
 
 	if (link->st_uid && link->st_uid != geteuid())
 		return -ELOOP;
-	if (!fstatfs(link_fd, &fs) && fs.f_type == PROC_SUPER_MAGIC)
+	if (tapir_file__is_of_proc(link_fd))
 		return open_path(dir_fd, name); /* the kernel's: its text is no path */
 	len = readlinkat(link_fd, "", target, sizeof(target) - 1);
 	if (len < 0)

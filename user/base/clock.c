@@ -6,10 +6,7 @@
  */
 #include "base/clock.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
 #define DAYS_400_YEARS	  146097u
 #define DAYS_BEFORE_EPOCH 719468u /* from 0000-03-01 to 1970-01-01 */
@@ -30,33 +27,4 @@ void tapir_clock__utc_text(uint64_t utc_ns, char text[TAPIR_UTC_TEXT_BYTES])
 		 (month < 10 ? month + 3 : month - 9) % 100, day % 100,
 		 (unsigned)(seconds / 3600 % 24), (unsigned)(seconds / 60 % 60),
 		 (unsigned)(seconds % 60));
-}
-
-/* An alarm for the end of time, which is cancelled when the clock is set. */
-static int arm(int fd)
-{
-	const struct itimerspec never = {.it_value.tv_sec = INT32_MAX * 4ll};
-
-	return timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL);
-}
-
-int tapir_clock__watch(void)
-{
-	int fd = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC), err;
-
-	if (fd < 0 || !arm(fd))
-		return fd < 0 ? -errno : fd;
-	err = -errno;
-	close(fd);
-	return err;
-}
-
-bool tapir_clock__was_set(int watch_fd)
-{
-	uint64_t cnt;
-
-	if (watch_fd < 0 || read(watch_fd, &cnt, sizeof(cnt)) >= 0 || errno != ECANCELED)
-		return false;
-	(void)arm(watch_fd); /* else it is the last time */
-	return true;
 }

@@ -7,17 +7,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 
 #include "base/clock.h"
 #include "base/map.h"
 
-#define OPEN_TRIES     32 /* of openat2, which may return EAGAIN */
-#define BATCH_BYTES    16384
 #define STREAM_PIECE   4096 /* a pipe that poll(2) calls writable takes this without waiting */
 #define STREAM_POLL_MS 50
 #define STALL_NS       (500 * TAPIR_NS_PER_MS)
@@ -64,19 +60,6 @@ int tapir_file__read(const char *path, size_t max_bytes, char **out, size_t *len
 	return fd < 0 ? -errno : tapir_file__read_fd(fd, max_bytes, out, len);
 }
 
-int tapir_file__open_resolved(int dir_fd, const char *path, uint64_t flags, uint64_t resolve)
-{
-	struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = resolve};
-	long fd = -1;
-
-	for (int i = 0; i < OPEN_TRIES; i++) {
-		fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
-		if (fd >= 0 || errno != EAGAIN)
-			break;
-	}
-	return fd < 0 ? -errno : (int)fd;
-}
-
 DIR *tapir_file__open_dir(int at_fd, const char *path, int flags)
 {
 	int fd = openat(at_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags), err;
@@ -88,48 +71,6 @@ DIR *tapir_file__open_dir(int at_fd, const char *path, int flags)
 		errno = err;
 	}
 	return dir;
-}
-
-struct entry { /* of getdents64(2) */
-	uint64_t inode;
-	int64_t off;
-	uint16_t bytes;
-	uint8_t type;
-	char name[];
-};
-
-static bool is_itself_or_above(const char *name)
-{
-	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
-}
-
-static bool visit_batch(const char *batch, long bytes, int fd, tapir_file_visit visit, void *ctx)
-{
-	for (long at = 0; at < bytes;) {
-		const struct entry *entry = (const void *)(batch + at);
-
-		if (!is_itself_or_above(entry->name) && !visit(ctx, fd, entry->name))
-			return false;
-		at += entry->bytes;
-	}
-	return true;
-}
-
-int tapir_file__each_name(int at_fd, const char *path, tapir_file_visit visit, void *ctx)
-{
-	char batch[BATCH_BYTES] __attribute__((aligned(8)));
-	int fd = openat(at_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), err = 0;
-	long bytes;
-
-	if (fd < 0)
-		return -errno;
-	while ((bytes = syscall(SYS_getdents64, fd, batch, sizeof(batch))) > 0)
-		if (!visit_batch(batch, bytes, fd, visit, ctx))
-			break;
-	if (bytes < 0)
-		err = -errno;
-	close(fd);
-	return err;
 }
 
 int tapir_file__write_all(int fd, const void *data, size_t len)

@@ -3,7 +3,6 @@
 #ifndef TAPIR_USER_LITTLE_ENDIAN_H
 #define TAPIR_USER_LITTLE_ENDIAN_H
 
-#include <endian.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -13,7 +12,11 @@ static inline uint64_t tapir_le__uint(const void *data, unsigned bytes)
 	uint64_t value = 0;
 
 	memcpy(&value, data, bytes);
-	return le64toh(value);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	return __builtin_bswap64(value);
+#else
+	return value;
+#endif
 }
 
 static inline uint16_t tapir_le__u16(const void *data)

@@ -3,7 +3,6 @@
  * Stacks and activity ids are written once and then referred to by number, until a sequence point,
  * at which readers forget them: one is written whenever names may have changed.
  */
-#include <endian.h>
 #include <string.h>
 
 #include "output/export/nettrace_impl.h"

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/file_kind.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/foreign/foreign_file.h"
@@ -106,7 +106,7 @@ static bool is_same_file(const struct tapir_elf *elf, const struct tapir_import_
 		return id && len >= file->build_id_bytes &&
 		       !memcmp(id, file->build_id, file->build_id_bytes);
 	return file->inode && st->st_ino == file->inode &&
-	       (major(st->st_dev) << 20 | minor(st->st_dev)) == file->dev;
+	       tapir_file__dev(st) == file->dev;
 }
 
 static void read_image(struct tapir_import_names *n, struct tapir_elf *elf, int fd,
