@@ -14,9 +14,9 @@ int tapir_command_line__run(const char *name, const struct tapir_command *const 
 			    const char *default_command, int argc, char **argv);
 
 /*
- * Of the process on a system where others can be recorded (command_line_linux.c), or not
- * (reader_parts.c): takes the program's name; prepares a command that reads files of other
- * processes, 0 or -errno with a line; ends what has been prepared.
+ * These are of the system: command_line_linux.c, or, where nothing can be recorded,
+ * reader_parts.c. The process takes the program's name; __meet_processes prepares a command that
+ * reads files of other processes, 0 or -errno with a line; __end ends what that began.
  */
 void tapir_command_line__name(const char *name);
 int tapir_command_line__meet_processes(void);

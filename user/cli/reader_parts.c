@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What tapir-reader has in the place of modules that only a system with processes to record needs:
- * files are opened as they are, since none is another process's, and what is asked of the kernel
- * is not known. The linker takes these instead.
+ * These functions stand in tapir-reader in the place of modules that only a system with processes
+ * to record needs: files are opened as they are, since none is another process's, and what is asked
+ * of the kernel is not known.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -22,9 +22,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/types.h>
 
+struct statfs; /* <sys/statfs.h> */
 struct tapir_fs;
 
 #define TAPIR_FOREIGN_MAX_PATH_BYTES 4096

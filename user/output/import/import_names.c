@@ -105,8 +105,7 @@ static bool is_same_file(const struct tapir_elf *elf, const struct tapir_import_
 	if (file->build_id_bytes)
 		return id && len >= file->build_id_bytes &&
 		       !memcmp(id, file->build_id, file->build_id_bytes);
-	return file->inode && st->st_ino == file->inode &&
-	       tapir_file__dev(st) == file->dev;
+	return file->inode && st->st_ino == file->inode && tapir_file__dev(st) == file->dev;
 }
 
 static void read_image(struct tapir_import_names *n, struct tapir_elf *elf, int fd,

@@ -12,6 +12,7 @@
 #include <linux/magic.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
