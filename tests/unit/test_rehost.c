@@ -20,19 +20,32 @@ static bool ends_with(const char *text, const char *end)
 	return len >= end_len && !strcmp(text + len - end_len, end);
 }
 
-/* Returns true if a member is an id or a moment, as abi.h names these. */
+/* All members that are a time, not a duration: a new one whose name ends so is decided on here. */
+static const char *const moments[] = {
+	"in_wake_ns", "start_ns", "leader_start_ns", "from_ns", "until_ns", "begin_ns", "since_ns",
+};
+static const char *const durations[] = {"interval_ns", "queue_ns", "device_ns", "sum_ns", "max_ns"};
+
+static bool is_among(const char *name, const char *const *names, size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+#define IS_AMONG(name, names) is_among(name, names, sizeof(names) / sizeof((names)[0]))
+
+/* Returns true if a member is an id or a moment. */
 static bool is_moved(const struct tapir_member *m)
 {
-	static const char *const durations[] = {"interval_ns", "queue_ns", "device_ns", "sum_ns",
-						"max_ns"};
+	bool is_time = IS_AMONG(m->name, moments);
 
-	for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++)
-		if (!strcmp(m->name, durations[i]))
-			return false;
+	if (ends_with(m->name, "_ns") && !is_time && !IS_AMONG(m->name, durations))
+		fail_msg("%s: a moment or a duration? (trace/rehost.c)", m->name);
 	if (!strncmp(m->name, "ns_", 3)) /* ids in the process's own namespace */
 		return false;
-	return ends_with(m->name, "tgid") || ends_with(m->name, "tid") ||
-	       ends_with(m->name, "_ns") || !strcmp(m->name, "probe_id");
+	return is_time || ends_with(m->name, "tgid") || ends_with(m->name, "tid") ||
+	       !strcmp(m->name, "probe_id");
 }
 
 static void every_id_and_time_of_the_schema_is_moved(void **state)
@@ -45,12 +58,13 @@ static void every_id_and_time_of_the_schema_is_moved(void **state)
 
 		for (const struct tapir_member *m = tapir_schemas[type].members;
 		     !is_whole && !tapir_member__ends(m); m++) {
-			if (!m->name || !is_moved(m))
+			if (!m->name)
 				continue;
-			if (!tapir_rehost__moves(type, m->offset))
-				fail_msg("%s of %s is not moved", m->name,
-					 tapir_schemas[type].name);
-			cnt++;
+			if (is_moved(m) != tapir_rehost__moves(type, m->offset) &&
+			    strcmp(m->name, "file_id") != 0 && strcmp(m->name, "connection") != 0 &&
+			    strcmp(m->name, "netns") != 0)
+				fail_msg("%s of %s", m->name, tapir_schemas[type].name);
+			cnt += is_moved(m);
 		}
 	}
 	assert_true(cnt > 50);

@@ -28,41 +28,73 @@ struct place {
 };
 
 #define PLACES_MAX 8
-#define AT(kind, rec, member)                                                                      \
-	{                                                                                          \
-		offsetof(struct tapir_rec_##rec, member), PLACE_##kind                             \
-	}
 
-static const struct place places[TAPIR_REC_TYPE_CNT][PLACES_MAX] = {
-	[TAPIR_REC_EVENT] = {AT(ID, event, tgid), AT(ID, event, tid), AT(PROBE, event, probe_id)},
-	[TAPIR_REC_PROBE] = {AT(PROBE, probe, probe_id)},
-	[TAPIR_REC_METADATA] = {AT(PROBE, metadata, probe_id)},
-	[TAPIR_REC_SAMPLE] = {AT(ID, sample, tgid), AT(ID, sample, tid)},
-	[TAPIR_REC_SWITCH] = {AT(ID, switch, out_tgid), AT(ID, switch, out_tid),
-			      AT(ID, switch, in_tgid), AT(ID, switch, in_tid),
-			      AT(ID, switch, in_waker_tid), AT(TIME, switch, in_wake_ns)},
-	[TAPIR_REC_THREAD] = {AT(ID, thread, tgid), AT(ID, thread, tid), AT(TIME, thread, start_ns),
-			      AT(TIME, thread, leader_start_ns)},
-	[TAPIR_REC_PROCESS] = {AT(ID, process, tgid), AT(ID, process, parent_tgid),
-			       AT(TIME, process, start_ns)},
-	[TAPIR_REC_MAPPING] = {AT(OWNER, mapping, tgid), AT(FILE, mapping, file_id)},
-	[TAPIR_REC_SYMBOL] = {AT(FILE, symbol, file_id)},
-	[TAPIR_REC_JIT] = {AT(OWNER, jit, tgid), AT(TIME, jit, from_ns), AT(TIME, jit, until_ns)},
-	[TAPIR_REC_INLINED] = {AT(OWNER, jit, tgid), AT(TIME, jit, from_ns),
-			       AT(TIME, jit, until_ns)},
-	[TAPIR_REC_COUNTER] = {AT(OWNER, counter, tgid)},
-	[TAPIR_REC_LOSS] = {AT(PROBE, loss, probe_id), AT(TIME, loss, from_ns),
-			    AT(TIME, loss, until_ns)},
-	[TAPIR_REC_GAP] = {AT(OWNER, gap, tgid), AT(TIME, gap, from_ns), AT(TIME, gap, until_ns)},
-	[TAPIR_REC_WAIT] = {AT(ID, wait, tgid), AT(ID, wait, tid), AT(ID, wait, owner_tid)},
-	[TAPIR_REC_RESOURCE] = {AT(ID, resource, tgid)},
-	[TAPIR_REC_LOOK] = {AT(ID, look, tgid), AT(ID, look, tid)},
-	[TAPIR_REC_IO] = {AT(ID, io, tgid), AT(ID, io, tid)},
-	[TAPIR_REC_EXCHANGE] = {AT(ID, exchange, tgid), AT(ID, exchange, tid),
-				AT(ID, exchange, ask_tid), AT(TIME, exchange, begin_ns),
-				AT(COOKIE, exchange, connection), AT(NETNS, exchange, netns)},
-	[TAPIR_REC_CALLS] = {AT(ID, calls, tgid), AT(ID, calls, tid), AT(TIME, calls, since_ns)},
-};
+static struct place places[TAPIR_REC_TYPE_CNT][PLACES_MAX + 1];
+
+/* Members that last, where others whose names end so are moments. */
+static const char *const durations[] = {"interval_ns", "queue_ns", "device_ns", "sum_ns", "max_ns"};
+
+static bool ends_with(const char *text, const char *end)
+{
+	return tapir_sv__ends_with(tapir_sv__of(text), end);
+}
+
+static bool is_moment(const char *name)
+{
+	for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++)
+		if (!strcmp(name, durations[i]))
+			return false;
+	return ends_with(name, "_ns");
+}
+
+/* Returns true if tgid 0 is the kernel, or the machine. */
+static bool is_owned(unsigned type)
+{
+	return type == TAPIR_REC_MAPPING || type == TAPIR_REC_JIT || type == TAPIR_REC_INLINED ||
+	       type == TAPIR_REC_COUNTER || type == TAPIR_REC_GAP;
+}
+
+/* abi.h names ids and times of all records alike. */
+static uint8_t kind_of(unsigned type, const char *name)
+{
+	if (!strncmp(name, "ns_", 3)) /* in the process's own pid namespace */
+		return PLACE_END;
+	if (!strcmp(name, "tgid") && is_owned(type))
+		return PLACE_OWNER;
+	if (ends_with(name, "tgid") || ends_with(name, "tid"))
+		return PLACE_ID;
+	if (is_moment(name))
+		return PLACE_TIME;
+	return !strcmp(name, "probe_id")     ? PLACE_PROBE
+	       : !strcmp(name, "file_id")    ? PLACE_FILE
+	       : !strcmp(name, "connection") ? PLACE_COOKIE
+	       : !strcmp(name, "netns")	     ? PLACE_NETNS
+					     : PLACE_END;
+}
+
+static void add_place(unsigned type, const struct tapir_member *member)
+{
+	uint8_t kind = kind_of(type, member->name);
+	struct place *at = places[type];
+
+	while (at->kind && at->offset != member->offset)
+		at++;
+	if (kind && !at->kind && at < places[type] + PLACES_MAX)
+		*at = (struct place){member->offset, kind};
+}
+
+/* Made before main, so that no caller needs a lock. What only a merged recording has stays. */
+__attribute__((constructor)) static void make_places(void)
+{
+	for (unsigned type = 1; type < TAPIR_REC_TYPE_CNT; type++) {
+		const struct tapir_member *m = tapir_schemas[type].members;
+
+		for (; type != TAPIR_REC_CLOCK && type != TAPIR_REC_HOST && !tapir_member__ends(m);
+		     m++)
+			if (m->name)
+				add_place(type, m);
+	}
+}
 
 static const struct place *places_of(unsigned type)
 {

@@ -3,8 +3,8 @@
  * rehost.h - records of one host among those of several (abi.h, HOST): its ids, CPUs and times are
  * moved to where no other host has any, and back. Payloads of events are not changed.
  *
- * One table says which members of each type are ids and times; test_rehost.c holds it against the
- * members of trace/schema.c.
+ * Which members of a type are ids and times is known by their names in trace/schema.c;
+ * test_rehost.c lists those that are moments.
  */
 #ifndef TAPIR_USER_REHOST_H
 #define TAPIR_USER_REHOST_H
@@ -44,10 +44,7 @@ void tapir_rehost__undo(const struct tapir_rehost *rehost, struct tapir_rec *rec
 /* Returns the host that a record of a merged recording is of; 0: not known, or of all. */
 uint32_t tapir_rehost__host_of(const struct tapir_rec *rec);
 
-/*
- * Returns true if the table has this member of the type, for the test that holds it against the
- * schema.
- */
+/* Returns true if the member at that offset of the type is moved: for the test. */
 bool tapir_rehost__moves(unsigned type, unsigned offset);
 
 #endif
