@@ -73,6 +73,20 @@ def test_other_outputs_read_a_merged_recording(t):
     t.eq(len(t.report(t.path("part.tapir"))["hosts"]), 2, "a part of it knows its hosts")
 
 
+def test_findings_are_each_host_s(t):
+    """Recorded at one time, each host has the findings that it has alone; recorded later, it does not wait until the other one's end."""
+    part = t.path("part.tapir")
+    t.tapir("cut", CONVOY, "--from", "0.05", "-o", part)
+    pid = HOST_PIDS + t.report(CONVOY)["processes"][0]["pid"]
+    want = t.report(CONVOY)["findings"][0]
+    got = t.report(merge(t, f"a={CONVOY}", f"b={part}"), "--pid", str(pid))["findings"][0]
+    t.eq((got["kind"], got["magnitude"], got["text"]), (want["kind"], want["magnitude"], want["text"]), "at one time")
+    whole = merge(t, f"a={CONVOY}", f"b={THREADS}")
+    got, want = (t.report(file, "--view", "offcpu", *words) for file, words in ((whole, ("--pid", str(pid))), (CONVOY, ())))
+    for key in ("waited_ns", "open_ns", "cut_ns"):
+        t.eq(got[key], want[key], f"{key}, though the other recording ends minutes later")
+
+
 def test_parts_of_one_host_are_joined(t):
     parts = t.path("one.tapir"), t.path("two.tapir")
     t.tapir("cut", THREADS, "--to", "1.5", "-o", parts[0])

@@ -11,6 +11,7 @@
 #include "record/threads/own_thread.h"
 #include "analyze/timeline_impl.h"
 #include "analyze/wait_reason.h"
+#include "trace/rehost.h"
 
 /* ---- names and stacks ---------------------------------------------------------------------- */
 
@@ -144,8 +145,18 @@ void tapir_timeline__end_range(struct tapir_timeline *tl)
 	}
 }
 
+/* In a merged recording, what a thread does is known until the end of its host's own. */
+static uint64_t known_until_ns(const struct tapir_timeline *tl, uint32_t tgid, uint64_t now_ns)
+{
+	const struct tapir_rec_host *host = tapir_catalog__host(tl->catalog, tapir_host__of(tgid));
+	uint64_t end_ns = host ? host->last_ns + host->shift_ns : now_ns;
+
+	return end_ns < now_ns ? end_ns : now_ns;
+}
+
 static void drop_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns)
 {
+	now_ns = known_until_ns(tl, t->tgid, now_ns);
 	tapir_timeline__advance(t, now_ns);
 	if (t->state == TAPIR_THREAD_SLEEPING)
 		tell_cut_wait(tl, t, t->out_ns, now_ns);
