@@ -94,10 +94,17 @@ static class Fire
         }
     }
 
-    static void Collect(int gcs)
+    /// <summary>What the runtime's own clock says of each: its number, the milliseconds of its pause.</summary>
+    static string Collect(int gcs)
     {
+        var pauses = new string[gcs];
         for (int i = 0; i < gcs; i++)
+        {
             GC.Collect(i % 3);
+            var info = GC.GetGCMemoryInfo(GCKind.Any);
+            pauses[i] = $"\"{info.Index}\": {info.PauseDurations[0].TotalMilliseconds}";
+        }
+        return string.Join(", ", pauses);
     }
 
     static void Main(string[] args)
@@ -123,11 +130,11 @@ static class Fire
             thread.Join();
         Throw(Arg(args, "exceptions"));
         Contend(Arg(args, "contentions"));
-        Collect(Arg(args, "gcs"));
+        string pauses = Collect(Arg(args, "gcs"));
         Console.WriteLine($"{{\"orders\": {threads * events}, \"lows\": {threads * ((events + 99) / 100)}, " +
                           $"\"exceptions\": {Arg(args, "exceptions")}, \"contentions\": {Monitor.LockContentionCount - locks}, " +
                           $"\"gcs\": [{GC.CollectionCount(0) - before[0]}, {GC.CollectionCount(1) - before[1]}, {GC.CollectionCount(2) - before[2]}], " +
-                          $"\"paused_ms\": {GC.GetTotalPauseDuration().TotalMilliseconds}}}");
+                          $"\"pauses_ms\": {{{pauses}}}}}");
         if (waits)
             go.Wait();
         Console.WriteLine("over");
