@@ -32,7 +32,10 @@ def test_lock_of_cpython_leads(t):
 
 
 def calls_have_ended(programs):
-    """A call that begins before a recording and ends after it would be nothing but a wait, and one lasts as long as its child is not run."""
+    """A call that begins before a recording and ends after it would be nothing but a wait, and one lasts as long as its child is not run.
+    The first answer has what ended before the recording was ready, and is of no use."""
+    programs["defect"].ask()
+    programs["defect"].answer()
     ended = 0
     while ended < 4:
         time.sleep(0.25)
