@@ -13,6 +13,7 @@ import time
 
 from answers import Witness
 from dotnet_program import build_dotnet, publish_dotnet
+from harness import PATIENCE
 
 CHECK_DOTNET = {"test_dotnet_8_has_the_same", "test_dotnet_9_has_the_same", "test_dotnet_11_has_the_same",
                 "test_methods_that_dotnet_11_suspends_itself_have_the_same"}
@@ -103,7 +104,7 @@ def test_nothing_stays_switched_on(t):
     def states():
         return [line.split()[1] for line in program.out if line[0].isdigit()]
 
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 20 * PATIENCE
     while time.monotonic() < deadline and states()[-1] != "off":
         time.sleep(0.1)
     t.ok("on" in states() and states()[-1] == "off", f"whether somebody listens: {states()}")

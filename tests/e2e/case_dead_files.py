@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 
-from harness import EVENTS_ONLY, Failure
+from harness import EVENTS_ONLY
 
 CHECK_LONG = {"test_what_only_looks_ends_when_a_file_does_not_answer"}
 END_SECONDS = 1.0  # from Ctrl-C to the end
@@ -87,16 +87,10 @@ def start_from(t, fs, *args):
 
 def end_by_interrupt(t, tapir, what, seconds=END_SECONDS):
     """Its result; Ctrl-C must end it within a second."""
-    start = time.monotonic()
     tapir.signal(signal.SIGINT)
-    try:
-        rc = tapir.child.wait(10)
-    except subprocess.TimeoutExpired:
-        raise Failure(f"{what}: Ctrl-C does not end tapir: {''.join(tapir.err)}") from None
-    took = time.monotonic() - start
-    result = tapir.wait()
+    result, took = tapir.wait_timed(10)
     t.ok(took <= seconds, f"{what}: from Ctrl-C to the end {took:.1f} s\n{result.err}")
-    t.eq(rc, 0, f"{what}: exit: {result.err}")
+    t.eq(result.rc, 0, f"{what}: exit: {result.err}")
     return result
 
 
@@ -164,11 +158,9 @@ def test_record_ends_when_its_own_program_does_not_answer(t):
             fs.hang(operation)
             tapir = t.start_tapir("record", "storm:hit", "-f", "-o", t.path("own.tapir"), "--", program, 0, 10)
             time.sleep(1)
-            start = time.monotonic()
             if tapir.child.poll() is None:
                 tapir.signal(signal.SIGINT)
-            tapir.wait(10)
-            took = time.monotonic() - start
+            _, took = tapir.wait_timed(10)
             t.ok(took <= END_SECONDS + 1, f"{operation}: from Ctrl-C to the end {took:.1f} s\n{''.join(tapir.err)}")
 
 
@@ -180,9 +172,8 @@ def test_what_only_looks_ends_when_a_file_does_not_answer(t):
             fs.hang(operation)
             for args in (("list", "-p", sick.pid), ("list", fs.add(t.target_path("storm"), "other")), ("list", "--all"),
                          ("doctor", "-p", sick.pid)):
-                start = time.monotonic()
-                result = t.tapir(*args, expect=None, timeout=20)
-                t.ok(time.monotonic() - start < 6, f"{operation}: tapir {args[0]} {args[1]}: takes too long")
+                result, took = t.start_tapir(*args).wait_timed(20)
+                t.ok(took < 6, f"{operation}: tapir {args[0]} {args[1]}: takes too long")
                 found = "storm" in result.out and "hit" in result.out
                 if args[0] == "list" and args[1] != "--all" and not found:
                     t.ok("does not answer" in result.err, f"{operation}: tapir {args}: {result.out}{result.err}")

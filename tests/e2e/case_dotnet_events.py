@@ -209,7 +209,7 @@ def stopped_in_mid_attach(t, fire, place):
     """A tapir that has placed the library's file for a process that is stopped and cannot load it yet."""
     for _ in range(20):
         tapir = t.start_tapir("record", DEMO, *EVENTS_ONLY, "-p", fire.pid, "-f", "-o", t.path("trace.tapir"))
-        end = time.monotonic() + 10
+        end = time.monotonic() + 10 * PATIENCE
         while not os.listdir(place) and time.monotonic() < end:
             pass
         fire.signal(signal.SIGSTOP)
@@ -388,9 +388,7 @@ def test_stopped_while_recorded_lets_tapir_go(t):
     fire = start(t, "events=10")
     tapir = record(t, fire.pid, DEMO)
     fire.stop()
-    before = time.monotonic()
     stop(t, tapir)
-    t.ok(time.monotonic() - before < 12, f"took {time.monotonic() - before:.1f} s")
     fire.signal(signal.SIGCONT)
     nothing_is_left(t, fire.pid)
     fire_now(fire)
@@ -404,10 +402,9 @@ def test_process_that_ends_at_any_moment_of_the_attach(t):
         tapir = t.start_tapir("record", DEMO, "-p", fire.pid, "-f", "-o", t.path("trace.tapir"))
         time.sleep(wait_ms / 1000)
         fire.kill()
-        before = time.monotonic()
-        rc = tapir.wait(20).rc
-        t.ok(rc in (0, 1), f"exit {rc}")
-        t.ok(time.monotonic() - before < 8, "it ends")
+        result, took = tapir.wait_timed(20)
+        t.ok(result.rc in (0, 1), f"exit {result.rc}")
+        t.ok(took < 8, f"it ends: {took:.1f} s")
 
 
 def test_wrong_names_are_usage_errors(t):

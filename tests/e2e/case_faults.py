@@ -10,7 +10,7 @@ import struct
 import subprocess
 import time
 
-from harness import EVENTS_ONLY, args_of, named
+from harness import EVENTS_ONLY, PATIENCE, args_of, named
 
 CHECK_LONG = {"test_file_is_whole_when_the_interrupt_comes_after_the_target_ended"}
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
@@ -187,7 +187,7 @@ def test_target_is_unharmed_and_file_is_readable_when_tapir_is_killed(t):
     time.sleep(2.6)
     tapir.signal(signal.SIGKILL)
     tapir.wait()
-    end = time.monotonic() + 5
+    end = time.monotonic() + 5 * PATIENCE
     while semaphore(target.pid, os.readlink(f"/proc/{target.pid}/exe")) and time.monotonic() < end:
         time.sleep(0.05)
     t.eq(semaphore(target.pid, os.readlink(f"/proc/{target.pid}/exe")), 0, "semaphore afterwards")
@@ -235,7 +235,7 @@ def test_held_program_continues_when_tapir_is_killed(t):
     time.sleep(0.1)
     tapir.signal(signal.SIGKILL)
     tapir.wait()
-    pid, end = int(line.split()[1]), time.monotonic() + 10
+    pid, end = int(line.split()[1]), time.monotonic() + 10 * PATIENCE
     while os.path.exists(f"/proc/{pid}") and time.monotonic() < end:
         time.sleep(0.05)
     t.ok(not os.path.exists(f"/proc/{pid}"), "the program came to its end")

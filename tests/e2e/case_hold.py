@@ -240,7 +240,7 @@ def test_daemons_live_on_when_their_starter_ends_while_they_are_held(t):
     script = f'i=0; while [ $i -lt {rounds} ]; do setsid sh -c \'"$0" 1 1 "$1" >"$1.said" & exit 0\' ' \
              f'{t.target_path("dlopener")} {t.tmp}/plug$i; i=$((i + 1)); done; sleep 0.5'
     run_recorded(t, ["dlopener", "plug"], ["sh", "-c", script], timeout=90)
-    end = time.monotonic() + 5
+    end = time.monotonic() + 5 * PATIENCE
     said = 0
     while said < rounds and time.monotonic() < end:
         said = sum(os.path.exists(f"{t.tmp}/plug{i}.said") and "plug_fired" in open(f"{t.tmp}/plug{i}.said", encoding="ascii").read()

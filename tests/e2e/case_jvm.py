@@ -68,10 +68,16 @@ def start(t, java, *options, before=(), env=None):
 
 
 def drive(t, *args):
+    return drive_timed(t, *args)[0]
+
+
+def drive_timed(t, *args):
+    """What it printed, and how long it took."""
     driver = os.path.join(t.build, "tests", "unit", "test_jvm")
     if not os.path.exists(driver):
         t.skip("tests/unit/test_jvm is not built: make unit")
-    return t.run(driver, *args).out
+    result, took = t.start(driver, *args).wait_timed()
+    return result.out, took
 
 
 def methods(path):
@@ -239,9 +245,7 @@ def test_stopped_jvm_times_out_and_runs_on(t):
     for java in javas(t):
         jvm = start(t, java)
         jvm.stop()
-        before = time.monotonic()
-        out = drive(t, "map", jvm.pid, t.path("copy.map"), 1000)
-        took = time.monotonic() - before
+        out, took = drive_timed(t, "map", jvm.pid, t.path("copy.map"), 1000)
         # A tapir of another case that records the machine may wait for this JVM already.
         t.ok(re.search("failed -(ETIMEDOUT|EBUSY)", out) and "it is stopped" in out, out)
         t.ok(took < 2, f"took {took:.1f} s")
@@ -300,9 +304,7 @@ def test_jvm_whose_file_system_never_answers_times_out(t):
         file_system.wait_line("mounted", 10)
     except Failure as failure:
         t.skip(f"no FUSE file system can be mounted: {failure}")
-    before = time.monotonic()
-    out = drive(t, "map", jvm.pid, t.path("copy.map"), 1500)
-    took = time.monotonic() - before
+    out, took = drive_timed(t, "map", jvm.pid, t.path("copy.map"), 1500)
     t.ok("failed -ETIMEDOUT" in out and "did not return" in out, out)
     t.ok(took < 2.5, f"took {took:.1f} s")
     file_system.kill()  # processes that still wait for it continue

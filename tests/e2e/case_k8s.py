@@ -13,7 +13,7 @@ import time
 from serve_agent import Server, all_children, name_of
 from case_serve_targets import Pod
 from dotnet_program import build_dotnet
-from harness import Failure
+from harness import PATIENCE, Failure
 from npm_package import npm_package
 
 CHECK_DOTNET = {"test_manifests_are_documents_of_a_typed_client"}
@@ -306,7 +306,7 @@ def peak_of(podman, name):
 
 def server_in(t, podman, name):
     """The agent of a container, once it listens."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 30 * PATIENCE
     while "listening on " not in (said := t.run(t.need("podman"), *podman.storage, "logs", name, env=podman.env).err):
         t.ok(time.monotonic() < end, said)
         time.sleep(0.2)

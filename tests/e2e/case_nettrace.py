@@ -11,6 +11,7 @@ import time
 
 from dotnet_fire import most_pauses_are_those_of_the_runtime
 from dotnet_program import build_dotnet, build_reader
+from harness import PATIENCE
 
 CHECK_DOTNET = {"test_many_segments_keep_their_names",
                 "test_samples_with_trace_ids_are_counted"}
@@ -243,7 +244,7 @@ def test_no_half_output_is_under_its_name(t):
     with open(out, "w") as old:
         old.write("what was there")
     tapir = t.start_tapir("export", "--format", "nettrace", file, "-f", "-o", out)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 20 * PATIENCE
     while not any(".part-" in name for name in os.listdir(t.tmp)):
         t.ok(time.monotonic() < deadline and tapir.child.poll() is None, "it has begun")
         time.sleep(0.01)

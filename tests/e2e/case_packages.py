@@ -228,7 +228,7 @@ def test_application_shows_itself_and_nobody_else(t):
     # A recording ends when its client closes the connection.
     slow = socket.create_connection(("127.0.0.1", app.port))
     slow.sendall(b"GET /tapir/v1/profile?seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    end = time.monotonic() + 30
+    end = time.monotonic() + 30 * PATIENCE
     while not app.json("/tapir/healthz")["recordings"]:
         t.ok(time.monotonic() < end, "it records")
     slow.close()
@@ -284,7 +284,7 @@ def test_first_process_of_a_container_gets_no_zombies(t):
 def test_killed_application_leaves_nothing(t):
     app = App(t, make_app(t, "sdk"))
     app.begin("/tapir/v1/profile?seconds=30")
-    end = time.monotonic() + 30
+    end = time.monotonic() + 30 * PATIENCE
     while not app.json("/tapir/healthz")["recordings"]:
         t.ok(time.monotonic() < end, "it records")
     tree = app.agent()

@@ -13,6 +13,7 @@ import urllib.request
 
 from answers import measured, measures
 from dotnet_program import build_dotnet
+from harness import PATIENCE
 
 CHECK_DOTNET = {"test_requests_of_the_default_profile_are_the_clients", "test_recorded_flag_stays_as_it_was", "test_requests_have_the_clients_trace_ids",
                 "test_spans_are_those_that_opentelemetry_exports", "test_slow_request_is_followed_into_the_other_process",
@@ -195,7 +196,7 @@ def ask(front, first):
 
 def exported(files, cnt):
     """Once there are as many: a span ends after its client has the answer."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 20 * PATIENCE
     while time.monotonic() < deadline and sum(len(spans_of(file)) for file in files) < cnt:
         time.sleep(0.05)
     return [spans_of(file) for file in files]

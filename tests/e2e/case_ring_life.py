@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from harness import EVENTS_ONLY, args_of
+from harness import EVENTS_ONLY, PATIENCE, args_of
 
 ENDED = 3
 CTL_SESSIONS, SESSION_BYTES = 4096, 256
@@ -47,12 +47,12 @@ def test_a_killed_tracers_session_ends_and_the_next_one_names_everything(t):
     ctl = lane_file(target.pid, "tapir-ctl", os.O_RDONLY)
     time.sleep(0.5)
     first.signal(signal.SIGKILL)
-    killed = time.monotonic()
-    while state_of(ctl, 0) != ENDED and time.monotonic() - killed < 2:
+    watch, end = target.watch(), time.monotonic() + 10 * PATIENCE
+    while state_of(ctl, 0) != ENDED and time.monotonic() < end:
         time.sleep(0.005)
-    took = time.monotonic() - killed
+    took = watch.seconds()
     t.eq(state_of(ctl, 0), ENDED, "state of the session")
-    t.ok(took < 1, f"{took:.3f} s")  # 0.2 s and a loaded machine; without the lock it takes five
+    t.ok(took < 1, f"{took:.3f} s")  # 0.2 s where the target has a CPU; without the lock it takes five
     record(t, target, "ringpace:*", file="second.tapir").wait()
     os.close(ctl)
     events = t.events(t.path("second.tapir"))

@@ -11,6 +11,7 @@ import stat
 import subprocess
 import time
 
+from harness import PATIENCE
 from serve_agent import Server, write_config
 from symbol_files import (DEBUGINFOD, MICROSOFT, MICROSOFT_FILE, build_id, cached, check_named, check_nameless, environment, folded,
                           made, read)
@@ -209,7 +210,7 @@ def test_a_server_that_lies_costs_a_line(t):
             check_nameless(t, result.out, what)
             t.ok(words is None or words in result.err, f"{what}: {result.err}")
             t.ok(len(result.err.splitlines()) <= 5, f"{what}: {result.err}")
-            t.ok(time.monotonic() - start < 10, f"{what} took {time.monotonic() - start:.1f} s")
+            t.ok(time.monotonic() - start < 10 * PATIENCE, f"{what} took {time.monotonic() - start:.1f} s")
         t.eq(cached(t), [], f"cache after {what}")
 
 
@@ -264,7 +265,7 @@ def test_a_server_that_never_ends_an_answer_costs_a_minute(t):
                            env=environment(t)) for server in (silent, slow)]
         for reader in readers:
             result = reader.wait(150)
-            t.ok(55 < time.monotonic() - start < 80, f"{time.monotonic() - start:.1f} s: {result.err}")
+            t.ok(55 < time.monotonic() - start < 110, f"{time.monotonic() - start:.1f} s: {result.err}")
             t.eq((result.rc, result.err.count("cannot fetch")), (0, 1), result.err)
             check_nameless(t, result.out, "names")
     t.eq(cached(t), [], "cache")
@@ -307,10 +308,9 @@ def test_ctrl_c_ends_a_download_at_once_and_leaves_nothing(t):
                 while not server.asked:
                     time.sleep(0.02)
                 time.sleep(0.3)
-                start = time.monotonic()
                 process.child.send_signal(signal.SIGINT)
-                result = process.wait(20)
-                t.ok(time.monotonic() - start < 1.5, f"{command} with {manner}: {time.monotonic() - start:.1f} s")
+                result, took = process.wait_timed(20)
+                t.ok(took < 1.5, f"{command} with {manner}: {took:.1f} s")
                 t.ok(result.rc != 0, f"exit of {command}")
         t.eq(cached(t), [], "cache")
     t.eq(read(t.path("f.tapir")), before, "the recording")
@@ -324,11 +324,11 @@ def test_progress_is_shown_on_a_terminal(t):
         child = subprocess.Popen([t.tapir_path, "symbolize", f"{there}/nameless.tapir", "-o", t.path("o"), "--symbols",
                                   server.url], stderr=theirs, env=environment(t), start_new_session=True)
         os.close(theirs)
-        shown, end = b"", time.monotonic() + 10
+        shown, end = b"", time.monotonic() + 10 * PATIENCE
         while b"of 1" not in shown and time.monotonic() < end:
             shown += os.read(ours, 4096)
         child.send_signal(signal.SIGINT)
-        child.wait(5)
+        child.wait(5 * PATIENCE)
         os.close(ours)
     t.ok(re.search(rb"\r\x1b\[K  nameless: .* of 1", shown), f"{shown[:300]}")
 

@@ -7,7 +7,7 @@ import shutil
 import signal
 import time
 
-from harness import Failure
+from harness import PATIENCE, Failure
 
 QUIET = ("--no-samples", "--no-sched")
 THREADS, CALLS, SLEEPS = 4, 500, 4
@@ -48,7 +48,7 @@ def sums(records, kind="thread"):
 
 
 def wait_until_in(pid, call):
-    end = time.monotonic() + 10
+    end = time.monotonic() + 10 * PATIENCE
     while True:
         with open(f"/proc/{pid}/syscall", encoding="ascii") as file:
             if file.read().split()[0] == str(call):

@@ -9,6 +9,7 @@ from case_answers import service
 from case_runtimes import Server
 from case_threads import native, stacks_of
 from dotnet_program import publish_dotnet
+from harness import PATIENCE
 
 TIMEOUT = 120
 CHECK_DOTNET = {"test_deadlock_of_dotnet_9_leads", "test_monitors_of_dotnet_8_have_no_owner"}
@@ -103,7 +104,7 @@ def test_deadlocked_postgresql_is_named_first(t):
                         f"update a set c = 1 where id = {other}") for one, other in ((1, 2), (2, 1))]
         time.sleep(1)
         clients.append(psql(server, wait, "update a set c = 2 where id = 1"))
-        until, by_server = time.monotonic() + 20, {}
+        until, by_server = time.monotonic() + 20 * PATIENCE, {}
         while len(by_server) < 3 and time.monotonic() < until:
             by_server = blocked(server)
         found = stacks_of(t, ",".join(map(str, by_server)))

@@ -15,6 +15,7 @@ from case_answers import service
 from case_jvm import javas
 from case_runtimes import Server
 from case_threads import assert_as_gdb, native, stacks_of
+from harness import PATIENCE
 
 TIMEOUT = 180
 CHECK_STACKS = {"test_threads_of_a_jvm_are_those_of_gdb", "test_interpreted_methods_are_those_of_jstack",
@@ -37,7 +38,7 @@ def frozen(t, pid):
     """Stopped, so that two witnesses see the same: a signal stops a thread in its system call, whose registers stay."""
     os.kill(pid, signal.SIGSTOP)
     try:
-        until = time.monotonic() + 10
+        until = time.monotonic() + 10 * PATIENCE
         while any(state_of(pid, tid) != "T" for tid in tids_of(pid)):
             t.ok(time.monotonic() < until, f"threads of {pid} do not stop")
             time.sleep(0.01)
@@ -192,7 +193,7 @@ def test_inlined_methods_are_those_of_jstack(t):
         t.eq(t.run(t.need("javac"), "--release", "11", "-d", classes, os.path.join(PROGRAMS, "JvmDefects.java")).rc, 0, "javac")
         jvm = t.start(java, "-Xmx64m", "-cp", classes, "JvmDefects", "appender", "starved")  # starved: that keeps it alive
         jvm.wait_line("pid", TIMEOUT)
-        until = time.monotonic() + 20
+        until = time.monotonic() + 20 * PATIENCE
         while t.tapir("stacks", "-p", jvm.pid).out.count("(inlined)") < 4:
             t.ok(time.monotonic() < until, "nothing was inlined")
         jstack = by_jstack(t, jvm.pid)

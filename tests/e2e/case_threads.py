@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import witness  # noqa: E402
 from case_jvm import TIMEOUT  # noqa: E402
+from harness import PATIENCE
 
 
 def stacks_of(t, pid, *args):
@@ -169,7 +170,7 @@ def test_thread_that_has_work_is_shown_where_it_is(t):
     """A thread that runs is seen by a sample, a preempted one by its registers: either may happen (test_view_stacks)."""
     burner = t.target("burner", "--wait", 20000, 1)
     burner.go()
-    stack, until = None, time.monotonic() + 20
+    stack, until = None, time.monotonic() + 20 * PATIENCE
     while not stack and time.monotonic() < until:
         awake = [native(group) for group in stacks_of(t, burner.pid)["groups"] if group["state"] != "sleeping"]
         stack = next((each for each in awake if "burn" in each), None)  # not the main thread on its way to waiting
@@ -341,7 +342,7 @@ def test_ordinary_user_sees_where_an_own_thread_runs(t):
     burner = t.start(*as_nobody(t, t.target_path("burner"), "--wait", 20000, 1))
     burner.wait_line("pid ")
     burner.go()
-    until, stack = time.monotonic() + 20, []
+    until, stack = time.monotonic() + 20 * PATIENCE, []
     while not stack and time.monotonic() < until:
         found = json.loads(t.run(*as_nobody(t, t.tapir_path, "stacks", "-p", burner.pid, "--json")).out)
         stack = next((native(group) for group in found["groups"] if group["state"] != "sleeping" and "burn" in native(group)), [])

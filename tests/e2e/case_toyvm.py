@@ -10,7 +10,7 @@ import os
 import re
 import time
 
-from harness import EVENTS_ONLY
+from harness import EVENTS_ONLY, PATIENCE
 
 VM = "Tapir-Toy-VM"
 REQUESTS = 400
@@ -97,7 +97,7 @@ class Lttng:
         os.chown(self.home, 65534, 65534)
         self.env = {**os.environ, "HOME": self.home, "LTTNG_HOME": self.home, "LTTNG_UST_REGISTER_TIMEOUT": "10000"}
         self.daemon = t.start(*NOBODY, "lttng-sessiond", "--no-kernel", "--verbose", env=self.env)
-        end = time.monotonic() + 30
+        end = time.monotonic() + 30 * PATIENCE
         while t.run(*NOBODY, "lttng", "--no-sessiond", "list", env=self.env).rc:
             t.ok(time.monotonic() < end, "the session daemon answers")
             time.sleep(0.1)

@@ -96,6 +96,18 @@ class Process:
         return self._wait_for(lambda line: line.startswith("tapir: " + what) and READY in line,
                               f"'tapir: {what} ... {READY}'", timeout)
 
+    def watch(self):
+        return Watch(self.pid)
+
+    def wait_timed(self, timeout=30):
+        """Its Result and how long it took to end, as Watch has it."""
+        watch, end = self.watch(), time.monotonic() + timeout * PATIENCE
+        while self.child.returncode is None and not has_ended(self.pid) and time.monotonic() < end:
+            watch.look()
+            time.sleep(0.01)
+        seconds = watch.seconds()
+        return self.wait(0.1), seconds
+
     def wait_cpu(self, seconds, timeout=30):
         wait_cpu(self.pid, seconds, timeout, describe(self.argv))
 
@@ -155,6 +167,34 @@ class Process:
             os.unlink(f"/tmp/.java_pid{self.pid}")
         except OSError:
             pass
+
+
+def has_ended(pid):
+    """Of a child: it is left as it is, so that /proc still has what its first thread waited."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+
+
+class Watch:
+    """Times a process without what it, or this program, waited for a CPU meanwhile: what a busy machine takes is no part. The waits of
+    all its threads are added up, which is more than those that one waits for the other. A thread that ends is seen by look() alone."""
+
+    def __init__(self, pid):
+        self.pid, self.waits, self.began = pid, {}, time.monotonic()
+        self.before = self.look()
+
+    def look(self):
+        for path in (f"/proc/{self.pid}/task", "/proc/self/task"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                for tid in os.listdir(path):
+                    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                        with open(f"{path}/{tid}/schedstat", encoding="ascii") as file:
+                            self.waits[path, tid] = int(file.read().split()[1])
+        return dict(self.waits)
+
+    def seconds(self):
+        took = time.monotonic() - self.began
+        waited = sum(ns - self.before.get(thread, 0) for thread, ns in self.look().items())
+        return took - waited / 1e9
 
 
 def cpu_seconds(pid):
