@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * io_logic.bpf.h - what is decided about a block request from numbers alone: how many of them a CPU
- * records in a second, and whose memory a page is.
+ * records in a second, and whose memory a page is; and what is kept of one.
  */
 #ifndef TAPIR_BPF_IO_LOGIC_H
 #define TAPIR_BPF_IO_LOGIC_H
 
 #include "tapir/abi.h"
+
+/* A request that its device has. */
+struct tapir_io_request {
+	struct tapir_rec_io rec;
+	char path[TAPIR_IO_PATH_BYTES];
+	uint64_t padding; /* behind a path of any length are zeros */
+	uint64_t bio;
+	uint64_t issue_ns;
+};
 
 /* A CPU has one: it counts what it recorded in the second that it is in. */
 struct tapir_io_rate {

@@ -88,6 +88,7 @@
 	X(SIGNAL_LIMITED, SIGNAL, "more signals a second than a CPU may record")                   \
 	X(SIGNAL_SKIPPED, SIGNAL, "the kernel skipped the program of signals: it was running")     \
 	X(SIGNAL_DISK, SIGNAL, "the file could not be written: a signal")                          \
+	X(IO_UNFINISHED, IO, "the kernel did not report the end of a block request")               \
 	/* A cause is a row above this line. */
 
 /*

@@ -31,6 +31,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "bpf/io_logic.bpf.h"
 #include "elf/kernel_types.h"
 #include "tapir.skel.h"
 
@@ -829,6 +830,18 @@ const uint64_t *tapir_programs__losses(const struct tapir_programs *p, uint32_t 
 	static const struct tapir_losses none;
 
 	return p->losses ? p->losses[probe_id].cnt : none.cnt;
+}
+
+uint64_t tapir_programs__unfinished(const struct tapir_programs *p)
+{
+	int fd = p->skel ? bpf_map__fd(p->skel->maps.io_requests) : -1;
+	uint64_t until_ns = tapir_clock__now_ns() - 1000000000ull, cnt = 0, key = 0;
+	struct tapir_io_request request;
+
+	for (bool is_first = true;
+	     fd >= 0 && !bpf_map_get_next_key(fd, is_first ? NULL : &key, &key); is_first = false)
+		cnt += !bpf_map_lookup_elem(fd, &key, &request) && request.issue_ns <= until_ns;
+	return cnt;
 }
 
 static enum tapir_loss_cause miss_cause(const struct bpf_program *prog)

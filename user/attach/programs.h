@@ -189,6 +189,9 @@ struct tapir_unwind_fds tapir_programs__unwind_fds(const struct tapir_programs *
 /* Counts of one probe (0: of no probe) by cause: borrowed, live. Any thread. */
 const uint64_t *tapir_programs__losses(const struct tapir_programs *p, uint32_t probe_id);
 
+/* The number of block requests that their devices have had for a second or longer. */
+uint64_t tapir_programs__unfinished(const struct tapir_programs *p);
+
 /*
  * The number of times that the kernel skipped a program because another one was running, by the
  * kind of loss: RECURSION, SAMPLE_SKIPPED or SWITCH_SKIPPED. No kernel up to 6.18 counts it for a

@@ -376,6 +376,17 @@ static void poll_own_losses(struct tapir_session *s)
 	atomic_store(&s->unwritten_cnt, unwritten_cnt);
 }
 
+/* At the end: a request that another one did not follow in its place is still there. */
+static void count_unfinished(struct tapir_session *s)
+{
+	uint64_t counted_cnt =
+		tapir_programs__losses(s->opts.programs, 0)[TAPIR_LOSS_IO_UNFINISHED];
+
+	tapir_loss_poll__one(&s->loss_poll, TAPIR_LOSS_IO_UNFINISHED,
+			     counted_cnt + tapir_programs__unfinished(s->opts.programs), put_loss,
+			     s);
+}
+
 static void put_clock(struct tapir_session *s)
 {
 	struct tapir_rec_clock clock;
@@ -553,6 +564,7 @@ static void *run(void *arg)
 	poll_jvms(s, true);
 	tapir_call_counts__finish(s->calls, last_ns(s));
 	tapir_unwinding__report(s->unwinding);
+	count_unfinished(s);
 	tick(s);
 	flush_live(s, true);
 	return NULL;

@@ -6,7 +6,8 @@
  *
  * Writes DIR/buffered and syncs it, drops it from the page cache and reads it; writes and reads
  * DIR/direct by O_DIRECT; writes a file that has no name any more, and one 20 directories deep. The
- * line is what of that the device must have seen, in bytes, as JSON.
+ * line is what of that the device must have seen, in bytes, as JSON. It stays for longer than a
+ * second: a request whose end was not reported in that time is counted as lost.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -104,5 +105,7 @@ int main(int argc, char **argv)
 	printf("{\"written\":%" PRIu64 ",\"read\":%" PRIu64 ",\"direct_written\":%" PRIu64
 	       ",\"direct_read\":%" PRIu64 ",\"gone\":%" PRIu64 ",\"deep\":%" PRIu64 "}\n",
 	       written, read_again, direct_written, direct_read, gone, deep);
+	fflush(stdout);
+	usleep(1200000);
 	return 0;
 }
