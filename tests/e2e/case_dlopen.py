@@ -26,6 +26,8 @@ def test_gap_is_recorded_when_probes_come_late(t):
     fired, seen = EVENTS_OF_PLUG, [args_of(e) for e in named(events, "plug:hit")]
     t.eq(said["plug_fired"], len(fired), "what the program says")
     t.eq(seen, fired[len(fired) - len(seen):], "events of the object, without some of the first")
-    t.eq({gap["pid"] for gap in report["gaps"]}, {target.pid}, "whose gaps")
+    # Where the probes come before its thread runs again, nothing can be missing, and there is no gap.
+    t.ok(report["gaps"] or seen == fired, f"events without some, and no gap: {seen}")
+    t.ok(all(gap["pid"] == target.pid for gap in report["gaps"]), f"whose gaps: {report['gaps']}")
     t.ok(all(gap["path"].endswith("/plug") and gap["from_ns"] < gap["until_ns"] for gap in report["gaps"]),
          f"gaps: {report['gaps']}")
