@@ -5,8 +5,8 @@ is the worse for it.
 The program is tests/e2e/programs/Busy.cs; the witness is the program itself: which thread runs
 what it knows, and what it prints.
 """
-import json
 import collections
+import json
 import os
 import pathlib
 import re
@@ -87,8 +87,12 @@ def all_is_named(t, samples):
     frames = [(f["module"], f["addr"]) for s in samples for f in s["stack"] if is_managed(f) and not f["name"]]
     managed = sum(is_managed(f) for s in samples for f in s["stack"])
     t.ok(managed > len(samples), f"{managed} managed frames")
-    # A ReadyToRun image has a few cells of code between its methods that the runtime's snapshot leaves out.
-    t.ok(len(frames) <= managed / 1000, f"managed frames without a name, {len(frames)} of {managed}: {frames[:5]}")
+    # A ReadyToRun image has a few cells of code between its methods that the runtime's snapshot leaves out, generated code has stubs,
+    # and a method may be compiled as the recording ends. None is met often; on a busy machine there are so few samples that one counts.
+    times = collections.Counter(frames)
+    again = [frame for frame in frames if times[frame] > 1]
+    t.ok(len(again) <= managed / 1000 and len(frames) <= managed / 100,
+         f"managed frames without a name, {len(frames)} of {managed}, {len(again)} met again: {frames[:5]}")
 
 
 def left_by_us(pid, ns_pid=None):
@@ -291,8 +295,9 @@ def test_methods_made_while_it_is_recorded_have_names(t):
     _, samples = record(t, busy.pid, 4)
     maker = of_thread(samples, "maker")
     made = [s for s in maker if re.search(r"dynamicClass\.Made\d+\(long\)", s["stack"][0]["name"] or "")]
-    t.ok(len(made) >= 0.95 * len(maker) > 0, f"{len(made)} of {len(maker)} samples in made methods; "
-         f"others: {collections.Counter(s['stack'][0]['name'] for s in maker if s not in made).most_common(4)}")
+    managed = [s for s in maker if is_managed(s["stack"][0])]  # others: see burner_is_named
+    t.ok(len(made) >= max(0.95 * len(managed) - 1, 0.5 * len(maker)) and made, f"{len(made)} of {len(managed)} and {len(maker)} samples in made "
+         f"methods; others: {collections.Counter(s['stack'][0]['name'] for s in maker if s not in made).most_common(4)}")
     t.ok(len({s["stack"][0]["name"] for s in made}) >= 3, "several methods")
     all_is_named(t, samples)
     busy.kill()
