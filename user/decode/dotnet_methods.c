@@ -38,7 +38,10 @@ enum tapir_dotnet_probe tapir_dotnet_probe__of(const struct tapir_probe_view *pr
 						 : TAPIR_DOTNET_PROBE_OTHER;
 }
 
-/* The names of tiers in the jitdump. */
+/*
+ * The names of tiers in the jitdump. Code that the JIT has not made has none there: of ReadyToRun
+ * code, a rundown says Optimized.
+ */
 static const char *tier_name(uint32_t flags)
 {
 	static const char *const names[] = {"Unknown",		"MinOptJitted",
@@ -47,7 +50,7 @@ static const char *tier_name(uint32_t flags)
 					    "InstrumentedTier", "InstrumentedTierOptimized"};
 	unsigned tier = flags >> TIER_SHIFT & TIER_MASK;
 
-	return !tier && !(flags & FLAG_JITTED) ? "PreJIT" : names[tier];
+	return flags & FLAG_JITTED ? names[tier] : "PreJIT";
 }
 
 struct text {
