@@ -89,12 +89,11 @@ def test_names_do_no_harm_and_a_pipe_may_close(t):
     program = witness(t)
     result = t.tapir("top", "--interval", "0.1", "-p", program.pid)
     few = t.tapir("top", "--threads", "--interval", "0.1", "--top", 1, "-p", program.pid).out.splitlines()
-    program.kill()
     t.eq(result.err, "", "a table where there is no terminal")
     t.ok("\033" not in result.out and re.search(rf"^ *{program.pid} .*\\x1b\[31mred\\n$", result.out, re.M), result.out)
     t.ok(len(few) == 4 and few[-1] == "... and 5 more (--top 0)", few)
     for words in (("top",), ("top", "--json")):
-        piped = t.run("sh", "-c", '"$@" --interval 0.1 | head -n 1', "sh", t.tapir_path, *words)
+        piped = t.run("sh", "-c", '"$@" --interval 0.1 | head -n 1', "sh", t.tapir_path, *words, "-p", program.pid)
         t.eq((piped.rc, len(piped.out.splitlines()), piped.err), (0, 1, ""), f"{words} | head")
 
 
