@@ -247,8 +247,9 @@ static void frequent_stack_finds_room_when_rare_ones_fill_the_tree(void **state)
 	tapir_stack_tree__sort(&f->tree);
 	assert_int_equal(tapir_stack_tree__total(&f->tree, TAPIR_STACK_TREE_ROOT), cnt + 20);
 	/* Folded ones still are below main, and in the function they were in. */
-	assert_int_equal(tapir_stack_tree__total(&f->tree, node_at(f, TAPIR_STACK_TREE_ROOT)->first_child),
-			 cnt + 20);
+	assert_int_equal(
+		tapir_stack_tree__total(&f->tree, node_at(f, TAPIR_STACK_TREE_ROOT)->first_child),
+		cnt + 20);
 	assert_int_equal(self_of(f, "a<\"&\x01\xff>"), cnt + 20);
 	assert_int_equal(folded_self(f), f->tree.folded_cnt - 1); /* one was only looked up */
 }

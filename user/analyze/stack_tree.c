@@ -547,7 +547,7 @@ static uint32_t node_of(const struct tapir_stack_cache_entry *known)
 	return known && known->value != TAPIR_STACK_CACHE_NONE ? (uint32_t)known->value : NO_NODE;
 }
 
-/* What the entry of a stack takes; its node after the last step. */
+/* Prefetches the entry of a stack; returns its node after the last step. */
 static uint32_t expect_hinted(const struct tapir_stack_tree *tree, uint64_t hint,
 			      enum tapir_reorder_step step)
 {

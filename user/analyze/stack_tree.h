@@ -36,7 +36,7 @@ struct tapir_tree_node {
 	uint32_t place;		/* in its source: idx in names; 0: unknown */
 };
 
-/* What was counted at a node, and there and below it. */
+/* The sums of a node: of what was counted there, and of that with everything below. */
 struct tapir_tree_sums {
 	uint64_t self, total; /* total: after __sort */
 };
@@ -58,7 +58,8 @@ struct tapir_stack_tree {
 	enum tapir_process_frame process_frame; /* set it before adding */
 	struct tapir_vec(
 		struct tapir_tree_node) nodes; /* [0]: the root, once something was added */
-	/* of the nodes until the last one at which something was counted: most trees count nothing */
+	/* of the nodes until the last one at which something was counted: most trees count nothing
+	 */
 	struct tapir_vec(struct tapir_tree_sums) sums;
 	struct tapir_vec(uint64_t) whole; /* a bit a node: the stack begins where a thread does */
 	struct tapir_vec(char *) names;

@@ -55,8 +55,7 @@ static void judge_node(struct tapir_finding *f, uint32_t node, struct tapir_node
 		.is_in_timer = is_in_timer(f, node),
 		.node = node,
 	};
-	facts->is_outside_loops =
-		facts->spot.place != TAPIR_LOOP_ITSELF && !facts->spot.is_proof;
+	facts->is_outside_loops = facts->spot.place != TAPIR_LOOP_ITSELF && !facts->spot.is_proof;
 }
 
 /* NULL: there is none yet. */

@@ -15,7 +15,7 @@
 struct tapir_finding;
 struct tapir_lore_doing;
 
-/* What each sample reads is together, at the begin. */
+/* Members that each sample reads come first, so that they are in one line of memory. */
 struct tapir_node_facts {
 	uint64_t sample_cnt; /* samples at it that are not in the sums by function yet */
 	const struct tapir_lore_doing *doing; /* NULL: none is known */

@@ -50,7 +50,8 @@ int tapir_catalog__describe(struct tapir_catalog *c, const struct tapir_rec *rec
  * A record will be described soon: prefetches where its description is, and, nearer to it, what is
  * known.
  */
-void tapir_catalog__expect(const struct tapir_catalog *c, const struct tapir_rec *rec, bool is_near);
+void tapir_catalog__expect(const struct tapir_catalog *c, const struct tapir_rec *rec,
+			   bool is_near);
 
 /* The ids by which a record that is not a description refers to descriptions. Stack ids: 0 none. */
 struct tapir_use {

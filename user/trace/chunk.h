@@ -59,8 +59,8 @@ void tapir_chunk__fini(struct tapir_chunk *chunk);
  */
 int tapir_chunk__load(struct tapir_chunk *chunk, int fd, const struct tapir_chunk_ref *ref);
 /*
- * Its three parts, which return likewise: room for the chunk; its bytes, without a call of malloc,
- * so that another thread may do it; the list of its records.
+ * The three parts of __load, which return likewise: room for the chunk; its bytes, without a call
+ * of malloc, so that another thread may do it; the list of its records.
  */
 int tapir_chunk__prepare(struct tapir_chunk *chunk, const struct tapir_chunk_ref *ref);
 int tapir_chunk__unpack(struct tapir_chunk *chunk, int fd, const struct tapir_chunk_ref *ref);

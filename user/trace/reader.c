@@ -29,10 +29,10 @@
 #define SEGMENT_CHUNKS_MAX 4096
 
 /* The number of descriptions that are read before what is known of one is there. */
-#define DESCRIPTIONS_FAR  8
-#define DESCRIPTIONS_NEAR 4
+#define DESCRIPTIONS_FAR   8
+#define DESCRIPTIONS_NEAR  4
 
-#define AHEAD_MIN_BYTES (16u << 20) /* smaller files are read before a thread has begun */
+#define AHEAD_MIN_BYTES	   (16u << 20) /* smaller files are read before a thread has begun */
 
 enum stage { STAGE_DESCRIPTIONS, STAGE_RECORDS };
 

@@ -12,9 +12,9 @@
 
 #include "base/vec.h"
 
-#define LINE_BYTES 64u
-#define SIZES	   2u /* of copies that are used again: one line, two */
-#define SLAB_BYTES 65536u
+#define LINE_BYTES   64u
+#define SIZES	     2u /* of copies that are used again: one line, two */
+#define SLAB_BYTES   65536u
 #define FIRST_PLACES 1024u
 
 struct spare {

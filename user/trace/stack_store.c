@@ -206,7 +206,7 @@ static void move_records(struct tapir_stack_store *s)
 	}
 }
 
-/* Nothing is of this segment any more. */
+/* Notes that nothing is in this segment yet. */
 static void forget_now(struct tapir_stack_store *s)
 {
 	struct tapir_stack_block *block;

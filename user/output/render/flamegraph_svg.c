@@ -167,8 +167,7 @@ static void add_title(const struct drawing *d, const struct tapir_tree_node *nod
 static void draw_node(struct drawing *d, const struct tapir_tree_node *node, uint64_t start)
 {
 	const char *name = d->tree->names.data[node->name];
-	uint64_t total =
-		tapir_stack_tree__total(d->tree, (uint32_t)(node - d->tree->nodes.data));
+	uint64_t total = tapir_stack_tree__total(d->tree, (uint32_t)(node - d->tree->nodes.data));
 	double x_px = LEFT_PX + (double)start * d->px_each;
 	double width_px = (double)total * d->px_each;
 	unsigned y_px = head_px(d->graph) + node->depth * ROW_PX;
@@ -249,8 +248,8 @@ static void write_legend(const struct drawing *d)
 	const struct tapir_tree_node *node;
 
 	tapir_vec_for_each (node, &d->tree->nodes) {
-		self[node->kind] += tapir_stack_tree__self(
-			d->tree, (uint32_t)(node - d->tree->nodes.data));
+		self[node->kind] +=
+			tapir_stack_tree__self(d->tree, (uint32_t)(node - d->tree->nodes.data));
 		occurs[node->kind] = true;
 	}
 	tapir_str__addf(d->out,
