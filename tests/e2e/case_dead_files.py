@@ -126,6 +126,22 @@ def test_record_continues_when_a_mapped_file_does_not_answer(t):
             record_both(t, fs, operation)
 
 
+def test_record_continues_when_the_server_of_a_mapped_file_has_gone(t):
+    """The kernel answers for it, with errors that no file of a disk has."""
+    for options in ((), ("-a", "--lane", "probe")):
+        with dead_fs(t) as fs:
+            file = t.path("gone.tapir")
+            sick, healthy = start_from(t, fs), t.target("storm", "--wait-attached", 1000, 400)
+            fs.process.kill()
+            fs.process.wait()
+            tapir = t.start_tapir("record", "storm:hit", "-f", "-o", file, *EVENTS_ONLY, *(options or ("-p", f"{sick.pid},{healthy.pid}")))
+            fired = healthy.wait(30).witness()["fired"]
+            end_by_interrupt(t, tapir, f"gone {options}", seconds=3)
+            t.eq(len(events_of(t, file, healthy.pid)), fired, f"events of the healthy process, {options}")
+            gaps = [gap for gap in t.report(file)["gaps"] if gap["pid"] == sick.pid]
+            t.eq([gap["reason"] for gap in gaps if gap["path"].startswith(fs.mount)], ["not_read"], f"gaps, {options}: {gaps}")
+
+
 def test_record_of_the_machine_continues_when_a_mapped_file_does_not_answer(t):
     """With -a nobody can be left out beforehand; the report names what was not read."""
     for operation in ("open", "read"):

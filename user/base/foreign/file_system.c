@@ -317,12 +317,38 @@ static int call_helper(struct tapir_fs *fs, struct tapir_helper_call *call)
 	return err == -EBUSY ? -ETIMEDOUT : err;
 }
 
+/*
+ * A file system whose server has gone says so in its own words: FUSE by ENOTCONN and ECONNABORTED,
+ * NFS by ESTALE and errors of its network. To a caller they are one: the file cannot be read.
+ */
+static int as_unreadable(int err)
+{
+	switch (-err) {
+	case ENOTCONN:
+	case ECONNABORTED:
+	case ECONNREFUSED:
+	case ECONNRESET:
+	case EHOSTDOWN:
+	case EHOSTUNREACH:
+	case ENETDOWN:
+	case ENETUNREACH:
+	case EREMOTEIO:
+	case ESHUTDOWN:
+	case ESTALE:
+	case ENODEV:
+	case ENXIO:
+		return -EIO;
+	default:
+		return err;
+	}
+}
+
 int tapir_fs__call(struct tapir_fs *fs, struct tapir_helper_call *call)
 {
 	int err;
 
 	pthread_mutex_lock(&fs->lock);
-	err = is_left(fs) ? -ETIMEDOUT : call_helper(fs, call);
+	err = is_left(fs) ? -ETIMEDOUT : as_unreadable(call_helper(fs, call));
 	pthread_mutex_unlock(&fs->lock);
 	return err;
 }

@@ -35,8 +35,8 @@ int tapir_fs__of(int fd, uint32_t tgid, struct tapir_fs **out);
 struct tapir_fs *tapir_fs__of_path(const char *path);
 
 /*
- * Makes a call in its helper process. -ETIMEDOUT: it does not answer, and is not asked again before
- * the call returns; -ECANCELED: the program is about to end.
+ * Makes a call in its helper process. -EIO: its server has gone. -ETIMEDOUT: it does not answer,
+ * and is not asked again before the call returns; -ECANCELED: the program is about to end.
  */
 int tapir_fs__call(struct tapir_fs *fs, struct tapir_helper_call *call);
 
