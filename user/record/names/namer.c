@@ -252,7 +252,8 @@ static int name_late(struct tapir_namer *n, const struct tapir_rec_mapping *mapp
 }
 
 /*
- * 1: it has a name, 0: none is known, -EAGAIN: none yet, or the writer's error. Callers are return
+ * 1: it has a name, 0: none is known, -EAGAIN: none yet, -ESRCH: nothing is known to be mapped
+ * there yet, or the writer's error. Callers are return
  * addresses: the call is the instruction before, maybe of another function.
  */
 static int name_frame(struct tapir_namer *n, uint32_t tgid, uint64_t va, uint64_t time_ns,
@@ -275,7 +276,9 @@ static int name_frame(struct tapir_namer *n, uint32_t tgid, uint64_t va, uint64_
 	/* Code outside of every file is generated: only its runtime knows what it is. */
 	if (!mapping)
 		return tapir_code_names__name_method(n->code_names, tgid, va, time_ns) &&
-		       name_code(n, tgid, va, time_ns, &err);
+				       name_code(n, tgid, va, time_ns, &err)
+			       ? 1
+			       : -ESRCH;
 	if (is_runtimes_code(mapping))
 		return name_late(n, mapping, va, time_ns);
 	if (!mapping->file_id)
@@ -301,7 +304,7 @@ static int name_stack(struct tapir_namer *n, const struct tapir_unnamed *unnamed
 	uint64_t frames[TAPIR_MAX_FRAMES];
 	unsigned cnt = unnamed->stack->frame_cnt, named_cnt = 0;
 	uint64_t age_ns = tapir_clock__now_ns() - unnamed->time_ns;
-	bool is_asked_for = false;
+	bool is_asked_for = false, is_unmapped = false;
 
 	if (cnt > TAPIR_MAX_FRAMES)
 		cnt = TAPIR_MAX_FRAMES;
@@ -314,16 +317,18 @@ static int name_stack(struct tapir_namer *n, const struct tapir_unnamed *unnamed
 			 */
 			name_frame(n, unnamed->tgid, frames[i] - (i > 0), unnamed->time_ns, i > 0);
 
-		if (err < 0 && err != -ENOSPC && err != -EAGAIN)
+		if (err < 0 && err != -ENOSPC && err != -EAGAIN && err != -ESRCH)
 			return err;
 		named_cnt += err > 0;
 		is_asked_for |= err == -EAGAIN;
+		is_unmapped |= err == -ESRCH;
 	}
 	/*
 	 * A runtime reports a method when it has compiled it, which may be after the stack is here.
-	 * The stack is named again until that is too long ago for an answer to come.
+	 * The stack is named again until that is too long ago for an answer to come. So it is where
+	 * the process's mappings are not read yet, because a file of another one does not answer.
 	 */
-	if ((is_asked_for && age_ns < ASKED_NAME_NS) ||
+	if ((is_asked_for && age_ns < ASKED_NAME_NS) || (is_unmapped && age_ns < LATE_NAME_NS) ||
 	    (named_cnt < cnt && age_ns < LATE_NAME_NS &&
 	     tapir_code_names__are_awaited(n->code_names, unnamed->tgid))) {
 		tapir_catalog__ask_again(n->catalog, unnamed);
