@@ -18,6 +18,7 @@ QUIET = {
     "answers_node.*": "they measure what programs do with the CPUs",
     "answers_postgresql.*": "they measure what a server waits for",
     "answers_python.*": "they measure what programs do with the CPUs",
+    "awaits.chains_*": "their first samples lack callers until tables are loaded, which takes longer where CPUs are busy",
     "cgroup.processes_*": "they choose processes by where they are, and move some",
     "churn.*": "they trace the whole machine and start hundreds of processes a second",
     "coreclr_cycles.*": "they load the processors",
