@@ -155,6 +155,17 @@ struct question_scratch {
 	struct pair_key pair_key;
 };
 
+/* NULL: none is asked of the probe, or user space is still writing it. */
+static __always_inline const struct tapir_hit_question *question_of(const __u32 *probe_id)
+{
+	const struct tapir_hit_question *q = bpf_map_lookup_elem(&questions, probe_id);
+
+	if (!q || !q->is_there)
+		return NULL;
+	barrier(); /* what follows is read after that */
+	return q;
+}
+
 /* A uprobe may be preempted here, and another thread of the CPU add to the same word. */
 static __always_inline void count_rejected(const __u32 *probe_id)
 {
@@ -526,7 +537,7 @@ enum hit_fate {
 static __always_inline int fate_of(const __u32 *probe_id, struct question_scratch *s,
 				   const __u64 *numbers, __u64 faults, __u32 cnt)
 {
-	const struct tapir_hit_question *q = bpf_map_lookup_elem(&questions, probe_id);
+	const struct tapir_hit_question *q = question_of(probe_id);
 	int verdict = TAPIR_QUESTION_ACCEPT;
 
 	s->new_stacks = 0;
@@ -547,7 +558,7 @@ static __always_inline int fate_of(const __u32 *probe_id, struct question_scratc
 static __always_inline int is_added_now(const __u32 *probe_id, struct question_scratch *s,
 					const __u64 *numbers, __u64 faults, __u32 cnt)
 {
-	const struct tapir_hit_question *q = bpf_map_lookup_elem(&questions, probe_id);
+	const struct tapir_hit_question *q = question_of(probe_id);
 
 	return q && add_hit(q, s, numbers, faults, cnt);
 }
@@ -719,7 +730,7 @@ static __always_inline int end_pair(const __u32 *probe_id, const struct tapir_hi
 static __always_inline int is_paired_now(const __u32 *probe_id, struct question_scratch *s,
 					 const __u64 *numbers, __u64 faults)
 {
-	const struct tapir_hit_question *q = bpf_map_lookup_elem(&questions, probe_id);
+	const struct tapir_hit_question *q = question_of(probe_id);
 
 	if (!q)
 		return 0;

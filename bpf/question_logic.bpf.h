@@ -126,7 +126,8 @@ struct tapir_hit_question {
 	uint16_t namer;	     /* the probe id, if numbers in keys have names; else 0 */
 	uint8_t scope;	     /* of a pair: enum tapir_hit_scope_kind */
 	uint8_t key_slot;    /* of a pair OF_KEY */
-	uint8_t pad1[4];
+	uint8_t is_there;    /* set last: the kernel copies the rest while hits read it */
+	uint8_t pad1[3];
 	uint64_t value_slots; /* a bit for each that a value is in */
 	struct tapir_question_term terms[TAPIR_QUESTION_TERMS];
 	struct tapir_hit_value values[TAPIR_SUMS_COLUMNS];

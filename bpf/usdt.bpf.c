@@ -357,7 +357,7 @@ __weak __noinline int is_paired(struct scratch *s, const struct tapir_site *site
 /* Answers a hit of a pair, if that was not done without its values. */
 static __always_inline int is_of_pair(struct scratch *s, const struct tapir_site *site)
 {
-	const struct tapir_hit_question *q = bpf_map_lookup_elem(&questions, &site->probe_id);
+	const struct tapir_hit_question *q = question_of(&site->probe_id);
 
 	if (!q || !q->role)
 		return 0;
@@ -393,7 +393,7 @@ static __always_inline int is_answered_early(struct scratch *s, const struct tap
 
 	if (site->flags & TAPIR_SITE_TELLS_TAKEN)
 		return 0;
-	q = bpf_map_lookup_elem(&questions, &site->probe_id);
+	q = question_of(&site->probe_id);
 	if (!q || !q->adds_up || q->needs_slots)
 		return 0;
 	return has_pairs && q->role ? is_paired(s, site) : is_added(s, site);

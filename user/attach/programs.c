@@ -701,7 +701,15 @@ int tapir_programs__set_machine_site(struct tapir_programs *p, uint32_t idx,
 int tapir_programs__set_question(struct tapir_programs *p, uint32_t probe_id,
 				 const struct tapir_hit_question *question)
 {
-	return p->skel ? update(p->skel->maps.questions, &probe_id, question, "questions") : 0;
+	struct tapir_hit_question whole = *question;
+	int err;
+
+	if (!p->skel)
+		return 0;
+	whole.is_there = 0;
+	err = update(p->skel->maps.questions, &probe_id, &whole, "questions");
+	whole.is_there = 1;
+	return err ? err : update(p->skel->maps.questions, &probe_id, &whole, "questions");
 }
 
 uint64_t tapir_programs__rejected(const struct tapir_programs *p, uint32_t probe_id)
