@@ -325,12 +325,16 @@ static __always_inline void take_key(struct question_scratch *s, const struct ta
 		take_stack_key(s, k->slot, i);
 		return;
 	} else if (slot >= cnt || faults >> slot & 1) {
+		/*
+		 * A 0 would be a value of the program: the row states that there was none to read.
+		 */
 		kind = TAPIR_SUMS_ABSENT;
 	} else if (k->source == TAPIR_HIT_TEXT) {
 		take_text(s, k, i, numbers[slot]);
 		return;
 	} else {
 		value = numbers[slot];
+		/* The kind is a part of the key: -1 and 2^64 - 1 are different rows. */
 		if (k->is_signed && (__s64)value < 0)
 			kind = TAPIR_SUMS_INT;
 	}
@@ -704,6 +708,7 @@ static __always_inline int end_pair(const __u32 *probe_id, const struct tapir_hi
 
 	if (!state || !live)
 		return 1;
+	/* The condition and the values may name `took`, which exists only now. */
 	s->now.numbers[TAPIR_HIT_TOOK] = bpf_ktime_get_ns() - s->now.time_ns;
 	if (q->term_cnt)
 		verdict = decide(q, s, s->now.numbers, s->now.faults, TAPIR_HIT_TOOK + 1);
@@ -715,6 +720,10 @@ static __always_inline int end_pair(const __u32 *probe_id, const struct tapir_hi
 		__sync_fetch_and_add(&state->undefined, 1);
 		return 1;
 	}
+	/*
+	 * The key is that of the begin, which could not wait for the condition: only an interval
+	 * that the condition accepts is missing in the table.
+	 */
 	if (s->now.has_no_room) {
 		count_unkeyed(-E2BIG);
 		return 1;

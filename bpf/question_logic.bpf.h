@@ -221,6 +221,7 @@ TAPIR_QUESTION_INLINE uint64_t tapir_step__compute(const struct tapir_question_s
 		return a | b;
 	case TAPIR_STEP_XOR:
 		return a ^ b;
+	/* The low six bits count, as in the machine's own shifts: C does not define more. */
 	case TAPIR_STEP_SHL:
 		return a << (b & 63);
 	case TAPIR_STEP_SHR:

@@ -204,6 +204,7 @@ static __always_inline int send_stack(struct call_thread *t, struct tapir_call_c
 
 	if (!t || !c || !s || !now)
 		return 0;
+	/* The record is sent with its padding. */
 	__builtin_memset(&s->rec, 0, sizeof(s->rec));
 	s->rec.h.type = TAPIR_REC_CALLS;
 	s->rec.h.size = sizeof(s->rec);
@@ -214,6 +215,7 @@ static __always_inline int send_stack(struct call_thread *t, struct tapir_call_c
 	s->rec.tid = t->key.tid;
 	s->rec.nr = t->key.nr;
 	s->rec.err = t->key.err;
+	/* The first stack has no earlier one: its calls are those of this moment. */
 	s->rec.since_ns = c->stack_ns ? c->stack_ns : now_ns;
 	s->rec.cnt = c->rest_cnt;
 	s->rec.sum_ns = c->rest_ns;

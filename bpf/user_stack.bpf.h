@@ -187,9 +187,11 @@ __weak __noinline int step_otherwise(struct user_stack *u)
 	case TAPIR_UNWIND_SP_DEREF:
 		at = u->sp + 8 * (__s64)(__s16)u->row.cfa;
 		break;
+	/* Entries of a PLT have 16 bytes. From byte row.cfa on, their push is on the stack, too. */
 	case TAPIR_UNWIND_PLT:
 		u->cfa = u->sp + 8 + ((u->ip & 15) >= u->row.cfa ? 8 : 0);
 		return OTHER_CFA;
+	/* RULE_STOP carries in fp why the walk ends (bpf/stack_rows.bpf.h). */
 	default:
 		end_walk(u, u->row.rule == RULE_STOP ? u->row.fp : TAPIR_STACK_END_UNSUPPORTED);
 		return OTHER_END;

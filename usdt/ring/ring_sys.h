@@ -19,6 +19,10 @@ static inline long ring_sys6(long nr, long a, long b, long c, long d, long e, lo
 	register long r9 __asm__("r9") = f;
 	long ret;
 
+	/*
+	 * The instruction keeps rip in rcx and rflags in r11, so that the kernel takes the fourth
+	 * argument from r10 instead of rcx.
+	 */
 	__asm__ volatile("syscall"
 			 : "=a"(ret)
 			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
