@@ -480,6 +480,7 @@ enum MHD_Result tapir_front_page__answer(struct tapir_front *front,
 	struct tapir_front_reply reply;
 	enum MHD_Result result;
 
+	/* A route without a function is a file of user/agent/assets. */
 	if (!exchange->page->run)
 		return answer_asset(front, connection, exchange->match.arg);
 	job.url = exchange->url;
@@ -494,6 +495,7 @@ enum MHD_Result tapir_front_page__answer(struct tapir_front *front,
 					   .cookie = job.cookie,
 					   .data = job.out.data ? job.out.data : "",
 					   .len = job.out.len};
+	/* MHD_NO closes the connection: half of a page would pass for all of it. */
 	result = job.out.failed ? MHD_NO : tapir_front__send(front, connection, &reply);
 	tapir_page_doc__fini(&job.who);
 	tapir_str__fini(&job.out);

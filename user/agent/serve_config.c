@@ -474,6 +474,7 @@ static void write_value(const void *base, const struct key *k, struct tapir_json
 	case KEY_TEXT:
 		tapir_json__str(j, k->name, *(const char *const *)at);
 		break;
+	/* Clients without a token have one of two roles: set_role accepts no other. */
 	case KEY_ROLE:
 		tapir_json__str(j, k->name, *(const enum tapir_client_role *)at ? "view" : "none");
 		break;

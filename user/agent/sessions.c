@@ -192,6 +192,9 @@ static void begin_session(struct tapir_agent *agent, const struct tapir_wire_req
 		(void)tapir_answer__error(fd, 429, BUSY, MSG_DONTWAIT);
 		return;
 	}
+	/*
+	 * Room is made for the largest trace that a session may write: its size is not known yet.
+	 */
 	if (tapir_session__make_room(agent, caller, &tapir_routes[rq->route],
 				     agent->config->limits.trace_mb << 20)) {
 		(void)tapir_answer__error(fd, 507, NO_ROOM, MSG_DONTWAIT);
@@ -209,6 +212,7 @@ static void begin_session(struct tapir_agent *agent, const struct tapir_wire_req
 		answer_one(fd, 201, &s);
 		return;
 	}
+	/* Without a row in the table no request could stop the recording. */
 	if (s.pid)
 		kill(s.pid, SIGTERM);
 	tapir_session__remove_files(agent, &s);
@@ -316,6 +320,9 @@ void tapir_sessions__task_ended(struct tapir_agent *agent, pid_t pid)
 		if (s->pid != pid)
 			continue;
 		s->pid = 0;
+		/*
+		 * The task sets is_over or error before it exits: with neither, a signal ended it.
+		 */
 		if (!s->page->is_over && !*s->page->error)
 			snprintf(s->page->error, sizeof(s->page->error),
 				 "the recording was killed; what it had written is kept");
@@ -323,10 +330,18 @@ void tapir_sessions__task_ended(struct tapir_agent *agent, pid_t pid)
 			   : s->page->file_bytes > 0 ? TAPIR_SESSION_CUT
 						     : TAPIR_SESSION_FAILED;
 		s->page->file_bytes = tapir_session__bytes(s);
+		/*
+		 * The counts of a trace that was cut are read from it later, by a task (see
+		 * counter).
+		 */
 		s->is_uncounted = s->state == TAPIR_SESSION_CUT;
 		tapir_session__save(agent, s);
 		if (s->state != TAPIR_SESSION_FAILED)
 			tapir_agent_push__take_session(agent, s->id, s->fd);
+		/*
+		 * A client that stopped the session waits for its trace: the reader task answers
+		 * it.
+		 */
 		s->waiter_fd = -1;
 		if (waiter_fd >= 0 && !hand_out(agent, s, s->waiter_format, waiter_fd))
 			close(waiter_fd);
@@ -348,6 +363,7 @@ void tapir_sessions__adopt(struct tapir_agent *agent, const struct tapir_frozen 
 	int err = tapir_token__random(s.id, TAPIR_SESSION_ID_DIGITS);
 
 	snprintf(owner.name, sizeof(owner.name), "%s", frozen->owner);
+	/* This file counts for max_files: the owner's oldest ones are deleted for it. */
 	tapir_session__limit_frozen(agent, &owner, agent->config->continuous.max_files - 1);
 	tapir_clock__utc_text(tapir_clock__ns(CLOCK_REALTIME), when);
 	snprintf(s.utc, sizeof(s.utc), "%sZ", when);

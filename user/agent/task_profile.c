@@ -71,12 +71,15 @@ int tapir_task__check(const struct tapir_task *task)
 	if (task->run == tapir_task__stacks &&
 	    (task->ask->pids.cnt > 0) + !!task->ask->container + !!task->ask->pod != 1)
 		return tapir_diag__fail(-EINVAL, "pid: one of pid, container and pod is required");
+	/* Making the argument of --view is its check: the text is made again by the task. */
 	if (task->run == tapir_task__view || task->run == tapir_task__trace_view)
 		err = add_view(task, &view);
 	tapir_str__fini(&view);
 	if ((task->run == tapir_task__query || task->run == tapir_task__trace_query) &&
 	    (!task->ask->sql || !*task->ask->sql))
 		return tapir_diag__fail(-EINVAL, "sql: a statement is required");
+	/* The other checks concern recordings; tasks that record nothing read a file that exists.
+	 */
 	if (err || !tapir_task__records(task))
 		return err;
 	if (task->run == tapir_task__events && !task->ask->specs.cnt && !task->ask->profiles.cnt &&

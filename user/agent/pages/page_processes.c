@@ -185,6 +185,7 @@ static void add_process(struct tapir_str *out, const json_t *p, uint64_t now_ms)
 	tapir_html__add(out, "</td><td>%s</td><td>%s</td><td>%s</td><td title=\"%s\">",
 			tapir_member__text(p, "runtime"), tapir_member__text(p, "version"),
 			tapir_member__text(p, "user"), container);
+	/* An id is shown by its first 12 digits, as container runtimes do; the tooltip has all. */
 	if (*container_name)
 		tapir_html__add(out, "%s", container_name);
 	else

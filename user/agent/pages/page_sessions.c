@@ -178,6 +178,7 @@ void tapir_page__session(struct tapir_str *out, const json_t *who,
 		tapir_html__add(out, "<p class=\"error\">%s</p>\n", error);
 	add_counts(out, s);
 	add_actions(out, who, s);
+	/* Findings exist where the trace could be read, which a flame graph requires as well. */
 	if (results->findings)
 		tapir_html__add(out,
 				"<p><a class=\"button\" href=\"/sessions/%s/flamegraph\">Flame "

@@ -173,6 +173,7 @@ static int convert_metrics(const struct tapir_push_message *message, int fd)
 
 	(void)gethostname(host, sizeof(host) - 1);
 	opts.host = host;
+	/* The process that wrote the text shares this descriptor's position: it is at the end. */
 	if (!err && lseek(fd, 0, SEEK_SET) < 0)
 		err = -errno;
 	if (!err)
