@@ -203,6 +203,7 @@ static int add_key(struct asked *a, const char *text, size_t len)
 	if (take_stack(copy, key)) {
 		a->wants_stack = true;
 	} else if (!strncmp(copy, "ustack(", 7) || !strncmp(copy, "kstack(", 7)) {
+		/* The parser of expressions would report an unknown function. */
 		err = tapir_diag__fail(-EINVAL, "--by: '%s' is not %.6s(N) with 1 to %d frames",
 				       copy, copy, TAPIR_MAX_FRAMES);
 	} else {
@@ -395,8 +396,16 @@ static int bind_probe(struct tapir_questions *qs, struct asked *a, const struct 
 		return 0;
 	}
 	*out = NULL;
+	/*
+	 * Processes that come and go have probes of new ids: programs are made again when they are
+	 * needed, so that the memory has a bound.
+	 */
 	if (a->bindings.cnt == MAX_BINDINGS)
 		clear_bindings(a);
+	/*
+	 * An event that the question is not about gets a binding without programs: SPECs are
+	 * matched once for each probe, not for each hit.
+	 */
 	if (has_event(a, hit)) {
 		b.programs =
 			calloc(1 + a->q.fold.column_cnt + a->q.fold.key_cnt, sizeof(*b.programs));

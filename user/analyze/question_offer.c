@@ -127,11 +127,13 @@ static bool make_key(const struct tapir_offer *o, unsigned idx, const struct tap
 		out->needs_slots = out->needs_stack = 1;
 		return true;
 	}
+	/* *reason is set before each step that may fail, and read only if one did. */
 	*reason = p->is_register ? "arithmetic"
 				 : "a key is neither a number nor a short text of the event";
 	if (p->is_register)
 		return false;
 	if (tapir_hit__is_in_kernel(operand, key)) {
+		/* The row holds a number, and the probe's id by which its name is found later. */
 		if (key->source == TAPIR_HIT_CONSTANT)
 			out->namer = (uint16_t)o->hit->begin.probe.rec->probe_id;
 		return true;
@@ -246,6 +248,10 @@ bool tapir_offer__make_pair(const struct tapir_offer *o, const struct tapir_kind
 		*reason = make_scope(o->hit, kind, out);
 	if (*reason)
 		return false;
+	/*
+	 * The begin makes the key, because its arguments are gone at the end; the end, which has
+	 * the duration, decides and adds up.
+	 */
 	out[0].role = TAPIR_HIT_BEGIN;
 	out[0].needs_slots |= both.needs_slots;
 	memcpy(out[0].keys, both.keys, sizeof(both.keys));

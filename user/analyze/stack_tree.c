@@ -224,6 +224,7 @@ static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint64_t f
 	slot = find_slot(tree, parent, fact);
 	if (slot->node || tree->nodes.cnt >= limit)
 		return slot->node ? slot->node : NO_NODE;
+	/* The outermost function decides if a stack is whole, which all inside of it inherit. */
 	is_whole = tree->nodes.data[parent].kind == TAPIR_FRAME_NONE
 			   ? tapir_stack_end__is_start(tree->names.data[name],
 						       strlen(tree->names.data[name]))

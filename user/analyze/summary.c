@@ -50,6 +50,7 @@ static uint64_t new_event_row(struct tapir_summary *s, const struct tapir_rec_pr
 		return NO_ROW;
 	if (!is_new)
 		return *by_name;
+	/* A name without a row stays in the map: other sites of the event get no row, either. */
 	*by_name = NO_ROW;
 	if (s->events.cnt == TAPIR_SUMMARY_MAX_ROWS)
 		return NO_ROW;

@@ -410,6 +410,10 @@ static void add_totals(struct tapir_summary *s, const struct tapir_resolved_stac
 							  ? &s->modules.data[function->module_idx]
 							  : NULL;
 
+		/*
+		 * Beyond the limit of rows, frames[0] is not the leaf, but the first that has a
+		 * row.
+		 */
 		if (!i && stack->has_leaf_row) {
 			function->self += stack->cnt;
 			if (module)

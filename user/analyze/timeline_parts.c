@@ -478,6 +478,9 @@ static void on_task(struct tapir_timeline *tl, struct tapir_tl_thread *t, enum t
 	bool is_work = what == TASK_QUEUED || what == TASK_TAKEN;
 	uint64_t key = tapir_timeline__task_key(f, t->tgid, is_work ? "workID" : "TaskID"), *place;
 
+	/*
+	 * The Tpl provider writes workID, the runtime's own ThreadPoolEnqueue and Dequeue WorkID.
+	 */
 	if (is_work && !tapir_event_fields__find(f, "workID", 6))
 		key = tapir_timeline__task_key(f, t->tgid, "WorkID");
 	switch (what) {

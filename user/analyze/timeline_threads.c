@@ -198,6 +198,7 @@ static struct tapir_tl_thread *new_thread(struct tapir_timeline *tl, uint32_t tg
 		return NULL;
 	}
 	*place = (uintptr_t)t;
+	/* Sums of pauses start at their present value: earlier ones are not of this thread. */
 	*t = (struct tapir_tl_thread){.tgid = tgid,
 				      .tid = tid,
 				      .since_ns = now_ns,
@@ -531,6 +532,7 @@ static void on_switch_in(struct tapir_timeline *tl, const struct tapir_rec_switc
 	is_first = !t->has_switched;
 	t->has_switched = true;
 	t->cpu = rec->h.cpu;
+	/* Time up to since_ns is accounted: each nanosecond of a thread counts once. */
 	if (now_ns < t->since_ns) {
 		tl->stats.unpaired++;
 		return;
@@ -546,6 +548,10 @@ static void on_switch_in(struct tapir_timeline *tl, const struct tapir_rec_switc
 		return;
 	}
 	before = t->parts;
+	/*
+	 * A preempted thread wanted a CPU all the time. One that slept did from its wake-up on,
+	 * which the kernel may have noted before it had left its CPU.
+	 */
 	if (t->state == TAPIR_THREAD_RUNNABLE)
 		wake_ns = t->out_ns;
 	else if (rec->in_wake_ns && rec->in_wake_ns < now_ns)
@@ -554,6 +560,7 @@ static void on_switch_in(struct tapir_timeline *tl, const struct tapir_rec_switc
 	t->state = TAPIR_THREAD_RUNNABLE;
 	tapir_timeline__advance(t, now_ns);
 	t->state = TAPIR_THREAD_RUNNING;
+	/* An interrupt wakes in the name of the thread that it interrupted, which is no waker. */
 	if (t->out_state && !(rec->flags & TAPIR_SWITCH_WOKEN_BY_IRQ))
 		waker_tid = rec->in_waker_tid;
 	tell_wait(tl, t,

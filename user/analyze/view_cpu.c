@@ -340,6 +340,7 @@ static void write_paths(struct cpu *v, struct tapir_view_result *result)
 	struct tapir_stack_tree *tree =
 		v->unfold ? tapir_timeline__stacks(v->asked.tl) : &v->folded.tree;
 	const struct tapir_tree_node *nodes = tree->nodes.data;
+	/* The children of `at` are visited; `last` is the one that was visited before, 0: none. */
 	uint32_t at = 0, last = 0;
 	unsigned left = MAX_PATHS;
 

@@ -552,6 +552,10 @@ static void add_pauses(const struct gc_view *v, size_t process_cnt, struct tapir
 	const struct gc *first = v->gcs.data;
 	char text[TAPIR_NS_TEXT_BYTES];
 
+	/*
+	 * Both lists are sorted by now: their first are the longest pause, and the process that
+	 * paused most of the time.
+	 */
 	if (!v->cnt) {
 		tapir_str__addf(out,
 				"%llu pause%s for GC, which began before the recording or did not "

@@ -147,6 +147,10 @@ static uint64_t write_errors(const struct net *v, struct tapir_view_result *resu
 		{}};
 	const struct tapir_exchange_row *row;
 	uint64_t cnt = 0, rows = 0;
+	/*
+	 * The table's number + 1: it is added with its first row, because an empty one is not
+	 * shown.
+	 */
 	size_t t = 0;
 
 	tapir_vec_for_each (row, &v->tally.rows)

@@ -291,6 +291,10 @@ static void add_frames(struct tapir_view_result *result, size_t parent, const st
 		next = tapir_frame_run__of_node(&run, result->tree, node);
 		tapir_str__clear(&label);
 		if (result->folds && run.cnt > 1) {
+			/*
+			 * A thread that does not run waits, also in functions that are not known
+			 * for it.
+			 */
 			run.is_wait |= !row->is_running;
 			tapir_frame_run__add(&run, NULL, true, &label);
 		} else {

@@ -228,6 +228,7 @@ static void write_tree(struct tree *v, struct tapir_view_result *result, size_t 
 		level->at += row.cnt;
 		if (is_asked_for(v, row.life))
 			write_row(v, result, t, &row);
+		/* Processes that share a row have no children (are_alike). */
 		if (row.cnt == 1)
 			result->failed |= !tapir_vec__push(
 				&levels, ((struct level){first_child(v, idx), idx}));

@@ -444,6 +444,7 @@ int tapir_diff_side__read(struct tapir_diff_side *side, struct tapir_reader *fir
 	struct tapir_reader *again = NULL;
 	int err = measure(&r, first);
 
+	/* Rows are counted in parts of the span, which is known only after a first pass. */
 	if (!err)
 		err = opts->open_again(opts->ctx, first, &again);
 	if (!err)
