@@ -128,6 +128,10 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	tapir_awaits__event(&f->awaits, t, probe, event);
 	if (f->routes)
 		tapir_request_routes__event(f->routes, t, probe, event);
+	/*
+	 * Most events mean nothing to findings: they do without the stack and the fields, which
+	 * cost most here.
+	 */
 	if (e.meaning == TAPIR_MEANS_NOTHING)
 		return;
 	e.node = tapir_timeline__node(f->tl, &ref);

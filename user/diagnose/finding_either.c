@@ -105,6 +105,10 @@ bool tapir_finding_either__wait(struct tapir_finding *f, const struct tapir_wait
 					took_ns);
 	if (!lock)
 		return is_told;
+	/*
+	 * A wait that is known by its address alone adds to the lock's sums, but is not consumed:
+	 * the finding that its own stack belongs to counts it.
+	 */
 	lock->wait = is_told ? wait : lock->wait;
 	lock->is_named |= is_told &&
 			  tapir_own_code__or_library(&f->own, tree, w->node) != TAPIR_OWN_CODE_NONE;

@@ -93,6 +93,10 @@ void tapir_finding_gil__add_holder(struct tapir_finding *f, struct tapir_str *ou
 		inside += thread->inside;
 		outside += thread->outside;
 	}
+	/*
+	 * Functions of the interpreter need the lock. If none was sampled, an extension that was
+	 * called with the lock held may be what keeps it.
+	 */
 	sum = inside ? inside : outside;
 	tapir_vec_for_each (thread, &f->gil.threads)
 		if (!most || samples_of(thread, inside) > samples_of(most, inside))

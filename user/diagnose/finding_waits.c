@@ -125,6 +125,10 @@ void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait 
 		return;
 	is_no_work = dependencies[what].is_no_work;
 	has_own = tapir_own_code__of(&f->own, tree, w->node) != TAPIR_OWN_CODE_NONE;
+	/*
+	 * A read may wait for the next request, which is idleness: a function of the program on the
+	 * stack shows that it waits for an answer. Functions without names may be the program's.
+	 */
 	if (!has_own && !is_no_work && !tapir_own_code__is_unnamed(tree, w->node))
 		return;
 	if (!is_no_work && (is_begun || (is_cut && !has_own))) {
@@ -132,6 +136,7 @@ void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait 
 			keep_begun(f, w, tid, what);
 		return;
 	}
+	/* A complete wait vouches for those in the same place that were cut: see keep_begun. */
 	if (!is_cut && f->waits.repeaters.cnt < MAX_BEGUN)
 		tapir_map__put(&f->waits.repeaters, place_of(f, tid, w->node, what), NULL);
 	if (!has_own)

@@ -123,6 +123,7 @@ static void add_ends(const struct tapir_finding *f, const struct place *place,
 						TAPIR_OWN_CODE_NONE, row->ns);
 	}
 	worst = tapir_found_labels__worst(&enders);
+	/* If most of the time is of waits that have not ended, an ender explains little. */
 	out->is_open = open_ns * 2 > place->ns;
 	out->ended_by = worst && *worst->label ? strdup(worst->label) : NULL;
 	tapir_str__fini(&name);

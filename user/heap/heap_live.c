@@ -78,6 +78,7 @@ void tapir_heap_live__add_table(const struct tapir_heap_live *l, uint64_t top,
 		{"allocated_by", "ALLOCATED BY", TAPIR_CELL_TEXT},
 		{"held_by", "HELD BY", TAPIR_CELL_TEXT},
 		{}};
+	/* Without sizes of the samples, the table begins with its second column. */
 	size_t table = tapir_view_result__table(
 		out, "live", "sampled objects that are alive, by the stacks that made them",
 		l->bytes ? columns : columns + 1);
