@@ -149,6 +149,7 @@ static void put_number(struct tapir_str *out, const struct tapir_value *value, u
 	case TAPIR_NETTRACE_BOOL8:
 		tapir_nettrace__put_u8(out, value->u64 != 0);
 		return;
+	/* The host and the format are little-endian: the first bytes are the narrower number. */
 	case TAPIR_NETTRACE_I8:
 	case TAPIR_NETTRACE_U8:
 		tapir_nettrace__put(out, &value->u64, 1);

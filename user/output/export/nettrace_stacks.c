@@ -219,6 +219,7 @@ uint32_t tapir_nettrace__label(struct tapir_nettrace *n, const struct tapir_even
 	}
 	if (!labels.last)
 		return 0;
+	/* A hash of 64 bits stands for the list: equal lists share an id. */
 	for (unsigned kind = 1; kind < LABEL_CNT; kind++)
 		if (labels.values[kind].len)
 			key = tapir_hash__bytes(tapir_hash__mix(key, kind),

@@ -226,6 +226,10 @@ static void add_frames(struct tapir_pass *p, const struct tapir_rec *rec,
 	for (unsigned n = 0; n < view->rec->frame_cnt; n++) {
 		struct tapir_frame frame = tapir_frame__of(p->catalog, pid, rec->time_ns, view, n);
 
+		/*
+		 * Calls that the compiler inlined are functions of one frame, each with its own
+		 * depth.
+		 */
 		for (unsigned k = 0; k < tapir_frame__function_cnt(&frame); k++) {
 			struct tapir_frame function = tapir_frame__function(&frame, k);
 			struct tapir_frame_list_row *row = tapir_pass__add_row(p, sizeof(*row));

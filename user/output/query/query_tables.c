@@ -106,6 +106,7 @@ static uint64_t number_of_function(void *ctx, const struct tapir_frame *frame)
 	tapir_str__clear(&scan->text);
 	tapir_query_frame__add_name(&scan->text, &function, &scan->name);
 	hash = tapir_hash__bytes(0, scan->text.data, scan->text.len);
+	/* Another name with the same hash is treated as if there were no room for it. */
 	number = tapir_map__get(&scan->function_by_name, hash);
 	if (number)
 		return strcmp(scan->function_names.data[*number - 1],
@@ -301,6 +302,9 @@ static void set_kind(struct tapir_sql_column *column, const struct tapir_member 
 
 	column->make = make_member;
 	switch (member->type) {
+	/*
+	 * Numbers of 4 and 8 bytes are read in place. One that may be missing is an id: 0 is NULL.
+	 */
 	case TAPIR_MEMBER_UINT:
 		column->kind = member->value || member->bytes < sizeof(uint32_t)
 				       ? TAPIR_COLUMN_NUMBER
@@ -684,6 +688,10 @@ void tapir_sql_column__read(struct tapir_scan *scan, const struct tapir_sql_colu
 	case TAPIR_COLUMN_SECONDS:
 		value = tapir_sql_column__u64(column, row);
 		out->type = TAPIR_SQL_REAL;
+		/*
+		 * Records from before the start have negative seconds: no difference of unsigned
+		 * wraps.
+		 */
 		out->f64 = value >= scan->start_ns ? (double)(value - scan->start_ns) / 1e9
 						   : -(double)(scan->start_ns - value) / 1e9;
 		return;

@@ -521,6 +521,7 @@ static void write_io(const struct writer *w)
 		const struct tapir_overview_io *io = &o->ios[i];
 		uint64_t bytes = io->read_bytes + io->written_bytes;
 
+		/* A line of the first screen is for at least a twentieth of the traffic. */
 		if (i && tapir_report__percent(bytes, all) < 5)
 			break;
 		begin_row(w, "Disk", i);
