@@ -148,6 +148,7 @@ static int cut_file(struct tapir_reader *reader, struct tapir_cli *cli)
 	int err;
 
 	tapir_long_read__start(&read, reader, cli);
+	/* A first pass finds which descriptions the part needs; write_all reads the file again. */
 	err = read_all(&read, &cut, path);
 	if (!err && tapir_cut__is_empty(&cut))
 		err = tapir_diag__fail(-ENODATA, "%s has nothing of that; nothing was written",

@@ -327,6 +327,7 @@ static int run(struct tapir_cli *cli)
 	err = tapir_manifests__add(&args->manifests);
 	if (!err)
 		err = tapir_target_options__request(cli, &args->target, &args->capture, &request);
+	/* Lines and tables of events are all that this command shows. */
 	request.no_samples = request.no_sched = true;
 	if (!err)
 		err = ask(&t, cli, args, &request);

@@ -189,6 +189,7 @@ static int take_end(struct tapir_cli_questions *asked, const char *text, const c
 	if (err)
 		return err;
 	for (size_t i = 0; i < spec->items.cnt; i++)
+		/* The end of an interval is found by its name alone, which these do not give. */
 		if (spec->items.data[i].negated || spec->items.data[i].kind == TAPIR_SPEC_KEYWORD ||
 		    spec->items.data[i].kind == TAPIR_SPEC_MASK)
 			err = -EINVAL;
@@ -404,6 +405,10 @@ static int ask(struct tapir_cli_questions *asked, const struct tapir_question_ar
 	} else if (!err && args->pairs.cnt) {
 		tapir_vec_for_each (word, &args->pairs)
 			err = err ? err : add_pair(asked, s, *word);
+		/*
+		 * A pair that the user names brings no SPECs: the words enable its events. The
+		 * events of a file need none.
+		 */
 		tapir_vec_for_each (word, words)
 			if (!err && !is_of_file && !add_spec(asked, *word))
 				err = -ENOMEM;
@@ -412,6 +417,7 @@ static int ask(struct tapir_cli_questions *asked, const struct tapir_question_ar
 		tapir_vec_for_each (word, words)
 			err = err ? err : add_source(asked, s, *word, is_of_file);
 	}
+	/* Events and intervals are added up apart: each is a question. */
 	has_events = !err && (s->has_any_event || s->specs.cnt || s->machine.cnt || s->globs.cnt);
 	if (has_events)
 		err = add_question(asked, args, s, text, false);

@@ -347,6 +347,10 @@ static void write_bars(const struct reading *r, unsigned column, struct tapir_st
 			tapir_str__adds(out, " to ");
 			add_number(out, bars[i].high, c->unit_ns);
 		}
+		/*
+		 * A range has 28 columns, its count 12. The shortest bar is one '#', because a step
+		 * that has no value has no line.
+		 */
 		tapir_str__pad(out, from, 28);
 		tapir_str__addc(out, ' ');
 		tapir_human__add_count(out, bars[i].cnt);
@@ -398,6 +402,7 @@ static void write_rest(const struct reading *r, struct tapir_str *out)
 		add_part(out, from, c->unended, "without an end");
 		tapir_str__adds(out, ": not counted\n");
 	}
+	/* The number of intervals that lost events would have made is not known: no hits. */
 	if (c->lost && r->q->is_of_intervals) {
 		tapir_human__add_count(out, c->lost);
 		tapir_str__adds(out, " events lost\n");
@@ -512,6 +517,10 @@ static void json_value(const struct reading *r, unsigned column, const struct ta
 	tapir_json__close(j, '}');
 }
 
+/*
+ * Writes the i-th part of a key. Returns why the value is not that of the program (its word in
+ * "marks"), or NULL.
+ */
 static const char *json_key(const struct reading *r, unsigned idx,
 			    const struct tapir_fold_part *part, struct tapir_json *j)
 {

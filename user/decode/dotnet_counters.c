@@ -366,6 +366,10 @@ static void tell(struct tapir_dotnet_counters *c, const struct tapir_probe_view 
 static bool read_problem(struct tapir_dotnet_counters *c, const struct tapir_probe_view *probe,
 			 const struct fields *f)
 {
+	/*
+	 * Events of System.Diagnostics.Metrics, the source of the metrics session, and their
+	 * fields.
+	 */
 	static const struct {
 		const char *event, *words, *field;
 	} problems[] = {

@@ -129,6 +129,7 @@ int tapir_manifest__add_maps(struct manifest_reader *r, const xmlNode *maps)
 
 static int type_of(const char *name)
 {
+	/* Types of fields are those of Windows' winmeta.xml, which also .NET's manifests use. */
 	static const struct {
 		const char *name;
 		uint8_t type;

@@ -56,6 +56,7 @@ int tapir_meta__post(struct tapir_queue *queue, const char *command_line)
 
 	uname(&uts);
 	clock_text(clock, sizeof(clock));
+	/* Recordings of one boot have the same clock: `tapir merge` compares the ids. */
 	if (!tapir_file__read("/proc/sys/kernel/random/boot_id", 64, &boot, &len))
 		boot[strcspn(boot, "\n")] = '\0';
 	snprintf(cpus, sizeof(cpus), "%ld", sysconf(_SC_NPROCESSORS_ONLN));

@@ -333,6 +333,7 @@ static uint16_t parse_call(struct parser *p, const char *from, size_t len)
 	uint16_t value, size = 0, made;
 
 	skip_blanks(p);
+	/* A quoted argument makes it a figure, whose names the scope knows, not the grammar. */
 	if (!op && *p->at == '"')
 		return parse_figure(p, from, len);
 	if (!op) {

@@ -438,6 +438,10 @@ int tapir_reader__take(struct tapir_reader *r, const struct tapir_rec **rec)
 		}
 		next = tapir_chunk__record(&r->chunk, r->order_idx++);
 		r->stats.records++;
+		/*
+		 * A chunk's descriptions come before the records that refer to them. One that is
+		 * known already (0) or finds no room (-ENOSPC) is not delivered.
+		 */
 		if (r->stage == STAGE_DESCRIPTIONS) {
 			expect_description(r);
 			next = completed(r, next);

@@ -258,6 +258,10 @@ static json_t *schema_of(const struct argument *a)
 			    a->type == VIEW	 ? describe_views(a->what)
 			    : a->type == PROFILE ? describe_profiles(a->what)
 						 : json_string(a->what));
+	/*
+	 * The patterns keep an assistant from what the command line would take for an option ('-'),
+	 * a file of questions ('@') or a path: it names no file of this machine.
+	 */
 	switch (a->type) {
 	case PID:
 	case COUNT:
