@@ -26,7 +26,7 @@ struct {
 	__type(value, struct sample_scratch);
 } sample_scratches SEC(".maps");
 
-static __noinline int announce(struct sample_scratch *s, struct tapir_live *now)
+static __noinline int announce_sample(struct sample_scratch *s, struct tapir_live *now)
 {
 	if (tapir_announce(now, &s->stacks.sender, &s->stacks.thread, bpf_get_current_task_btf(),
 			   &s->sample.h))
@@ -120,7 +120,7 @@ int tapir_sample(struct bpf_perf_event_data *ctx)
 	s->sample.tid = task->pid;
 	s->sample.period = ctx->sample_period;
 	s->sample.stack_id = s->sample.kstack_id = 0;
-	announce(s, now);
+	announce_sample(s, now);
 	if (BPF_CORE_READ(task, mm))
 		take_user(s, now, regs, task, in_user);
 	if (!in_user)

@@ -96,8 +96,8 @@ static __always_inline int is_of_holder(const struct tapir_live *now, int number
 	       (number == NUMBER_OF_URG || number == NUMBER_OF_WINCH) && is_held(now, task);
 }
 
-static __always_inline void announce(struct signal_scratch *s, struct tapir_live *now,
-				     struct task_struct *task)
+static __always_inline void announce_signal(struct signal_scratch *s, struct tapir_live *now,
+					    struct task_struct *task)
 {
 	if (tapir_announce(now, &s->sender, &s->thread, task, &s->rec.h))
 		tapir_lose(&zero_key, TAPIR_LOSS_THREAD_RING_FULL);
@@ -140,9 +140,9 @@ int BPF_PROG(tapir_signal, int number, struct kernel_siginfo *info, struct task_
 	if (is_sent) {
 		s->rec.tgid = task->tgid;
 		s->rec.tid = task->pid;
-		announce(s, now, task);
+		announce_signal(s, now, task);
 	}
-	announce(s, now, to);
+	announce_signal(s, now, to);
 	if (tapir_send(now, &s->sender, &s->rec, sizeof(s->rec)))
 		tapir_lose(&zero_key, TAPIR_LOSS_SIGNAL_RING_FULL);
 	return 0;

@@ -118,7 +118,7 @@ static __always_inline __u64 reg_value(const struct scratch *s, __u8 reg)
 }
 
 /* Widens size bytes (1, 2, 4, 8) to 8; a 16-byte operand's value is an address and stays. */
-static __always_inline __u64 widen(__u64 value, __u8 size, __u8 is_signed)
+static __always_inline __u64 widen_argument(__u64 value, __u8 size, __u8 is_signed)
 {
 	__u32 shift = (64 - 8 * size) & 63;
 
@@ -144,7 +144,7 @@ static __noinline __u64 memory_value(struct scratch *s, const struct tapir_opera
 	*value = 0;
 	if (size > 8 || read_user(value, size, (void *)va))
 		event_of(s)->fault_mask |= 1u << i;
-	return widen(*value, op->size, op->is_signed);
+	return widen_argument(*value, op->size, op->is_signed);
 }
 
 /* The pointer at va. */
@@ -167,8 +167,8 @@ static __always_inline void capture_values(struct scratch *s, const struct tapir
 		__u64 value = 0;
 
 		if (op->kind == TAPIR_OPERAND_REG)
-			value = widen(s->regs[op->reg & 31] >> (op->reg_shift & 8), op->size,
-				      op->is_signed);
+			value = widen_argument(s->regs[op->reg & 31] >> (op->reg_shift & 8),
+					       op->size, op->is_signed);
 		else if (op->kind == TAPIR_OPERAND_CONST)
 			value = (__u64)op->value;
 		else if (op->kind != TAPIR_OPERAND_NONE)
