@@ -176,7 +176,7 @@ static int name_it(const struct header *header)
 			      MAPPED_BYTES, (long)NAME, 0);
 }
 
-static struct header *map(int *is_memfd)
+static struct header *map_header(int *is_memfd)
 {
 	int fd = ring_sys_file_may_have(MAPPED_BYTES) ? open_memfd() : -EFBIG;
 	void *at = MAP_FAILED;
@@ -195,7 +195,7 @@ static struct header *map(int *is_memfd)
 static int make_context(void)
 {
 	int is_memfd, err = -ENOMEM;
-	struct header *header = map(&is_memfd);
+	struct header *header = map_header(&is_memfd);
 
 	if (!header)
 		return err;
@@ -244,7 +244,7 @@ static int is_valid(const struct all *all)
 }
 
 /* Under the lock. */
-static int publish(const struct all *all)
+static int publish_context(const struct all *all)
 {
 	struct output counted = {NULL, 0}, written = {NULL, 0};
 	void *old;
@@ -282,7 +282,7 @@ int tapir_process_context__publish(const struct tapir_attribute *resource, uint3
 	if (!is_valid(&all))
 		return -EINVAL;
 	provider_lock();
-	err = publish(&all);
+	err = publish_context(&all);
 	provider_unlock();
 	errno = saved;
 	return err;

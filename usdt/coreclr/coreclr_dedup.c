@@ -61,8 +61,8 @@ static int is_same(const struct coreclr_delivery *a, const struct coreclr_delive
 	       a->data == b->data && a->data_bytes == b->data_bytes && a->frame == b->frame;
 }
 
-static void note(struct before *before, const struct coreclr_delivery *d, uint64_t hash,
-		 uint32_t window, uint32_t differs)
+static void note_delivery(struct before *before, const struct coreclr_delivery *d, uint64_t hash,
+			  uint32_t window, uint32_t differs)
 {
 	before->last = *d;
 	before->hash = hash;
@@ -87,7 +87,7 @@ int coreclr_dedup__is_duplicate(const struct coreclr_delivery *d, uint32_t dedup
 		before->can_double = 0;
 		return 1;
 	}
-	note(before, d, hash, window, before->window == window && !is_equal);
+	note_delivery(before, d, hash, window, before->window == window && !is_equal);
 	return 0;
 }
 
@@ -97,8 +97,8 @@ void coreclr_dedup__note(const struct coreclr_delivery *d)
 
 	if (!before)
 		return;
-	note(before, d, coreclr_hash(d->data, d->data_bytes), coreclr_load(&coreclr.dedup_window),
-	     0);
+	note_delivery(before, d, coreclr_hash(d->data, d->data_bytes),
+		      coreclr_load(&coreclr.dedup_window), 0);
 	before->done_ns = ran_ns();
 }
 

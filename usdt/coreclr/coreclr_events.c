@@ -58,9 +58,10 @@ see_first(struct coreclr_kind *e, const struct coreclr_delivery *d, const uint8_
 }
 
 /* Out of line for processes that do not publish. */
-static __attribute__((noinline)) void publish(struct coreclr_kind *e,
-					      const struct coreclr_delivery *d, const uint8_t *meta,
-					      const uint8_t *activity, const uint8_t *related)
+static __attribute__((noinline)) void publish_delivery(struct coreclr_kind *e,
+						       const struct coreclr_delivery *d,
+						       const uint8_t *meta, const uint8_t *activity,
+						       const uint8_t *related)
 {
 	const struct coreclr_published *p = coreclr_load_acquire(&e->published);
 
@@ -120,7 +121,7 @@ int32_t coreclr_event__deliver(void *self, uintptr_t provider, uint32_t id, uint
 	if (TAPIR_PROBE_ENABLED(tapir_coreclr, event))
 		fire(e, data, data_bytes, activity, related, meta);
 	if (coreclr_unlikely(coreclr_load(&coreclr_publishing)))
-		publish(e, &delivery, meta, activity, related);
+		publish_delivery(e, &delivery, meta, activity, related);
 	ids.activity = activity;
 	ids.related = related;
 	if (tapir_ring__begin_at(&write, &e->ring, data_bytes, &ids, __builtin_frame_address(0))) {

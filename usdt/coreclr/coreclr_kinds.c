@@ -184,7 +184,7 @@ static struct coreclr_kind *claim_kind_place(struct coreclr_kind **table, struct
 }
 
 /* No other thread has seen it. */
-static void drop(struct coreclr_kind *k)
+static void drop_kind(struct coreclr_kind *k)
 {
 	tapir_ring__unregister(&k->ring);
 	coreclr_memory__give(k, k->bytes);
@@ -231,7 +231,7 @@ coreclr_kinds__meet(uint64_t provider, uint32_t id, uint32_t version, const uint
 	if (there == k)
 		count_up();
 	else
-		drop(k);
+		drop_kind(k);
 	return there;
 }
 
@@ -324,7 +324,7 @@ static void give_back(void)
 {
 	for (uint32_t i = 0; i < CORECLR_KIND_TABLE; i++)
 		if (spare[i] && !stays[i])
-			drop(spare[i]);
+			drop_kind(spare[i]);
 	is_pending = 0;
 }
 

@@ -32,7 +32,7 @@ static struct {
 	uint32_t lock;
 } arena;
 
-static void *map(uint64_t bytes)
+static void *map_pages(uint64_t bytes)
 {
 	long va = ring_sys6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -44,7 +44,7 @@ int coreclr_memory__init(void)
 {
 	if (ring_sys3(SYS_madvise, gate, PAGE_BYTES, MADV_WIPEONFORK))
 		return -ENOMEM;
-	arena.at = map(ARENA_BYTES);
+	arena.at = map_pages(ARENA_BYTES);
 	arena.used = arena.out = 0;
 	memset(arena.given, 0, sizeof(arena.given));
 	return arena.at ? 0 : -ENOMEM;
@@ -59,7 +59,7 @@ void coreclr_memory__fini(void)
 }
 
 /* 0: a thread that holds it does not run: then without what was given back. */
-static int lock(void)
+static int lock_memory(void)
 {
 	for (uint32_t i = 0; i < LOCK_TRIES; i++) {
 		if (!__atomic_exchange_n(&arena.lock, 1, __ATOMIC_ACQUIRE))
@@ -81,7 +81,7 @@ static void *take_given(uint64_t bytes)
 {
 	void **list = list_of(bytes), *first;
 
-	if (!list || !coreclr_load(list) || !lock())
+	if (!list || !coreclr_load(list) || !lock_memory())
 		return NULL;
 	first = *list;
 	if (first)
@@ -98,7 +98,7 @@ void coreclr_memory__give(void *at, uint64_t bytes)
 {
 	void **list = list_of(bytes);
 
-	if (!at || !list || !lock())
+	if (!at || !list || !lock_memory())
 		return;
 	*(void **)at = *list;
 	*list = at;

@@ -212,7 +212,7 @@ struct taking {
 	uint32_t text_bytes;
 };
 
-static void take_one(struct taking *t, uint64_t value)
+static void take_number(struct taking *t, uint64_t value)
 {
 	if (t->cnt < CORECLR_ARG_MAX)
 		t->args[t->cnt++] = value;
@@ -231,7 +231,7 @@ static void convert_utf16_arg(struct taking *t)
 		*out = 0;
 	if (t->text_bytes < CORECLR_TEXT_BYTES - 1)
 		t->text_bytes++;
-	take_one(t, (uint64_t)(uintptr_t)out);
+	take_number(t, (uint64_t)(uintptr_t)out);
 }
 
 static uint64_t read_number(const struct coreclr_cursor *c, uint8_t type, uint32_t bytes)
@@ -255,9 +255,10 @@ static void take_value(struct taking *t, const struct coreclr_field *f)
 	if (f->type == CORECLR_TEXT)
 		convert_utf16_arg(t);
 	else if (bytes <= 8)
-		take_one(t, read_number(&t->c, f->type, bytes));
+		take_number(t, read_number(&t->c, f->type, bytes));
 	else
-		take_one(t, t->c.is_short || bytes > t->c.left ? 0 : (uint64_t)(uintptr_t)t->c.at);
+		take_number(t,
+			    t->c.is_short || bytes > t->c.left ? 0 : (uint64_t)(uintptr_t)t->c.at);
 }
 
 static void take_array(struct taking *t, const struct coreclr_field *f)
@@ -265,8 +266,8 @@ static void take_array(struct taking *t, const struct coreclr_field *f)
 	struct coreclr_cursor c = t->c;
 	uint32_t cnt = c.is_short ? 0 : coreclr_cursor__count(&c, f);
 
-	take_one(t, (uint64_t)(uintptr_t)c.at);
-	take_one(t, cnt);
+	take_number(t, (uint64_t)(uintptr_t)c.at);
+	take_number(t, cnt);
 }
 
 static void read_payload_fields(struct taking *t, const struct coreclr_field *fields, uint32_t from,
@@ -299,8 +300,8 @@ void coreclr_payload__take(const struct coreclr_layout *layout, int is_raw, cons
 	memset(args, 0, CORECLR_ARG_MAX * sizeof(args[0]));
 	text[CORECLR_TEXT_BYTES - 1] = 0;
 	if (is_raw) {
-		take_one(&t, (uint64_t)(uintptr_t)data);
-		take_one(&t, bytes);
+		take_number(&t, (uint64_t)(uintptr_t)data);
+		take_number(&t, bytes);
 		return;
 	}
 	read_payload_fields(&t, layout->fields, 0, layout->cnt);

@@ -215,7 +215,7 @@ static int fill_counter(struct tapir_counter *c, const struct tapir_counter_opts
 		       : 0;
 }
 
-static void release(struct tapir_counter *c)
+static void release_counter(struct tapir_counter *c)
 {
 	counter_histogram__fini(c);
 	counter_views__free(c);
@@ -266,7 +266,7 @@ int tapir_counter__new(struct tapir_provider *provider, const struct tapir_count
 			counter_entry__open(c);
 	}
 	if (err && c)
-		release(c);
+		release_counter(c);
 	if (!err)
 		*out = c;
 	errno = saved;
@@ -281,6 +281,6 @@ void tapir_counter__free(struct tapir_counter *counter)
 		return;
 	counter_entry__close(counter);
 	counter_group__leave(counter);
-	release(counter);
+	release_counter(counter);
 	errno = saved;
 }

@@ -174,7 +174,8 @@ static int begin_one(void)
 }
 
 /* Outside the lock; the counter is busy, so it stays. */
-static void publish(struct tapir_counter *c, uint32_t session, const struct counter_report *report)
+static void publish_report(struct tapir_counter *c, uint32_t session,
+			   const struct counter_report *report)
 {
 	struct tapir_event *event = counter__is_increment(c) ? &c->group->increment
 				    : c->buckets	     ? &c->group->histogram
@@ -209,7 +210,7 @@ static void end_interval(struct tapir_counter *c, uint32_t session, uint64_t tim
 	else
 		counter_view__take(c, session, &report);
 	provider_unlock();
-	publish(c, session, &report);
+	publish_report(c, session, &report);
 	provider_lock();
 	c->is_busy = 0;
 	provider_broadcast();

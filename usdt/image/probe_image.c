@@ -195,7 +195,7 @@ static void write_head(struct head *h, const struct plan *p)
 
 /* ---- the file and its mappings ---------------------------------------------------------------- */
 
-static void *map(uint64_t bytes, int prot, int flags, int fd, uint64_t off)
+static void *map_image(uint64_t bytes, int prot, int flags, int fd, uint64_t off)
 {
 	return (void *)ring_sys6(SYS_mmap, 0, (long)bytes, prot, flags | MAP_NORESERVE, fd,
 				 (long)off);
@@ -213,10 +213,11 @@ static int open_file(const char *name)
 
 static int map_all(struct tapir_probe_image *image, const struct plan *p)
 {
-	void *head = map(p->probes_off, PROT_READ | PROT_WRITE, MAP_SHARED, image->fd, 0),
-	     *text = map(p->text_bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, image->fd, p->text_off),
-	     *probes = map(p->probes_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, image->fd,
-			   p->probes_off);
+	void *head = map_image(p->probes_off, PROT_READ | PROT_WRITE, MAP_SHARED, image->fd, 0),
+	     *text = map_image(p->text_bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, image->fd,
+			       p->text_off),
+	     *probes = map_image(p->probes_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, image->fd,
+				 p->probes_off);
 
 	image->head = ring_sys_failed((long)head) ? NULL : head;
 	image->text = ring_sys_failed((long)text) ? NULL : text;

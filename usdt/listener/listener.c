@@ -111,7 +111,7 @@ static void collect_shard(struct tapir_listener *l, uint32_t shard, uint64_t unt
 	}
 }
 
-static void collect(struct tapir_listener *l)
+static void collect_records(struct tapir_listener *l)
 {
 	uint64_t heads[LISTENER_SHARDS];
 	uint32_t stalls_left = STALL_TRIES;
@@ -122,7 +122,7 @@ static void collect(struct tapir_listener *l)
 		collect_shard(l, i, heads[i], &stalls_left);
 }
 
-static void deliver(struct tapir_listener *l, const struct listener_record *queued)
+static void deliver_record(struct tapir_listener *l, const struct listener_record *queued)
 {
 	const uint8_t *at = (const uint8_t *)(queued + 1);
 	struct tapir_event_record record = {
@@ -155,16 +155,16 @@ static int run_round(struct tapir_listener *l, uint64_t until)
 	struct batch spare;
 	size_t i = 0;
 
-	collect(l);
+	collect_records(l);
 	if (!l->now.cnt)
 		return 0;
 	qsort(l->now.items, l->now.cnt, sizeof(*l->now.items), by_time);
 	while (i < l->now.cnt && l->now.items[i].time_ns < until)
-		deliver(l, record_at(&l->now, i++));
+		deliver_record(l, record_at(&l->now, i++));
 	l->later.used = l->later.cnt = 0;
 	for (size_t k = i; k < l->now.cnt; k++)
 		if (!add_to_batch(&l->later, record_at(&l->now, k), l->now.items[k].seq))
-			deliver(l, record_at(&l->now, k)); /* rather early than never */
+			deliver_record(l, record_at(&l->now, k)); /* rather early than never */
 	spare = l->now;
 	l->now = l->later;
 	l->later = spare;

@@ -67,7 +67,7 @@ static void commit(void *ctx, struct session_write *write)
 	(void)ctx, (void)write;
 }
 
-static int wants(void *ctx, struct tapir_event *event)
+static int logger_wants(void *ctx, struct tapir_event *event)
 {
 	const struct tapir_logger *l = ctx;
 
@@ -83,7 +83,7 @@ static void leave_logger(void *ctx, struct tapir_event *event)
 }
 
 static const struct provider_session_ops logger_ops = {
-	.reserve = reserve, .commit = commit, .wants = wants, .leave = leave_logger};
+	.reserve = reserve, .commit = commit, .wants = logger_wants, .leave = leave_logger};
 
 static const struct event_state *state_of(const struct tapir_event *event)
 {

@@ -14,7 +14,7 @@
 
 #define LIBRARY "libtapir-lttng-"
 
-static void *load(const char *provider, const char *path)
+static void *load_module(const char *provider, const char *path)
 {
 	size_t bytes = sizeof(LIBRARY ".so") + strlen(provider);
 	char *name = malloc(bytes);
@@ -47,7 +47,7 @@ int tapir_lttng__open(const char *provider, const char *path, struct tapir_logge
 	void *library;
 
 	if (provider && *provider && !strpbrk(provider, "/*?") && out) {
-		library = load(provider, path);
+		library = load_module(provider, path);
 		err = library ? open_library(library, provider, out) : -ENOENT;
 		if (library)
 			dlclose(library);

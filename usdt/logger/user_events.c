@@ -202,7 +202,7 @@ static int32_t register_event(struct tapir_user_events *u, const struct tapir_ev
 	return (int32_t)reg.write_index + 1;
 }
 
-static int wants(void *ctx, struct tapir_event *event)
+static int tracepoint_wants(void *ctx, struct tapir_event *event)
 {
 	uint32_t idx = event_state__of(event)->table_idx;
 	struct tapir_user_events *u = ctx;
@@ -393,7 +393,7 @@ static int make_room(struct tapir_user_events *u)
 	return 0;
 }
 
-static void release(struct tapir_user_events *u)
+static void release_user_events(struct tapir_user_events *u)
 {
 	if (u->fd >= 0)
 		close(u->fd);
@@ -405,7 +405,7 @@ static void release(struct tapir_user_events *u)
 int tapir_user_events__open(const struct tapir_selection *selections, uint32_t cnt,
 			    struct tapir_user_events **out)
 {
-	static const struct logger_choice choice = {wants, leave_user_event};
+	static const struct logger_choice choice = {tracepoint_wants, leave_user_event};
 	struct tapir_user_events *u;
 	int saved = errno, err;
 
@@ -418,7 +418,7 @@ int tapir_user_events__open(const struct tapir_selection *selections, uint32_t c
 		err = logger__open(selections, cnt, log_event, u, NULL, &choice, &u->logger);
 	}
 	if (err && u)
-		release(u);
+		release_user_events(u);
 	if (!err) {
 		provider_lock();
 		u->next = all;
@@ -458,7 +458,7 @@ int tapir_user_events__close(struct tapir_user_events *u)
 		if (u->indices[i] != NEW)
 			unregister_event(u, i);
 	if (!err)
-		release(u);
+		release_user_events(u);
 	errno = saved;
 	return err;
 }

@@ -82,7 +82,7 @@ static void tell_side(const struct tapir_gc_collector *collector, struct gc_side
 		collector->control_private_events(collector->ctx, now.keywords, now.level);
 }
 
-static void tell(struct tapir_gc_host *host)
+static void notify_collector(struct tapir_gc_host *host)
 {
 	uint32_t pending = __atomic_add_fetch(&host->pending, 1, __ATOMIC_ACQ_REL);
 
@@ -105,7 +105,7 @@ static void changed(struct gc_side *side, int part, const struct tapir_enablemen
 	prov_store(&wanted->keywords, change->all_keywords);
 	prov_store_release(&wanted->level,
 			   change->all_is_on ? (int32_t)change->all_level : TAPIR_GC_OFF);
-	tell(side->host);
+	notify_collector(side->host);
 }
 
 static void changed_static(struct tapir_provider *provider, const struct tapir_enablement *change,
@@ -272,7 +272,7 @@ int tapir_gc_host__attach(struct tapir_gc_host *host, const struct tapir_gc_coll
 	if (err)
 		return err;
 	prov_store_release(&host->collector, collector);
-	tell(host);
+	notify_collector(host);
 	return 0;
 }
 
@@ -281,7 +281,7 @@ void tapir_gc_host__free(struct tapir_gc_host *host)
 	if (!host)
 		return;
 	prov_store(&host->is_leaving, 1);
-	tell(host);
+	notify_collector(host);
 	for (int i = 0; i < TAPIR_GC_PROVIDER_CNT; i++) {
 		tapir_provider__free(host->sides[i].provider);
 		tapir_dynamic__free(host->sides[i].dynamic);

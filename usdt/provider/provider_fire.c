@@ -87,10 +87,10 @@ static void begin_process(struct write_state *w, struct event_state *state, cons
 
 /* frame: of the function that the stack begins above. only: for these sessions, a bit each: those
    of the ring lane first. */
-static inline __attribute__((always_inline)) int begin(struct tapir_event_write *write,
-						       struct tapir_event *event, size_t bytes,
-						       const struct ids *ids, uint64_t only,
-						       const void *frame)
+static inline __attribute__((always_inline)) int begin_write(struct tapir_event_write *write,
+							     struct tapir_event *event,
+							     size_t bytes, const struct ids *ids,
+							     uint64_t only, const void *frame)
 {
 	struct write_state *w = (struct write_state *)(void *)write;
 	struct event_state *state = event_state__of(event);
@@ -128,7 +128,7 @@ int tapir_event__begin(struct tapir_event_write *write, struct tapir_event *even
 	struct ids ids;
 
 	provider_activity__of(event, &ids.activity, &ids.related);
-	return begin(write, event, bytes, &ids, ALL_SESSIONS, __builtin_frame_address(0));
+	return begin_write(write, event, bytes, &ids, ALL_SESSIONS, __builtin_frame_address(0));
 }
 
 int tapir_event__begin_with_ids(struct tapir_event_write *write, struct tapir_event *event,
@@ -136,7 +136,7 @@ int tapir_event__begin_with_ids(struct tapir_event_write *write, struct tapir_ev
 {
 	const struct ids ids = {activity, related};
 
-	return begin(write, event, bytes, &ids, ALL_SESSIONS, __builtin_frame_address(0));
+	return begin_write(write, event, bytes, &ids, ALL_SESSIONS, __builtin_frame_address(0));
 }
 
 static inline __attribute__((always_inline)) void commit(struct write_state *w, const void *frame)
@@ -164,7 +164,7 @@ write_whole(struct tapir_event *event, const void *payload, size_t bytes, const 
 	struct ids ids;
 
 	provider_activity__of(event, &ids.activity, &ids.related);
-	if (!begin(&write, event, bytes, &ids, ALL_SESSIONS, frame))
+	if (!begin_write(&write, event, bytes, &ids, ALL_SESSIONS, frame))
 		return;
 	if (bytes)
 		memcpy(write.payload, payload, bytes);
@@ -243,7 +243,7 @@ void tapir_event__emit_pieces(struct tapir_event *event, const struct tapir_payl
 	if (!TAPIR_EVENT_RECORDED(*event))
 		return;
 	provider_activity__of(event, &ids.activity, &ids.related);
-	if (!begin(&write, event, bytes_of(pieces, cnt), &ids, ALL_SESSIONS, frame))
+	if (!begin_write(&write, event, bytes_of(pieces, cnt), &ids, ALL_SESSIONS, frame))
 		return;
 	gather(write.payload, TAPIR_PAYLOAD_BYTES, pieces, cnt);
 	commit((struct write_state *)(void *)&write, frame);
@@ -255,7 +255,7 @@ void provider_event__write_to(struct tapir_event *event, const void *payload, si
 	static const struct ids none = {NULL, NULL};
 	struct tapir_event_write write;
 
-	if (!begin(&write, event, bytes, &none, sessions, __builtin_frame_address(0)))
+	if (!begin_write(&write, event, bytes, &none, sessions, __builtin_frame_address(0)))
 		return;
 	memcpy(write.payload, payload, bytes);
 	commit((struct write_state *)(void *)&write, __builtin_frame_address(0));

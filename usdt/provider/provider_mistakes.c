@@ -35,8 +35,8 @@ static int is_in_conflict(const struct provider_event *pa, const struct provider
 		memcmp(a->metadata, b->metadata, a->metadata_bytes) != 0);
 }
 
-static uint32_t note(provider_mistake_fn fn, void *ctx, const struct tapir_provider *p,
-		     const struct provider_event *a, const struct provider_event *b)
+static uint32_t note_mistake(provider_mistake_fn fn, void *ctx, const struct tapir_provider *p,
+			     const struct provider_event *a, const struct provider_event *b)
 {
 	if (fn)
 		fn(ctx, p, a, b);
@@ -52,7 +52,7 @@ static uint32_t find_conflicts(const struct tapir_provider *p,
 
 	for (uint32_t i = 1; i < cnt; i++)
 		if (is_in_conflict(sorted[i - 1], sorted[i]))
-			found += note(fn, ctx, p, sorted[i - 1], sorted[i]);
+			found += note_mistake(fn, ctx, p, sorted[i - 1], sorted[i]);
 	return found;
 }
 
@@ -85,7 +85,7 @@ uint32_t provider_mistakes__find(const struct tapir_provider *p, provider_mistak
 
 	for (uint32_t i = 0; i < p->event_cnt; i++)
 		if (is_of_another(p, &p->events[i]))
-			found += note(fn, ctx, p, &p->events[i], NULL);
+			found += note_mistake(fn, ctx, p, &p->events[i], NULL);
 	found += find_conflicts(p, sorted, cnt, fn, ctx);
 	free(sorted);
 	return found;

@@ -183,7 +183,7 @@ static void remove_event(struct provider_event *pe)
 
 /* ---- a provider --------------------------------------------------------------------------- */
 
-static void release(struct tapir_provider *p)
+static void release_provider(struct tapir_provider *p)
 {
 	while (p->event_cnt)
 		remove_event(&p->events[--p->event_cnt]);
@@ -261,7 +261,7 @@ int provider__make(const char *name, const uint8_t *guid, struct tapir_event *co
 		provider_lock();
 		err = add_all(p, events, event_cnt);
 		if (err)
-			release(p);
+			release_provider(p);
 		provider_unlock();
 	}
 	/*
@@ -317,7 +317,7 @@ void tapir_provider__free(struct tapir_provider *provider)
 		prov_store_release(link, provider->next);
 	if (provider->flags & TAPIR_PROVIDER_CHILD_THREAD)
 		prov_store(&provider_child_threads, provider_child_threads - 1);
-	release(provider);
+	release_provider(provider);
 	provider_unlock();
 	errno = saved;
 }

@@ -34,7 +34,7 @@ static int selects(const struct tapir_selection *sel, const char *provider,
 	return globs(sel->provider, provider) && (!sel->event || globs(sel->event, about->name));
 }
 
-static int wants(const struct provider_session *s, struct tapir_event *event)
+static int session_wants(const struct provider_session *s, struct tapir_event *event)
 {
 	const struct event_state *state = event_state__of(event);
 
@@ -55,7 +55,7 @@ void provider_sessions__judge(struct tapir_event *event)
 	uint64_t bits = 0;
 
 	for (uint32_t i = 0; i < PROVIDER_IN_PROCESS; i++)
-		if (wants(&provider_sessions[i], event))
+		if (session_wants(&provider_sessions[i], event))
 			bits |= 1ull << i;
 	if (bits && !provider_kinds[state->table_idx])
 		prov_store_release(&provider_kinds[state->table_idx], kind_of(state));

@@ -72,7 +72,7 @@ static int new_memfd(const char *name, uint64_t bytes)
 	return (int)fd;
 }
 
-static void *map(void *at, uint64_t bytes, int flags, int fd)
+static void *map_arena(void *at, uint64_t bytes, int flags, int fd)
 {
 	return (void *)ring_sys6(SYS_mmap, (long)at, (long)bytes, PROT_READ | PROT_WRITE,
 				 flags | MAP_NORESERVE | (at ? MAP_FIXED : 0), fd, 0);
@@ -191,7 +191,7 @@ int ring_gate__map(void)
 
 	if (p->gate != &ring_closed_gate)
 		return 0;
-	page = map(NULL, RING_PAGE_BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	page = map_arena(NULL, RING_PAGE_BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	if (ring_sys_failed((long)page))
 		return -ENOMEM;
 	if (ring_sys3(SYS_madvise, page, RING_PAGE_BYTES, MADV_WIPEONFORK)) {
@@ -213,7 +213,7 @@ void ring_gate__unmap(void)
 	unmap(page, RING_PAGE_BYTES);
 }
 
-static void lay_out(struct tapir_ring_data *data, uint32_t arena_idx, uint64_t ring_bytes)
+static void lay_out_arena(struct tapir_ring_data *data, uint32_t arena_idx, uint64_t ring_bytes)
 {
 	uint64_t at = RING_PAGE_BYTES;
 
@@ -234,7 +234,7 @@ static void lay_out(struct tapir_ring_data *data, uint32_t arena_idx, uint64_t r
 	data->file_bytes = at + TAPIR_RING_ARENA_SLOTS * ring_bytes;
 }
 
-static void publish(struct tapir_ring_data *data, const struct tapir_ring_data *plan)
+static void publish_arena(struct tapir_ring_data *data, const struct tapir_ring_data *plan)
 {
 	struct ring_process *p = &ring_process;
 
@@ -301,7 +301,7 @@ int ring_arena__open(uint32_t arena_idx)
 	if (!writers)
 		return -ENOMEM;
 	do {
-		lay_out(&plan, arena_idx, p->ring_bytes);
+		lay_out_arena(&plan, arena_idx, p->ring_bytes);
 		fd = map_sealed(name, plan.file_bytes, plan.rings_off, TAPIR_RING_DATA_SEALS,
 				&data);
 		/* A quarter each time, until a ring holds one chunk. */
@@ -318,7 +318,7 @@ int ring_arena__open(uint32_t arena_idx)
 	 * The row of losses after the last event counts what has no entry; it is written where
 	 * memory is short, and so has to be there already.
 	 */
-	publish(data, &plan);
+	publish_arena(data, &plan);
 	if (!arena_idx)
 		ring_populate((uint8_t *)data + plan.losses_off +
 				      TAPIR_RING_EVENTS * sizeof(struct tapir_ring_losses),
@@ -354,7 +354,7 @@ void ring_arena__close(struct ring_arena *arena)
 void ring_arena__cover(const struct ring_arena *arena)
 {
 	if (arena->data)
-		map(arena->data, arena->bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+		map_arena(arena->data, arena->bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 }
 
 /* The library is unloaded: no thread will ever look again. */

@@ -39,8 +39,8 @@ static uint32_t row_of(const struct tapir_ring_event *event)
 	return TAPIR_RING_ID_IDX(event->id);
 }
 
-static __attribute__((noinline)) int drop(struct ring_writer *w,
-					  const struct tapir_ring_event *event, uint32_t sessions)
+static __attribute__((noinline)) int
+drop_event(struct ring_writer *w, const struct tapir_ring_event *event, uint32_t sessions)
 {
 	ring_store(&w->slot->dropped, ++w->dropped);
 	ring_loss__count(row_of(event), sessions, TAPIR_RING_NO_SPACE);
@@ -75,7 +75,7 @@ static __attribute__((noinline)) void look_at_tails(struct ring_writer *w)
 }
 
 /* The ring's first pass: a chunk more, until its size or the budget is reached. */
-static __attribute__((noinline)) void grow(struct ring_writer *w, uint64_t need)
+static __attribute__((noinline)) void grow_ring(struct ring_writer *w, uint64_t need)
 {
 	if (!w->cap_bytes && w->dropped % RETRY_EVENTS)
 		return;
@@ -103,7 +103,7 @@ static inline int64_t room_for(struct ring_writer *w, uint64_t need)
 
 	if (__builtin_expect(w->off + need > w->cap_bytes, 0)) {
 		if (!w->cap_final)
-			grow(w, need);
+			grow_ring(w, need);
 		if (w->off + need > w->cap_bytes) {
 			pad = w->cap_bytes - w->off;
 			if (need > w->cap_bytes / 2)
@@ -526,7 +526,7 @@ static int write_begun(struct tapir_ring_write *write, struct ring_writer *w, st
 	 */
 	if (__builtin_expect(room_for(w, plan->need) < 0, 0) &&
 	    room_after_waiting(w, plan->need, plan->sessions, plan->event->word) < 0)
-		return drop(w, plan->event, plan->sessions);
+		return drop_event(w, plan->event, plan->sessions);
 	plan->time_ns = ring_now_ns();
 	/*
 	 * No thread of the library's watches for tracers that died: a thread that fires looks, at
@@ -550,7 +550,7 @@ static int write_begun(struct tapir_ring_write *write, struct ring_writer *w, st
 		take_stack(w, plan, fp);
 	payload = write_all(w, plan);
 	if (__builtin_expect(!payload, 0))
-		return drop(w, plan->event, plan->sessions);
+		return drop_event(w, plan->event, plan->sessions);
 	write->payload = payload;
 	write->writer = w;
 	write->life = w->life;
@@ -558,8 +558,8 @@ static int write_begun(struct tapir_ring_write *write, struct ring_writer *w, st
 }
 
 static inline __attribute__((always_inline)) int
-begin(struct tapir_ring_write *write, const struct tapir_ring_event *event, uint32_t payload_bytes,
-      const struct tapir_ring_ids *ids, uint32_t only, uint64_t fp)
+begin_event(struct tapir_ring_write *write, const struct tapir_ring_event *event,
+	    uint32_t payload_bytes, const struct tapir_ring_ids *ids, uint32_t only, uint64_t fp)
 {
 	struct ring_tls *t = this_thread();
 	struct ring_level *level;
@@ -617,8 +617,8 @@ __attribute__((noinline)) int tapir_ring__begin(struct tapir_ring_write *write,
 						const struct tapir_ring_event *event,
 						uint32_t payload_bytes)
 {
-	return begin(write, event, payload_bytes, &no_ids, ALL_SESSIONS,
-		     (uint64_t)(uintptr_t)__builtin_frame_address(0));
+	return begin_event(write, event, payload_bytes, &no_ids, ALL_SESSIONS,
+			   (uint64_t)(uintptr_t)__builtin_frame_address(0));
 }
 
 __attribute__((noinline)) int
@@ -627,15 +627,16 @@ tapir_ring__begin_with_ids(struct tapir_ring_write *write, const struct tapir_ri
 {
 	const struct tapir_ring_ids ids = {activity, related, NULL, 0};
 
-	return begin(write, event, payload_bytes, &ids, ALL_SESSIONS,
-		     (uint64_t)(uintptr_t)__builtin_frame_address(0));
+	return begin_event(write, event, payload_bytes, &ids, ALL_SESSIONS,
+			   (uint64_t)(uintptr_t)__builtin_frame_address(0));
 }
 
 __attribute__((noinline)) int
 tapir_ring__begin_at(struct tapir_ring_write *write, const struct tapir_ring_event *event,
 		     uint32_t payload_bytes, const struct tapir_ring_ids *ids, const void *frame)
 {
-	return begin(write, event, payload_bytes, ids, ALL_SESSIONS, (uint64_t)(uintptr_t)frame);
+	return begin_event(write, event, payload_bytes, ids, ALL_SESSIONS,
+			   (uint64_t)(uintptr_t)frame);
 }
 
 __attribute__((noinline)) int tapir_ring__begin_for(struct tapir_ring_write *write,
@@ -643,7 +644,8 @@ __attribute__((noinline)) int tapir_ring__begin_for(struct tapir_ring_write *wri
 						    uint32_t payload_bytes, uint32_t sessions,
 						    const void *frame)
 {
-	return begin(write, event, payload_bytes, &no_ids, sessions, (uint64_t)(uintptr_t)frame);
+	return begin_event(write, event, payload_bytes, &no_ids, sessions,
+			   (uint64_t)(uintptr_t)frame);
 }
 
 void tapir_ring__commit(struct tapir_ring_write *write)

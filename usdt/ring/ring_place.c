@@ -48,7 +48,7 @@ static int is_open(uint32_t state)
 	       state == TAPIR_RING_INHERITED;
 }
 
-static void advance(void)
+static void advance_place(void)
 {
 	struct ring_process *p = &ring_process;
 	const struct tapir_ring_session *sessions = p->ctl->sessions;
@@ -78,7 +78,7 @@ static int take_freed(void)
 	/* Without a session nothing has to be drained: each look is a turn. */
 	for (uint32_t i = 0; i < REST_TURNS; i++)
 		if (p->turn - p->places->all[idx].freed_turn < REST_TURNS)
-			advance();
+			advance_place();
 	if (p->turn - p->places->all[idx].freed_turn < REST_TURNS)
 		return -1;
 	p->freed_from = (p->freed_from + 1) % TAPIR_RING_EVENTS;

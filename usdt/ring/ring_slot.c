@@ -67,7 +67,7 @@ static int find_slot(const struct search *s, int of_the_dead)
  * One more arena. A thread that arrives while another one makes one waits a little, not for ever:
  * that thread may have been stopped.
  */
-static int grow(void)
+static int grow_slots(void)
 {
 	struct ring_process *p = &ring_process;
 	uint32_t cnt;
@@ -95,7 +95,7 @@ static int find_any(const struct search *s)
 
 	if (idx < 0 && !ring_process.exit_key_made)
 		idx = find_slot(s, 1);
-	if (idx < 0 && !grow())
+	if (idx < 0 && !grow_slots())
 		idx = find_slot(s, 0);
 	if (idx < 0)
 		idx = find_slot(s, 1);

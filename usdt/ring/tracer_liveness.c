@@ -52,7 +52,7 @@ static int selects(const struct tapir_ring_selection *sel, const struct tapir_ri
 		tapir_ring__glob(sel->event, sizeof(sel->event), about->event));
 }
 
-static int wants(uint32_t s, const struct tapir_ring_about *about)
+static int session_wants(uint32_t s, const struct tapir_ring_about *about)
 {
 	const struct tapir_ring_selection *all = ring_process.ctl->selections[s];
 	uint32_t i = 0;
@@ -69,7 +69,7 @@ static uint64_t wanted_bits(uint32_t s, uint32_t state, const struct tapir_ring_
 	const struct tapir_ring_session *session = &ring_process.ctl->sessions[s];
 	uint64_t bits = 1ull << (TAPIR_RING_WANT_SHIFT + s);
 
-	if (!wants(s, about))
+	if (!session_wants(s, about))
 		return 0;
 	if (ring_load(&session->flags) & TAPIR_RING_WANTS_STACKS)
 		bits |= 1ull << (TAPIR_RING_STACK_SHIFT + s);
@@ -103,7 +103,7 @@ uint32_t tracer_liveness__wanting(const struct tapir_ring_about *about)
 	uint32_t sessions = 0;
 
 	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++)
-		if (ring_is_served(state_of(s)) && wants(s, about))
+		if (ring_is_served(state_of(s)) && session_wants(s, about))
 			sessions |= 1u << s;
 	return sessions;
 }

@@ -38,7 +38,7 @@ static int expand(const char *from, char to[PATH_MAX])
 }
 
 /* Parses PROVIDER[:KEYWORDS[:LEVEL]], which ends with a NUL in the place of its comma. */
-static struct tapir_selection parse(char *text)
+static struct tapir_selection parse_selection(char *text)
 {
 	struct tapir_selection s = {.provider = text};
 	char *colon = strchr(text, ':');
@@ -59,7 +59,7 @@ static uint32_t parse_all(char *text, struct tapir_selection all[SELECTIONS_MAX]
 
 	for (char *one = strtok_r(text, ",", &rest); one && cnt < SELECTIONS_MAX;
 	     one = strtok_r(NULL, ",", &rest))
-		all[cnt++] = parse(one);
+		all[cnt++] = parse_selection(one);
 	return cnt;
 }
 

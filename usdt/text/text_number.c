@@ -186,7 +186,7 @@ static uint32_t fill_digits(char *out, uint32_t at, char c, int cnt)
 	return at;
 }
 
-static uint32_t lay_out(const struct shortest *s, char *out)
+static uint32_t lay_out_digits(const struct shortest *s, char *out)
 {
 	int cnt = (int)s->cnt, point = s->point;
 	uint32_t at = 0;
@@ -246,7 +246,7 @@ uint32_t text_number__float(char *out, uint64_t bits, uint32_t bytes)
 	begin_shortest(&s, mantissa, (int)exponent - (int)(exponent_max / 2) - (int)mantissa_bits,
 		       is_lowest);
 	take_digits(&s);
-	return at + lay_out(&s, out + at);
+	return at + lay_out_digits(&s, out + at);
 }
 
 /* ---- others ----------------------------------------------------------------------------------- */
