@@ -223,7 +223,7 @@ static int give_name(const struct tapir_atomic_file *file)
 }
 
 /* A network's file system may report a full disk when a descriptor is closed, and only then. */
-static int flush(const struct tapir_atomic_file *file)
+static int flush_file(const struct tapir_atomic_file *file)
 {
 	int fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 3);
 
@@ -232,7 +232,7 @@ static int flush(const struct tapir_atomic_file *file)
 
 int tapir_atomic_file__commit(struct tapir_atomic_file *file)
 {
-	int err = file->temp_name ? flush(file) : 0;
+	int err = file->temp_name ? flush_file(file) : 0;
 
 	if (!err && file->temp_name)
 		err = give_name(file);

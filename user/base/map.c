@@ -36,7 +36,7 @@ static struct tapir_map_slot *find_slot(const struct tapir_map *m, uint64_t key)
 	return &m->slots[i];
 }
 
-static bool grow(struct tapir_map *m)
+static bool grow_map(struct tapir_map *m)
 {
 	struct tapir_map bigger = {.cap = m->cap ? m->cap * 2 : 16, .cnt = m->cnt};
 
@@ -62,7 +62,7 @@ uint64_t *tapir_map__put(struct tapir_map *m, uint64_t key, bool *is_new)
 {
 	struct tapir_map_slot *slot;
 
-	if ((m->cnt + 1) * 4 > m->cap * 3 && !grow(m))
+	if ((m->cnt + 1) * 4 > m->cap * 3 && !grow_map(m))
 		return NULL;
 	slot = find_slot(m, key);
 	if (is_new)

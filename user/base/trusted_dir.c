@@ -77,7 +77,7 @@ static int follow_trusted_link(struct walk *w, int link_fd, const struct stat *s
 	return w->left[0] == '/' ? move_to_root(w) : 0;
 }
 
-static int enter(struct walk *w, const char *name)
+static int enter_component(struct walk *w, const char *name)
 {
 	struct stat st;
 	int fd, err;
@@ -97,7 +97,7 @@ static int enter(struct walk *w, const char *name)
 }
 
 /* Takes the next component into name; false: the path has no more. */
-static bool next(struct walk *w, char name[NAME_MAX + 1], int *err)
+static bool next_component(struct walk *w, char name[NAME_MAX + 1], int *err)
 {
 	size_t skip = strspn(w->left, "/"), len = strcspn(w->left + skip, "/");
 
@@ -120,9 +120,9 @@ int tapir_trusted_dir__open(int root_fd, const char *path, const struct tapir_tr
 		return -ENAMETOOLONG;
 	strcpy(w.left, path);
 	err = move_to_root(&w);
-	while (!err && next(&w, name, &err))
+	while (!err && next_component(&w, name, &err))
 		if (strcmp(name, "."))
-			err = enter(&w, name);
+			err = enter_component(&w, name);
 	if (!err)
 		return w.fd;
 	if (w.fd >= 0)

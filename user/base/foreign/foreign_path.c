@@ -115,7 +115,7 @@ static int ask_for_rest(const struct walk *w, struct tapir_fs *fs, size_t at, un
 
 /* ---- here ----------------------------------------------------------------------------------- */
 
-static int enter(struct walk *w, const char *name, uint64_t resolve)
+static int enter_component(struct walk *w, const char *name, uint64_t resolve)
 {
 	int fd = tapir_file__open_resolved(w->fd, name, O_PATH | O_NOFOLLOW,
 					   RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | resolve);
@@ -148,7 +148,7 @@ static int follow_link_below_root(struct walk *w, size_t end)
 }
 
 /* One component, from path[*at]. */
-static int step(struct walk *w, size_t *at, unsigned flags, unsigned *link_cnt)
+static int walk_component(struct walk *w, size_t *at, unsigned flags, unsigned *link_cnt)
 {
 	size_t end = *at + 1 + strcspn(w->path + *at + 1, "/");
 	bool is_last = !w->path[end];
@@ -159,7 +159,8 @@ static int step(struct walk *w, size_t *at, unsigned flags, unsigned *link_cnt)
 	if (end - *at - 1 > NAME_MAX)
 		return -ENAMETOOLONG;
 	snprintf(name, sizeof(name), "%.*s", (int)(end - *at - 1), w->path + *at + 1);
-	err = enter(w, name, is_last && flags & TAPIR_FOREIGN_NO_MOUNT ? RESOLVE_NO_XDEV : 0);
+	err = enter_component(w, name,
+			      is_last && flags & TAPIR_FOREIGN_NO_MOUNT ? RESOLVE_NO_XDEV : 0);
 	if (!err)
 		err = tapir_fs__stat(w->fd, &st);
 	*at = end;
@@ -182,7 +183,7 @@ static int walk_to_end(struct walk *w, unsigned flags)
 		if (!err && fs)
 			return ask_for_rest(w, fs, at, flags);
 		if (!err)
-			err = step(w, &at, flags, &link_cnt);
+			err = walk_component(w, &at, flags, &link_cnt);
 	}
 	if (err)
 		return err;
