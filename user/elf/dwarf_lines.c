@@ -80,7 +80,7 @@ static int by_start(const void *a, const void *b)
 	return x->start_va < y->start_va ? -1 : x->start_va > y->start_va;
 }
 
-static void sort(struct ranges *ranges)
+static void sort_ranges(struct ranges *ranges)
 {
 	if (ranges->cnt > 1)
 		qsort(ranges->data, ranges->cnt, sizeof(*ranges->data), by_start);
@@ -128,7 +128,7 @@ static void list_units(struct tapir_dwarf_lines *lines)
 			return;
 		off = next;
 	}
-	sort(&lines->ranges);
+	sort_ranges(&lines->ranges);
 }
 
 static Dwarf *open_dwarf(int fd, Elf **elf)
@@ -201,7 +201,7 @@ static bool find_function(struct tapir_dwarf_lines *lines, struct unit *unit, ui
 
 	if (!unit->is_listed) {
 		list_functions(&unit->functions, &unit->die, 0);
-		sort(&unit->functions);
+		sort_ranges(&unit->functions);
 		unit->is_listed = true;
 	}
 	range = find_range(&unit->functions, va);

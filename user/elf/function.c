@@ -65,7 +65,7 @@ static bool is_text(const char *a, const char *b, size_t b_len)
 }
 
 /* Lists a function once, by its linker's name if the readable one is what was asked for. */
-static void list(struct search *s, uint64_t va, const char *mangled, const char *readable)
+static void list_function(struct search *s, uint64_t va, const char *mangled, const char *readable)
 {
 	uint64_t off;
 
@@ -98,7 +98,7 @@ static bool is_called_so(struct search *s, const char *mangled, uint64_t va)
 		whole = tapir_demangle__with_params(mangled);
 	if (whole) {
 		is_it |= is_text(whole, s->name, s->name_len);
-		list(s, va, mangled, whole);
+		list_function(s, va, mangled, whole);
 	}
 	free(plain);
 	free(whole);

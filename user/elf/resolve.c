@@ -62,7 +62,7 @@ static bool is_variable(const Elf64_Sym *sym)
 	       type == STT_FUNC;
 }
 
-static void merge(struct variable *v, const char *name, const Elf64_Sym *sym)
+static void merge_symbol(struct variable *v, const char *name, const Elf64_Sym *sym)
 {
 	bool is_tls = ELF64_ST_TYPE(sym->st_info) == STT_TLS;
 
@@ -96,7 +96,7 @@ static void add_names(struct tapir_resolver *r, uint32_t table_type)
 				     ((struct variable){.name = name}));
 		if (!v)
 			return;
-		merge(v, name, &syms.syms[i]);
+		merge_symbol(v, name, &syms.syms[i]);
 	}
 }
 

@@ -24,7 +24,7 @@ static char peek(const struct parser *p)
 	return p->at < p->end ? *p->at : '\0';
 }
 
-static char next(struct parser *p)
+static char next_char(struct parser *p)
 {
 	if (p->at < p->end)
 		return *p->at++;
@@ -45,7 +45,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static bool enter(struct parser *p)
+static bool enter_nesting(struct parser *p)
 {
 	p->is_bad |= ++p->depth > MAX_DEPTH;
 	return !p->is_bad;
@@ -59,7 +59,7 @@ static uint64_t number_62(struct parser *p)
 	if (eat(p, '_'))
 		return 0;
 	while (!p->is_bad && !eat(p, '_')) {
-		char c = next(p);
+		char c = next_char(p);
 
 		if (is_digit(c))
 			value = value * 62 + (uint64_t)(c - '0');
@@ -87,11 +87,11 @@ static void ident(struct parser *p)
 	char c;
 
 	(void)eat(p, 'u');
-	c = next(p);
+	c = next_char(p);
 	p->is_bad |= !is_digit(c);
 	len = (size_t)(c - '0');
 	while (!p->is_bad && c != '0' && is_digit(peek(p))) {
-		len = len * 10 + (size_t)(next(p) - '0');
+		len = len * 10 + (size_t)(next_char(p) - '0');
 		p->is_bad |= len > (size_t)(p->end - p->at);
 	}
 	(void)eat(p, '_');
@@ -116,14 +116,14 @@ static void constant(struct parser *p)
 		(void)number_62(p);
 		return;
 	}
-	c = next(p);
+	c = next_char(p);
 	if (c == 'p')
 		return;
 	p->is_bad |= !strchr("htmyojaslxnibc", c) || !c;
 	if (strchr("aslxni", c))
 		(void)eat(p, 'n');
 	while (!p->is_bad && !eat(p, '_')) {
-		c = next(p);
+		c = next_char(p);
 		p->is_bad |= !is_digit(c) && !(c >= 'a' && c <= 'f');
 	}
 }
@@ -172,9 +172,9 @@ static void dyn_traits(struct parser *p)
 
 static void type(struct parser *p)
 {
-	char c = next(p);
+	char c = next_char(p);
 
-	if (!enter(p))
+	if (!enter_nesting(p))
 		return;
 	if (strchr("RQ", c)) {
 		if (eat(p, 'L'))
@@ -212,15 +212,15 @@ static void qualified(struct parser *p, char kind)
 
 static void path(struct parser *p)
 {
-	char c = next(p);
+	char c = next_char(p);
 
-	if (!enter(p))
+	if (!enter_nesting(p))
 		return;
 	if (c == 'C') {
 		disambiguator(p);
 		ident(p);
 	} else if (c == 'N') {
-		(void)next(p); /* its namespace */
+		(void)next_char(p); /* its namespace */
 		path(p);
 		disambiguator(p);
 		ident(p);

@@ -315,7 +315,7 @@ static int finish(struct builder *b, struct tapir_symtab *t)
 	return 0;
 }
 
-static int load(struct builder *b, struct tapir_elf *elf, struct tapir_symtab **out)
+static int load_symtab(struct builder *b, struct tapir_elf *elf, struct tapir_symtab **out)
 {
 	struct tapir_symtab *t = calloc(1, sizeof(*t));
 	struct tapir_elf *embedded = NULL;
@@ -340,14 +340,14 @@ int tapir_symtab__load(struct tapir_elf *elf, struct tapir_symtab **out)
 {
 	struct builder b = {.layout = elf};
 
-	return load(&b, elf, out);
+	return load_symtab(&b, elf, out);
 }
 
 int tapir_symtab__load_biased(struct tapir_elf *elf, uint64_t bias, struct tapir_symtab **out)
 {
 	struct builder b = {.bias = bias};
 
-	return load(&b, elf, out);
+	return load_symtab(&b, elf, out);
 }
 
 void tapir_symtab__free(struct tapir_symtab *symtab)
