@@ -76,7 +76,7 @@ static size_t find_header(const struct tapir_chunk_walk *walk, const char *windo
  * Moves walk->off to the next valid header after it. 1 found, 0 none, -errno. The window starts
  * small and grows: many short stretches of damage must not cost a large read each.
  */
-static int search(struct tapir_chunk_walk *walk)
+static int search_chunk(struct tapir_chunk_walk *walk)
 {
 	const size_t overlap = sizeof(struct tapir_chunk_header) - 1;
 	char window[SEARCH_BYTES];
@@ -118,7 +118,7 @@ int tapir_chunk_walk__next(struct tapir_chunk_walk *walk, struct tapir_chunk_ref
 			walk->off += sizeof(h) + h.stored_bytes;
 			return 1;
 		}
-		found = search(walk);
+		found = search_chunk(walk);
 		if (found <= 0)
 			return found;
 	}
@@ -216,7 +216,7 @@ static void merge_runs(const struct tapir_chunk_order *from, struct tapir_chunk_
 }
 
 /* Natural merge sort: a chunk is a few runs, one a ring and drain, each nearly sorted. */
-static bool sort(struct tapir_chunk *chunk)
+static bool sort_records(struct tapir_chunk *chunk)
 {
 	size_t cnt = chunk->order_cnt;
 
@@ -288,7 +288,7 @@ int tapir_chunk__list(struct tapir_chunk *chunk)
 {
 	bool sorted;
 
-	return list_records(chunk, &sorted) && (sorted || sort(chunk)) ? 1 : -ENOMEM;
+	return list_records(chunk, &sorted) && (sorted || sort_records(chunk)) ? 1 : -ENOMEM;
 }
 
 int tapir_chunk__load(struct tapir_chunk *chunk, int fd, const struct tapir_chunk_ref *ref)

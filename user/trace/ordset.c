@@ -28,8 +28,8 @@ static int compare(const struct tapir_ordset_node *node, uint64_t pos, uint64_t 
 }
 
 /* *low: nodes < (pos, time); *high: the others. */
-static void split(struct tapir_ordset_node *root, uint64_t pos, uint64_t time,
-		  struct tapir_ordset_node **low, struct tapir_ordset_node **high)
+static void split_nodes(struct tapir_ordset_node *root, uint64_t pos, uint64_t time,
+			struct tapir_ordset_node **low, struct tapir_ordset_node **high)
 {
 	while (root) {
 		if (compare(root, pos, time) < 0) {
@@ -46,8 +46,8 @@ static void split(struct tapir_ordset_node *root, uint64_t pos, uint64_t time,
 }
 
 /* Every node of low is smaller than every node of high. */
-static struct tapir_ordset_node *merge(struct tapir_ordset_node *low,
-				       struct tapir_ordset_node *high)
+static struct tapir_ordset_node *merge_nodes(struct tapir_ordset_node *low,
+					     struct tapir_ordset_node *high)
 {
 	struct tapir_ordset_node *root = NULL, **at = &root;
 
@@ -73,7 +73,7 @@ void tapir_ordset__insert(struct tapir_ordset *set, struct tapir_ordset_node *no
 	node->priority = next_priority();
 	while (*at && (*at)->priority > node->priority)
 		at = compare(*at, node->pos, node->time) < 0 ? &(*at)->right : &(*at)->left;
-	split(*at, node->pos, node->time, &node->left, &node->right);
+	split_nodes(*at, node->pos, node->time, &node->left, &node->right);
 	*at = node;
 }
 
@@ -84,7 +84,7 @@ void tapir_ordset__remove(struct tapir_ordset *set, struct tapir_ordset_node *no
 	while (*at && *at != node)
 		at = compare(*at, node->pos, node->time) < 0 ? &(*at)->right : &(*at)->left;
 	if (*at)
-		*at = merge(node->left, node->right);
+		*at = merge_nodes(node->left, node->right);
 }
 
 struct tapir_ordset_node *tapir_ordset__floor(const struct tapir_ordset *set, uint64_t pos,

@@ -308,7 +308,7 @@ static const struct tapir_chunk_ref *next_ref(const struct tapir_reader *r)
 }
 
 /* Loads a chunk, and begins with the next one. 1, 0: it is damaged, -errno. */
-static int load(struct tapir_reader *r, const struct tapir_chunk_ref *ref)
+static int load_chunk(struct tapir_reader *r, const struct tapir_chunk_ref *ref)
 {
 	const struct tapir_chunk_ref *next = next_ref(r);
 	bool is_there;
@@ -335,7 +335,7 @@ static int load_next(struct tapir_reader *r)
 
 		if (ref->h.type != type)
 			continue;
-		loaded = load(r, ref);
+		loaded = load_chunk(r, ref);
 		r->stats.read_bytes = ref->off;
 		if (loaded < 0)
 			return loaded;
@@ -375,7 +375,7 @@ static int next_stage(struct tapir_reader *r)
 }
 
 /* Loads a chunk that holds something. 1, 0 at the end, -errno. */
-static int advance(struct tapir_reader *r)
+static int advance_chunk(struct tapir_reader *r)
 {
 	for (;;) {
 		int loaded = load_next(r);
@@ -431,7 +431,7 @@ int tapir_reader__take(struct tapir_reader *r, const struct tapir_rec **rec)
 		int err;
 
 		if (r->order_idx == r->chunk.order_cnt) {
-			err = advance(r);
+			err = advance_chunk(r);
 			if (err <= 0)
 				return err;
 			continue;

@@ -95,7 +95,7 @@ static struct tapir_rec *copy_of(struct tapir_reorder *r, const struct tapir_rec
 	return memcpy(spare, rec, rec->size);
 }
 
-static void release(struct tapir_reorder *r, struct tapir_rec *rec)
+static void release_record(struct tapir_reorder *r, struct tapir_rec *rec)
 {
 	size_t lines = lines_of(rec->size);
 	struct spare *spare = (void *)rec;
@@ -132,9 +132,9 @@ void tapir_reorder__free(struct tapir_reorder *r)
 	if (!r)
 		return;
 	for (size_t i = 0; i < r->cnt; i++)
-		release(r, place(r, i)->rec);
+		release_record(r, place(r, i)->rec);
 	for (size_t i = 0; i < r->heap.cnt; i++)
-		release(r, r->heap.data[i].rec);
+		release_record(r, r->heap.data[i].rec);
 	for (size_t i = 0; i < r->slabs.cnt; i++)
 		free(r->slabs.data[i]);
 	tapir_vec__fini(&r->slabs);
@@ -222,7 +222,7 @@ const uint8_t tapir_reorder_ahead[] = {
 	[TAPIR_REORDER_FAR] = 12, [TAPIR_REORDER_NEAR] = 8, [TAPIR_REORDER_NEXT] = 4};
 
 /* The records themselves were copied half a second ago: they come back from memory first. */
-static void announce(struct tapir_reorder *r)
+static void expect_records(struct tapir_reorder *r)
 {
 	const size_t record_ahead = 16;
 
@@ -243,7 +243,7 @@ static void let_go(struct tapir_reorder *r)
 	struct tapir_rec *rec = next->rec;
 	uint64_t hint = next->hint;
 
-	announce(r);
+	expect_records(r);
 	if (r->heap.cnt && next == &r->heap.data[0]) {
 		r->heap.data[0] = r->heap.data[--r->heap.cnt];
 		sift_down(r->heap.data, r->heap.cnt);
@@ -257,7 +257,7 @@ static void let_go(struct tapir_reorder *r)
 		r->last_out_ns = rec->time_ns;
 	r->hint = hint;
 	r->out(r->ctx, rec);
-	release(r, rec);
+	release_record(r, rec);
 }
 
 static bool is_due(const struct tapir_reorder *r)
@@ -303,7 +303,7 @@ int tapir_reorder__add_hinted(struct tapir_reorder *r, const struct tapir_rec *r
 	if (!w.rec)
 		return -ENOMEM;
 	if (keep_waiting(r, w, is_ahead)) {
-		release(r, w.rec);
+		release_record(r, w.rec);
 		return -ENOMEM;
 	}
 	r->bytes += rec->size;

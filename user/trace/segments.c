@@ -85,7 +85,7 @@ int tapir_segments__new(const struct tapir_segments_opts *opts, struct tapir_seg
 	return 0;
 }
 
-static void release(struct tapir_segments *s, struct segment *segment, bool is_kept)
+static void release_segment(struct tapir_segments *s, struct segment *segment, bool is_kept)
 {
 	if (s->dir_fd >= 0 && !is_kept && segment->name)
 		unlinkat(s->dir_fd, strrchr(segment->name, '/') + 1, 0);
@@ -101,7 +101,7 @@ void tapir_segments__free(struct tapir_segments *s, bool is_kept)
 	if (!s)
 		return;
 	tapir_vec_for_each (segment, &s->all)
-		release(s, segment, is_kept);
+		release_segment(s, segment, is_kept);
 	tapir_vec__fini(&s->all);
 	if (s->dir_fd >= 0)
 		close(s->dir_fd);
@@ -136,7 +136,7 @@ static void discard_oldest(struct tapir_segments *s, uint64_t now_ns)
 	atomic_fetch_add(&s->discarded_bytes, oldest->bytes);
 	if (oldest->until_ns + s->keep_ns > now_ns)
 		atomic_fetch_add(&s->early_cnt, 1);
-	release(s, oldest, false);
+	release_segment(s, oldest, false);
 	memmove(s->all.data, s->all.data + 1, (s->all.cnt - 1) * sizeof(*s->all.data));
 	s->all.cnt--;
 }
@@ -198,7 +198,7 @@ int tapir_segments__begin(struct tapir_segments *s, uint64_t now_ns, int *fd, co
 	else if (!tapir_vec__push(&s->all, segment))
 		err = -ENOMEM;
 	if (err) {
-		release(s, &segment, segment.fd < 0);
+		release_segment(s, &segment, segment.fd < 0);
 		return err;
 	}
 	note_kept(s);

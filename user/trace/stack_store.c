@@ -102,7 +102,7 @@ static bool rebuild(struct tapir_stack_store *s, size_t cap, bool only_now)
 	return true;
 }
 
-static int grow(struct tapir_stack_store *s)
+static int grow_store(struct tapir_stack_store *s)
 {
 	if ((s->cnt + 1) * 2 <= s->cap)
 		return 0;
@@ -151,7 +151,7 @@ int tapir_stack_store__put(struct tapir_stack_store *s, const struct tapir_rec_s
 {
 	struct tapir_stack_slot *slot;
 	uint32_t place;
-	int err = grow(s);
+	int err = grow_store(s);
 
 	if (!err)
 		err = append(s, rec, &place);
