@@ -608,7 +608,7 @@ static uint16_t parse_or(struct parser *p)
 
 /* ---- the expression ------------------------------------------------------------------------- */
 
-static int parse(struct tapir_expression *e)
+static int parse_whole(struct tapir_expression *e)
 {
 	struct parser p = {.e = e, .at = e->text};
 
@@ -639,7 +639,7 @@ int tapir_expression__parse(const char *option, const char *text, struct tapir_e
 	e->option = option;
 	e->text = strdup(text);
 	e->texts = malloc(2 * len + 2); /* a text and its NUL take no more than it and its quotes */
-	err = e->text && e->texts && tapir_vec__add(&e->nodes) ? parse(e) : -ENOMEM;
+	err = e->text && e->texts && tapir_vec__add(&e->nodes) ? parse_whole(e) : -ENOMEM;
 	if (err == -EINVAL && tapir_diag__cnt() == cnt)
 		err = -ENOMEM;
 	if (err) {
