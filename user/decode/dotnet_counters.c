@@ -200,7 +200,7 @@ struct published {
 	char meter[NAME_BYTES], name[NAME_BYTES], unit[NAME_BYTES], tags[TAGS_BYTES];
 };
 
-static void publish(struct published *p, enum tapir_counter_kind kind, double value)
+static void publish_value(struct published *p, enum tapir_counter_kind kind, double value)
 {
 	p->counter.kind = kind;
 	p->counter.value = value;
@@ -219,7 +219,7 @@ static void publish_part(struct published *p, const char *suffix, const char *un
 	p->counter.name = (struct tapir_sv){name, (size_t)len};
 	if (unit)
 		p->counter.unit = tapir_sv__of(unit);
-	publish(p, kind, value);
+	publish_value(p, kind, value);
 	p->counter = whole;
 }
 
@@ -229,9 +229,9 @@ static void read_counter(struct published *p)
 	double value;
 
 	if (written_number(p->f, "rate", &value))
-		publish(p, TAPIR_COUNTER_RATE, value);
+		publish_value(p, TAPIR_COUNTER_RATE, value);
 	if (written_number(p->f, "value", &value))
-		publish(p, TAPIR_COUNTER_SUM, value);
+		publish_value(p, TAPIR_COUNTER_SUM, value);
 }
 
 /* A value that rises and falls: the value, or its change if only that is reported. */
@@ -240,9 +240,9 @@ static void read_up_down(struct published *p)
 	double value;
 
 	if (written_number(p->f, "value", &value))
-		publish(p, TAPIR_COUNTER_GAUGE, value);
+		publish_value(p, TAPIR_COUNTER_GAUGE, value);
 	else if (written_number(p->f, "rate", &value))
-		publish(p, TAPIR_COUNTER_RATE, value);
+		publish_value(p, TAPIR_COUNTER_RATE, value);
 }
 
 static void read_gauge(struct published *p)
@@ -250,7 +250,7 @@ static void read_gauge(struct published *p)
 	double value;
 
 	if (written_number(p->f, "lastValue", &value))
-		publish(p, TAPIR_COUNTER_GAUGE, value);
+		publish_value(p, TAPIR_COUNTER_GAUGE, value);
 }
 
 /* "0.95=39" */
@@ -349,8 +349,8 @@ static void read_start(struct tapir_dotnet_counters *c, const struct fields *f)
 
 /* ---- what went wrong ---------------------------------------------------------------------------- */
 
-static void tell(struct tapir_dotnet_counters *c, const struct tapir_probe_view *probe,
-		 const struct fields *f, const char *words, const char *field)
+static void report_problem(struct tapir_dotnet_counters *c, const struct tapir_probe_view *probe,
+			   const struct fields *f, const char *words, const char *field)
 {
 	char buf[PROBLEM_BYTES];
 	struct tapir_sv text = text_of(f, field, buf, sizeof(buf));
@@ -397,7 +397,7 @@ static bool read_problem(struct tapir_dotnet_counters *c, const struct tapir_pro
 	for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++) {
 		if (!tapir_sv__is(probe->event, problems[i].event))
 			continue;
-		tell(c, probe, f, problems[i].words, problems[i].field);
+		report_problem(c, probe, f, problems[i].words, problems[i].field);
 		return true;
 	}
 	return false;
@@ -442,7 +442,7 @@ void tapir_dotnet_counters__read(struct tapir_dotnet_counters *c,
 	const struct fields f = {.values = values, .cnt = cnt};
 
 	if (is_source_error(probe))
-		tell(c, probe, &f, "", "message");
+		report_problem(c, probe, &f, "", "message");
 	else if (is_metrics(probe) && !tapir_sv__is(probe->event, TAPIR_DOTNET_EVENTCOUNTERS))
 		read_metrics(c, probe, &f);
 	else if (tapir_sv__is(probe->event, TAPIR_DOTNET_EVENTCOUNTERS))

@@ -311,7 +311,8 @@ static void unwrap(struct tapir_packed_layout *layout)
 	layout->field_cnt = f->member_cnt;
 }
 
-static int parse(struct input *in, struct tapir_event_blob *pub, struct tapir_packed_layout *layout)
+static int parse_blob(struct input *in, struct tapir_event_blob *pub,
+		      struct tapir_packed_layout *layout)
 {
 	uint16_t least;
 	int err = take_u32(in, &pub->id);
@@ -341,11 +342,11 @@ static int parse_both(struct blob *blob, const void *bytes, size_t len)
 	struct input in = {.blob = blob, .at = bytes, .left = len};
 	struct input self = {.blob = blob, .at = bytes, .left = len, .is_self = true};
 	struct tapir_packed_layout likelier;
-	int err = parse(&in, pub, &pub->layout);
+	int err = parse_blob(&in, pub, &pub->layout);
 
 	if (err || !in.makes_difference)
 		return err;
-	err = parse(&self, pub, &pub->other);
+	err = parse_blob(&self, pub, &pub->other);
 	if (!err && in.has_object) {
 		likelier = pub->other;
 		pub->other = pub->layout;

@@ -25,7 +25,7 @@ struct tapir_event_layout {
 	struct tapir_event_layout_odd odd;
 };
 
-static int parse(const struct tapir_rec_metadata *rec, struct tapir_event_layout *layout)
+static int parse_metadata(const struct tapir_rec_metadata *rec, struct tapir_event_layout *layout)
 {
 	struct tapir_metadata_view view;
 	int err = 0;
@@ -57,7 +57,7 @@ int tapir_event_layout__new(const struct tapir_probe_view *probe,
 			    struct tapir_event_layout **out)
 {
 	struct tapir_event_layout *layout = calloc(1, sizeof(*layout));
-	int err = layout ? parse(metadata, layout) : -ENOMEM;
+	int err = layout ? parse_metadata(metadata, layout) : -ENOMEM;
 
 	if (err) {
 		tapir_event_layout__free(layout);

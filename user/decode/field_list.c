@@ -151,7 +151,7 @@ static int read_listed_fields(struct input *in, unsigned depth, unsigned cnt,
 	return 0;
 }
 
-static int parse(struct input *in, struct tapir_field_list *pub)
+static int parse_list(struct input *in, struct tapir_field_list *pub)
 {
 	struct {
 		uint16_t field_cnt;
@@ -179,7 +179,7 @@ int tapir_field_list__parse(const void *bytes, size_t len, struct tapir_field_li
 	if (!list)
 		return -ENOMEM;
 	list->arena.max_bytes = ARENA_MAX_BYTES;
-	err = parse(&in, &list->pub);
+	err = parse_list(&in, &list->pub);
 	if (err) {
 		tapir_field_list__free(&list->pub);
 		return err;

@@ -107,8 +107,8 @@ static struct tapir_value blob(const char *name, const uint8_t *bytes, size_t le
 }
 
 /* Splits the payload into slots and variable part. */
-static struct payload split(const struct tapir_probe_view *probe,
-			    const struct tapir_event_view *event)
+static struct payload split_payload(const struct tapir_probe_view *probe,
+				    const struct tapir_event_view *event)
 {
 	size_t want = (size_t)probe->rec->field_cnt * SLOT_BYTES;
 	size_t have =
@@ -127,7 +127,7 @@ unsigned tapir_fields__decode(const struct tapir_probe_view *probe,
 			      unsigned max)
 {
 	uint8_t cut = event->rec->flags & TAPIR_EVENT_CUT ? TAPIR_VALUE_CUT : 0;
-	struct payload p = split(probe, event);
+	struct payload p = split_payload(probe, event);
 	const char *name = probe->names;
 	unsigned cnt = 0;
 

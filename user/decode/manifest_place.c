@@ -56,7 +56,7 @@ static int peek(const struct scan *s, size_t ahead)
 	return c > 0x7f || (s->width == 2 && s->text[at + !s->low]) ? 0 : c;
 }
 
-static void step(struct scan *s)
+static void scan_char(struct scan *s)
 {
 	bool is_rest = s->width == 1 && (s->text[s->at] & 0xc0) == 0x80;
 
@@ -80,9 +80,9 @@ static bool is_at(const struct scan *s, const char *text)
 static void skip_past(struct scan *s, const char *text)
 {
 	while (peek(s, 0) >= 0 && !is_at(s, text))
-		step(s);
+		scan_char(s);
 	for (size_t i = 0; text[i] && peek(s, 0) >= 0; i++)
-		step(s);
+		scan_char(s);
 }
 
 /* Moves to the next start tag. false: there is none. */
@@ -98,7 +98,7 @@ static bool find_tag(struct scan *s)
 		else if (peek(s, 0) == '<' && peek(s, 1) != '/')
 			return true;
 		else
-			step(s);
+			scan_char(s);
 	}
 	return false;
 }
@@ -116,7 +116,7 @@ static bool ends_name(int c)
 static void skip_name(struct scan *s)
 {
 	while (!ends_name(peek(s, 0)))
-		step(s);
+		scan_char(s);
 }
 
 /* Moves from behind an attribute's name to behind its value. false: there is no value. */
@@ -125,11 +125,11 @@ static bool skip_value(struct scan *s)
 	char quote[2] = "";
 
 	while (is_space(peek(s, 0)) || peek(s, 0) == '=')
-		step(s);
+		scan_char(s);
 	if (peek(s, 0) != '"' && peek(s, 0) != '\'')
 		return false;
 	quote[0] = (char)peek(s, 0);
-	step(s);
+	scan_char(s);
 	skip_past(s, quote);
 	return true;
 }
@@ -140,7 +140,7 @@ static bool is_attr(const struct scan *s, const char *name)
 	struct scan at = *s;
 	size_t len = strlen(name);
 
-	for (; !ends_name(peek(&at, 0)); step(&at))
+	for (; !ends_name(peek(&at, 0)); scan_char(&at))
 		if (is_at(&at, name) && ends_name(peek(&at, len)) &&
 		    (at.at == s->at || s->text[at.at - at.width + at.low] == ':'))
 			return true;
@@ -152,11 +152,11 @@ static void find_attr(struct scan *s, const char *name)
 {
 	struct scan at = *s;
 
-	step(&at);
+	scan_char(&at);
 	skip_name(&at);
 	do {
 		while (is_space(peek(&at, 0)))
-			step(&at);
+			scan_char(&at);
 		if (is_attr(&at, name)) {
 			*s = at;
 			return;
@@ -173,7 +173,7 @@ static struct manifest_place place_of(const struct manifest_source *source, cons
 	bool is_found = find_tag(&s);
 
 	for (; at != node && is_found; at = tapir_manifest_xml__walk(at)) {
-		step(&s);
+		scan_char(&s);
 		is_found = find_tag(&s);
 	}
 	if (!is_found) /* an encoding without ASCII's markup */

@@ -35,7 +35,7 @@ static bool find_function(void *lib, const char *name, void *out)
 	return at;
 }
 
-static int load(void)
+static int load_libxml(void)
 {
 	static const char *const names[] = {LIBXML_NAME, NULL};
 	void *lib;
@@ -68,8 +68,8 @@ static void refuse_doctype(void *ctx, const xmlChar *name, const xmlChar *extern
 	xml.stop_parser(parser);
 }
 
-static int parse(xmlParserCtxtPtr parser, const char *path, const void *bytes, size_t len,
-		 xmlDocPtr *out)
+static int parse_document(xmlParserCtxtPtr parser, const char *path, const void *bytes, size_t len,
+			  xmlDocPtr *out)
 {
 	int line = 0;
 	xmlDocPtr doc;
@@ -100,7 +100,7 @@ static int parse(xmlParserCtxtPtr parser, const char *path, const void *bytes, s
 int tapir_manifest_xml__open(const char *path, const void *bytes, size_t len, xmlDocPtr *out)
 {
 	xmlParserCtxtPtr parser;
-	int err = load();
+	int err = load_libxml();
 
 	if (err)
 		return err;
@@ -110,7 +110,7 @@ int tapir_manifest_xml__open(const char *path, const void *bytes, size_t len, xm
 	parser = xml.new_parser();
 	if (!parser)
 		return -ENOMEM;
-	err = parse(parser, path, bytes, len, out);
+	err = parse_document(parser, path, bytes, len, out);
 	xml.free_parser(parser);
 	return err;
 }

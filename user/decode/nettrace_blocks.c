@@ -176,7 +176,7 @@ void tapir_nettrace_blocks__count(struct nettrace_blocks *b, uint64_t thread, ui
 		b->sink.on_lost(b->sink.ctx, ahead - 1, ticks);
 }
 
-static void deliver(struct nettrace_blocks *b, const struct row *row)
+static void deliver_row(struct nettrace_blocks *b, const struct row *row)
 {
 	const struct tapir_nettrace_event event = {
 		.ticks = row->ticks,
@@ -205,7 +205,7 @@ void tapir_nettrace_blocks__events(struct nettrace_blocks *b, const uint8_t *dat
 			in.is_bad = true;
 			break;
 		}
-		deliver(b, &row);
+		deliver_row(b, &row);
 	}
 	b->malformed_cnt += in.is_bad;
 }

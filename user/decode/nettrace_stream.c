@@ -66,7 +66,7 @@ void tapir_nettrace_stream__free(struct tapir_nettrace_stream *s)
 
 /* ---- steps: each has s->want bytes, and sets the next step ----------------------------------- */
 
-static int next(struct tapir_nettrace_stream *s, enum step step, size_t want)
+static int begin_step(struct tapir_nettrace_stream *s, enum step step, size_t want)
 {
 	s->step = step;
 	s->want = want;
@@ -75,14 +75,14 @@ static int next(struct tapir_nettrace_stream *s, enum step step, size_t want)
 
 static int on_head(struct tapir_nettrace_stream *s, const uint8_t *p)
 {
-	return memcmp(p, HEAD, HEAD_BYTES) ? -EPROTO : next(s, TAG_STEP, 1);
+	return memcmp(p, HEAD, HEAD_BYTES) ? -EPROTO : begin_step(s, TAG_STEP, 1);
 }
 
 static int on_tag(struct tapir_nettrace_stream *s, const uint8_t *p)
 {
 	if (*p == TAG_NULL)
-		return next(s, ENDED, 1);
-	return *p == TAG_BEGIN ? next(s, TYPE_STEP, TYPE_BYTES) : -EPROTO;
+		return begin_step(s, ENDED, 1);
+	return *p == TAG_BEGIN ? begin_step(s, TYPE_STEP, TYPE_BYTES) : -EPROTO;
 }
 
 static int on_type(struct tapir_nettrace_stream *s, const uint8_t *p)
@@ -91,7 +91,7 @@ static int on_type(struct tapir_nettrace_stream *s, const uint8_t *p)
 
 	if (p[0] != TAG_BEGIN || p[1] != TAG_NULL || !len || len > NAME_MAX_BYTES)
 		return -EPROTO;
-	return oldest_reader > NEWEST_VERSION ? -EOPNOTSUPP : next(s, NAME_STEP, len + 1);
+	return oldest_reader > NEWEST_VERSION ? -EOPNOTSUPP : begin_step(s, NAME_STEP, len + 1);
 }
 
 static void pass_over(struct nettrace_blocks *b, const uint8_t *data, size_t len)
@@ -113,14 +113,14 @@ static int on_name(struct tapir_nettrace_stream *s, const uint8_t *p)
 	if (p[len] != TAG_END)
 		return -EPROTO;
 	if (len == 5 && !memcmp(p, "Trace", 5))
-		return next(s, TRACE_STEP, TRACE_BYTES + 1);
+		return begin_step(s, TRACE_STEP, TRACE_BYTES + 1);
 	if (!s->has_started)
 		return -EPROTO;
 	s->block = pass_over;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (len == strlen(kinds[i].name) && !memcmp(p, kinds[i].name, len))
 			s->block = kinds[i].block;
-	return next(s, SIZE_STEP, 4);
+	return begin_step(s, SIZE_STEP, 4);
 }
 
 uint64_t tapir_nettrace__utc_ns(const uint8_t *date)
@@ -156,7 +156,7 @@ static int on_trace(struct tapir_nettrace_stream *s, const uint8_t *p)
 		return -EOPNOTSUPP;
 	s->has_started = true;
 	s->blocks.sink.on_start(s->blocks.sink.ctx, &start);
-	return next(s, TAG_STEP, 1);
+	return begin_step(s, TAG_STEP, 1);
 }
 
 static int on_size(struct tapir_nettrace_stream *s, const uint8_t *p)
@@ -164,7 +164,7 @@ static int on_size(struct tapir_nettrace_stream *s, const uint8_t *p)
 	s->block_bytes = tapir_le__u32(p);
 	if (s->block_bytes > TAPIR_NETTRACE_BLOCK_MAX)
 		return -EPROTO;
-	return next(s, BLOCK_STEP, -(s->off + 4) % 4 + s->block_bytes + 1);
+	return begin_step(s, BLOCK_STEP, -(s->off + 4) % 4 + s->block_bytes + 1);
 }
 
 static int on_block(struct tapir_nettrace_stream *s, const uint8_t *p)
@@ -174,7 +174,7 @@ static int on_block(struct tapir_nettrace_stream *s, const uint8_t *p)
 	if (p[s->want - 1] != TAG_END)
 		return -EPROTO;
 	s->block(&s->blocks, p + padding, s->block_bytes);
-	return next(s, TAG_STEP, 1);
+	return begin_step(s, TAG_STEP, 1);
 }
 
 static int do_step(struct tapir_nettrace_stream *s, const uint8_t *p)

@@ -514,7 +514,7 @@ static bool take_row(struct tapir_byte_input *in, struct row *row)
 	return !in->is_bad && row->metadata_id;
 }
 
-static void deliver(struct tapir_nettrace_v6 *v, const struct row *row)
+static void deliver_event(struct tapir_nettrace_v6 *v, const struct row *row)
 {
 	const uint64_t *id = tapir_map__get(&v->threads, row->thread);
 	/*
@@ -559,7 +559,7 @@ static void take_events(struct tapir_nettrace_v6 *v, const uint8_t *data, size_t
 		tapir_byte_input__take(&in, header - HEADER_MIN);
 	while (in.left && !in.is_bad) {
 		if (take_row(&in, &row))
-			deliver(v, &row);
+			deliver_event(v, &row);
 		else
 			in.is_bad = true;
 	}

@@ -231,8 +231,8 @@ static void take_struct(struct tapir_packed_cursor *c, const struct tapir_layout
 		out->flags |= TAPIR_VALUE_CUT;
 }
 
-static void take_one(struct tapir_packed_cursor *c, const struct tapir_layout_field *f,
-		     struct tapir_value *out)
+static void take_field(struct tapir_packed_cursor *c, const struct tapir_layout_field *f,
+		       struct tapir_value *out)
 {
 	unsigned bytes = tapir_layout_type__bytes(f->type);
 
@@ -268,7 +268,7 @@ static void take_array(struct tapir_packed_cursor *c, const struct tapir_layout_
 	}
 	for (; !bytes && i < cnt && c->left && !c->is_short; i++) {
 		element = (struct tapir_value){};
-		take_one(c, f, &element);
+		take_field(c, f, &element);
 	}
 	out->u64 = i;
 	out->len = (size_t)(c->at - out->bytes);
@@ -311,7 +311,7 @@ static void decode_packed_field(struct tapir_packed_cursor *c, const struct tapi
 		return;
 	}
 	if (f->repeat == TAPIR_REPEAT_ONCE) {
-		take_one(c, f, out);
+		take_field(c, f, out);
 		return;
 	}
 	if (!take_count(c, f, numbers, &cnt)) {
