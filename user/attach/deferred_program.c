@@ -51,7 +51,7 @@ struct tapir_deferred_program {
  */
 static __thread struct tapir_deferred_program *awaited[TAPIR_DEFERRED_KINDS];
 
-static void *copy(const void *bytes, size_t len)
+static void *copy_bytes(const void *bytes, size_t len)
 {
 	void *own = len ? malloc(len) : NULL;
 
@@ -69,17 +69,17 @@ static int copy_load_opts(struct tapir_deferred_program *l, const struct bpf_pro
 
 	snprintf(l->name, sizeof(l->name), "%s", bpf_program__name(prog));
 	l->insn_cnt = bpf_program__insn_cnt(prog);
-	l->insns = copy(bpf_program__insns(prog), l->insn_cnt * sizeof(*l->insns));
+	l->insns = copy_bytes(bpf_program__insns(prog), l->insn_cnt * sizeof(*l->insns));
 	l->opts = (struct bpf_prog_load_opts){
 		.sz = sizeof(l->opts),
 		.expected_attach_type = bpf_program__expected_attach_type(prog),
 		.prog_btf_fd = opts->prog_btf_fd,
 		.prog_flags = opts->prog_flags,
 		.kern_version = opts->kern_version,
-		.func_info = copy(opts->func_info, func_bytes),
+		.func_info = copy_bytes(opts->func_info, func_bytes),
 		.func_info_cnt = opts->func_info_cnt,
 		.func_info_rec_size = opts->func_info_rec_size,
-		.line_info = copy(opts->line_info, line_bytes),
+		.line_info = copy_bytes(opts->line_info, line_bytes),
 		.line_info_cnt = opts->line_info_cnt,
 		.line_info_rec_size = opts->line_info_rec_size,
 	};

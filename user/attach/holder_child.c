@@ -181,7 +181,7 @@ static void keep_tracee(struct kept k)
 		finish(&k);
 }
 
-static void release(struct kept *k)
+static void release_kept(struct kept *k)
 {
 	const struct kept was = *k;
 
@@ -194,7 +194,7 @@ static void release_who_awaits(pid_t tid)
 	for (unsigned i = 0; i < me.kept_cnt; i++)
 		if (me.kept[i].awaits == tid) {
 			tapir_holder_regs__repeat(me.kept[i].tid);
-			release(&me.kept[i--]);
+			release_kept(&me.kept[i--]);
 		}
 }
 
@@ -217,7 +217,7 @@ static void release_done(void)
 
 		if (now >= k->until_ns || (!k->awaits && is_done(k->tid))) {
 			note_unserved(k);
-			release(k);
+			release_kept(k);
 			i = (unsigned)-1; /* others may have ended with it */
 		}
 	}
@@ -270,7 +270,7 @@ static void serve_refused(struct kept caller, pid_t wanted)
 	keep_tracee(caller);
 	k = find_kept(wanted);
 	if (k)
-		release(k);
+		release_kept(k);
 }
 
 /* ---- stops --------------------------------------------------------------------------------------- */
@@ -395,7 +395,7 @@ static void on_end(pid_t tid)
  * Handles one that stopped or, with WEXITED, ended; wait(2) for WEXITED alone reports a tracee's
  * stops as well. 0: there is none; -1: there are no tracees left.
  */
-static int take_one(int which)
+static int handle_tracee(int which)
 {
 	siginfo_t info = {};
 
@@ -419,10 +419,10 @@ static bool take_changes(void)
 	int taken;
 
 	do {
-		while ((taken = take_one(WSTOPPED)) > 0)
+		while ((taken = handle_tracee(WSTOPPED)) > 0)
 			;
 		if (!taken)
-			taken = take_one(WEXITED);
+			taken = handle_tracee(WEXITED);
 	} while (taken > 0);
 	return !taken;
 }

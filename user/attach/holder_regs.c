@@ -25,7 +25,7 @@
 #define CONTINUE      18 /* the signal; scripts/check-signals keeps its name out of here */
 #define SYSCALL_BYTES 2	 /* syscall, int $0x80 and sysenter's stub alike */
 
-static bool get(pid_t tid, struct user_regs_struct *regs)
+static bool get_regs(pid_t tid, struct user_regs_struct *regs)
 {
 	struct iovec iov = {regs, sizeof(*regs)};
 
@@ -45,7 +45,7 @@ void tapir_holder_regs__repeat(pid_t tid)
 {
 	struct user_regs_struct regs;
 
-	if (get(tid, &regs) && (long)regs.orig_rax >= 0)
+	if (get_regs(tid, &regs) && (long)regs.orig_rax >= 0)
 		repeat(tid, &regs);
 }
 
@@ -124,7 +124,7 @@ bool tapir_holder_regs__mend(pid_t tid, int signal)
 	ssize_t n;
 	int fd;
 
-	if (!get(tid, &regs) || !is_cut_short(&regs))
+	if (!get_regs(tid, &regs) || !is_cut_short(&regs))
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -46,7 +46,7 @@ static int make_format(void)
 		TAPIR_INSN(0, 0, 0, 0, 0)
 
 /* bpf_snprintf(text, TEXT_BYTES, "%pS", &va, 8), where the context is va. */
-static int load(const struct tapir_kernel_names *n)
+static int load_names(const struct tapir_kernel_names *n)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .prog_flags = BPF_F_SLEEPABLE);
 	const struct bpf_insn insns[] = {
@@ -84,7 +84,7 @@ int tapir_kernel_names__new(struct tapir_kernel_names **out)
 		err = n->text_fd < 0 ? -errno : 0;
 	}
 	if (!err) {
-		n->prog_fd = load(n);
+		n->prog_fd = load_names(n);
 		err = n->prog_fd < 0 ? n->prog_fd : 0;
 	}
 	if (err) {

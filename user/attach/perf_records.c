@@ -45,7 +45,7 @@ static void copy_out(const struct tapir_perf_records *span, uint64_t pos, size_t
 }
 
 /* false: it is malformed. */
-static bool hand_out(const struct mmap2_record *rec, tapir_sideband_fn fn, void *ctx)
+static bool deliver_mmap2(const struct mmap2_record *rec, tapir_sideband_fn fn, void *ctx)
 {
 	struct tapir_sideband_mmap mmap = {
 		.tgid = rec->pid,
@@ -83,7 +83,7 @@ static uint64_t take_record(void *ctx, struct perf_event_header *h)
 	const struct taker *taker = ctx;
 
 	if (h->type == PERF_RECORD_MMAP2)
-		return !hand_out((const void *)h, taker->fn, taker->ctx);
+		return !deliver_mmap2((const void *)h, taker->fn, taker->ctx);
 	if (h->type == PERF_RECORD_LOST)
 		return h->size < sizeof(struct lost_record)
 			       ? 1

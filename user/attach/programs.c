@@ -374,7 +374,7 @@ static int check_net(const struct tapir_programs_opts *opts)
 							"--net requires Linux 6.3 or newer");
 }
 
-static int load(struct tapir_programs *p, const struct tapir_programs_opts *opts)
+static int load_programs(struct tapir_programs *p, const struct tapir_programs_opts *opts)
 {
 	tapir_autofd int types_fd = -1;
 	int err = check_net(opts);
@@ -409,7 +409,7 @@ int tapir_programs__load(const struct tapir_programs_opts *opts, struct tapir_pr
 	p->rings_fd = -1;
 	for (unsigned pair = 0; pair < ring_cnt; pair++)
 		p->ring_fds[pair] = -1;
-	err = load(p, opts);
+	err = load_programs(p, opts);
 	if (err) {
 		tapir_programs__free(p);
 		return err;

@@ -383,7 +383,7 @@ static bool has_lane(const struct tapir_ring_lanes *lanes, uint64_t key)
 	return false;
 }
 
-static int join(struct walk *w, struct tapir_ring_lanes *out)
+static int join_threads(struct walk *w, struct tapir_ring_lanes *out)
 {
 	struct candidate *c;
 
@@ -414,7 +414,7 @@ int tapir_ring_lanes__find(uint32_t tgid, struct tapir_ring_lanes *out)
 	int err = walk_process(&w);
 
 	if (!err)
-		err = join(&w, &lanes);
+		err = join_threads(&w, &lanes);
 	lanes.refused = w.refused;
 	lanes.other_version = w.other_version;
 	end_walk(&w);

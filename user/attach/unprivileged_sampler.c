@@ -196,7 +196,7 @@ static uint32_t drop_contexts(uint64_t *frames, uint64_t cnt)
 	return kept;
 }
 
-static bool hand_out(const struct tapir_unprivileged_sampler *s, struct sample_record *rec)
+static bool deliver_sample(const struct tapir_unprivileged_sampler *s, struct sample_record *rec)
 {
 	struct tapir_unprivileged_sample sample = {
 		.time_ns = rec->time_ns,
@@ -220,7 +220,7 @@ static uint64_t take_sample_record(void *ctx, struct perf_event_header *h)
 	const struct lost_record *lost = (const void *)h;
 
 	if (h->type == PERF_RECORD_SAMPLE)
-		return !hand_out(ctx, (void *)h);
+		return !deliver_sample(ctx, (void *)h);
 	if (h->type == PERF_RECORD_LOST && h->size >= sizeof(*lost))
 		return lost->cnt;
 	return 0;

@@ -181,7 +181,7 @@ struct tapir_queue_refused tapir_queue__refused(struct tapir_queue *q)
 	return refused;
 }
 
-static int post(struct tapir_queue *q, const struct tapir_rec *rec, int fd, bool can_wait)
+static int post_record(struct tapir_queue *q, const struct tapir_rec *rec, int fd, bool can_wait)
 {
 	struct tapir_note *note = malloc(sizeof(*note) + rec->size);
 
@@ -209,12 +209,12 @@ static int post(struct tapir_queue *q, const struct tapir_rec *rec, int fd, bool
 
 int tapir_queue__post(struct tapir_queue *q, const struct tapir_rec *rec, int fd)
 {
-	return post(q, rec, fd, false);
+	return post_record(q, rec, fd, false);
 }
 
 int tapir_queue__post_coalesced(struct tapir_queue *q, const struct tapir_rec *rec)
 {
-	return post(q, rec, -1, true);
+	return post_record(q, rec, -1, true);
 }
 
 void tapir_queue__begin_batch(struct tapir_queue *q)

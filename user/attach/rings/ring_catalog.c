@@ -388,7 +388,7 @@ static bool see_entry(struct tapir_ring_process *p, uint32_t idx, uint32_t gener
 	return true;
 }
 
-static int grow(struct tapir_ring_process *p, uint32_t cnt)
+static int grow_catalog(struct tapir_ring_process *p, uint32_t cnt)
 {
 	uint32_t cap = p->event_cap ? p->event_cap : 64;
 	struct ring_event *events;
@@ -457,7 +457,7 @@ static void see_entries(struct tapir_ring_process *p, uint32_t from, uint32_t cn
 int tapir_ring_process__see_events(struct tapir_ring_process *p, uint32_t event_cnt,
 				   uint64_t changes)
 {
-	int err = event_cnt > p->event_cnt ? grow(p, event_cnt) : 0;
+	int err = event_cnt > p->event_cnt ? grow_catalog(p, event_cnt) : 0;
 
 	if (changes == p->changes && !p->must_look && !err)
 		return 0;

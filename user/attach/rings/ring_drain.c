@@ -57,7 +57,7 @@ static bool read_slots(const struct tapir_ring_process *p, unsigned arena,
 
 /* ---- records ---------------------------------------------------------------------------- */
 
-static void flush(struct tapir_ring_sink *sink)
+static void flush_sink(struct tapir_ring_sink *sink)
 {
 	if (sink->block)
 		tapir_queue__give_full(sink->queue, sink->block);
@@ -68,7 +68,7 @@ static void flush(struct tapir_ring_sink *sink)
 static struct tapir_block *block_with_room(struct tapir_ring_sink *sink)
 {
 	if (sink->block && sink->block->used_bytes + ROOM_BYTES > TAPIR_BLOCK_BYTES)
-		flush(sink);
+		flush_sink(sink);
 	if (!sink->block)
 		sink->block = tapir_queue__take_empty(sink->queue, 10);
 	return sink->block;
@@ -250,7 +250,7 @@ struct tapir_ring_drained tapir_ring_process__drain(struct tapir_ring_process *p
 		end_budget(p);
 	drained.has_more = !p->round_bytes;
 	if (p->sink->block && p->sink->block->used_bytes)
-		flush(p->sink);
+		flush_sink(p->sink);
 	if (is_whole && !p->cursor && !drained.is_behind && !drained.has_more) {
 		tapir_ring_control__drained(&p->control);
 		p->round++;

@@ -98,7 +98,7 @@ static bool skip_past(struct tapir_ring_burst *b, uint64_t now_ns)
  * files during the burst, the scans that follow from that are appended: libraries, which follow
  * their program closely, cause none of their own.
  */
-static bool advance(struct tapir_ring_burst *b, uint64_t now_ns)
+static bool advance_burst(struct tapir_ring_burst *b, uint64_t now_ns)
 {
 	if (skip_past(b, now_ns))
 		return true;
@@ -122,7 +122,7 @@ void tapir_ring_scan__run(struct tapir_ring_scan *l)
 			continue;
 		has_looked = true;
 		if (!scan_process(l, l->bursts.data[i].tgid) ||
-		    !advance(&l->bursts.data[i], now_ns))
+		    !advance_burst(&l->bursts.data[i], now_ns))
 			l->bursts.data[i--] = l->bursts.data[--l->bursts.cnt];
 		now_ns = tapir_clock__now_ns();
 	}

@@ -50,8 +50,8 @@ static bool is_positive(const struct tapir_spec_item *item)
 /* Takes what is requested; false: it has no room for it. */
 typedef bool (*take_fn)(struct tapir_ring_request *out, const struct tapir_ring_selection *one);
 
-static bool take_one(const struct tapir_spec *spec, const struct tapir_spec_item *item,
-		     struct tapir_ring_request *out, take_fn take)
+static bool select_item(const struct tapir_spec *spec, const struct tapir_spec_item *item,
+			struct tapir_ring_request *out, take_fn take)
 {
 	struct tapir_ring_selection one;
 
@@ -79,10 +79,10 @@ static bool take_each(const struct tapir_spec_list *specs, struct tapir_ring_req
 		tapir_vec_for_each (item, &spec->items) {
 			wants_some |= !item->negated;
 			if (is_positive(item))
-				all_fit &= take_one(spec, item, out, take);
+				all_fit &= select_item(spec, item, out, take);
 		}
 		if (!wants_some)
-			all_fit &= take_one(spec, NULL, out, take);
+			all_fit &= select_item(spec, NULL, out, take);
 	}
 	return all_fit;
 }
@@ -100,7 +100,8 @@ static bool append(struct tapir_ring_request *out, const struct tapir_ring_selec
 }
 
 /* into takes in what more asks for: of one provider, with the same arguments. */
-static void widen(struct tapir_ring_selection *into, const struct tapir_ring_selection *more)
+static void widen_selection(struct tapir_ring_selection *into,
+			    const struct tapir_ring_selection *more)
 {
 	into->keywords = into->keywords && more->keywords ? into->keywords | more->keywords : 0;
 	if (!more->level || (into->level && more->level > into->level))
@@ -110,7 +111,7 @@ static void widen(struct tapir_ring_selection *into, const struct tapir_ring_sel
 }
 
 /* One a provider: what it lets through too much is judged by us. */
-static bool fold(struct tapir_ring_request *out, const struct tapir_ring_selection *more)
+static bool fold_selection(struct tapir_ring_request *out, const struct tapir_ring_selection *more)
 {
 	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++) {
 		struct tapir_ring_selection *one = &out->all[i];
@@ -122,7 +123,7 @@ static bool fold(struct tapir_ring_request *out, const struct tapir_ring_selecti
 		if (!strcmp(one->provider, more->provider) &&
 		    !strcmp(tapir_ring_request__args(out, one),
 			    tapir_ring_request__args(out, more))) {
-			widen(one, more);
+			widen_selection(one, more);
 			return true;
 		}
 	}
@@ -131,7 +132,7 @@ static bool fold(struct tapir_ring_request *out, const struct tapir_ring_selecti
 
 bool tapir_ring_select__fill(const struct tapir_spec_list *specs, struct tapir_ring_request *out)
 {
-	return take_each(specs, out, append) || take_each(specs, out, fold);
+	return take_each(specs, out, append) || take_each(specs, out, fold_selection);
 }
 
 /* ---- one event -------------------------------------------------------------------------- */

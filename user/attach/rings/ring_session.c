@@ -28,7 +28,7 @@ TAPIR_STATIC_ASSERT(TAPIR_CTL_SESSIONS == TAPIR_RING_SESSIONS &&
 					    offsetof(struct tapir_ring_session, session_id),
 		    "sessions as BPF programs read them");
 
-static int lock(int fd, unsigned session, short type)
+static int lock_session(int fd, unsigned session, short type)
 {
 	struct flock range = {.l_type = type, .l_whence = SEEK_SET, .l_start = session, .l_len = 1};
 
@@ -64,7 +64,7 @@ static int take_session(struct tapir_ring_control *c, uint64_t session_id)
 
 			if (!is_choice(&c->map->sessions[s], choice, session_id))
 				continue;
-			err = lock(c->fd, s, F_WRLCK);
+			err = lock_session(c->fd, s, F_WRLCK);
 			if (err && err != -EAGAIN && err != -EACCES)
 				return err;
 			if (err)
@@ -309,7 +309,7 @@ void tapir_ring_control__close(struct tapir_ring_control *c)
 	clear_words(c);
 	set_state(c, TAPIR_RING_FREE);
 	tapir_ring_control__announce(c);
-	lock(c->fd, c->session, F_UNLCK);
+	lock_session(c->fd, c->session, F_UNLCK);
 	munmap(c->map, sizeof(*c->map));
 	c->map = NULL;
 }

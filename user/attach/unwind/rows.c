@@ -99,7 +99,7 @@ static void add_function(struct collector *c, struct tapir_elf *elf,
 		c->err = -ENOMEM;
 }
 
-static void collect(struct collector *c, struct tapir_elf *elf)
+static void collect_rows(struct collector *c, struct tapir_elf *elf)
 {
 	struct tapir_eh_function described;
 	struct tapir_eh_iter it;
@@ -148,7 +148,7 @@ static bool is_padding(const struct collector *c, uint32_t end, uint32_t start)
 
 /* Functions of an honest file do not overlap; of two that do, the later one holds from its start.
  */
-static bool merge(struct collector *c)
+static bool merge_rows(struct collector *c)
 {
 	uint32_t end = 0;
 
@@ -174,12 +174,12 @@ static bool merge(struct collector *c)
 
 static int make_rows(struct collector *c, struct tapir_elf *elf)
 {
-	collect(c, elf);
+	collect_rows(c, elf);
 	if (c->err)
 		return c->err;
 	if (c->functions.cnt)
 		qsort(c->functions.data, c->functions.cnt, sizeof(*c->functions.data), by_start);
-	if (!add_row(c->out, (struct tapir_unwind_row){}) || (c->functions.cnt && !merge(c)))
+	if (!add_row(c->out, (struct tapir_unwind_row){}) || (c->functions.cnt && !merge_rows(c)))
 		return -ENOMEM;
 	return 0;
 }

@@ -208,7 +208,7 @@ static int step_by_row(const struct tapir_walk *w, struct frame *f,
 	return 0;
 }
 
-static int step(struct tapir_walk *w, struct frame *f)
+static int step_frame(struct tapir_walk *w, struct frame *f)
 {
 	uint64_t va = f->ip - !f->is_interrupted; /* the call is before its return address */
 	const struct tapir_walk_code *code = code_at(w, va);
@@ -287,7 +287,7 @@ void tapir_walk__run(struct tapir_walk *w)
 	while (!end) {
 		uint64_t sp = f.sp;
 
-		end = step(w, &f);
+		end = step_frame(w, &f);
 		if (end)
 			break;
 		skip_replaced(w, &f);
