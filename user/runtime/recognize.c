@@ -78,7 +78,7 @@ static void see_file(struct walk *w, const char *path, const char *name)
 		}
 }
 
-static int visit(const struct tapir_mapping_line *m, void *ctx)
+static int recognize_mapping(const struct tapir_mapping_line *m, void *ctx)
 {
 	struct walk *w = ctx;
 	const char *slash = strrchr(m->path, '/');
@@ -91,7 +91,7 @@ static int visit(const struct tapir_mapping_line *m, void *ctx)
 }
 
 /* Recognizes runtimes by what is in their files. */
-static void inspect(uint32_t tgid, const struct walk *w, struct tapir_runtime_info *out)
+static void inspect_mappings(uint32_t tgid, const struct walk *w, struct tapir_runtime_info *out)
 {
 	int mark = tapir_diag__cnt();
 
@@ -106,11 +106,11 @@ int tapir_runtime__recognize_in(const struct tapir_mappings *mappings,
 {
 	struct tapir_runtime_info info = {};
 	struct walk w = {.out = &info};
-	int err = tapir_mappings__each(mappings, visit, &w);
+	int err = tapir_mappings__each(mappings, recognize_mapping, &w);
 
 	if (err)
 		return err;
-	inspect(mappings->tgid, &w, &info);
+	inspect_mappings(mappings->tgid, &w, &info);
 	*out = info;
 	return 0;
 }

@@ -70,7 +70,7 @@ static int meaning(int err, uint32_t hresult)
 	}
 }
 
-static int load(struct tapir_dotnet_talk *talk, const char *path, uint64_t key)
+static int load_profiler(struct tapir_dotnet_talk *talk, const char *path, uint64_t key)
 {
 	struct tapir_str request = {};
 	uint32_t hresult = 0;
@@ -113,7 +113,7 @@ static int attach(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_prof
 		}
 		tapir_diag__rewind(line_cnt);
 		was_loadable = true;
-		err = load(talk, placed.path, profiler->key);
+		err = load_profiler(talk, placed.path, profiler->key);
 		tapir_dotnet_inject__remove(&placed);
 	}
 	tapir_str__fini(&why);

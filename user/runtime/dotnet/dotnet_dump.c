@@ -24,7 +24,7 @@ struct walk {
 };
 
 /* False: the file has it not, or it takes too long. */
-static bool get(struct walk *w, int fd, uint64_t off, void *out, size_t bytes)
+static bool read_walk(struct walk *w, int fd, uint64_t off, void *out, size_t bytes)
 {
 	ssize_t got;
 
@@ -50,14 +50,14 @@ bool tapir_dotnet_dump__is_cut(int fd)
 	uint64_t at, size;
 
 	w.len = w.begin = w.window_cnt = 0;
-	if (tapir_foreign__stat(fd, &st) || !get(&w, fd, 0, &header, sizeof(header)) ||
+	if (tapir_foreign__stat(fd, &st) || !read_walk(&w, fd, 0, &header, sizeof(header)) ||
 	    header.magic != TAPIR_JITDUMP_MAGIC)
 		return false;
 	size = (uint64_t)st.st_size;
 	for (at = header.total_bytes; at < size; at += record.total_bytes) {
 		if (size - at < sizeof(record))
 			return true;
-		if (!get(&w, fd, at, &record, sizeof(record)) ||
+		if (!read_walk(&w, fd, at, &record, sizeof(record)) ||
 		    record.total_bytes < sizeof(record))
 			return false; /* who reads it complains */
 		if (record.total_bytes > size - at)

@@ -105,7 +105,7 @@ static uint8_t width_of(const struct tapir_metadata *m, uint8_t heaps, const cha
 	return m->tables[*(*p)++ - 'A'].row_cnt >= 65536 ? 4 : 2;
 }
 
-static void lay_out(struct tapir_metadata *m, unsigned table, uint8_t heaps)
+static void lay_out_table(struct tapir_metadata *m, unsigned table, uint8_t heaps)
 {
 	struct tapir_md_layout *t = &m->tables[table];
 	const char *p = schema[table];
@@ -133,7 +133,7 @@ static int read_tables(struct tapir_metadata *m, struct reader r)
 	for (unsigned i = 0; i < TABLES_KNOWN; i++) {
 		struct tapir_md_layout *t = &m->tables[i];
 
-		lay_out(m, i, head[6]);
+		lay_out_table(m, i, head[6]);
 		t->rows = r.at;
 		if (!skip_metadata(&r, (size_t)t->row_cnt * t->row_bytes))
 			return -EPROTO;

@@ -172,7 +172,7 @@ static int list_threads(struct tapir_dotnet_monitors *m)
 	return 0;
 }
 
-static int start(struct tapir_dotnet_monitors *m, uint64_t descriptor_va)
+static int start_monitors(struct tapir_dotnet_monitors *m, uint64_t descriptor_va)
 {
 	struct descriptor d;
 	int err;
@@ -199,7 +199,7 @@ int tapir_dotnet_monitors__new(const struct tapir_process_memory *memory, uint64
 	if (!m)
 		return -ENOMEM;
 	m->memory = *memory;
-	err = start(m, descriptor_va);
+	err = start_monitors(m, descriptor_va);
 	if (err) {
 		tapir_dotnet_monitors__free(m);
 		return err;

@@ -6,7 +6,7 @@
 #include "runtime/dotnet/dotnet_snapshot.h"
 #include "runtime/runtime_ops.h"
 
-static int inspect(uint32_t tgid, struct tapir_runtime_info *out)
+static int inspect_dotnet(uint32_t tgid, struct tapir_runtime_info *out)
 {
 	struct tapir_dotnet_info dotnet;
 	int is_one = tapir_dotnet__inspect(tgid, &dotnet);
@@ -39,7 +39,7 @@ static void discard_names(uint32_t tgid, void *answer)
 
 const struct tapir_runtime_ops tapir_runtime_dotnet = {
 	.is_path = tapir_dotnet__is_path,
-	.inspect = inspect,
+	.inspect = inspect_dotnet,
 	.ask_names = ask_names,
 	.discard_names = discard_names,
 	.answer_bytes = sizeof(struct tapir_dotnet_snapshot),

@@ -98,7 +98,7 @@ int tapir_dotnet_port__put_environment(const struct tapir_dotnet_port *port, str
 
 /* ---- its connections; lock held -------------------------------------------------------------- */
 
-static void drop(struct tapir_dotnet_port *port, unsigned at)
+static void drop_connection(struct tapir_dotnet_port *port, unsigned at)
 {
 	memmove(&port->kept[at], &port->kept[at + 1],
 		(--port->kept_cnt - at) * sizeof(*port->kept));
@@ -115,7 +115,7 @@ static void keep_connection(struct tapir_dotnet_port *port, int fd)
 	}
 	if (port->kept_cnt == KEPT_MAX) {
 		close(port->kept[0].fd);
-		drop(port, 0);
+		drop_connection(port, 0);
 	}
 	port->kept[port->kept_cnt++] = (struct kept){tgid, fd};
 }
@@ -151,7 +151,7 @@ static int find_connection(struct tapir_dotnet_port *port, const struct tapir_pe
 
 		if (port->kept[i].tgid != job->tgid)
 			continue;
-		drop(port, i);
+		drop_connection(port, i);
 		if (is_runtime(job, fd, until_ns))
 			return fd;
 	}

@@ -172,7 +172,7 @@ static int read_all(struct rundown *r, uint64_t deadline_ns)
 	return err;
 }
 
-static void *stop(void *arg)
+static void *stop_stream(void *arg)
 {
 	struct rundown *r = arg;
 
@@ -201,7 +201,7 @@ static int run(struct rundown *r, uint64_t deadline_ns)
 
 	if (err)
 		return err;
-	err = -pthread_create(&stopper, NULL, stop, r);
+	err = -pthread_create(&stopper, NULL, stop_stream, r);
 	if (err)
 		return err;
 	err = read_all(r, deadline_ns);

@@ -44,8 +44,8 @@ static int may_attach(const struct tapir_peer_helper *job)
 }
 
 /* Enters the JVM's places and takes its user. */
-static int enter(const struct tapir_peer_helper *job, struct places *at,
-		 struct tapir_peer_answer *answer)
+static int enter_jvm(const struct tapir_peer_helper *job, struct places *at,
+		     struct tapir_peer_answer *answer)
 {
 	int err = tapir_peer_child__open_proc(job, &at->peer, answer);
 
@@ -181,7 +181,7 @@ static int wake(const struct tapir_peer_helper *job, const struct places *at,
 int tapir_jvm_child__connect(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer)
 {
 	struct places at = {.peer = TAPIR_PEER_NOWHERE, .cwd_fd = -1};
-	int fd = enter(job, &at, answer);
+	int fd = enter_jvm(job, &at, answer);
 
 	if (fd)
 		return -1;

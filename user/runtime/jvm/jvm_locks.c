@@ -131,7 +131,7 @@ static void read_line(struct dump *d, struct tapir_sv line)
 
 /* ---- a dump ------------------------------------------------------------------------------- */
 
-static int join(const struct dump *d, struct tapir_jvm_lock_waits *out)
+static int join_dump(const struct dump *d, struct tapir_jvm_lock_waits *out)
 {
 	const struct wait *wait;
 
@@ -159,7 +159,7 @@ int tapir_jvm_locks__parse(const char *dump, size_t len, struct tapir_jvm_lock_w
 		dump += line_len;
 		len -= line_len;
 	}
-	err = d.is_out_of_memory ? -ENOMEM : join(&d, out);
+	err = d.is_out_of_memory ? -ENOMEM : join_dump(&d, out);
 	tapir_vec__fini(&d.waits);
 	tapir_map__fini(&d.owner_by_lock);
 	return err;

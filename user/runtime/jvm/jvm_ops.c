@@ -11,7 +11,7 @@
 
 #define CLEAN_UP_NS 500000000u /* for removing one file at the end */
 
-static int inspect(uint32_t tgid, struct tapir_runtime_info *out)
+static int inspect_jvm(uint32_t tgid, struct tapir_runtime_info *out)
 {
 	struct tapir_jvm_info jvm;
 	int is_one = tapir_jvm__inspect(tgid, &jvm);
@@ -46,7 +46,7 @@ static void discard_names(uint32_t tgid, void *answer)
 
 const struct tapir_runtime_ops tapir_runtime_jvm = {
 	.is_path = tapir_jvm__is_libjvm_path,
-	.inspect = inspect,
+	.inspect = inspect_jvm,
 	.ask_names = ask_names,
 	.discard_names = discard_names,
 	.answer_bytes = sizeof(struct tapir_jvm_perf_map),

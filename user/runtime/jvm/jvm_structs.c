@@ -100,8 +100,8 @@ static void take_struct_entry(struct pages *p, const struct table *t, uint64_t e
 	wanted->is_found = wanted->is_static ? wanted->value != 0 : wanted->value <= MAX_OFFSET;
 }
 
-static void search(struct pages *p, const struct table *t, struct tapir_jvm_struct *wanted,
-		   size_t cnt)
+static void search_pages(struct pages *p, const struct table *t, struct tapir_jvm_struct *wanted,
+			 size_t cnt)
 {
 	bool has_fields = t->field_off != UINT64_MAX;
 
@@ -145,8 +145,8 @@ void tapir_jvm_structs__find(const struct tapir_process_memory *memory,
 		values[TAPIR_JVM_EXPORT_TYPE_NAME], UINT64_MAX,
 		values[TAPIR_JVM_EXPORT_TYPE_SIZE], 0};
 	if (fits(&fields))
-		search(p, &fields, wanted, cnt);
+		search_pages(p, &fields, wanted, cnt);
 	if (fits(&types))
-		search(p, &types, wanted, cnt);
+		search_pages(p, &types, wanted, cnt);
 	free(p);
 }

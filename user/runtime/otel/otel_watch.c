@@ -71,7 +71,7 @@ static void post_loss(struct tapir_otel_watch *w, uint64_t now_ns)
 	(void)tapir_queue__post(w->queue, &loss.h, -1); /* it counts what it refuses */
 }
 
-static void post(struct tapir_otel_watch *w, uint32_t tgid)
+static void post_resource(struct tapir_otel_watch *w, uint32_t tgid)
 {
 	struct tapir_rec_resource fixed = {.tgid = tgid};
 	const struct tapir_rec *rec;
@@ -162,7 +162,7 @@ static void read_process(struct tapir_otel_watch *w, struct watched *one, uint64
 	plan_next(one, now_ns);
 	one->is_owed = got == -EAGAIN || got == -ECANCELED; /* it changes, or the user ends us */
 	if (got > 0)
-		post(w, one->process.tgid);
+		post_resource(w, one->process.tgid);
 	else if (got < 0 && !one->is_owed)
 		count_unread(w, one, now_ns);
 }

@@ -295,7 +295,7 @@ static int run(const struct tapir_peer_helper *job, struct tapir_peer_answer *an
 }
 
 /* The guard may have been killed: that must not raise SIGPIPE. */
-static bool tell(const struct tapir_peer_guard *guard, char note, int fd)
+static bool send_note(const struct tapir_peer_guard *guard, char note, int fd)
 {
 	return !tapir_fd_message__send(guard->life_fd, &note, 1, &fd, fd >= 0, 0);
 }
@@ -303,13 +303,13 @@ static bool tell(const struct tapir_peer_guard *guard, char note, int fd)
 void tapir_peer_guard__note_asked(const struct tapir_peer_guard *guard, int asked_fd)
 {
 	if (guard->pidfd >= 0)
-		(void)tell(guard, NOTE_ASKED, asked_fd);
+		(void)send_note(guard, NOTE_ASKED, asked_fd);
 }
 
 void tapir_peer_guard__note_answered(const struct tapir_peer_guard *guard)
 {
 	if (guard->pidfd >= 0)
-		(void)tell(guard, NOTE_ANSWERED, -1);
+		(void)send_note(guard, NOTE_ANSWERED, -1);
 }
 
 void tapir_peer_guard__dismiss(struct tapir_peer_guard *guard)
@@ -318,7 +318,7 @@ void tapir_peer_guard__dismiss(struct tapir_peer_guard *guard)
 
 	if (guard->pidfd < 0)
 		return;
-	left_pidfd = end_child(guard->pidfd, tell(guard, NOTE_DISMISSED, -1));
+	left_pidfd = end_child(guard->pidfd, send_note(guard, NOTE_DISMISSED, -1));
 	if (left_pidfd >= 0)
 		remember(left_pidfd);
 	close(guard->life_fd);

@@ -74,7 +74,7 @@ static void flush_one(struct tapir_dotnet_flush *f, uint32_t tgid)
 }
 
 /* Flushes all processes; returns how many have such buffers. */
-static size_t flush(struct tapir_dotnet_flush *f)
+static size_t flush_processes(struct tapir_dotnet_flush *f)
 {
 	struct tapir_dotnet_tgids tgids = {};
 	size_t cnt = 0;
@@ -97,7 +97,7 @@ static void *run(void *arg)
 
 	pthread_setname_np(pthread_self(), "tapir-async");
 	while (!poll(&cancelled, 1, PERIOD_MS))
-		(void)flush(f);
+		(void)flush_processes(f);
 	tapir_diag__clear();
 	return NULL;
 }
@@ -128,7 +128,7 @@ void tapir_dotnet_flush__free(struct tapir_dotnet_flush *f, bool has_begun)
 	(void)eventfd_write(f->cancel_fd, 1);
 	pthread_join(f->thread, NULL);
 	f->is_last = true;
-	if (has_begun && flush(f))
+	if (has_begun && flush_processes(f))
 		usleep(LAST_WAIT_US);
 	tapir_guard__fd(&f->cancel_fd);
 	tapir_map__fini(&f->processes);

@@ -88,7 +88,7 @@ static void cut_version(struct tapir_spec_item *item)
 		item->text[at - 2] = '\0';
 }
 
-static void consider(const char *name, const char *wanted, unsigned *best, const char **near)
+static void keep_nearest(const char *name, const char *wanted, unsigned *best, const char **near)
 {
 	unsigned edits = tapir_str__distance(wanted, name, MAX_EDITS);
 
@@ -110,9 +110,9 @@ static int unknown_name(const struct tapir_spec *spec, const struct tapir_layout
 	unsigned best = MAX_EDITS + 1;
 
 	for (size_t i = 0; i < p->keyword_cnt; i++)
-		consider(p->keywords[i].name, item->text, &best, &near);
+		keep_nearest(p->keywords[i].name, item->text, &best, &near);
 	for (size_t i = 0; !is_keyword && i < p->event_cnt; i++)
-		consider(p->events[i].name, item->text, &best, &near);
+		keep_nearest(p->events[i].name, item->text, &best, &near);
 	if (near)
 		return tapir_diag__fail(-EINVAL,
 					"SPEC '%.200s': %s has no %s '%.60s'; the nearest is '%s'",
@@ -156,7 +156,7 @@ static int resolve_item(const struct tapir_spec *spec, const struct tapir_layout
 	return 0;
 }
 
-static int resolve(const struct tapir_spec *spec, const struct tapir_layout_provider *p)
+static int resolve_spec(const struct tapir_spec *spec, const struct tapir_layout_provider *p)
 {
 	struct tapir_spec_item *item;
 	int err = 0;
@@ -182,7 +182,7 @@ int tapir_dotnet_specs__resolve(const struct tapir_spec_list *specs,
 		if (!p)
 			p = find_provider(spec->provider, more, more_cnt);
 		if (p && !spec->path)
-			err = resolve(spec, p);
+			err = resolve_spec(spec, p);
 	}
 	return err;
 }

@@ -91,7 +91,7 @@ static int read_stream(struct stream *s, void *buffer)
 	return 0;
 }
 
-static void say(const struct stream *s, int err)
+static void report_end(const struct stream *s, int err)
 {
 	if (err == -EPROTO || err == -EOPNOTSUPP)
 		tapir_warn("process %u: cannot continue reading its event stream: %s", s->tgid,
@@ -110,7 +110,7 @@ static void *run(void *arg)
 	struct stream *s = arg;
 	tapir_autofree void *buffer = malloc(READ_BYTES);
 
-	say(s, buffer ? read_stream(s, buffer) : -ENOMEM);
+	report_end(s, buffer ? read_stream(s, buffer) : -ENOMEM);
 	tapir_guard__fd(&s->port.fd);
 	tapir_diag__clear();
 	__atomic_store_n(&s->is_done, true, __ATOMIC_RELEASE);

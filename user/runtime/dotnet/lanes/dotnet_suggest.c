@@ -50,7 +50,7 @@ struct search {
 	const char *provider, *event;
 };
 
-static void consider(struct search *s, const char *provider, const char *event)
+static void suggest_event(struct search *s, const char *provider, const char *event)
 {
 	unsigned score = tapir_spec__distance(s->spec, provider, event ? event : "");
 
@@ -65,9 +65,9 @@ static void search_in(struct search *s, const struct tapir_layout_provider *p)
 {
 	if ((!s->for_events || !p->event_cnt) &&
 	    !tapir_spec__matches_provider(s->spec, NULL, p->name))
-		consider(s, p->name, NULL);
+		suggest_event(s, p->name, NULL);
 	for (size_t i = 0; s->for_events && i < p->event_cnt; i++)
-		consider(s, p->name, p->events[i].name);
+		suggest_event(s, p->name, p->events[i].name);
 }
 
 static void search_all(struct search *s, const struct tapir_layout_provider *providers, size_t cnt)

@@ -67,7 +67,7 @@ static int open_dir(int at_fd, const char *path, char fault[FAULT_BYTES])
 }
 
 /* -EPERM: fault has the reason, where that is known. */
-static int enter(int at_fd, const char *path, char fault[FAULT_BYTES])
+static int enter_directory(int at_fd, const char *path, char fault[FAULT_BYTES])
 {
 	int fd;
 
@@ -90,7 +90,7 @@ static int enter_process(int dir_fd, uint32_t tgid, char fault[FAULT_BYTES])
 	char name[16];
 
 	snprintf(name, sizeof(name), "%u", tgid);
-	return enter(dir_fd, name, fault);
+	return enter_directory(dir_fd, name, fault);
 }
 
 static void leave_process(int dir_fd, uint32_t tgid)
@@ -195,7 +195,7 @@ int tapir_probe_links__open(void)
 {
 	char fault[FAULT_BYTES] = "";
 	tapir_autofd int run_fd = open_run(fault);
-	int fd = run_fd < 0 ? run_fd : enter(run_fd, TAPIR_PROBE_LINKS_NAME, fault);
+	int fd = run_fd < 0 ? run_fd : enter_directory(run_fd, TAPIR_PROBE_LINKS_NAME, fault);
 
 	if (fd < 0 && *fault)
 		return tapir_diag__fail(

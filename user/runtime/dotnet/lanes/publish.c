@@ -141,8 +141,8 @@ static void add_paste(struct tapir_str *out, const struct image *image,
 		tapir_str__adds(out, cnt > 1 ? ")); }'" : "); }'");
 }
 
-static void tell(struct tapir_publish *p, const struct image *image,
-		 const struct tapir_usdt_note *note)
+static void report_probe(struct tapir_publish *p, const struct image *image,
+			 const struct tapir_usdt_note *note)
 {
 	struct process *process = process_of(p, image->tgid);
 	struct tapir_str line = {};
@@ -189,7 +189,7 @@ static void read_notes(struct tapir_publish *p, struct image *image, struct tapi
 	if (tapir_usdt_notes__read(elf, &notes) < 0)
 		return;
 	for (size_t i = image->event_cnt; i < notes.cnt; i++) {
-		tell(p, image, &notes.data[i]);
+		report_probe(p, image, &notes.data[i]);
 		p->cut_cnt += is_cut(notes.data[i].name);
 	}
 	if (notes.bad_probe_cnt > image->bad_probe_cnt) {
@@ -315,7 +315,7 @@ struct walk {
 	bool is_new;
 };
 
-static int visit(const struct tapir_mapping_line *m, void *ctx)
+static int link_mapping(const struct tapir_mapping_line *m, void *ctx)
 {
 	struct walk *w = ctx;
 	struct what what;
@@ -384,7 +384,7 @@ static bool scan_publishers(struct tapir_publish *p)
 		struct walk w = {.publish = p, .tgid = tgids.data[i]};
 
 		p->has_begun = true;
-		(void)tapir_proc__each_mapping(w.tgid, visit, &w);
+		(void)tapir_proc__each_mapping(w.tgid, link_mapping, &w);
 		warn_of_failures(p, w.tgid);
 		is_new |= w.is_new;
 	}

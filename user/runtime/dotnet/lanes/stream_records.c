@@ -56,7 +56,7 @@ void tapir_stream_sink__fini(struct tapir_stream_sink *sink)
 
 /* ---- blocks ------------------------------------------------------------------------------ */
 
-static void flush(struct tapir_stream_records *r)
+static void flush_records(struct tapir_stream_records *r)
 {
 	if (r->block)
 		tapir_queue__give_full(r->sink->queue, r->block);
@@ -72,7 +72,7 @@ static bool post_stream_record(struct tapir_stream_records *r, const struct tapi
 	if (!rec)
 		return false;
 	if (r->block && r->block->used_bytes + ROOM_BYTES > TAPIR_BLOCK_BYTES)
-		flush(r);
+		flush_records(r);
 	for (unsigned i = 0; !r->block && i < TRIES; i++)
 		r->block = tapir_queue__take_empty(r->sink->queue, WAIT_MS);
 	if (!r->block)
@@ -174,8 +174,8 @@ static bool take_kind(struct tapir_stream_records *r, uint64_t hash, uint32_t co
  * The id under which the recording knows what is described so; rec is our copy. Its PROBE is posted
  * before another stream can send an event with that id: under the sink's lock.
  */
-static uint64_t share(struct tapir_stream_records *r, struct tapir_rec_probe *probe,
-		      const struct tapir_nettrace_metadata *m)
+static uint64_t share_probe(struct tapir_stream_records *r, struct tapir_rec_probe *probe,
+			    const struct tapir_nettrace_metadata *m)
 {
 	struct tapir_stream_sink *sink = r->sink;
 	uint64_t hash;
@@ -219,7 +219,7 @@ static uint64_t describe_event(struct tapir_stream_records *r,
 	rec = rec ? tapir_probe_name__complete(&named_buf, rec) : NULL;
 	if (rec && is_wanted(r, rec, &flags)) {
 		((struct tapir_rec_probe *)rec)->flags = flags; /* built a moment ago */
-		id = share(r, (struct tapir_rec_probe *)rec, m);
+		id = share_probe(r, (struct tapir_rec_probe *)rec, m);
 	}
 	tapir_recbuf__fini(&named_buf);
 	return id;
@@ -444,7 +444,7 @@ static void drop_kinds(struct tapir_stream_records *r)
 
 void tapir_stream_records__fini(struct tapir_stream_records *r)
 {
-	flush(r);
+	flush_records(r);
 	drop_kinds(r);
 	tapir_ring_tids__fini(&r->tids);
 	tapir_recbuf__fini(&r->recbuf);
@@ -474,7 +474,7 @@ void tapir_stream_records__begin(struct tapir_stream_records *r)
 
 void tapir_stream_records__end(struct tapir_stream_records *r, uint64_t malformed_cnt)
 {
-	flush(r);
+	flush_records(r);
 	r->malformed_cnt += malformed_cnt - r->malformed_read;
 	r->malformed_read = malformed_cnt;
 	report_losses(r);
