@@ -213,7 +213,7 @@ static void file_that_ends_the_process_costs_the_others_nothing(void **state)
 	assert_int_equal(find_in(f, &whole, &cnt), 0);
 	assert_int_equal(cnt, 2);
 	/* Opened, but no unit is read yet: it is mapped, so what is read next is not there. */
-	assert_int_equal(start(f->helper), 0);
+	assert_int_equal(start_helper(f->helper), 0);
 	assert_int_equal(open_in_process(f->helper, &cut), 0);
 	assert_int_equal(ftruncate(cut.fd, 0), 0);
 	assert_int_equal(find_in(f, &cut, &cnt), -EPIPE);

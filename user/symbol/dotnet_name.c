@@ -105,7 +105,7 @@ static size_t type_start(struct tapir_sv head)
 	return find_last(head, ' ') == head.len ? 0 : find_last(head, ' ') + 1;
 }
 
-static bool split(struct tapir_sv raw, struct parts *p)
+static bool split_name(struct tapir_sv raw, struct parts *p)
 {
 	static const char bools[] = "instance bool ";
 	struct tapir_sv text;
@@ -501,7 +501,7 @@ bool tapir_dotnet_name__add(struct tapir_str *out, struct tapir_sv raw, struct t
 	unsigned taken = 0, own_arity = 0;
 	bool steps;
 
-	if (!split(raw, &p) || !split_nests(take_args(p.type, &args, &behind), &nests))
+	if (!split_name(raw, &p) || !split_nests(take_args(p.type, &args, &behind), &nests))
 		return false;
 	name = p.method;
 	/*

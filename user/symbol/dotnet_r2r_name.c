@@ -109,7 +109,7 @@ static bool is_full(const struct tapir_str *out)
 	return !out || out->len >= NAME_MAX_BYTES;
 }
 
-static void say(struct tapir_str *out, const char *text)
+static void add_piece(struct tapir_str *out, const char *text)
 {
 	if (!is_full(out))
 		tapir_str__adds(out, text);
@@ -133,7 +133,7 @@ static void say_space(struct tapir_str *out, const struct tapir_metadata *m,
 
 	say_column(out, m, table, row, TAPIR_MD_TYPE_SPACE);
 	if (out && out->len > before)
-		say(out, ".");
+		add_piece(out, ".");
 }
 
 /* The type it is nested in; 0: none. The table is sorted by its first column. */
@@ -157,7 +157,7 @@ static void say_defined(struct tapir_str *out, const struct tapir_metadata *m, u
 	say_space(out, m, TAPIR_MD_TYPE_DEF, types[cnt - 1]);
 	while (cnt--) {
 		say_column(out, m, TAPIR_MD_TYPE_DEF, types[cnt], TAPIR_MD_TYPE_NAME);
-		say(out, cnt ? spelling->nest : "");
+		add_piece(out, cnt ? spelling->nest : "");
 	}
 }
 
@@ -169,13 +169,13 @@ static void say_referred(struct tapir_str *out, const struct tapir_metadata *m, 
 
 	if (scope.table == TAPIR_MD_TYPE_REF && scope.row && depth < NESTED_MAX) {
 		say_referred(out, m, scope.row, spelling, depth + 1);
-		say(out, spelling->nest);
+		add_piece(out, spelling->nest);
 	} else {
 		if (spelling->is_il && scope.table == TAPIR_MD_ASSEMBLY_REF) {
-			say(out, "[");
+			add_piece(out, "[");
 			say_column(out, m, TAPIR_MD_ASSEMBLY_REF, scope.row,
 				   TAPIR_MD_ASSEMBLY_NAME);
-			say(out, "]");
+			add_piece(out, "]");
 		}
 		say_space(out, m, TAPIR_MD_TYPE_REF, type);
 	}
@@ -195,7 +195,7 @@ static bool take_type(struct walk *w, struct tapir_str *out, unsigned depth);
 static bool take_types(struct walk *w, uint32_t cnt, struct tapir_str *out, unsigned depth)
 {
 	for (uint32_t i = 0; i < cnt; i++) {
-		say(out, i ? "," : "");
+		add_piece(out, i ? "," : "");
 		if (!take_type(w, out, depth + 1))
 			return false;
 	}
@@ -236,10 +236,10 @@ static bool take_array(struct walk *w, struct tapir_str *out, unsigned depth)
 		return false;
 	if (rank && (!skip_list(w) || !skip_list(w))) /* sizes and lower bounds */
 		return false;
-	say(out, "[");
+	add_piece(out, "[");
 	for (uint32_t i = 1; i < rank && !is_full(out); i++)
-		say(out, ",");
-	say(out, "]");
+		add_piece(out, ",");
+	add_piece(out, "]");
 	return true;
 }
 
@@ -249,10 +249,10 @@ static bool take_instance(struct walk *w, struct tapir_str *out, unsigned depth)
 
 	if (!take_type(w, out, depth + 1) || !tapir_md_blob__take_length(&w->left, &cnt))
 		return false;
-	say(out, w->spelling->open);
+	add_piece(out, w->spelling->open);
 	if (!take_types(w, cnt, out, depth))
 		return false;
-	say(out, w->spelling->close);
+	add_piece(out, w->spelling->close);
 	return true;
 }
 
@@ -266,7 +266,7 @@ static bool take_function(struct walk *w, struct tapir_str *out, unsigned depth)
 	    (convention & IS_GENERIC && !tapir_md_blob__take_length(&w->left, &cnt)) ||
 	    !tapir_md_blob__take_length(&w->left, &cnt))
 		return false;
-	say(out, "method");
+	add_piece(out, "method");
 	return take_types(w, cnt + 1, NULL, depth);
 }
 
@@ -274,7 +274,7 @@ static bool take_behind(struct walk *w, struct tapir_str *out, unsigned depth, c
 {
 	if (!take_type(w, out, depth + 1))
 		return false;
-	say(out, suffix);
+	add_piece(out, suffix);
 	return true;
 }
 
@@ -283,7 +283,7 @@ static bool take_foreign(struct walk *w, struct tapir_str *out, unsigned depth)
 {
 	uint32_t module;
 
-	say(out, "?");
+	add_piece(out, "?");
 	return tapir_md_blob__take_length(&w->left, &module) && take_type(w, NULL, depth + 1);
 }
 
@@ -305,9 +305,9 @@ static bool take_modified(struct walk *w, struct tapir_str *out, unsigned depth,
 
 	if (!take_token(w, NULL) || !take_type(w, out, depth + 1))
 		return false;
-	say(out, kind == TYPE_REQUIRED ? " modreq(" : " modopt(");
+	add_piece(out, kind == TYPE_REQUIRED ? " modreq(" : " modopt(");
 	(void)take_token(&modifier, out);
-	say(out, ")");
+	add_piece(out, ")");
 	return true;
 }
 
@@ -318,7 +318,7 @@ static bool take_type(struct walk *w, struct tapir_str *out, unsigned depth)
 	if (depth > DEPTH_MAX || !tapir_md_blob__take(&w->left, &kind, 1))
 		return false;
 	if (kind < PRIMITIVES && w->spelling->primitives[kind]) {
-		say(out, w->spelling->primitives[kind]);
+		add_piece(out, w->spelling->primitives[kind]);
 		return true;
 	}
 	/*
@@ -329,7 +329,7 @@ static bool take_type(struct walk *w, struct tapir_str *out, unsigned depth)
 	case TYPE_VALUE:
 	case TYPE_CLASS:
 		if (w->spelling->is_il)
-			say(out, kind == TYPE_VALUE ? "valuetype " : "class ");
+			add_piece(out, kind == TYPE_VALUE ? "valuetype " : "class ");
 		return take_token(w, out);
 	case TYPE_VAR:
 	case TYPE_METHOD_VAR:
@@ -442,10 +442,10 @@ static bool take_declared(struct walk *w, struct tapir_str *out, uint32_t *param
 	    (convention & IS_GENERIC && !tapir_md_blob__take_length(&w->left, param_cnt)) ||
 	    !tapir_md_blob__take_length(&w->left, param_cnt))
 		return false;
-	say(out, convention & HAS_INSTANCE ? "instance " : "");
+	add_piece(out, convention & HAS_INSTANCE ? "instance " : "");
 	if (!take_type(w, out, 0))
 		return false;
-	say(out, " ");
+	add_piece(out, " ");
 	return true;
 }
 
@@ -464,7 +464,7 @@ void tapir_r2r_name__add(struct tapir_str *out, const struct tapir_metadata *m, 
 
 	say_module(out, m);
 	say_owner(out, m, row, sig);
-	say(out, "::");
+	add_piece(out, "::");
 	say_column(out, m, table, row, is_member ? TAPIR_MD_MEMBER_NAME : TAPIR_MD_METHOD_NAME);
 	tapir_str__adds(out, "(");
 	if (!is_declared || !take_types(&w, param_cnt, out, 0))

@@ -239,7 +239,7 @@ static void drop_slot(struct tapir_jit_index *ix, size_t at)
 }
 
 /* A leaf of its own for the entries from idx on, and for one more that may follow. */
-static bool split(struct tapir_jit_index *ix, size_t slot, unsigned idx)
+static bool split_leaf(struct tapir_jit_index *ix, size_t slot, unsigned idx)
 {
 	struct tapir_jit_leaf *left = ix->slots[slot].leaf, *right;
 	unsigned moved = left->cnt - idx;
@@ -301,7 +301,7 @@ static bool insert_at(struct tapir_jit_index *ix, size_t slot, unsigned rank,
 	if (ix->slots[slot].leaf->cnt == LEAF_MAX) {
 		if (rank == LEAF_MAX)
 			return insert_first(ix, slot + 1, e);
-		if (!split(ix, slot, LEAF_MAX / 2))
+		if (!split_leaf(ix, slot, LEAF_MAX / 2))
 			return false;
 		if (rank > LEAF_MAX / 2) {
 			rank -= LEAF_MAX / 2;

@@ -61,8 +61,8 @@ struct found {
 };
 
 /* True: it holds at time_ns; else it is remembered if it is the next one. */
-static bool consider(struct found *f, struct tapir_jit_index *ix, struct tapir_jit_pos pos,
-		     uint64_t time_ns)
+static bool consider_entry(struct found *f, struct tapir_jit_index *ix, struct tapir_jit_pos pos,
+			   uint64_t time_ns)
 {
 	const struct tapir_jit_entry *e = tapir_jit_index__at(ix, pos);
 	bool holds = e->from_ns <= time_ns && (!e->until_ns || e->until_ns > time_ns);
@@ -74,17 +74,17 @@ static bool consider(struct found *f, struct tapir_jit_index *ix, struct tapir_j
 }
 
 /* True: f is valid at time_ns; false: f is what begins soon, if anything. */
-static bool search(struct tapir_jit_table *t, uint64_t va, uint64_t time_ns, struct found *f)
+static bool search_index(struct tapir_jit_table *t, uint64_t va, uint64_t time_ns, struct found *f)
 {
 	struct tapir_jit_over over = tapir_jit_over__in(&t->live, va, va + 1);
 
-	if (tapir_jit_over__next(&over, 1) && consider(f, &t->live, over.pos, time_ns))
+	if (tapir_jit_over__next(&over, 1) && consider_entry(f, &t->live, over.pos, time_ns))
 		return true;
 	if (time_ns >= t->past_until_ns)
 		return false;
 	over = tapir_jit_over__in(&t->past, va, va + 1);
 	while (tapir_jit_over__next(&over, FIND_STEPS))
-		if (consider(f, &t->past, over.pos, time_ns))
+		if (consider_entry(f, &t->past, over.pos, time_ns))
 			return true;
 	return false;
 }
@@ -138,7 +138,7 @@ bool tapir_jit_table__find(struct tapir_jit_table *t, uint64_t va, uint64_t time
 
 	if (va == UINT64_MAX)
 		return false;
-	if (search(t, va, time_ns, &f)) {
+	if (search_index(t, va, time_ns, &f)) {
 		struct tapir_jit_entry *e = tapir_jit_index__at(f.ix, f.pos);
 
 		if (e->until_ns && !e->is_given_out)

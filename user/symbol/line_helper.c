@@ -121,7 +121,7 @@ struct tapir_line_helper {
 	struct tapir_lines_answer copy; /* which the process can no longer change */
 };
 
-static int share(struct tapir_line_helper *h)
+static int share_memory(struct tapir_line_helper *h)
 {
 	void *at;
 
@@ -143,7 +143,7 @@ int tapir_line_helper__new(struct tapir_line_helper **out)
 	if (!h)
 		return -ENOMEM;
 	h->helper = TAPIR_HELPER_NONE;
-	err = share(h);
+	err = share_memory(h);
 	if (err) {
 		tapir_line_helper__free(h);
 		return tapir_diag__fail(err, "cannot create a file in memory: %s",
@@ -164,7 +164,7 @@ void tapir_line_helper__free(struct tapir_line_helper *h)
 	free(h);
 }
 
-static int start(struct tapir_line_helper *h)
+static int start_helper(struct tapir_line_helper *h)
 {
 	int err;
 
@@ -199,7 +199,7 @@ static int open_in_process(struct tapir_line_helper *h, struct tapir_line_file *
 	const struct request request = {
 		.slot = file->slot, .is_open = true, .has_alt = file->alt_fd >= 0};
 	const int fds[] = {file->fd, h->shared_fd, file->alt_fd};
-	int err = start(h);
+	int err = start_helper(h);
 
 	if (err || file->generation == h->generation)
 		return err;

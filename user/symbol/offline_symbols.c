@@ -82,8 +82,9 @@ void tapir_offline_symbols__free(struct tapir_offline_symbols *n)
 
 /* ---- files ------------------------------------------------------------------------------- */
 
-static void load(struct tapir_offline_symbols *n, struct file *file,
-		 const struct tapir_rec_mapping *mapping, const struct tapir_rec_symbol *range)
+static void load_symbols(struct tapir_offline_symbols *n, struct file *file,
+			 const struct tapir_rec_mapping *mapping,
+			 const struct tapir_rec_symbol *range)
 {
 	struct tapir_mapping_view view;
 	struct tapir_elf *elf = NULL;
@@ -140,7 +141,7 @@ static struct file *file_of(struct tapir_offline_symbols *n,
 	*idx = n->known.cnt;
 	file->file_id = mapping->file_id;
 	if (mapping->build_id_bytes)
-		load(n, file, mapping, range);
+		load_symbols(n, file, mapping, range);
 	n->counts.file_cnt += file->symtab != NULL;
 	n->counts.no_build_id_cnt += !mapping->build_id_bytes;
 	n->counts.nameless_cnt += mapping->build_id_bytes && !file->symtab;

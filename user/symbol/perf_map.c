@@ -190,9 +190,9 @@ static size_t take_lines(struct tapir_perf_map *m, const char *chunk, size_t len
 /* ---- the file --------------------------------------------------------------------------- */
 
 /* Said once; what is known stays. */
-static void give_up(struct tapir_perf_map *m, const char *fmt, ...)
+static void abandon_map(struct tapir_perf_map *m, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-static void give_up(struct tapir_perf_map *m, const char *fmt, ...)
+static void abandon_map(struct tapir_perf_map *m, const char *fmt, ...)
 {
 	va_list args;
 
@@ -260,8 +260,8 @@ static int reopen_map(struct tapir_perf_map *m)
 		return fd; /* what is open is read on */
 	if (fd < 0) {
 		if (m->fd < 0)
-			give_up(m, "%s",
-				tapir_diag__cnt() > mark ? tapir_diag__line(mark) : m->path);
+			abandon_map(m, "%s",
+				    tapir_diag__cnt() > mark ? tapir_diag__line(mark) : m->path);
 		tapir_diag__rewind(mark);
 		return 0;
 	}
@@ -349,12 +349,13 @@ static bool is_within_limits(struct tapir_perf_map *m, uint64_t now_ns)
 		MAX_BYTES + (now_ns - m->first_ns) / TAPIR_NS_PER_SEC * MAX_BYTES_PER_SEC;
 
 	if (m->junk_bytes > MAX_JUNK_BYTES)
-		give_up(m,
+		abandon_map(
+			m,
 			"%s of process %u is not read further: %llu MB hold no line of a perf map",
 			m->path, m->opts.tgid, MAX_JUNK_BYTES >> 20);
 	else if (m->stats.bytes > allowed)
-		give_up(m, "%s of process %u is not read further: it has more than %llu MB",
-			m->path, m->opts.tgid, (unsigned long long)(m->stats.bytes >> 20));
+		abandon_map(m, "%s of process %u is not read further: it has more than %llu MB",
+			    m->path, m->opts.tgid, (unsigned long long)(m->stats.bytes >> 20));
 	return !m->is_given_up;
 }
 

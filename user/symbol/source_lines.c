@@ -164,7 +164,7 @@ static struct file *file_of(struct tapir_source_lines *l, const struct tapir_rec
 	return idx && *idx && l->files.data[*idx - 1].elf ? &l->files.data[*idx - 1] : NULL;
 }
 
-static void give_up(struct tapir_source_lines *l, struct file *file, int err)
+static void abandon_file(struct tapir_source_lines *l, struct file *file, int err)
 {
 	if (err != -ENODATA)
 		tapir_warn("%s has no source lines: the process that read its debug information %s",
@@ -248,7 +248,7 @@ static struct tapir_source_places look_up(struct tapir_source_lines *l, struct f
 
 	if (!err)
 		return keep_answer(l, answer);
-	give_up(l, file, err);
+	abandon_file(l, file, err);
 	return (struct tapir_source_places){};
 }
 

@@ -233,7 +233,7 @@ static void count_loaded(struct tapir_symbolizer *s, const struct file *file)
 	make_room(s, file);
 }
 
-static void give_up(struct file *file)
+static void abandon_symbols(struct file *file)
 {
 	close(file->fd);
 	file->fd = -1;
@@ -279,7 +279,7 @@ static void report_dropped(struct tapir_symbolizer *s, const struct file *file)
 			   file->path ? file->path : "a file", tapir_symtab__dropped(file->symtab));
 }
 
-static int load(struct tapir_symbolizer *s, struct file *file)
+static int load_symbols(struct tapir_symbolizer *s, struct file *file)
 {
 	struct tapir_elf *elf = NULL;
 	int err = tapir_elf__open_fd(file->fd, &elf);
@@ -323,12 +323,12 @@ static struct file *readable_file(struct tapir_symbolizer *s, uint64_t file_id)
 	if (!file || file->fd < 0)
 		return NULL;
 	if (!file->symtab) {
-		err = load(s, file);
+		err = load_symbols(s, file);
 		if (err) {
 			tapir_debug("%s: no symbols: %s", file->path ? file->path : "a file",
 				    strerror(-err));
 			tapir_diag__rewind(diag_cnt);
-			give_up(file);
+			abandon_symbols(file);
 			return NULL;
 		}
 	}
@@ -344,7 +344,7 @@ const struct tapir_r2r *tapir_symbolizer__r2r(struct tapir_symbolizer *s, uint64
 		return NULL;
 	if (!file->r2r) {
 		if (tapir_r2r__load(file->fd, &file->r2r)) {
-			give_up(file);
+			abandon_symbols(file);
 			return NULL;
 		}
 		count_loaded(s, file);

@@ -25,7 +25,7 @@ static bool is_vdso(const struct tapir_mapping_line *line)
 	return !line->inode && !strcmp(line->path, "[vdso]");
 }
 
-static int note(const struct tapir_mapping_line *line, void *ctx)
+static int note_mapping(const struct tapir_mapping_line *line, void *ctx)
 {
 	struct tapir_mapping_line *found = ctx;
 
@@ -60,7 +60,7 @@ static void copy_own(void)
 	struct tapir_vdso vdso = {};
 	int mark = tapir_diag__cnt();
 
-	if (tapir_proc__each_mapping((uint32_t)getpid(), note, &line) != 1)
+	if (tapir_proc__each_mapping((uint32_t)getpid(), note_mapping, &line) != 1)
 		return;
 	vdso.bytes = line.end_va - line.start_va;
 	vdso.fd = memfd_create("vdso", MFD_CLOEXEC);
