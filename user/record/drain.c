@@ -106,7 +106,7 @@ static bool drain_source(struct tapir_drain *d, struct source *source, bool *any
 }
 
 /* A ring of twice the size that is read before anybody writes to it. */
-static int grow(struct tapir_drain *d, unsigned pair, size_t bytes, int *old_fd)
+static int grow_ring(struct tapir_drain *d, unsigned pair, size_t bytes, int *old_fd)
 {
 	int fd = tapir_bpf_ring__new(bytes), err = fd;
 
@@ -135,7 +135,7 @@ static void grow_if_crowded(struct tapir_drain *d, size_t idx, size_t used_bytes
 
 	if (source->own_fd >= 0 || used_bytes * 2 < bytes || bytes * 2 > d->opts.max_ring_bytes)
 		return;
-	if (grow(d, pair, bytes * 2, &old_fd)) {
+	if (grow_ring(d, pair, bytes * 2, &old_fd)) {
 		tapir_diag__clear();
 		d->opts.max_ring_bytes = bytes; /* no memory for more: stay with what there is */
 		return;
@@ -206,7 +206,7 @@ static void free_drain(struct tapir_drain *d)
 	free(d);
 }
 
-static int start(struct tapir_drain *d)
+static int start_thread(struct tapir_drain *d)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 	int err;
@@ -233,7 +233,7 @@ int tapir_drain__start(const struct tapir_drain_opts *opts, struct tapir_drain *
 		return -ENOMEM;
 	d->opts = *opts;
 	d->epoll_fd = d->stop_fd = -1;
-	err = start(d);
+	err = start_thread(d);
 	if (err) {
 		free_drain(d);
 		return err;

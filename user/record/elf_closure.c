@@ -279,7 +279,7 @@ static void free_search(struct search *s)
 }
 
 /* Passes the file on by the path that its mappings will have. */
-static int hand_out(int fd, const char *path, tapir_elf_closure_fn fn, void *ctx)
+static int deliver_file(int fd, const char *path, tapir_elf_closure_fn fn, void *ctx)
 {
 	char link[32], real[PATH_MAX];
 	ssize_t len;
@@ -303,7 +303,7 @@ int tapir_elf_closure__each(const char *program, tapir_elf_closure_fn fn, void *
 
 		if (fd < 0)
 			continue;
-		result = hand_out(fd, s.paths.data[s.done], fn, ctx);
+		result = deliver_file(fd, s.paths.data[s.done], fn, ctx);
 		if (!result)
 			add_all_of(&s, fd);
 	}

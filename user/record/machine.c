@@ -222,7 +222,8 @@ static void add_field(struct tapir_field *field, struct tapir_sv *name, uint8_t 
 	*name = tapir_sv__of(text);
 }
 
-static int announce(const struct one *one, struct tapir_recbuf *buf, struct tapir_queue *queue)
+static int announce_event(const struct one *one, struct tapir_recbuf *buf,
+			  struct tapir_queue *queue)
 {
 	struct tapir_rec_probe fixed = {.probe_id = one->site.probe_id,
 					.encoding = TAPIR_ENCODING_SLOTS,
@@ -289,7 +290,7 @@ int tapir_machine__start(struct tapir_machine *m, struct tapir_programs *program
 	int err = 0;
 
 	for (uint32_t i = 0; !err && i < tapir_machine__cnt(m); i++) {
-		err = announce(&m->all[i], &buf, queue);
+		err = announce_event(&m->all[i], &buf, queue);
 		if (!err)
 			err = start_one(m, &m->all[i], programs);
 		has_calls |= !m->all[i].tracepoint->category && !m->all[i].tracepoint->event;

@@ -572,7 +572,7 @@ static void *run(void *arg)
 
 /* ---- lifecycle -------------------------------------------------------------------------- */
 
-static int start(struct tapir_session *s)
+static int start_thread(struct tapir_session *s)
 {
 	int err;
 
@@ -620,7 +620,7 @@ int tapir_session__start(const struct tapir_session_opts *opts, struct tapir_ses
 	mallopt(M_MMAP_THRESHOLD, 256 << 10); /* give_back_freed_memory */
 	s->opts = *opts;
 	tapir_lane_dedup__init(&s->twice, opts->cover);
-	err = start(s);
+	err = start_thread(s);
 	if (err) {
 		tapir_session__free(s);
 		return err;

@@ -72,7 +72,7 @@ static void note_target_ended(struct tapir_targets *t, uint32_t tgid, uint64_t s
 }
 
 /* Ended before, it is another one with the same number. is_new may be NULL. */
-static int list(struct tapir_targets *t, uint32_t tgid, bool *is_new)
+static int list_process(struct tapir_targets *t, uint32_t tgid, bool *is_new)
 {
 	tapir_map__del(&t->ended, tgid);
 	t->has_seen_one = true;
@@ -81,7 +81,7 @@ static int list(struct tapir_targets *t, uint32_t tgid, bool *is_new)
 
 static int see_process(struct tapir_targets *t, const struct tapir_proc *proc)
 {
-	int err = list(t, proc->tgid, NULL);
+	int err = list_process(t, proc->tgid, NULL);
 
 	if (err)
 		return err;
@@ -97,7 +97,7 @@ static int see_process(struct tapir_targets *t, const struct tapir_proc *proc)
 
 int tapir_targets__add(struct tapir_targets *t, uint32_t tgid)
 {
-	int err = list(t, tgid, NULL);
+	int err = list_process(t, tgid, NULL);
 
 	return err ? err : tapir_programs__add_tgid(t->opts.programs, tgid);
 }
@@ -363,7 +363,7 @@ static void on_process(struct tapir_targets *t, const struct tapir_rec_process *
 		tapir_ring_scan__forget(&t->looks, rec->tgid);
 	} else if (rec->kind == TAPIR_PROCESS_EXEC || t->opts.rules->children ||
 		   !t->opts.rules->pids.cnt) {
-		list(t, rec->tgid, &is_new);
+		list_process(t, rec->tgid, &is_new);
 		if (rec->kind == TAPIR_PROCESS_EXEC)
 			tapir_ring_scan__expect(&t->looks, rec->tgid);
 	}
@@ -384,7 +384,7 @@ static void on_held(struct tapir_targets *t, const struct tapir_rec_held *rec)
 			tapir_holder__let_go(t->opts.holder, (uint32_t)rec->arg);
 		return;
 	}
-	list(t, rec->tgid, NULL);
+	list_process(t, rec->tgid, NULL);
 	tapir_ring_scan__expect(&t->looks, rec->tgid);
 	tapir_targets__see_mappings(t, rec->tgid, rec->h.time_ns, rec->arg);
 	tapir_targets__warn_from(mark);

@@ -48,7 +48,7 @@ int tapir_unprivileged_samples__start(struct tapir_queue *queue,
 	return err;
 }
 
-static void flush(struct tapir_unprivileged_samples *s)
+static void flush_samples(struct tapir_unprivileged_samples *s)
 {
 	if (s->block)
 		tapir_queue__give_full(s->queue, s->block);
@@ -58,7 +58,7 @@ static void flush(struct tapir_unprivileged_samples *s)
 static bool has_room(struct tapir_unprivileged_samples *s)
 {
 	if (s->block && s->block->used_bytes + ROOM_BYTES > TAPIR_BLOCK_BYTES)
-		flush(s);
+		flush_samples(s);
 	if (!s->block)
 		s->block = tapir_queue__take_empty(s->queue, WAIT_MS);
 	return s->block != NULL;
@@ -143,7 +143,7 @@ void tapir_unprivileged_samples__drain(struct tapir_unprivileged_samples *s)
 		s->forget_ns = now_ns + AGAIN_NS;
 	}
 	s->lost_cnt += tapir_unprivileged_sampler__drain(s->sampler, on_sample, s);
-	flush(s);
+	flush_samples(s);
 	post_losses(s, now_ns);
 	s->drained_ns = now_ns;
 }

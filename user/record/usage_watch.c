@@ -88,7 +88,7 @@ static int compare_cpu(uint32_t tgid, void *ctx)
 	return 0;
 }
 
-static void post(struct tapir_usage_watch *w, const char *key, struct tapir_str *text)
+static void post_series(struct tapir_usage_watch *w, const char *key, struct tapir_str *text)
 {
 	if (text->data && !text->failed)
 		(void)tapir_meta__post_one(w->queue, key, text->data);
@@ -129,7 +129,7 @@ static void post_neighbours(struct tapir_usage_watch *w, uint64_t now_ns)
 	(void)tapir_proc__each(compare_cpu, &o);
 	tapir_map__fini(&o.targets);
 	tapir_usage_text__add_neighbours(&o.found, &text);
-	post(w, TAPIR_USAGE_NEIGHBOURS, &text);
+	post_series(w, TAPIR_USAGE_NEIGHBOURS, &text);
 }
 
 /* ---- quota, memory --------------------------------------------------------------------------- */
@@ -152,7 +152,7 @@ static void post_quota(struct tapir_usage_watch *w, uint64_t now_ns)
 		.dir = tapir_sv__of(now.dir),
 	};
 	tapir_usage_text__add_quota(&use, &text);
-	post(w, TAPIR_USAGE_QUOTA, &text);
+	post_series(w, TAPIR_USAGE_QUOTA, &text);
 }
 
 static struct tapir_memory_series *series_of(struct tapir_usage_watch *w, uint32_t tgid)
@@ -178,7 +178,7 @@ static void thin(struct tapir_usage_watch *w)
 	}
 }
 
-static void measure(struct tapir_usage_watch *w, uint64_t now_ns)
+static void measure_usage(struct tapir_usage_watch *w, uint64_t now_ns)
 {
 	const uint32_t *tgid;
 
@@ -201,7 +201,7 @@ static void post_memory(struct tapir_usage_watch *w)
 
 	for (unsigned i = 0; i < w->series_cnt; i++)
 		tapir_usage_text__add_memory(&w->series[i], &text);
-	post(w, TAPIR_USAGE_MEMORY, &text);
+	post_series(w, TAPIR_USAGE_MEMORY, &text);
 }
 
 static void list_targets(struct tapir_usage_watch *w)
@@ -238,7 +238,7 @@ void tapir_usage_watch__look(struct tapir_usage_watch *w, uint64_t now_ns)
 	if (!w || now_ns < w->next_ns)
 		return;
 	list_targets(w);
-	measure(w, now_ns);
+	measure_usage(w, now_ns);
 	w->next_ns = now_ns + w->interval_ns;
 	if (now_ns < w->post_ns)
 		return;
@@ -252,7 +252,7 @@ void tapir_usage_watch__finish(struct tapir_usage_watch *w, uint64_t now_ns)
 	if (!w)
 		return;
 	list_targets(w);
-	measure(w, now_ns);
+	measure_usage(w, now_ns);
 	post_memory(w);
 	post_quota(w, now_ns);
 	post_neighbours(w, now_ns);

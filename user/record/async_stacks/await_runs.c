@@ -98,7 +98,7 @@ struct replay {
 };
 
 /* Notes the run that the thread is in from ns on. */
-static void note(struct replay *p, uint64_t ns)
+static void note_time(struct replay *p, uint64_t ns)
 {
 	const struct nested *top = p->depth && !p->beyond_cnt ? &p->nest[p->depth - 1] : NULL;
 	struct tapir_await_moment moment = {ns, top ? top->run : 0, top ? top->done_cnt : 0};
@@ -230,7 +230,7 @@ static void replay_event(void *ctx, const struct tapir_async_header *header,
 	default:
 		return;
 	}
-	note(p, event->ticks);
+	note_time(p, event->ticks);
 }
 
 /* ---- all of it ----------------------------------------------------------------------------- */

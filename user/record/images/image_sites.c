@@ -87,9 +87,9 @@ void tapir_image__report_conditions(struct tapir_images *images, const struct ta
 	}
 }
 
-static int announce(struct tapir_images *images, const struct tapir_image *image,
-		    const struct tapir_usdt_note *note, const struct tapir_plan *plan,
-		    bool for_names)
+static int announce_site(struct tapir_images *images, const struct tapir_image *image,
+			 const struct tapir_usdt_note *note, const struct tapir_plan *plan,
+			 bool for_names)
 {
 	struct tapir_rec_probe fixed = {
 		.probe_id = plan->site.probe_id,
@@ -159,7 +159,7 @@ static int add_site(struct reading *r, const struct tapir_usdt_note *note,
 	 */
 	err = tapir_programs__set_site(images->opts.programs, plan.site.probe_id, &plan.site);
 	if (!err)
-		err = announce(images, image, note, &plan, for_names);
+		err = announce_site(images, image, note, &plan, for_names);
 	if (err)
 		return err;
 	image->site_offs[image->site_cnt] = note->site_off;

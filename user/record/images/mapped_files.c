@@ -49,7 +49,7 @@ void tapir_mapped_files__fini(struct tapir_mapped_files *files)
 	tapir_map__fini(&files->by_watch);
 }
 
-static struct tapir_mapped_file *get(const struct tapir_map *map, uint64_t key)
+static struct tapir_mapped_file *get_file(const struct tapir_map *map, uint64_t key)
 {
 	const uint64_t *value = tapir_map__get(map, key);
 
@@ -86,13 +86,13 @@ bool tapir_mapped_files__is_it(const struct tapir_sideband_mmap *mmap, int fd,
 
 static void forget_key(struct tapir_mapped_files *files, const struct tapir_mapped_file *file)
 {
-	if (get(&files->by_inode, hash_of(file->inode, file->dev)) == file)
+	if (get_file(&files->by_inode, hash_of(file->inode, file->dev)) == file)
 		tapir_map__del(&files->by_inode, hash_of(file->inode, file->dev));
 }
 
 static void drop_watch(struct tapir_mapped_files *files, int watch)
 {
-	struct tapir_mapped_file *file = get(&files->by_watch, (uint64_t)watch);
+	struct tapir_mapped_file *file = get_file(&files->by_watch, (uint64_t)watch);
 
 	if (!file)
 		return;
@@ -229,10 +229,10 @@ struct tapir_image *tapir_mapped_files__find(struct tapir_mapped_files *files,
 	uint64_t hash = hash_of(mmap->inode, dev);
 	const struct tapir_mapped_file *file;
 
-	if (!get(&files->by_inode, hash))
+	if (!get_file(&files->by_inode, hash))
 		return NULL;
 	see_changes(files);
-	file = get(&files->by_inode, hash);
+	file = get_file(&files->by_inode, hash);
 	if (!file || file->inode != mmap->inode || file->dev != dev ||
 	    file->from_ns > mmap->time_ns || file->image->site_cnt || file->image->is_growing ||
 	    file->image->is_unread)

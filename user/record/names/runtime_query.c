@@ -171,7 +171,7 @@ static int run_query(const struct tapir_runtime_queries *a, struct tapir_runtime
 }
 
 /* Lock held, but released during the query: one that is ASKING belongs to this thread. */
-static void answer(struct tapir_runtime_queries *a, struct tapir_runtime_query *q)
+static void answer_query(struct tapir_runtime_queries *a, struct tapir_runtime_query *q)
 {
 	q->state = ASKING;
 	q->try_cnt++;
@@ -199,7 +199,7 @@ static void *run(void *arg)
 		} else if (a->is_over) {
 			break;
 		} else if (q && q->next_try_ns <= tapir_clock__now_ns()) {
-			answer(a, q);
+			answer_query(a, q);
 		} else {
 			wait_for(a, q);
 		}

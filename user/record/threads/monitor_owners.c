@@ -23,7 +23,7 @@ static int set_in_map(struct tapir_map *map, uint64_t key, uint64_t value)
 }
 
 /* 0 stands for "not known": neither a thread nor an owner has that number. */
-static uint64_t get(const struct tapir_map *map, uint64_t key)
+static uint64_t get_number(const struct tapir_map *map, uint64_t key)
 {
 	const uint64_t *value = tapir_map__get(map, key);
 
@@ -37,7 +37,7 @@ int tapir_monitor_owners__set(struct tapir_monitor_owners *m, uint32_t tid, uint
 
 uint64_t tapir_monitor_owners__of(const struct tapir_monitor_owners *m, uint32_t tid)
 {
-	return get(&m->owner_by_tid, tid);
+	return get_number(&m->owner_by_tid, tid);
 }
 
 int tapir_monitor_owners__number(struct tapir_monitor_owners *m, uint32_t tgid, uint64_t number,
@@ -49,7 +49,7 @@ int tapir_monitor_owners__number(struct tapir_monitor_owners *m, uint32_t tgid, 
 uint32_t tapir_monitor_owners__thread(const struct tapir_monitor_owners *m, uint32_t tgid,
 				      uint64_t number)
 {
-	return (uint32_t)get(&m->tid_by_number, key_of(tgid, number));
+	return (uint32_t)get_number(&m->tid_by_number, key_of(tgid, number));
 }
 
 void tapir_monitor_owners__fini(struct tapir_monitor_owners *m)

@@ -75,7 +75,7 @@ static void add_jvm_owners(struct tapir_process_copy *p)
 }
 
 /* The process is left out; only a lack of memory is an error. */
-static int copy(struct tapir_snapshot *s, uint32_t tgid, struct tapir_process_copy *out)
+static int copy_process(struct tapir_snapshot *s, uint32_t tgid, struct tapir_process_copy *out)
 {
 	int err;
 
@@ -159,7 +159,7 @@ static void *copy_and_post(void *arg)
 		struct tapir_process_copy process = {};
 
 		s->room = MAX_COPIED_BYTES;
-		err = copy(s, s->tgids[i], &process);
+		err = copy_process(s, s->tgids[i], &process);
 		forget_elsewhere(&process);
 		if (!err)
 			err = tapir_process_copies__check_chains(&process, 1, s->opts.programs);
@@ -194,7 +194,7 @@ static int copy_now(struct tapir_snapshot *s)
 	if (!s->processes)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->opts.tgid_cnt && !err; i++)
-		err = copy(s, s->tgids[i], &s->processes[i]);
+		err = copy_process(s, s->tgids[i], &s->processes[i]);
 	for (size_t i = 0; i < s->opts.tgid_cnt; i++)
 		s->running_cnt += count_running(&s->processes[i]);
 	report_failures(s);
@@ -204,7 +204,7 @@ static int copy_now(struct tapir_snapshot *s)
 	return err;
 }
 
-static int start(struct tapir_snapshot *s)
+static int start_thread(struct tapir_snapshot *s)
 {
 	const struct tapir_snapshot_opts *opts = &s->opts;
 	int err = 0;
@@ -232,7 +232,7 @@ int tapir_snapshot__start(const struct tapir_snapshot_opts *opts, struct tapir_s
 	if (!s)
 		return -ENOMEM;
 	s->opts = *opts;
-	err = start(s);
+	err = start_thread(s);
 	if (err) {
 		tapir_snapshot__free(s);
 		return err;

@@ -165,8 +165,8 @@ static void add_call(const struct tapir_thread_copy *copy, const struct tapir_po
 }
 
 /* waits: else it runs, and what it executes is all that is known. */
-static void post(const struct tapir_thread_copy *copy, bool waits,
-		 const struct tapir_poster *poster, struct texts *texts)
+static void post_thread_calls(const struct tapir_thread_copy *copy, bool waits,
+			      const struct tapir_poster *poster, struct texts *texts)
 {
 	const struct tapir_rec_thread *thread = &copy->seen.thread;
 	struct tapir_rec_wait wait = {
@@ -200,7 +200,7 @@ void tapir_process_copy__post_calls(const struct tapir_process_copy *p,
 		if (waits)
 			post_owner_elsewhere(p, copy, poster->queue);
 		if (waits || copy->statement)
-			post(copy, waits, poster, &texts);
+			post_thread_calls(copy, waits, poster, &texts);
 	}
 	tapir_recbuf__fini(&texts.buf);
 	tapir_str__fini(&texts.call);

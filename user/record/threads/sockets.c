@@ -25,7 +25,7 @@ struct word {
 	size_t len;
 };
 
-static unsigned split(const char *line, size_t len, struct word words[WORDS_MAX])
+static unsigned split_words(const char *line, size_t len, struct word words[WORDS_MAX])
 {
 	unsigned cnt = 0;
 	size_t at = 0;
@@ -115,7 +115,7 @@ static void parse_line(struct tapir_sockets *s, enum tapir_socket_list list, con
 	unsigned inode_idx = is_unix ? 6 : 9, addr_words;
 	struct tapir_socket socket = {.text_at = (uint32_t)s->texts.len};
 	struct word words[WORDS_MAX];
-	unsigned cnt = split(line, len, words);
+	unsigned cnt = split_words(line, len, words);
 	uint64_t inode, *idx;
 	bool is_good = true;
 
