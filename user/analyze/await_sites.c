@@ -170,8 +170,8 @@ static bool is_only_one(const struct tapir_awaits *a, const struct tapir_await_s
 }
 
 /* The newest code has the sum. */
-static void merge(struct tapir_awaits *a, struct tapir_await_site *into,
-		  struct tapir_await_site *from)
+static void merge_into(struct tapir_awaits *a, struct tapir_await_site *into,
+		       struct tapir_await_site *from)
 {
 	from->into = (uint32_t)(into - a->sites.data) + 1;
 	into->cnt += from->cnt;
@@ -198,7 +198,7 @@ static void merge_sites(struct tapir_awaits *a)
 		for (other = a->sites.data; other < site; other++)
 			if (other->code_va != site->code_va && is_of_one_method(other, site) &&
 			    is_only_one(a, other))
-				merge(a, site, other);
+				merge_into(a, site, other);
 	}
 }
 

@@ -380,7 +380,8 @@ static void add_guessed_role(struct tapir_pairs *pairs, const struct names *name
 	tapir_str__fini(&base);
 }
 
-static struct tapir_roles judge(struct tapir_pairs *pairs, const struct tapir_probe_view *probe)
+static struct tapir_roles decide_roles(struct tapir_pairs *pairs,
+				       const struct tapir_probe_view *probe)
 {
 	struct tapir_roles roles = {};
 	struct names names;
@@ -413,7 +414,7 @@ const struct tapir_roles *tapir_pairs__roles(struct tapir_pairs *pairs,
 		pairs->failed = true;
 		return &none;
 	}
-	roles = judge(pairs, probe);
+	roles = decide_roles(pairs, probe);
 	if (!roles.cnt)
 		return &none;
 	if (!tapir_vec__push(&pairs->roles, roles)) {

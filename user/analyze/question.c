@@ -227,7 +227,7 @@ static int add_keys(struct asked *a, const char *text)
 	return err;
 }
 
-static int parse(struct asked *a)
+static int parse_question(struct asked *a)
 {
 	const struct tapir_question_opts *o = &a->opts;
 	const char *const *word;
@@ -287,7 +287,7 @@ int tapir_questions__add(struct tapir_questions *qs, const struct tapir_question
 	a->q.is_of_intervals = opts->is_of_intervals;
 	a->q.fold.max_bytes =
 		opts->table_bytes ? opts->table_bytes : (size_t)TAPIR_QUESTION_TABLE_MB << 20;
-	err = parse(a);
+	err = parse_question(a);
 	if (!err && !tapir_vec__push(&qs->all, a))
 		err = -ENOMEM;
 	if (err)
@@ -934,7 +934,7 @@ static bool needs_timeline(const struct tapir_questions *qs)
 	return false;
 }
 
-static int begin(struct tapir_questions *qs, const struct tapir_catalog *catalog)
+static int begin_timeline(struct tapir_questions *qs, const struct tapir_catalog *catalog)
 {
 	struct tapir_timeline_opts opts = {.wants_stacks = tapir_questions__want_stacks(qs)};
 
@@ -1151,7 +1151,7 @@ static void bind_early(struct tapir_questions *qs, uint32_t probe_id)
 int tapir_questions__take(struct tapir_questions *qs, const struct tapir_catalog *catalog,
 			  const struct tapir_rec *rec)
 {
-	int err = qs->err ? qs->err : begin(qs, catalog);
+	int err = qs->err ? qs->err : begin_timeline(qs, catalog);
 
 	if (err)
 		return err;

@@ -265,7 +265,7 @@ static void list_end(const struct tapir_hit_end *end, const char *prefix, struct
 	}
 }
 
-static void list(void *ctx, struct tapir_str *out)
+static void list_fields(void *ctx, struct tapir_str *out)
 {
 	const struct tapir_hit_scope *s = ctx;
 
@@ -295,7 +295,7 @@ struct tapir_scope tapir_hit_scope__init(struct tapir_hit_scope *s, const struct
 	return (struct tapir_scope){.subject = s->subject,
 				    .find = find_operand,
 				    .enumerator = enumerator,
-				    .list = list,
+				    .list = list_fields,
 				    .ctx = s};
 }
 

@@ -275,7 +275,7 @@ struct range {
 	uint64_t most, least;
 };
 
-static void widen(struct range *r, uint64_t most, uint64_t least)
+static void widen_range(struct range *r, uint64_t most, uint64_t least)
 {
 	r->most = most > r->most ? most : r->most;
 	r->least = least > r->least ? least : r->least;
@@ -290,7 +290,7 @@ static bool widen_by_interval(const struct tapir_sums_row *row, unsigned idx, ui
 
 	if (row->intervals[place] != 2 * interval || (!c->most[place] && !c->least[place]))
 		return false;
-	widen(r, c->most[place], c->least[place]);
+	widen_range(r, c->most[place], c->least[place]);
 	return true;
 }
 
@@ -310,7 +310,7 @@ static void read_column(const struct tapir_question *q, const struct tapir_sums_
 		out->sum += ((__int128)(int64_t)c->high << 32) + c->low;
 		out->below += c->below;
 		out->unbinned += c->unbinned;
-		widen(&ever, c->most_ever, c->least_ever);
+		widen_range(&ever, c->most_ever, c->least_ever);
 		if (!widen_by_interval(row, idx, interval, &now))
 			widen_by_interval(row, idx, interval + 1, &now);
 		widen_by_interval(row, idx, interval - 1, &late);

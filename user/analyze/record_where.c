@@ -111,8 +111,8 @@ struct noting {
 	bool is_missing;
 };
 
-static bool find(void *ctx, const char *name, size_t len, bool is_field,
-		 struct tapir_question_operand *out)
+static bool find_operand(void *ctx, const char *name, size_t len, bool is_field,
+			 struct tapir_question_operand *out)
 {
 	struct noting *n = ctx;
 	bool has = n->scope.find(n->scope.ctx, name, len, is_field, out);
@@ -129,7 +129,7 @@ static bool enumerator(void *ctx, const struct tapir_question_operand *of, const
 	return n->scope.enumerator(n->scope.ctx, of, name, len, out);
 }
 
-static void list(void *ctx, struct tapir_str *out)
+static void list_operands(void *ctx, struct tapir_str *out)
 {
 	struct noting *n = ctx;
 
@@ -186,8 +186,10 @@ static struct tapir_program *bind(struct tapir_where *w, const struct tapir_hit 
 	struct tapir_program *p = calloc(1, sizeof(*p));
 	struct tapir_hit_scope names;
 	struct noting noting = {};
-	struct tapir_scope scope = {
-		.find = find, .enumerator = enumerator, .list = list, .ctx = &noting};
+	struct tapir_scope scope = {.find = find_operand,
+				    .enumerator = enumerator,
+				    .list = list_operands,
+				    .ctx = &noting};
 	int mark = tapir_diag__cnt(), err;
 
 	noting.scope = tapir_hit_scope__init(&names, hit, &w->names);
@@ -357,9 +359,9 @@ static bool fail_unknown(struct tapir_where *w)
 					  .list = list_anywhere,
 					  .ctx = w}};
 	const struct tapir_scope scope = {.subject = "the recording",
-					  .find = find,
+					  .find = find_operand,
 					  .enumerator = enumerator,
-					  .list = list,
+					  .list = list_operands,
 					  .ctx = &noting};
 	struct tapir_program *p = calloc(1, sizeof(*p));
 	int mark = tapir_diag__cnt();

@@ -387,7 +387,7 @@ static unsigned fold_depth(const struct tapir_stack_tree *tree)
  * Returns the node of a folded stack: its outermost callers, a node that marks the folding, and the
  * innermost function.
  */
-static uint32_t fold(struct tapir_stack_tree *tree, uint32_t node, uint64_t leaf)
+static uint32_t fold_node(struct tapir_stack_tree *tree, uint32_t node, uint64_t leaf)
 {
 	size_t before = tree->nodes.cnt;
 	uint32_t folded, top;
@@ -416,7 +416,7 @@ static uint32_t innermost(struct tapir_stack_tree *tree, struct path *path)
 	path->node = process == NO_NODE ? TAPIR_STACK_TREE_ROOT : process;
 	add_frames(tree, path, ref->stack_id);
 	add_frames(tree, path, ref->kstack_id);
-	return path->is_cut ? fold(tree, path->node, path->leaf) : path->node;
+	return path->is_cut ? fold_node(tree, path->node, path->leaf) : path->node;
 }
 
 /* The number of times that a stack must occur before it gets its own nodes. */

@@ -251,10 +251,10 @@ static uint64_t stack_row(struct tapir_summary *s, const struct tapir_resolved_s
 }
 
 /* Makes the row of an entry, whose time is narrowed. NULL: out of memory. */
-static struct tapir_resolved_stack *resolve(struct tapir_summary *s,
-					    const struct tapir_catalog *catalog,
-					    const struct tapir_stack_ref *ref, uint32_t event,
-					    struct tapir_stack_cache_entry *e)
+static struct tapir_resolved_stack *resolve_stack(struct tapir_summary *s,
+						  const struct tapir_catalog *catalog,
+						  const struct tapir_stack_ref *ref, uint32_t event,
+						  struct tapir_stack_cache_entry *e)
 {
 	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
 	struct tapir_resolved_stack stack = {
@@ -306,7 +306,7 @@ void tapir_summary__expect(const struct tapir_summary *s, const struct tapir_rec
 		tapir_stack_cache__expect_entry(cache, &ref);
 }
 
-static void flush(void *ctx)
+static void flush_counts(void *ctx)
 {
 	tapir_summary__flush_stacks(ctx);
 }
@@ -315,7 +315,7 @@ static void flush(void *ctx)
 static bool renew(struct tapir_summary *s, struct tapir_stack_cache *cache,
 		  const struct tapir_catalog *catalog)
 {
-	cache->forget = flush;
+	cache->forget = flush_counts;
 	cache->forget_ctx = s;
 	return tapir_stack_cache__renew(cache, catalog);
 }
@@ -336,7 +336,7 @@ static struct tapir_resolved_stack *row_of(struct tapir_summary *s, struct tapir
 	if ((*entry)->row)
 		row = &s->resolved.data[(*entry)->row - 1];
 	if (!row || (!row->is_described && is_described(catalog, ref)))
-		row = resolve(s, catalog, ref, event, *entry);
+		row = resolve_stack(s, catalog, ref, event, *entry);
 	return row;
 }
 

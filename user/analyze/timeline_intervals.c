@@ -29,7 +29,8 @@ static void limit_shared(struct tapir_tl_thread *t, uint64_t now_ns)
 		i->work->is_lost = true;
 }
 
-static void share(struct tapir_timeline *tl, struct tapir_interval *i, struct tapir_tl_process *p)
+static void add_shared(struct tapir_timeline *tl, struct tapir_interval *i,
+		       struct tapir_tl_process *p)
 {
 	uint64_t *place = tapir_map__put(&tl->shared, i->map_key, NULL);
 
@@ -326,7 +327,7 @@ static void begin_interval(struct tapir_timeline *tl, struct happening *h, uint3
 		tapir_timeline__close(tl, before, h->now_ns);
 	}
 	if (i->map_key)
-		share(tl, i, h->thread->process);
+		add_shared(tl, i, h->thread->process);
 	tapir_interval__enter(i, h->thread, h->now_ns);
 	tapir_interval__begin_child(tl, i, h->event.related_id, h->thread);
 	if (kind->is_request)

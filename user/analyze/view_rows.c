@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-static struct tapir_view_rows find(const struct tapir_view_result *result, size_t parent,
-				   size_t parent_row, const char *key)
+static struct tapir_view_rows find_table(const struct tapir_view_result *result, size_t parent,
+					 size_t parent_row, const char *key)
 {
 	struct tapir_view_rows rows = {result, SIZE_MAX};
 
@@ -23,13 +23,13 @@ static struct tapir_view_rows find(const struct tapir_view_result *result, size_
 
 struct tapir_view_rows tapir_view_rows__of(const struct tapir_view_result *result, const char *key)
 {
-	return find(result, TAPIR_VIEW_RESULT_NO_PARENT, 0, key);
+	return find_table(result, TAPIR_VIEW_RESULT_NO_PARENT, 0, key);
 }
 
 struct tapir_view_rows tapir_view_rows__below(const struct tapir_view_rows *rows, size_t row,
 					      const char *key)
 {
-	return rows->table == SIZE_MAX ? *rows : find(rows->result, rows->table, row, key);
+	return rows->table == SIZE_MAX ? *rows : find_table(rows->result, rows->table, row, key);
 }
 
 size_t tapir_view_rows__cnt(const struct tapir_view_rows *rows)

@@ -199,7 +199,7 @@ static bool is_slower(const struct slow_one *a, const struct slow_one *b)
 	return a->until_ns - a->from_ns > b->until_ns - b->from_ns;
 }
 
-static void keep(struct slow *s, struct tapir_interval *i)
+static void keep_if_slow(struct slow *s, struct tapir_interval *i)
 {
 	struct slow_one one = {.from_ns = i->from_ns,
 			       .until_ns = i->until_ns,
@@ -289,7 +289,7 @@ static void slow_close(void *ctx, struct tapir_interval *i)
 		s->attach_cnt++;
 	else
 		count_whole(s, i);
-	keep(s, i);
+	keep_if_slow(s, i);
 	free_details(i->details);
 	i->details = NULL;
 }

@@ -355,7 +355,7 @@ static void take_span(struct tapir_diff_side *side, const struct tapir_catalog *
 		side->seconds[i] = (double)side->span_ns / TAPIR_NS_PER_SEC / TAPIR_DIFF_PARTS;
 }
 
-static int measure(struct reading *r, struct tapir_reader *reader)
+static int measure_span(struct reading *r, struct tapir_reader *reader)
 {
 	const struct tapir_rec *rec;
 	uint64_t from_ns = UINT64_MAX, until_ns = 0;
@@ -442,7 +442,7 @@ int tapir_diff_side__read(struct tapir_diff_side *side, struct tapir_reader *fir
 			    .allocations.id = TAPIR_TALLY_ALLOCATIONS,
 			    .samples.id = TAPIR_TALLY_ALLOCATION_SAMPLES};
 	struct tapir_reader *again = NULL;
-	int err = measure(&r, first);
+	int err = measure_span(&r, first);
 
 	/* Rows are counted in parts of the span, which is known only after a first pass. */
 	if (!err)
