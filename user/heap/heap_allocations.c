@@ -17,7 +17,8 @@
 
 #define NAME "the recording of allocations" /* in messages */
 
-static int record(struct tapir_heap_allocations *a, const struct tapir_heap_record_opts *opts)
+static int record_allocations(struct tapir_heap_allocations *a,
+			      const struct tapir_heap_record_opts *opts)
 {
 	struct tapir_writer_opts file = {
 		.sz = sizeof(file), .path = NAME, .has_fd = true, .fd = a->fd};
@@ -151,7 +152,7 @@ int tapir_heap_allocations__record(struct tapir_heap_allocations *a,
 	if (a->fd < 0)
 		return tapir_diag__fail(-errno, "cannot create a file in memory: %s",
 					tapir_errno__text(errno));
-	err = record(a, opts);
+	err = record_allocations(a, opts);
 	if (!err)
 		err = read_snapshot(a, snapshot);
 	if (!err)

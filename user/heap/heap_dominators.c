@@ -61,7 +61,7 @@ static bool flow_init(struct flow *f, const struct tapir_heap_graph *g)
 
 /* ---- the search ------------------------------------------------------------------------------- */
 
-static void visit(struct flow *f, uint32_t object, uint32_t parent)
+static void visit_object(struct flow *f, uint32_t object, uint32_t parent)
 {
 	f->number[object] = f->cnt;
 	f->object[f->cnt] = object;
@@ -76,7 +76,7 @@ static void search_from(struct flow *f, uint32_t root, uint64_t *at)
 
 	if (root == NONE || f->number[root] != NONE)
 		return;
-	visit(f, root, 0);
+	visit_object(f, root, 0);
 	at[v] = g->first_edge[root];
 	while (v) {
 		uint32_t object = f->object[v], to = NONE;
@@ -90,13 +90,13 @@ static void search_from(struct flow *f, uint32_t root, uint64_t *at)
 			v = f->parent[v];
 			continue;
 		}
-		visit(f, to, v);
+		visit_object(f, to, v);
 		v = f->cnt - 1;
 		at[v] = g->first_edge[to];
 	}
 }
 
-static int search(struct flow *f)
+static int search_depth_first(struct flow *f)
 {
 	uint64_t *at = malloc((f->g->va.cnt + 1) * sizeof(*at));
 	const struct tapir_heap_root *root;
@@ -304,7 +304,7 @@ int tapir_heap_retained__init(struct tapir_heap_retained *out, const struct tapi
 	int err = flow_init(&f, g) && made.by_type ? 0 : -ENOMEM;
 
 	if (!err)
-		err = search(&f);
+		err = search_depth_first(&f);
 	if (!err)
 		err = find_preds(&f);
 	if (!err)

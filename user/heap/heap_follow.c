@@ -45,7 +45,7 @@ static int by_va(const void *a, const void *b)
 }
 
 /* If several samples have one address, the last one exists. */
-static void sort(struct tapir_heap_follow *f)
+static void sort_ranges(struct tapir_heap_follow *f)
 {
 	struct tapir_heap_sample *s = f->samples.data;
 	size_t cnt = 0;
@@ -86,7 +86,8 @@ static void keep_range(struct tapir_heap_follow *f, uint64_t from_va, uint64_t b
 		f->samples.data[i].is_kept = true;
 }
 
-static void list(struct tapir_heap_follow *f, uint64_t from_va, uint64_t to_va, uint64_t bytes)
+static void list_objects(struct tapir_heap_follow *f, uint64_t from_va, uint64_t to_va,
+			 uint64_t bytes)
 {
 	for (size_t i = first_at(f, from_va); next_in(f, &i, from_va, bytes); i++) {
 		f->samples.data[i].is_listed = true;
@@ -115,7 +116,7 @@ static void start_blocking(struct tapir_heap_follow *f, uint32_t number, uint32_
 	f->has_ranges = false;
 	f->gc_number = number;
 	f->gc_generation = generation;
-	sort(f);
+	sort_ranges(f);
 	for (size_t i = 0; i < f->samples.cnt; i++)
 		f->samples.data[i].is_listed = f->samples.data[i].is_covered = false;
 }
@@ -201,7 +202,7 @@ static bool on_ranges(struct tapir_heap_follow *f, struct tapir_byte_input *in, 
 	tapir_byte_input__le(in, 2);
 	if (in->is_bad || cnt > in->left / one_bytes)
 		return false;
-	sort(f);
+	sort_ranges(f);
 	if (f->is_collecting)
 		f->has_ranges = true;
 	else if (f->is_in_background)
@@ -212,7 +213,7 @@ static bool on_ranges(struct tapir_heap_follow *f, struct tapir_byte_input *in, 
 		uint64_t bytes = tapir_byte_input__le(in, 8);
 
 		if (f->is_collecting)
-			list(f, from_va, to_va, bytes);
+			list_objects(f, from_va, to_va, bytes);
 		else
 			keep_range(f, from_va, bytes);
 	}
@@ -236,7 +237,7 @@ static bool on_generation(struct tapir_heap_follow *f, struct tapir_byte_input *
 		return true;
 	if (!f->is_collecting && !f->is_in_background)
 		f->steps = 0;
-	sort(f);
+	sort_ranges(f);
 	for (size_t i = first_at(f, from_va); next_in(f, &i, from_va, bytes); i++) {
 		f->samples.data[i].generation = generation;
 		if (f->is_in_background && !f->is_collecting && !f->has_background_ranges)

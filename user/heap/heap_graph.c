@@ -129,7 +129,7 @@ static bool overlap(const struct runs *runs)
 }
 
 /* One object a run: what overlaps is sorted as such. */
-static bool split(const struct tapir_heap_graph *g, struct runs *runs)
+static bool split_runs(const struct tapir_heap_graph *g, struct runs *runs)
 {
 	runs->cnt = 0;
 	for (uint32_t i = 0; i < g->va.cnt; i++) {
@@ -158,7 +158,7 @@ static int sort_runs(const struct tapir_heap_graph *g, struct runs *runs)
 		qsort(runs->data, runs->cnt, sizeof(*runs->data), by_first_va);
 	if (!overlap(runs))
 		return 0;
-	if (!split(g, runs))
+	if (!split_runs(g, runs))
 		return -ENOMEM;
 	qsort(runs->data, runs->cnt, sizeof(*runs->data), by_va_and_order);
 	return 0;
@@ -249,7 +249,7 @@ static void keep_graph(struct tapir_heap_graph *g, struct sorted *s)
 	s->type = NULL;
 }
 
-static int sort(struct tapir_heap_graph *g, struct sorted *s)
+static int sort_objects(struct tapir_heap_graph *g, struct sorted *s)
 {
 	uint64_t *old_first = old_first_edges(g);
 	struct runs runs = {};
@@ -351,8 +351,8 @@ static int find_dependents(const struct tapir_heap_graph *g, struct dependent **
 }
 
 /* References to objects that exist, and those of dependent handles. */
-static int resolve(struct tapir_heap_graph *g, const struct sorted *s,
-		   const struct tapir_map *pages)
+static int resolve_references(struct tapir_heap_graph *g, const struct sorted *s,
+			      const struct tapir_map *pages)
 {
 	struct dependent *dependents;
 	size_t dependent_cnt, next = 0;
@@ -406,12 +406,12 @@ int tapir_heap_graph__seal(struct tapir_heap_graph *g)
 	struct tapir_map pages = {};
 	struct tapir_heap_root *root;
 	struct sorted s = {};
-	int err = sort(g, &s);
+	int err = sort_objects(g, &s);
 
 	if (!err)
 		err = map_pages(g, &pages);
 	if (!err)
-		err = resolve(g, &s, &pages);
+		err = resolve_references(g, &s, &pages);
 	tapir_vec_for_each (root, &g->roots)
 		root->object = tapir_heap_graph__find(g, root->object_va);
 	if (g->roots.cnt)

@@ -190,7 +190,7 @@ static int run_jvm_command(uint32_t tgid, const char *command, struct tapir_str 
 	return tapir_jvm__command(&opts, "jcmd", args, reply);
 }
 
-static int stop(uint32_t tgid)
+static int stop_recording(uint32_t tgid)
 {
 	struct tapir_str reply = {};
 	int err = run_jvm_command(tgid, "JFR.stop name=" RECORDING, &reply);
@@ -270,7 +270,7 @@ static int read_dump(uint32_t tgid, struct tapir_heap_live *out)
 
 int tapir_heap_live__end(uint32_t tgid, struct tapir_heap_live *out)
 {
-	int err = out ? read_dump(tgid, out) : 0, stopped = stop(tgid);
+	int err = out ? read_dump(tgid, out) : 0, stopped = stop_recording(tgid);
 
 	return err ? err : stopped;
 }

@@ -68,7 +68,7 @@ static uint32_t step_below(struct walk *w, uint32_t parent, uint32_t type)
 }
 
 /* idx: of the step that holds it. */
-static void enter(struct walk *w, uint32_t object, uint32_t holder, uint32_t *queued)
+static void enter_object(struct walk *w, uint32_t object, uint32_t holder, uint32_t *queued)
 {
 	struct tapir_heap_step *step;
 
@@ -96,7 +96,7 @@ static int enter_roots(struct walk *w, bool is_stack, uint32_t *queued)
 		holder = root_step(w, i);
 		if (holder == NONE)
 			return -ENOMEM;
-		enter(w, root->object, holder, queued);
+		enter_object(w, root->object, holder, queued);
 	}
 	return 0;
 }
@@ -119,7 +119,7 @@ static int walk_all(struct walk *w)
 			uint32_t object = w->queue[next];
 
 			for (uint64_t e = g->first_edge[object]; e < g->first_edge[object + 1]; e++)
-				enter(w, g->edges[e], w->step[object], &queued);
+				enter_object(w, g->edges[e], w->step[object], &queued);
 		}
 	}
 	for (uint32_t i = 0; i < g->va.cnt; i++) {

@@ -125,7 +125,7 @@ static int run(struct tapir_recording_plan *plan, const struct tapir_heap_record
  * each lack what the other has. The lock is on a file of the process in /proc, as peer_lock.h has
  * it, and on another file than that, which the recording may take.
  */
-static int lock(uint32_t tgid, uint64_t timeout_ns, int *out)
+static int lock_process(uint32_t tgid, uint64_t timeout_ns, int *out)
 {
 	uint64_t end_ns = tapir_clock__now_ns() + timeout_ns;
 	char path[40];
@@ -165,7 +165,7 @@ static int come_first(int priority)
 	return before;
 }
 
-static int record(const struct tapir_heap_record_opts *opts, uint64_t *lost_cnt)
+static int record_heap(const struct tapir_heap_record_opts *opts, uint64_t *lost_cnt)
 {
 	struct tapir_request request = {
 		.sz = sizeof(request),
@@ -193,7 +193,7 @@ static int record(const struct tapir_heap_record_opts *opts, uint64_t *lost_cnt)
 int tapir_heap__record(const struct tapir_heap_record_opts *opts, uint64_t *lost_cnt)
 {
 	tapir_autofd int lock_fd = -1;
-	int err = lock(opts->tgid, START_NS + opts->max_pause_ns, &lock_fd);
+	int err = lock_process(opts->tgid, START_NS + opts->max_pause_ns, &lock_fd);
 
-	return err ? err : record(opts, lost_cnt);
+	return err ? err : record_heap(opts, lost_cnt);
 }

@@ -36,7 +36,7 @@ static bool wait_for_it(const struct tapir_heap_trigger *t)
 }
 
 /* The runtime answers when it has collected. */
-static int collect(const struct tapir_heap_trigger *t)
+static int request_collection(const struct tapir_heap_trigger *t)
 {
 	const struct tapir_dotnet_provider provider = {
 		.name = TAPIR_HEAP_PROVIDER, .keywords = GC_HEAP_COLLECT, .level = INFORMATIONAL};
@@ -57,7 +57,7 @@ static void *run(void *arg)
 
 	pthread_setname_np(pthread_self(), "tapir-collect");
 	if (wait_for_it(t))
-		t->err = collect(t);
+		t->err = request_collection(t);
 	if (t->err)
 		(void)eventfd_write(t->failed_fd, 1);
 	t->lines = tapir_diag__take();

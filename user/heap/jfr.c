@@ -35,7 +35,7 @@ static bool spoil(struct tapir_jfr *j)
 	return false;
 }
 
-static bool step(struct cursor *c, uint64_t bytes)
+static bool check_step(struct cursor *c, uint64_t bytes)
 {
 	struct tapir_jfr *j = c->j;
 
@@ -47,13 +47,13 @@ static bool step(struct cursor *c, uint64_t bytes)
 
 static void skip_chunk_bytes(struct cursor *c, uint64_t bytes)
 {
-	if (step(c, bytes))
+	if (check_step(c, bytes))
 		c->at += bytes;
 }
 
 static uint8_t take_byte(struct cursor *c)
 {
-	return step(c, 1) ? c->j->data[c->at++] : 0;
+	return check_step(c, 1) ? c->j->data[c->at++] : 0;
 }
 
 static uint64_t read_varint(struct cursor *c)
@@ -282,7 +282,7 @@ static void skip_one(struct cursor *c, uint64_t class_id, bool is_pool, unsigned
 		return;
 	}
 	/* Classes are described in the file itself, and may contain each other. */
-	if (!class || depth > DEPTH_MAX || !step(c, 0)) {
+	if (!class || depth > DEPTH_MAX || !check_step(c, 0)) {
 		spoil(c->j);
 		return;
 	}
@@ -317,7 +317,7 @@ static uint64_t pool_key(uint64_t class_id, uint64_t key)
 }
 
 /* Finds the value for a key of the pool; a member that is not a key stays as it is. */
-static struct tapir_jfr_value resolve(struct tapir_jfr *j, struct tapir_jfr_value v)
+static struct tapir_jfr_value resolve_constant(struct tapir_jfr *j, struct tapir_jfr_value v)
 {
 	struct cursor c = {j, v.at, j->len};
 	const uint64_t *at;
@@ -338,9 +338,9 @@ struct tapir_jfr_value tapir_jfr__field(struct tapir_jfr *j, struct tapir_jfr_va
 		const struct tapir_jfr_field *field = &j->fields.data[class->first + i];
 
 		if (tapir_sv__is(field->name, name))
-			return resolve(j,
-				       (struct tapir_jfr_value){c.at, field->class_id,
-								field->is_pool, field->is_array});
+			return resolve_constant(j, (struct tapir_jfr_value){c.at, field->class_id,
+									    field->is_pool,
+									    field->is_array});
 		skip_field(&c, field, 0);
 	}
 	return (struct tapir_jfr_value){};
@@ -365,7 +365,7 @@ struct tapir_jfr_value tapir_jfr__next(struct tapir_jfr *j, struct tapir_jfr_val
 	array->at = c.at;
 	if (j->is_bad)
 		return (struct tapir_jfr_value){};
-	return resolve(j, one);
+	return resolve_constant(j, one);
 }
 
 struct tapir_sv tapir_jfr__text(struct tapir_jfr *j, struct tapir_jfr_value v)
