@@ -320,7 +320,7 @@ static uint64_t kept_ns(const struct tapir_flight_opts *opts)
 	return (part_ns > opts->window_ns ? part_ns : opts->window_ns) + 2 * SETTLE_NS;
 }
 
-static int start(struct tapir_flight *f, struct tapir_writer_opts *first)
+static int start_segments(struct tapir_flight *f, struct tapir_writer_opts *first)
 {
 	const struct tapir_segments_opts segments = {
 		.sz = sizeof(segments),
@@ -406,7 +406,7 @@ int tapir_flight__run(const struct tapir_flight_opts *flight, struct tapir_recor
 	f.checked_ns = f.part_end_ns = f.start_ns;
 	first.path = name;
 	if (!err)
-		err = start(&f, &first);
+		err = start_segments(&f, &first);
 	if (!err) {
 		opts->file = &first;
 		opts->ring = &f.ring;

@@ -175,7 +175,7 @@ static int parse_finding(const char *rest, struct trigger *out)
 				out->text);
 }
 
-static int parse(struct trigger *out)
+static int parse_form(struct trigger *out)
 {
 	static const struct {
 		const char *start;
@@ -213,7 +213,7 @@ int tapir_triggers__add(struct tapir_triggers *t, const char *text)
 	if (!err && t->all.cnt == TAPIR_TRIGGERS_MAX)
 		err = tapir_diag__fail(-EINVAL, "more than %d triggers", TAPIR_TRIGGERS_MAX);
 	if (!err)
-		err = parse(&trigger);
+		err = parse_form(&trigger);
 	if (!err && !tapir_vec__push(&t->all, trigger))
 		err = -ENOMEM;
 	if (err)
