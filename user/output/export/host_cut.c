@@ -17,7 +17,7 @@
 
 /* ---- the first pass ---------------------------------------------------------------------- */
 
-static int note(struct tapir_map *map, uint64_t key)
+static int note_key(struct tapir_map *map, uint64_t key)
 {
 	return !key || tapir_map__put(map, key, NULL) ? 0 : -ENOMEM;
 }
@@ -36,7 +36,7 @@ static void see_host(struct tapir_host_cut *cut, const struct tapir_rec_host *ho
 /* A segment without anything of the host is none of its recording: it would age what it names. */
 static int note_segment(struct tapir_host_cut *cut)
 {
-	return note(&cut->segments, tapir_reader__stats(cut->reader)->segments + 1);
+	return note_key(&cut->segments, tapir_reader__stats(cut->reader)->segments + 1);
 }
 
 static int see_description(void *ctx, const struct tapir_rec *rec)
@@ -51,9 +51,9 @@ static int see_description(void *ctx, const struct tapir_rec *rec)
 	if (err || rec->type != TAPIR_REC_MAPPING ||
 	    tapir_host__of(mapping->tgid) != cut->host.host)
 		return err;
-	err = note(&cut->files, mapping->file_id);
+	err = note_key(&cut->files, mapping->file_id);
 	if (!err && mapping->tgid == tapir_host__kernel_of(mapping->tgid))
-		err = note(&cut->kernel_files, mapping->file_id);
+		err = note_key(&cut->kernel_files, mapping->file_id);
 	return err;
 }
 
@@ -86,8 +86,8 @@ static int see_record(struct tapir_host_cut *cut, const struct tapir_rec *rec)
 	if (family >= 0)
 		cut->kept[family] += tapir_rec__weight(rec);
 	err = note_segment(cut);
-	err = err ? err : note(&cut->stacks, tapir_rec__stack_id(rec));
-	return err ? err : note(&cut->stacks, tapir_rec__kstack_id(rec));
+	err = err ? err : note_key(&cut->stacks, tapir_rec__stack_id(rec));
+	return err ? err : note_key(&cut->stacks, tapir_rec__kstack_id(rec));
 }
 
 int tapir_host_cut__read(struct tapir_host_cut *cut, struct tapir_reader *reader,

@@ -18,7 +18,7 @@ static int by_time_then_place(const void *a, const void *b)
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
-static void sort(struct tapir_record_window *w)
+static void sort_window(struct tapir_record_window *w)
 {
 	for (size_t i = 1; i < w->order.cnt; i++)
 		if (by_time_then_place(&w->order.data[i - 1], &w->order.data[i]) > 0) {
@@ -69,7 +69,7 @@ bool tapir_record_window__add(struct tapir_record_window *w, const struct tapir_
 	if (w->held.failed || !tapir_vec__push(&w->order, entry))
 		return false;
 	if (w->held.len >= TAPIR_RECORD_WINDOW_BYTES) {
-		sort(w);
+		sort_window(w);
 		w->give_cnt = (w->order.cnt + 1) / 2;
 	}
 	return true;
@@ -79,7 +79,7 @@ void tapir_record_window__release(struct tapir_record_window *w, uint64_t keep_n
 {
 	uint64_t until_ns = w->newest_ns > keep_ns ? w->newest_ns - keep_ns : 0;
 
-	sort(w);
+	sort_window(w);
 	w->give_cnt = tapir_sorted__upper_bound(w->order.data, w->order.cnt, time_ns, until_ns);
 	if (w->give_cnt < w->given_cnt)
 		w->give_cnt = w->given_cnt;
@@ -90,7 +90,7 @@ const struct tapir_rec *tapir_record_window__next(struct tapir_record_window *w,
 	const struct tapir_record_window_entry *entry;
 
 	if (is_end && w->give_cnt != w->order.cnt) {
-		sort(w);
+		sort_window(w);
 		w->give_cnt = w->order.cnt;
 	}
 	if (w->given_cnt == w->give_cnt)

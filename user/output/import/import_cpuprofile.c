@@ -208,7 +208,7 @@ static int put_samples(struct profile *p, const struct tapir_import_opts *opts)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static void describe(struct profile *p, uint64_t utc_ns)
+static void describe_process(struct profile *p, uint64_t utc_ns)
 {
 	struct tapir_import_sink *s = &p->sink;
 	struct tapir_rec_clock clock = {.utc_ns = utc_ns, .boot_ns = s->first_ns};
@@ -246,7 +246,7 @@ static int write_all(struct profile *p, struct tapir_writer *w, uint64_t first_n
 	p->tasks.sink = &p->sink;
 	if (err)
 		return err;
-	describe(p, utc_ns);
+	describe_process(p, utc_ns);
 	err = read_nodes(p);
 	if (!err)
 		err = put_samples(p, opts);
@@ -276,7 +276,7 @@ static int import(struct profile *p, const struct tapir_import_input *input,
 	return err ? err : write_all(p, w, first_us * 1000, utc_ns, opts, out);
 }
 
-static int parse(const struct tapir_import_input *input, json_t **out)
+static int parse_json(const struct tapir_import_input *input, json_t **out)
 {
 	tapir_autofree char *text = NULL;
 	json_error_t error;
@@ -301,7 +301,7 @@ int tapir_import_cpuprofile(const struct tapir_import_input *input,
 			    const struct tapir_import_opts *opts, struct tapir_import_result *out)
 {
 	struct profile p = {};
-	int err = parse(input, &p.root);
+	int err = parse_json(input, &p.root);
 
 	out->format = "cpuprofile";
 	if (!err)

@@ -154,7 +154,7 @@ static uint64_t key_of(const struct tapir_import_file *file)
 	return tapir_hash__mix(tapir_hash__mix(key, file->dev), file->inode);
 }
 
-static void keep(struct tapir_import_names *n, uint64_t key, const struct known_file *known)
+static void keep_file(struct tapir_import_names *n, uint64_t key, const struct known_file *known)
 {
 	uint64_t *idx;
 
@@ -182,7 +182,7 @@ void tapir_import_names__of_file(struct tapir_import_names *n, const struct tapi
 			known.build_id_bytes = (uint8_t)file->build_id_bytes;
 			memcpy(known.build_id, file->build_id, file->build_id_bytes);
 		}
-		keep(n, key, &known);
+		keep_file(n, key, &known);
 	}
 	mapping->file_id = known.file_id;
 	mapping->vaddr_pages = known.vaddr_pages;

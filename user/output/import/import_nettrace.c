@@ -112,8 +112,8 @@ static enum role role_of(const char *provider, uint32_t event_id)
 	return event_id == LOAD_ID ? ROLE_LOAD : event_id == UNLOAD_ID ? ROLE_UNLOAD : ROLE_EVENT;
 }
 
-static void describe(struct nettrace *n, const struct tapir_nettrace_metadata *m,
-		     const struct tapir_event_blob *blob, uint32_t probe_id)
+static void describe_event(struct nettrace *n, const struct tapir_nettrace_metadata *m,
+			   const struct tapir_event_blob *blob, uint32_t probe_id)
 {
 	struct tapir_rec_probe fixed = {
 		.probe_id = probe_id,
@@ -166,7 +166,7 @@ static void on_metadata(void *ctx, const struct tapir_nettrace_metadata *m)
 		n->err = -ENOMEM;
 	if (n->pass == PASS_WRITE && kind.role != ROLE_RUNDOWN && !n->err &&
 	    (!kind.universal || kind.universal == TAPIR_UNIVERSAL_SWITCH))
-		describe(n, m, blob, kind.probe_id);
+		describe_event(n, m, blob, kind.probe_id);
 	tapir_event_blob__free(blob);
 }
 
@@ -458,7 +458,7 @@ static void begin_pass(struct nettrace *n, enum pass pass)
 	n->event_cnt = n->malformed_cnt = n->undescribed_cnt = n->lost_cnt = 0;
 }
 
-static int stop(void *ctx)
+static int stop_if_failed(void *ctx)
 {
 	const struct nettrace *n = ctx;
 
@@ -480,7 +480,7 @@ static int read_pass(struct nettrace *n, enum pass pass, const struct tapir_impo
 	int err;
 
 	begin_pass(n, pass);
-	err = tapir_nettrace_file__read(input, &sink, stop, &rest);
+	err = tapir_nettrace_file__read(input, &sink, stop_if_failed, &rest);
 	n->malformed_cnt += rest.malformed_cnt;
 	*tail_bytes = rest.tail_bytes;
 	if (err == -EPROTO && n->start.ticks_per_sec)

@@ -523,7 +523,7 @@ static int fail_head(const struct tapir_import_input *input, int err)
 }
 
 /* Refuses a file whose records cannot be told apart by time and thread, or not be read. */
-static int check(const struct perf *p, const struct tapir_import_input *input)
+static int check_input(const struct perf *p, const struct tapir_import_input *input)
 {
 	const struct tapir_perf_attr *attr;
 
@@ -553,7 +553,7 @@ static int import(struct perf *p, const struct tapir_import_input *input,
 
 	if (err)
 		return fail_head(input, err);
-	err = check(p, input);
+	err = check_input(p, input);
 	if (err)
 		return err;
 	p->clock = find_clock(p);

@@ -33,7 +33,7 @@ void tapir_import_sink__fini(struct tapir_import_sink *s)
 	*s = (struct tapir_import_sink){};
 }
 
-static void note(struct tapir_import_sink *s, int err)
+static void note_error(struct tapir_import_sink *s, int err)
 {
 	if (err < 0 && !s->err)
 		s->err = err;
@@ -49,11 +49,11 @@ void tapir_import_sink__describe(struct tapir_import_sink *s, const struct tapir
 	if (err == -ENOSPC)
 		s->refused_cnt++;
 	else
-		note(s, err);
+		note_error(s, err);
 }
 
 /* Names go into the segment that needs them. */
-static void step(struct tapir_import_sink *s, uint64_t now_ns)
+static void end_segment_if_due(struct tapir_import_sink *s, uint64_t now_ns)
 {
 	bool is_due = tapir_writer__segment_due(s->w, 0) ||
 		      (now_ns > s->segment_ns && now_ns - s->segment_ns >= TAPIR_SEGMENT_MAX_NS);
@@ -61,21 +61,21 @@ static void step(struct tapir_import_sink *s, uint64_t now_ns)
 	if (!is_due && (now_ns <= s->flushed_ns || now_ns - s->flushed_ns < TAPIR_NS_PER_SEC))
 		return;
 	s->flushed_ns = now_ns;
-	note(s, tapir_import_names__name_new_stacks(s->names));
+	note_error(s, tapir_import_names__name_new_stacks(s->names));
 	if (!is_due) {
-		note(s, tapir_writer__flush(s->w));
+		note_error(s, tapir_writer__flush(s->w));
 		return;
 	}
 	s->segment_ns = now_ns;
-	note(s, tapir_writer__begin_segment(s->w));
-	note(s, tapir_catalog__new_segment(s->catalog));
+	note_error(s, tapir_writer__begin_segment(s->w));
+	note_error(s, tapir_catalog__new_segment(s->catalog));
 }
 
 static void use(struct tapir_import_sink *s, const struct tapir_rec *rec)
 {
-	note(s, rec->type == TAPIR_REC_EVENT
-			? tapir_catalog__use_event(s->catalog, (const void *)rec)
-			: tapir_catalog__use_record(s->catalog, rec));
+	note_error(s, rec->type == TAPIR_REC_EVENT
+			      ? tapir_catalog__use_event(s->catalog, (const void *)rec)
+			      : tapir_catalog__use_record(s->catalog, rec));
 }
 
 void tapir_import_sink__put(struct tapir_import_sink *s, const struct tapir_rec *rec)
@@ -83,12 +83,12 @@ void tapir_import_sink__put(struct tapir_import_sink *s, const struct tapir_rec 
 	int family = rec ? tapir_family__of(rec->type) : -1;
 
 	if (!rec)
-		note(s, -ENOMEM);
+		note_error(s, -ENOMEM);
 	if (s->err)
 		return;
-	step(s, rec->time_ns);
+	end_segment_if_due(s, rec->time_ns);
 	use(s, rec);
-	note(s, tapir_writer__put(s->w, rec));
+	note_error(s, tapir_writer__put(s->w, rec));
 	if (family >= 0)
 		s->captured[family] += tapir_rec__weight(rec);
 	if (rec->time_ns > s->last_ns)
@@ -148,9 +148,9 @@ void tapir_import_sink__limit(struct tapir_import_sink *s, const char *fmt, ...)
 
 int tapir_import_sink__finish(struct tapir_import_sink *s)
 {
-	note(s, s->limits.failed ? -ENOMEM : 0);
+	note_error(s, s->limits.failed ? -ENOMEM : 0);
 	if (!s->err)
-		note(s, tapir_import_names__name_new_stacks(s->names));
+		note_error(s, tapir_import_names__name_new_stacks(s->names));
 	tapir_import_sink__meta(s, TAPIR_META_LACKS, s->limits.data);
 	tapir_import_sink__lose(s, TAPIR_LOSS_NAME_QUEUE_FULL,
 				s->refused_cnt + tapir_catalog__refused(s->catalog), s->last_ns);

@@ -81,7 +81,7 @@ static void put_thread(struct tapir_import_tasks *t, uint32_t tgid, uint32_t tid
 }
 
 /* Returns true if the thread was not known as one of this process. */
-static bool add(struct tapir_import_tasks *t, uint32_t tgid, uint32_t tid)
+static bool add_thread(struct tapir_import_tasks *t, uint32_t tgid, uint32_t tid)
 {
 	uint64_t *known = tapir_map__get(&t->tgid_by_tid, tid);
 
@@ -97,7 +97,7 @@ static bool add(struct tapir_import_tasks *t, uint32_t tgid, uint32_t tid)
 void tapir_import_tasks__name(struct tapir_import_tasks *t, uint32_t tgid, uint32_t tid,
 			      const char *name, size_t len, bool is_exec, uint64_t time_ns)
 {
-	bool is_new = add(t, tgid, tid);
+	bool is_new = add_thread(t, tgid, tid);
 
 	if (tgid == tid) {
 		set_name(t, tgid, name, len);
@@ -113,7 +113,7 @@ void tapir_import_tasks__fork(struct tapir_import_tasks *t, uint32_t tgid, uint3
 {
 	const char *name = name_of(t, parent_tgid);
 
-	add(t, tgid, tid);
+	add_thread(t, tgid, tid);
 	if (tgid != parent_tgid && tgid == tid) {
 		set_name(t, tgid, name ? name : "", name ? strlen(name) : 0);
 		put_process(t, tgid, parent_tgid,
@@ -135,7 +135,7 @@ void tapir_import_tasks__see(struct tapir_import_tasks *t, uint32_t tgid, uint32
 {
 	const char *name = name_of(t, tgid);
 
-	if (!add(t, tgid, tid))
+	if (!add_thread(t, tgid, tid))
 		return;
 	if (!name && tgid)
 		put_process(t, tgid, 0, TAPIR_PROCESS_EXISTING, time_ns);

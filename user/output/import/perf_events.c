@@ -120,8 +120,8 @@ static const struct tapir_perf_format *format_of(const struct tapir_perf_events 
 						   : NULL;
 }
 
-static void describe(struct tapir_perf_events *e, const struct tapir_perf_attr *attr,
-		     uint32_t probe_id, uint64_t time_ns)
+static void describe_event(struct tapir_perf_events *e, const struct tapir_perf_attr *attr,
+			   uint32_t probe_id, uint64_t time_ns)
 {
 	const struct tapir_perf_format *format = format_of(e, attr);
 	struct tapir_rec_probe fixed = {
@@ -164,7 +164,7 @@ void tapir_perf_events__put(struct tapir_perf_events *e, const struct tapir_perf
 	bool is_new = false;
 
 	if (tapir_map__put(&e->described, probe_id, &is_new) && is_new)
-		describe(e, record->attr, probe_id, record->time_ns);
+		describe_event(e, record->attr, probe_id, record->time_ns);
 	tapir_str__clear(&e->payload);
 	if (format)
 		fixed.fault_mask = add_fields(&e->payload, &format->fields, record);

@@ -139,7 +139,7 @@ static int by_time(const void *a, const void *b)
 	return x->nr < y->nr ? -1 : 1;
 }
 
-static int deliver(struct order *o, const struct waiting *waiting)
+static int deliver_record(struct order *o, const struct waiting *waiting)
 {
 	struct tapir_perf_record record;
 
@@ -188,7 +188,7 @@ static int deliver_until(struct order *o, uint64_t until_ns)
 		return 0;
 	qsort(o->waiting.data, o->waiting.cnt, sizeof(*o->waiting.data), by_time);
 	while (i < o->waiting.cnt && o->waiting.data[i].time_ns <= until_ns && !err)
-		err = deliver(o, &o->waiting.data[i++]);
+		err = deliver_record(o, &o->waiting.data[i++]);
 	return err ? err : keep_rest(o, i);
 }
 

@@ -42,7 +42,7 @@ static void put_into_cells(struct tapir_page_marks *marks)
 	}
 }
 
-static void merge(struct tapir_page_marks *marks)
+static void merge_marks(struct tapir_page_marks *marks)
 {
 	struct tapir_page_mark *m, *last = NULL;
 
@@ -65,7 +65,7 @@ static void make_room(struct tapir_page_marks *marks)
 		marks->cell_ns = FIRST_CELL_NS;
 	for (;; marks->cell_ns *= 2) {
 		put_into_cells(marks);
-		merge(marks);
+		merge_marks(marks);
 		if (marks->rows.cnt <= marks->max_rows / 2)
 			return;
 	}

@@ -217,7 +217,7 @@ static int on_close(sqlite3_vtab_cursor *base)
 }
 
 /* Returns the code with which SQLite stops; the text is in the diagnostic list. */
-static int stop(struct cursor *c, int err)
+static int stop_cursor(struct cursor *c, int err)
 {
 	table_of(c)->source->err = err;
 	return err == -ENOMEM ? SQLITE_NOMEM : err == -EINTR ? SQLITE_INTERRUPT : SQLITE_ERROR;
@@ -344,7 +344,7 @@ static int next_record(struct cursor *c)
 	while ((err = tapir_reader__next(c->reader, &rec)) > 0) {
 		if (!(++c->read_cnt % RECORDS_BETWEEN_CHECKS) &&
 		    tapir_query_source__is_over(table->source))
-			return stop(c, -EINTR);
+			return stop_cursor(c, -EINTR);
 		c->scan.values = NULL;
 		if (!tapir_table__has(table->desc, &c->scan, rec))
 			continue;
@@ -356,7 +356,7 @@ static int next_record(struct cursor *c)
 	}
 	close_reader(c, !err);
 	c->is_end = true;
-	return err ? stop(c, err) : SQLITE_OK;
+	return err ? stop_cursor(c, err) : SQLITE_OK;
 }
 
 static int start_reader(struct cursor *c)
@@ -365,13 +365,13 @@ static int start_reader(struct cursor *c)
 	int err = tapir_query_source__open(table->source, &c->reader);
 
 	if (err)
-		return stop(c, err);
+		return stop_cursor(c, err);
 	tapir_reader__deliver_descriptions(c->reader,
 					   tapir_rec_type__describes(table->desc->rec_type));
 	c->scan.catalog = tapir_reader__catalog(c->reader);
 	c->scan.lines = c->lines =
 		tapir_event_lines__new(TAPIR_EVENT_JSON, c->scan.catalog, c->scan.start_ns);
-	return c->lines ? SQLITE_OK : stop(c, -ENOMEM);
+	return c->lines ? SQLITE_OK : stop_cursor(c, -ENOMEM);
 }
 
 /* ---- rows that are kept ---------------------------------------------------------------------------- */
@@ -409,18 +409,18 @@ static int keep_row(struct cursor *c)
 		cnt += is_used(c, i);
 	cells = tapir_arena__alloc(&table_of(c)->source->arena, cnt * sizeof(*cells) + 1);
 	if (!cells)
-		return stop(c, -ENOMEM);
+		return stop_cursor(c, -ENOMEM);
 	for (unsigned i = 0; i < column_cnt; i++) {
 		if (!is_used(c, i))
 			continue;
 		tapir_sql_column__read(&c->scan, &desc->columns[i], c->row, &cells[at]);
 		if (c->scan.text.failed ||
 		    !keep_text(c, &cells[at], before ? &before->cells[at] : NULL))
-			return stop(c, -ENOMEM);
+			return stop_cursor(c, -ENOMEM);
 		at++;
 	}
 	row.cells = cells;
-	return tapir_vec__push(&c->kept, row) ? SQLITE_OK : stop(c, -ENOMEM);
+	return tapir_vec__push(&c->kept, row) ? SQLITE_OK : stop_cursor(c, -ENOMEM);
 }
 
 static int by_key(const void *a, const void *b)
@@ -509,7 +509,7 @@ static int on_filter(sqlite3_vtab_cursor *base, int idx, const char *plan, int a
 	c->rowid = 0;
 	if (table->desc->list) {
 		c->list = tapir_query_source__list(table->source, table->desc->list);
-		rc = c->list ? SQLITE_OK : stop(c, table->source->err);
+		rc = c->list ? SQLITE_OK : stop_cursor(c, table->source->err);
 	} else if (is_again && (!c->is_kept || used & ~c->used)) {
 		c->used |= used;
 		rc = keep_all(c);
@@ -564,7 +564,7 @@ static int on_column(sqlite3_vtab_cursor *base, sqlite3_context *ctx, int column
 		tapir_sql_column__read(&c->scan, &table_of(c)->desc->columns[column], c->row,
 				       &cell);
 	if (c->scan.text.failed)
-		return stop(c, -ENOMEM);
+		return stop_cursor(c, -ENOMEM);
 	switch (cell.type) {
 	case TAPIR_SQL_INT:
 		sqlite3_result_int64(ctx, cell.i64);

@@ -39,7 +39,7 @@ static void add_route(struct tapir_pass *p, const struct tapir_view_rows *routes
 }
 
 /* The row of a dependency of that name; its number of rows: there is none. */
-static size_t find(const struct tapir_view_rows *dependencies, const char *name)
+static size_t find_dependency(const struct tapir_view_rows *dependencies, const char *name)
 {
 	size_t at = 0;
 
@@ -89,7 +89,7 @@ static void add_parts(const struct route *r)
 
 	for (size_t i = 0; i < tapir_view_rows__cnt(&r->parts); i++) {
 		name = tapir_view_rows__text(&r->parts, i, "part");
-		add_part(r, name, i, find(&r->dependencies, name));
+		add_part(r, name, i, find_dependency(&r->dependencies, name));
 	}
 	for (size_t i = 0; i < tapir_view_rows__cnt(&r->dependencies); i++) {
 		name = tapir_view_rows__text(&r->dependencies, i, "what");

@@ -74,7 +74,7 @@ static uint64_t key_of(const struct tapir_counter_view *view)
 	return key;
 }
 
-static char *copy(struct tapir_sv text)
+static char *copy_text(struct tapir_sv text)
 {
 	return strndup(text.len ? text.data : "", text.len);
 }
@@ -82,10 +82,10 @@ static char *copy(struct tapir_sv text)
 static struct row *make_row(struct tapir_counter_table *t, const struct tapir_counter_view *view)
 {
 	struct row row = {.tgid = view->rec->tgid,
-			  .provider = copy(view->provider),
-			  .name = copy(view->name),
-			  .unit = copy(view->unit),
-			  .tags = copy(view->tags)};
+			  .provider = copy_text(view->provider),
+			  .name = copy_text(view->name),
+			  .unit = copy_text(view->unit),
+			  .tags = copy_text(view->tags)};
 
 	if (row.provider && row.name && row.unit && row.tags && tapir_vec__push(&t->rows, row))
 		return &t->rows.data[t->rows.cnt - 1];

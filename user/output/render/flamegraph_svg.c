@@ -124,7 +124,7 @@ struct drawing {
 	uint64_t drawn_cnt;
 };
 
-static double share(const struct drawing *d, uint64_t weight)
+static double share_of_all(const struct drawing *d, uint64_t weight)
 {
 	return 100.0 * (double)weight / (double)d->all;
 }
@@ -153,7 +153,7 @@ static void add_title(const struct drawing *d, const struct tapir_tree_node *nod
 	tapir_str__fini(&label);
 	tapir_str__addc(d->out, '\n');
 	add_counted(d, total);
-	tapir_str__addf(d->out, " (%.2f %%)", share(d, total));
+	tapir_str__addf(d->out, " (%.2f %%)", share_of_all(d, total));
 	if (self) {
 		tapir_str__adds(d->out, ", ");
 		tapir_human__add_count(d->out, self);
@@ -266,7 +266,7 @@ static void write_legend(const struct drawing *d)
 			(unsigned)c->r, (unsigned)c->g, (unsigned)c->b,
 			tapir_frame_kind__name(kind));
 		if (kind != TAPIR_FRAME_AWAITING) /* which no stack ends in */
-			tapir_str__addf(d->out, " %.1f %%", share(d, self[kind]));
+			tapir_str__addf(d->out, " %.1f %%", share_of_all(d, self[kind]));
 		tapir_str__adds(d->out, "    ");
 	}
 	tapir_str__adds(d->out, "</text>\n");

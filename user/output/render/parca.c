@@ -62,7 +62,7 @@ static bool add_label(struct labels *labels, char *name, char *value)
 }
 
 /* text is cut to pieces, which labels borrow. */
-static bool parse(char *text, struct labels *labels)
+static bool parse_labels(char *text, struct labels *labels)
 {
 	char *rest = strchr(text, '{'), *pair, *value;
 	size_t len = strlen(text);
@@ -92,7 +92,7 @@ const char *tapir_parca__judge_name(const char *name)
 {
 	struct labels labels = {};
 	char *text = name ? strdup(name) : NULL;
-	bool is_right = !text || parse(text, &labels);
+	bool is_right = !text || parse_labels(text, &labels);
 
 	free(text);
 	return is_right ? NULL : "NAME or NAME{LABEL=VALUE,...}";
@@ -124,7 +124,7 @@ int tapir_parca__write(const char *name, const void *pprof, size_t len, struct t
 	struct labels labels = {};
 	char *text = strdup(name ? name : "tapir");
 	size_t at = out->len;
-	int err = text ? parse(text, &labels) ? 0 : -EINVAL : -ENOMEM;
+	int err = text ? parse_labels(text, &labels) ? 0 : -EINVAL : -ENOMEM;
 
 	if (!err) {
 		tapir_str__add(out, "\0\0\0\0", HEAD_BYTES); /* flags: a message, as it is */

@@ -333,7 +333,7 @@ static void add_owner(const struct judge *j, struct tapir_report_programs *progr
 			programs->owner = *owner;
 }
 
-static int list(struct judge *j, struct tapir_report_programs *programs, bool has_clock)
+static int list_programs(struct judge *j, struct tapir_report_programs *programs, bool has_clock)
 {
 	struct tapir_str name = {};
 
@@ -387,7 +387,7 @@ int tapir_report_programs__judge(struct tapir_report_programs *programs,
 	if (!err)
 		err = read_all(tl, reader, goes_on, ctx);
 	if (!err)
-		err = list(&j, programs, has_clock);
+		err = list_programs(&j, programs, has_clock);
 	if (!err) {
 		add_use(&j, programs, summary);
 		add_owner(&j, programs);

@@ -120,7 +120,8 @@ static bool is_machine(const struct tapir_summary *summary)
 	return targets && !strcmp(targets, "all processes");
 }
 
-static void show(struct tapir_report *report, struct tapir_reader *reader, const struct reading *r)
+static void make_view(struct tapir_report *report, struct tapir_reader *reader,
+		      const struct reading *r)
 {
 	report->view = (struct tapir_report_view){
 		.path = r->request->path,
@@ -199,7 +200,7 @@ int tapir_report__read(struct tapir_report *report, struct tapir_reader *reader,
 						   &opts, has_clock(&report->summary), goes_on, &r);
 	if (!err) {
 		tapir_report_programs__sort(&report->programs);
-		show(report, reader, &r);
+		make_view(report, reader, &r);
 	}
 	tapir_pids_seen__fini(&r.seen);
 	return err;

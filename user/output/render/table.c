@@ -116,7 +116,7 @@ static struct tapir_column_fit fit_of(const struct tapir_table *table, size_t co
 }
 
 /* Returns the number of columns; each is as wide as its widest cell. */
-static size_t measure(const struct tapir_table *table, size_t *widths)
+static size_t measure_columns(const struct tapir_table *table, size_t *widths)
 {
 	size_t cnt = 0, most = table->fit_columns ? 0 : table->max_columns;
 
@@ -169,7 +169,7 @@ static bool shrink(const struct tapir_table *table, size_t *widths, size_t cnt)
 
 bool tapir_table__can_fit(const struct tapir_table *table)
 {
-	size_t widths[TAPIR_TABLE_MAX_COLUMNS], cnt = measure(table, widths);
+	size_t widths[TAPIR_TABLE_MAX_COLUMNS], cnt = measure_columns(table, widths);
 
 	return shrink(table, widths, cnt);
 }
@@ -179,15 +179,15 @@ struct layout {
 	bool is_last_below; /* on a line of its own, as there is no room for it */
 };
 
-static void lay_out(const struct tapir_table *table, struct layout *l)
+static void lay_out_columns(const struct tapir_table *table, struct layout *l)
 {
 	*l = (struct layout){};
-	l->cnt = measure(table, l->widths);
+	l->cnt = measure_columns(table, l->widths);
 	if (shrink(table, l->widths, l->cnt) || table->fits || table->wrap_columns || l->cnt < 2 ||
 	    is_right(table->titles[l->cnt - 1]) || table->fit_columns < 2 * BELOW_INDENT)
 		return;
 	l->is_last_below = true;
-	(void)measure(table, l->widths);
+	(void)measure_columns(table, l->widths);
 	(void)shrink(table, l->widths, l->cnt - 1);
 	l->widths[l->cnt - 1] = table->fit_columns - BELOW_INDENT;
 }
@@ -270,7 +270,7 @@ void tapir_table__write(const struct tapir_table *table, const struct tapir_pale
 {
 	struct layout l;
 
-	lay_out(table, &l);
+	lay_out_columns(table, &l);
 	out->failed |= table->failed;
 	tapir_str__adds(out, p->bold);
 	add_titles(table, &l, out);
