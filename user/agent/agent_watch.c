@@ -87,7 +87,7 @@ static int send_history(void *ctx, int fd)
 			   : tapir_answer__send(fd, &head, body.data, body.len, 0);
 }
 
-static bool answer(struct tapir_agent *agent, const struct tapir_watch_query *query, int fd)
+static bool answer_query(struct tapir_agent *agent, const struct tapir_watch_query *query, int fd)
 {
 	struct history history = {agent->watch.page, query};
 	struct tapir_str body = {};
@@ -130,6 +130,6 @@ bool tapir_agent_watch__answer(struct tapir_agent *agent, const char *name,
 		(void)tapir_answer__error(fd, 409, "started: the process is another one by now",
 					  MSG_DONTWAIT);
 	else if (has)
-		*is_taken = answer(agent, &query, fd);
+		*is_taken = answer_query(agent, &query, fd);
 	return has || ask->watched;
 }

@@ -41,7 +41,7 @@ void tapir_containers__fini(struct tapir_containers *c)
 
 /* ---- state of runtimes ---------------------------------------------------------------------- */
 
-static void copy(const json_t *object, const char *key, char *out, size_t size)
+static void copy_member(const json_t *object, const char *key, char *out, size_t size)
 {
 	const char *text = json_string_value(json_object_get(object, key));
 
@@ -62,11 +62,11 @@ static void take_labels(const json_t *labels, struct tapir_container *c)
 					   "io.kubernetes.pod.uid"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		copy(labels, names[i], c->name, sizeof(c->name));
+		copy_member(labels, names[i], c->name, sizeof(c->name));
 	for (size_t i = 0; i < 2; i++) {
-		copy(labels, pods[i], c->pod, sizeof(c->pod));
-		copy(labels, spaces[i], c->space, sizeof(c->space));
-		copy(labels, uids[i], c->pod_uid, sizeof(c->pod_uid));
+		copy_member(labels, pods[i], c->pod, sizeof(c->pod));
+		copy_member(labels, spaces[i], c->space, sizeof(c->space));
+		copy_member(labels, uids[i], c->pod_uid, sizeof(c->pod_uid));
 	}
 }
 
@@ -76,7 +76,7 @@ void tapir_container__take_state(const char *text, size_t len, struct tapir_cont
 
 	take_labels(json_object_get(root, "annotations"), c);
 	take_labels(json_object_get(json_object_get(root, "Config"), "Labels"), c);
-	copy(root, "Name", c->name, sizeof(c->name));
+	copy_member(root, "Name", c->name, sizeof(c->name));
 	json_decref(root);
 }
 

@@ -97,8 +97,8 @@ static void on_progress(void *ctx, const struct tapir_recording_progress *progre
 	tapir_totals__count(&progress->stats);
 }
 
-static int record(struct recorder *r, struct tapir_recording_plan *plan,
-		  struct tapir_triggers *triggers)
+static int record_segments(struct recorder *r, struct tapir_recording_plan *plan,
+			   struct tapir_triggers *triggers)
 {
 	const struct tapir_serve_continuous *c = &r->config->continuous;
 	struct tapir_writer_opts file = {
@@ -175,7 +175,7 @@ static int run(void *ctx, int agent_fd)
 	if (!err)
 		err = tapir_request__plan(&request, &plan);
 	if (!err)
-		err = record(&r, &plan, triggers);
+		err = record_segments(&r, &plan, triggers);
 	for (int i = 0; err && i < tapir_diag__cnt(); i++)
 		tapir_warn("nothing is recorded continuously: %s", tapir_diag__line(i));
 	tapir_vec__fini(&request.more_specs);

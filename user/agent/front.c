@@ -256,7 +256,7 @@ static void on_log(void *ctx, const char *format, va_list args)
 /* ---- the process ---------------------------------------------------------------------------- */
 
 /* Twice the connections: those that are being closed, to make room, are among them for a moment. */
-static struct MHD_Daemon *start(struct tapir_front *front)
+static struct MHD_Daemon *start_http(struct tapir_front *front)
 {
 	const struct tapir_front_opts *opts = front->opts;
 	struct MHD_OptionItem tls[] = {
@@ -317,7 +317,7 @@ int tapir_front__run(const struct tapir_front_opts *opts)
 		err = start_stdio(&front);
 	if (err)
 		return err;
-	if (!opts->listener->is_stdio && !start(&front))
+	if (!opts->listener->is_stdio && !start_http(&front))
 		return tapir_diag__fail(-EIO, "cannot serve HTTP on %s%s", opts->listener->name,
 					opts->tls_key ? " (check the certificate and its key)"
 						      : "");

@@ -316,7 +316,7 @@ static int ask_agent(const struct tapir_front *front, struct MHD_Connection *con
 }
 
 /* The next message: 0; -EPIPE: the client is gone; -EBADMSG: the answer ends early, or is wrong. */
-static int next(struct answer *a, struct tapir_wire_reply *reply)
+static int next_reply(struct answer *a, struct tapir_wire_reply *reply)
 {
 	struct pollfd fds[2] = {{.fd = a->fd, .events = POLLIN},
 				{.fd = a->client_fd, .events = POLLRDHUP}};
@@ -353,7 +353,7 @@ static ssize_t read_stream(void *ctx, uint64_t at, char *out, size_t max)
 	(void)at;
 	if (!a->len) {
 		tapir_front__limit(a->front, a->connection, 0);
-		if (next(a, &reply) || reply.type == TAPIR_WIRE_HEAD)
+		if (next_reply(a, &reply) || reply.type == TAPIR_WIRE_HEAD)
 			return MHD_CONTENT_READER_END_WITH_ERROR;
 		if (reply.type == TAPIR_WIRE_END)
 			return MHD_CONTENT_READER_END_OF_STREAM;
@@ -374,7 +374,7 @@ static int read_whole(struct answer *a, struct tapir_str *out)
 	struct tapir_wire_reply reply;
 	int err;
 
-	while (!(err = next(a, &reply))) {
+	while (!(err = next_reply(a, &reply))) {
 		if (reply.type == TAPIR_WIRE_END)
 			return out->failed ? -ENOMEM : 0;
 		if (reply.type == TAPIR_WIRE_HEAD || out->len + reply.len > MAX_ANSWER_BYTES)
@@ -387,7 +387,7 @@ static int read_whole(struct answer *a, struct tapir_str *out)
 static int read_head(struct answer *a, struct tapir_wire_head *head)
 {
 	struct tapir_wire_reply reply;
-	int err = next(a, &reply);
+	int err = next_reply(a, &reply);
 
 	if (!err && reply.type != TAPIR_WIRE_HEAD)
 		err = -EBADMSG;

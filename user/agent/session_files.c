@@ -200,8 +200,8 @@ static bool fits(const struct tapir_agent *agent, const struct room *sum)
 }
 
 /* Deletes a trace, with the line of the log that a DELETE has: the client and its request. */
-static void give_up(struct tapir_agent *agent, size_t at, const struct tapir_caller *caller,
-		    const struct tapir_route *route)
+static void delete_for_room(struct tapir_agent *agent, size_t at, const struct tapir_caller *caller,
+			    const struct tapir_route *route)
 {
 	const struct tapir_session_entry *s = &agent->sessions->all.data[at];
 	char what[192];
@@ -236,7 +236,7 @@ int tapir_session__make_room(struct tapir_agent *agent, const struct tapir_calle
 			continue;
 		}
 		sum = (struct room){sum.bytes - used.bytes, sum.cnt - used.cnt};
-		give_up(agent, at, caller, route);
+		delete_for_room(agent, at, caller, route);
 	}
 	return 0;
 }
@@ -251,7 +251,7 @@ void tapir_session__limit_frozen(struct tapir_agent *agent, const struct tapir_c
 		const struct tapir_session_entry *s = &sessions->all.data[i];
 
 		if (tapir_session__is_frozen(s) && is_dispensable(s, caller->name) && ++cnt > most)
-			give_up(agent, i, caller, &tapir_routes[TAPIR_ROUTE_FREEZE]);
+			delete_for_room(agent, i, caller, &tapir_routes[TAPIR_ROUTE_FREEZE]);
 	}
 }
 
@@ -354,7 +354,8 @@ static const char *suffix_of(const char *name)
 		       : NULL;
 }
 
-static int load(const struct tapir_agent *agent, struct tapir_sessions *sessions, const char *name)
+static int load_session(const struct tapir_agent *agent, struct tapir_sessions *sessions,
+			const char *name)
 {
 	struct tapir_session_entry s = {.fd = -1, .waiter_fd = -1};
 	const char *suffix = suffix_of(name);
@@ -398,7 +399,7 @@ int tapir_session__load_all(const struct tapir_agent *agent, struct tapir_sessio
 	if (!dir)
 		return -errno;
 	while (!err && (e = readdir(dir)))
-		err = load(agent, sessions, e->d_name);
+		err = load_session(agent, sessions, e->d_name);
 	closedir(dir);
 	if (sessions->all.cnt)
 		qsort(sessions->all.data, sessions->all.cnt, sizeof(*sessions->all.data), compare);

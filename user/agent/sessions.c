@@ -151,8 +151,9 @@ static void describe_session(struct tapir_session_entry *s, const struct tapir_r
 	s->touched_ns = tapir_clock__now_ns();
 }
 
-static int start(struct tapir_agent *agent, struct tapir_session_entry *s, struct tapir_task *task,
-		 const struct tapir_wire_request *rq, const struct tapir_caller *caller)
+static int start_recording(struct tapir_agent *agent, struct tapir_session_entry *s,
+			   struct tapir_task *task, const struct tapir_wire_request *rq,
+			   const struct tapir_caller *caller)
 {
 	const struct tapir_recording_start start = {.rq = rq,
 						    .caller = caller,
@@ -203,7 +204,7 @@ static void begin_session(struct tapir_agent *agent, const struct tapir_wire_req
 	err = tapir_task__check(&task);
 	if (!err) {
 		describe_session(&s, ask, caller);
-		err = start(agent, &s, &task, rq, caller);
+		err = start_recording(agent, &s, &task, rq, caller);
 	}
 	if (!err && !tapir_vec__push(&agent->sessions->all, s))
 		err = -ENOMEM;
@@ -241,8 +242,8 @@ static bool start_reader(struct tapir_agent *agent, const struct tapir_session_e
 	return false;
 }
 
-static bool hand_out(struct tapir_agent *agent, const struct tapir_session_entry *s,
-		     const char *format, int fd)
+static bool send_trace(struct tapir_agent *agent, const struct tapir_session_entry *s,
+		       const char *format, int fd)
 {
 	char name[32];
 	struct tapir_task task = {.run = tapir_task__trace, .format = format, .path_arg = name};
@@ -281,7 +282,8 @@ static bool report(struct tapir_agent *agent, const struct tapir_session_entry *
 	return false;
 }
 
-static bool stop(struct tapir_agent *agent, size_t at, const char *format, bool goes_after, int fd)
+static bool stop_session(struct tapir_agent *agent, size_t at, const char *format, bool goes_after,
+			 int fd)
 {
 	struct tapir_session_entry *s = &agent->sessions->all.data[at];
 	bool is_taken;
@@ -299,7 +301,7 @@ static bool stop(struct tapir_agent *agent, size_t at, const char *format, bool 
 		tapir_agent__end_task(agent, s->pid);
 		return true;
 	}
-	is_taken = hand_out(agent, s, format, fd);
+	is_taken = send_trace(agent, s, format, fd);
 	if (goes_after)
 		tapir_sessions__forget(agent, at);
 	return is_taken;
@@ -343,7 +345,7 @@ void tapir_sessions__task_ended(struct tapir_agent *agent, pid_t pid)
 		 * it.
 		 */
 		s->waiter_fd = -1;
-		if (waiter_fd >= 0 && !hand_out(agent, s, s->waiter_format, waiter_fd))
+		if (waiter_fd >= 0 && !send_trace(agent, s, s->waiter_format, waiter_fd))
 			close(waiter_fd);
 		if (waiter_fd >= 0 && s->goes_after)
 			tapir_sessions__forget(agent, i);
@@ -473,12 +475,12 @@ static bool handle_one(struct tapir_agent *agent, const struct tapir_wire_reques
 	s->touched_ns = tapir_clock__now_ns();
 	switch (rq->route) {
 	case TAPIR_ROUTE_SESSION_STOP:
-		return stop(agent, at, format, false, fd);
+		return stop_session(agent, at, format, false, fd);
 	case TAPIR_ROUTE_SESSION_DELETE:
-		return stop(agent, at, format, true, fd);
+		return stop_session(agent, at, format, true, fd);
 	case TAPIR_ROUTE_SESSION_TRACE:
 		if (!s->pid)
-			return hand_out(agent, s, format, fd);
+			return send_trace(agent, s, format, fd);
 		(void)tapir_answer__error(fd, 409, "the recording has not ended", MSG_DONTWAIT);
 		return false;
 	case TAPIR_ROUTE_SESSION_FINDINGS:

@@ -197,7 +197,7 @@ void tapir_shared_lists__free(struct tapir_shared_lists *lists)
 }
 
 /* Returns true if the task that held it ended while it did. */
-static bool lock(pthread_mutex_t *mutex)
+static bool lock_mutex(pthread_mutex_t *mutex)
 {
 	bool is_torn = pthread_mutex_lock(mutex) == EOWNERDEAD;
 
@@ -318,7 +318,7 @@ static int take_list(struct tapir_shared_lists *lists, bool is_all, struct tapir
 	struct list *list = is_all ? &lists->all : &lists->some;
 	int err = 0;
 
-	if (lock(&list->lock))
+	if (lock_mutex(&list->lock))
 		list->made_ns = 0;
 	if (!list->made_ns || tapir_clock__now_ns() - list->ended_ns >= FRESH_NS)
 		err = make(list, is_all);
@@ -407,7 +407,7 @@ int tapir_task__process(void *ctx, int fd)
 	pthread_mutex_t *own = &task->lists->describes[getpid() % 2];
 	int err;
 
-	(void)lock(own);
+	(void)lock_mutex(own);
 	err = describe_processes(task, fd);
 	pthread_mutex_unlock(own);
 	return err;

@@ -216,7 +216,7 @@ static int replace_tokens(struct tapir_tokens *t, char *text, size_t len)
 	return err;
 }
 
-static int load(struct tapir_tokens *t)
+static int load_tokens(struct tapir_tokens *t)
 {
 	tapir_autofree char *text = NULL;
 	uint64_t key = 0;
@@ -266,7 +266,7 @@ static int open_file(const char *path, bool is_single, struct tapir_tokens **out
 		return err;
 	t->is_single = is_single;
 	t->path = strdup(path);
-	err = t->path ? load(t) : -ENOMEM;
+	err = t->path ? load_tokens(t) : -ENOMEM;
 	if (err) {
 		tapir_tokens__free(t);
 		return err;
@@ -323,7 +323,7 @@ int tapir_tokens__reload(struct tapir_tokens *t)
 					t->path, tapir_errno__text(errno));
 	}
 	t->file_key = tapir_file__key(&st);
-	return load(t);
+	return load_tokens(t);
 }
 
 /* ---- comparison ----------------------------------------------------------------------------- */

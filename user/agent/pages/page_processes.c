@@ -80,7 +80,7 @@ static int compare(const void *a, const void *b, void *ctx)
 }
 
 /* Returns the rows in their order, which the caller frees; NULL: there are none. */
-static struct sorted *sort(const json_t *list, const struct column *by)
+static struct sorted *sort_processes(const json_t *list, const struct column *by)
 {
 	size_t cnt = json_array_size(list);
 	struct sorted *rows = cnt ? calloc(cnt, sizeof(*rows)) : NULL;
@@ -228,7 +228,7 @@ void tapir_page__processes(struct tapir_str *out, const json_t *who, const json_
 	const struct tapir_page_frame frame = {.title = "Processes", .here = "/", .who = who};
 	const json_t *list = json_object_get(processes, "processes");
 	const struct column *by = column_of(filter->sort);
-	struct sorted *rows = sort(list, by);
+	struct sorted *rows = sort_processes(list, by);
 	size_t cnt = rows ? json_array_size(list) : 0;
 	size_t last_page = cnt ? (cnt - 1) / TAPIR_PAGE_ROWS : 0;
 	size_t page = filter->page ? filter->page - 1 : 0;

@@ -301,7 +301,7 @@ static void send_first(struct pusher *p, struct queue *q)
 }
 
 /* One line when it begins to fail, and when it continues. */
-static void say(struct queue *q, const char *error)
+static void report_state(struct queue *q, const char *error)
 {
 	bool had_error = *q->metrics->error;
 
@@ -385,7 +385,7 @@ static void take_end(struct queue *q)
 		q->metrics->sent_bytes += t->bytes;
 		q->wait_ns = q->not_before_ns = 0;
 		remove_item(q, 0);
-		say(q, "");
+		report_state(q, "");
 		return;
 	}
 	if (is_of_target(status)) {
@@ -396,7 +396,7 @@ static void take_end(struct queue *q)
 		q->metrics->refused_cnt++;
 		remove_item(q, 0);
 	}
-	say(q, error);
+	report_state(q, error);
 }
 
 /* ---- the loop -------------------------------------------------------------------------------- */

@@ -118,7 +118,7 @@ static void take_counter(struct watch *w, const struct tapir_catalog *catalog,
 	tapir_watch_slot__put(slot, &value);
 }
 
-static void stop(struct watch *w, uint32_t pid, uint64_t at_ns)
+static void note_stopped(struct watch *w, uint32_t pid, uint64_t at_ns)
 {
 	size_t i = stopped_at(w, pid);
 
@@ -151,7 +151,7 @@ static void take_event(struct watch *w, const struct tapir_catalog *catalog,
 		 */
 		reason = tapir_event_fields__u64(&w->fields, "Reason");
 		if (reason == SUSPENDED_FOR_GC || reason == SUSPENDED_FOR_GC_PREP)
-			stop(w, ev->tgid, rec->time_ns);
+			note_stopped(w, ev->tgid, rec->time_ns);
 		return;
 	}
 	i = tapir_sv__is(view.event, "GCRestartEEBegin") ? stopped_at(w, ev->tgid) : w->stopped_cnt;

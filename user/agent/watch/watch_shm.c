@@ -52,7 +52,7 @@ static void store(uint64_t *to, uint64_t value)
 	__atomic_store_n(to, value, __ATOMIC_RELEASE);
 }
 
-static uint64_t load(const uint64_t *from)
+static uint64_t load_u64(const uint64_t *from)
 {
 	return __atomic_load_n(from, __ATOMIC_ACQUIRE);
 }
@@ -187,14 +187,14 @@ void tapir_watch_slot__put_pause(struct tapir_watch_slot *slot, uint64_t utc_ms,
 /* A slot whose process changes at this moment is odd. */
 static bool is_settled(const struct tapir_watch_slot *slot, uint64_t *version)
 {
-	*version = load(&slot->version);
+	*version = load_u64(&slot->version);
 	return !(*version & 1);
 }
 
 static bool is_same(const struct tapir_watch_slot *slot, uint64_t version)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return load(&slot->version) == version;
+	return load_u64(&slot->version) == version;
 }
 
 static void end_text(char *text, size_t size)
@@ -204,7 +204,7 @@ static void end_text(char *text, size_t size)
 
 #define END(text) end_text(text, sizeof(text))
 
-static void check(struct tapir_watch_head *head)
+static void check_head(struct tapir_watch_head *head)
 {
 	END(head->name);
 	for (size_t i = 0; i < head->counter_cnt; i++) {
@@ -218,7 +218,7 @@ static void check(struct tapir_watch_head *head)
 static bool copy_head(const struct tapir_watch_slot *slot, struct tapir_watch_head *out)
 {
 	const struct tapir_watch_head *head = &slot->head;
-	uint64_t cnt = load(&head->counter_cnt), version;
+	uint64_t cnt = load_u64(&head->counter_cnt), version;
 
 	if (!is_settled(slot, &version))
 		return false;
@@ -226,14 +226,14 @@ static bool copy_head(const struct tapir_watch_slot *slot, struct tapir_watch_he
 	copy_words(out, head, offsetof(struct tapir_watch_head, counters));
 	copy_words(out->counters, head->counters, cnt * sizeof(*out->counters));
 	out->counter_cnt = cnt;
-	check(out);
+	check_head(out);
 	return is_same(slot, version) && out->pid;
 }
 
 bool tapir_watch_shm__copy(const struct tapir_watch_shm *page, size_t i,
 			   struct tapir_watch_head *out)
 {
-	for (int try = 0; load(&page->slots[i].head.pid) && try < COPY_TRIES; try++)
+	for (int try = 0; load_u64(&page->slots[i].head.pid) && try < COPY_TRIES; try++)
 		if (copy_head(&page->slots[i], out))
 			return true;
 	return false;
@@ -254,7 +254,7 @@ static size_t copy_ring(const struct tapir_watch_point *ring, size_t size, uint6
 
 static bool is_of(const struct tapir_watch_slot *slot, const struct tapir_watch_head *head)
 {
-	return load(&slot->head.pid) == head->pid && slot->head.started_ms == head->started_ms;
+	return load_u64(&slot->head.pid) == head->pid && slot->head.started_ms == head->started_ms;
 }
 
 size_t tapir_watch_shm__points(const struct tapir_watch_shm *page, size_t i,
