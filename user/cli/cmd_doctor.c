@@ -58,7 +58,7 @@ static size_t max_size(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-static struct widths measure(const struct tapir_checkup *checkup)
+static struct widths measure_columns(const struct tapir_checkup *checkup)
 {
 	size_t fit_columns = tapir_screen__fit_columns(), short_found = 0;
 	const struct tapir_check *check;
@@ -106,7 +106,7 @@ static void write_row(const struct tapir_check *check, const struct widths *w,
 
 static void write_plain(const struct tapir_checkup *checkup, struct tapir_str *out)
 {
-	struct widths w = measure(checkup);
+	struct widths w = measure_columns(checkup);
 	const struct tapir_check *check;
 
 	tapir_vec_for_each (check, checkup) {

@@ -120,7 +120,7 @@ static void fold_record(struct folding *f, const struct tapir_catalog *catalog,
 		f->bare_events += !tapir_stack_tree__add_record(&f->events, catalog, rec);
 }
 
-static int fold(struct tapir_reader *reader, struct folding *f)
+static int fold_stacks(struct tapir_reader *reader, struct folding *f)
 {
 	const struct tapir_rec *rec;
 	int err;
@@ -304,7 +304,7 @@ static int fold_and_draw(struct tapir_reader *reader, struct tapir_cli *cli)
 		&f.file, &(struct tapir_output_file_opts){
 				 .path = args->output, .force = args->force, .mode = 0644});
 	if (!err)
-		err = fold(reader, &f);
+		err = fold_stacks(reader, &f);
 	if (!err)
 		err = tapir_pids_seen__check(&f.seen, tapir_reader__catalog(reader),
 					     cli->words.data[0]);

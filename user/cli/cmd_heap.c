@@ -57,9 +57,10 @@ static const struct tapir_option options[] = {
 	{}};
 
 /* before: NULL: there is one snapshot. */
-static int show(const struct tapir_heap_snapshot *before, const struct tapir_heap_snapshot *s,
-		const struct tapir_heap_allocations *allocations,
-		const struct tapir_heap_live *live, const struct args *args, bool is_live)
+static int show_snapshot(const struct tapir_heap_snapshot *before,
+			 const struct tapir_heap_snapshot *s,
+			 const struct tapir_heap_allocations *allocations,
+			 const struct tapir_heap_live *live, const struct args *args, bool is_live)
 {
 	const struct tapir_heap_tables_opts opts = {
 		.top = args->top,
@@ -93,7 +94,7 @@ static int show_process(const struct args *args)
 	file.has_owner = tapir_sudo_user__get(&file.uid, &file.gid);
 	err = tapir_heap__take(&request, &s);
 	if (!err)
-		err = show(NULL, &s, NULL, NULL, args, true);
+		err = show_snapshot(NULL, &s, NULL, NULL, args, true);
 	tapir_heap_snapshot__fini(&s);
 	return err;
 }
@@ -128,7 +129,7 @@ static int show_jvm_growth(const struct args *args)
 	if (err)
 		goto out;
 	warn_of_lack("live objects were not sampled", sampled, mark);
-	err = show(&before, &s, NULL, sampled ? NULL : &live, args, true);
+	err = show_snapshot(&before, &s, NULL, sampled ? NULL : &live, args, true);
 out:
 	tapir_heap_live__fini(&live);
 	tapir_heap_snapshot__fini(&before);
@@ -242,8 +243,8 @@ static int show_growth(const struct args *args)
 		if (!s.rows.cnt)
 			err = tapir_heap__take(&request, &s);
 		if (!err)
-			err = show(&before, &s, recorded ? NULL : &allocations,
-				   live.rows.cnt ? &live : NULL, args, true);
+			err = show_snapshot(&before, &s, recorded ? NULL : &allocations,
+					    live.rows.cnt ? &live : NULL, args, true);
 	}
 	tapir_heap_live__fini(&live);
 	tapir_heap_allocations__fini(&allocations);
@@ -260,7 +261,7 @@ static int show_files(const struct args *args, const char *before_path, const ch
 	if (!err)
 		err = tapir_heap__open(path, &s);
 	if (!err)
-		err = show(before_path ? &before : NULL, &s, NULL, NULL, args, false);
+		err = show_snapshot(before_path ? &before : NULL, &s, NULL, NULL, args, false);
 	tapir_heap_snapshot__fini(&before);
 	tapir_heap_snapshot__fini(&s);
 	return err;

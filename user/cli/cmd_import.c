@@ -78,7 +78,7 @@ static int open_output(void *ctx, uint64_t created_ns, uint64_t created_utc_ns,
 	return err;
 }
 
-static int check(void *ctx)
+static int check_progress(void *ctx)
 {
 	struct import *import = ctx;
 
@@ -150,8 +150,8 @@ static int run(struct tapir_cli *cli)
 								  TAPIR_NS_PER_SEC +
 							  (uint64_t)import.st.st_mtim.tv_nsec};
 	tapir_long_read__start(&import.read, NULL, cli);
-	err = tapir_import__file(&input, &(struct tapir_import_opts){open_output, check, &import},
-				 &result);
+	err = tapir_import__file(
+		&input, &(struct tapir_import_opts){open_output, check_progress, &import}, &result);
 	err = close_output(&import, err);
 	tapir_long_read__stop(&import.read);
 	if (!err)

@@ -161,7 +161,7 @@ static void fill_rings(struct row *row)
 }
 
 /* Finds out what can be recorded of the process. */
-static int inspect(struct walk *w, struct row *row)
+static int inspect_process(struct walk *w, struct row *row)
 {
 	int err = tapir_mappings__read(row->pid, &w->mappings);
 
@@ -210,7 +210,7 @@ static int describe_process(struct walk *w, struct row *row)
  * A process that has ended in the meantime, or is another user's, is not a failure. Of most
  * processes two files are read: whether they are the kernel's, and what they map.
  */
-static int visit(uint32_t pid, void *ctx)
+static int visit_process(uint32_t pid, void *ctx)
 {
 	struct walk *w = ctx;
 	int diag_cnt = tapir_diag__cnt(), err;
@@ -222,7 +222,7 @@ static int visit(uint32_t pid, void *ctx)
 	row.cpu_ns = usage.cpu_ns;
 	row.resident_bytes = usage.resident_bytes;
 	if (!err)
-		err = inspect(w, &row);
+		err = inspect_process(w, &row);
 	is_listed = !err && (w->args->all || has_something(&row));
 	if (is_listed)
 		err = describe_process(w, &row);
@@ -343,7 +343,7 @@ static int print(const struct walk *w)
 static int run(struct tapir_cli *cli)
 {
 	struct walk w = {.args = cli->args, .reader = TAPIR_OTEL_READER_NONE};
-	int err = tapir_proc__each(visit, &w);
+	int err = tapir_proc__each(visit_process, &w);
 
 	if (!err && !w.args->json)
 		tapir_pager__start(cli);

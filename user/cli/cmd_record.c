@@ -305,8 +305,8 @@ static int record_ring(struct tapir_recorder *r, const struct args *args,
 	return err;
 }
 
-static int record(struct tapir_recorder *r, const struct args *args,
-		  struct tapir_triggers *triggers, struct tapir_cli *cli)
+static int record_file(struct tapir_recorder *r, const struct args *args,
+		       struct tapir_triggers *triggers, struct tapir_cli *cli)
 {
 	struct tapir_str name = {};
 	struct tapir_writer_opts file = {
@@ -430,7 +430,7 @@ static int run(struct tapir_cli *cli)
 	if (!err && at_ns)
 		wait_for(&r, at_ns);
 	if (!err)
-		err = record(&r, args, triggers, cli);
+		err = record_file(&r, args, triggers, cli);
 	tapir_recorder__fini(&r);
 	tapir_triggers__free(triggers);
 	tapir_vec__fini(&request.more_specs);

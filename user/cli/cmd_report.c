@@ -97,7 +97,7 @@ static enum tapir_view_form form_of(const struct args *args)
 			     : TAPIR_VIEW_TEXT;
 }
 
-static int answer(struct tapir_reader *reader, struct tapir_cli *cli, struct tapir_where *where)
+static int print_view(struct tapir_reader *reader, struct tapir_cli *cli, struct tapir_where *where)
 {
 	const struct args *args = cli->args;
 	struct tapir_view_request rq = {.path = cli->words.data[0],
@@ -224,7 +224,7 @@ static int report(struct tapir_reader *reader, struct tapir_cli *cli)
 	int err = tapir_where_option__parse(args->where, &where);
 
 	if (!err)
-		err = args->view ? answer(reader, cli, where) : summarize(reader, cli, where);
+		err = args->view ? print_view(reader, cli, where) : summarize(reader, cli, where);
 	tapir_where__free(where);
 	return tapir_where_option__status(args->where, err);
 }

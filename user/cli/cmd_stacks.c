@@ -146,7 +146,7 @@ static int record_once(const struct args *args, int fd, bool with_samples, size_
  * Samples show where running threads are. Their program is the largest by far: where all threads
  * sleep, as in a process that hangs, it would take more time than all the rest.
  */
-static int record(const struct args *args, int fd)
+static int record_stacks(const struct args *args, int fd)
 {
 	bool with_samples = any_runs(&args->pids);
 	size_t running_cnt = 0;
@@ -160,7 +160,7 @@ static int record(const struct args *args, int fd)
 	return record_once(args, fd, true, &running_cnt);
 }
 
-static int show(struct tapir_cli *cli, struct tapir_reader *reader)
+static int show_stacks(struct tapir_cli *cli, struct tapir_reader *reader)
 {
 	static const struct tapir_pids none;
 	static const struct tapir_words no_pairs;
@@ -191,7 +191,7 @@ static int show_file(struct tapir_cli *cli, int fd)
 		return err;
 	tapir_reader__complete_probes(reader, tapir_probe_name__complete);
 	tapir_symbols_option__attach(cli, reader);
-	err = show(cli, reader);
+	err = show_stacks(cli, reader);
 	if (!err)
 		tapir_symbols_option__report(cli);
 	tapir_reader__close(reader);
@@ -220,7 +220,7 @@ static int run(struct tapir_cli *cli)
 	err = tapir_symbols_option__start(cli, &args->symbols);
 	if (err)
 		return err;
-	err = record(args, fd);
+	err = record_stacks(args, fd);
 	if (!err)
 		err = show_file(cli, fd);
 	tapir_symbols_option__end(cli);

@@ -62,7 +62,7 @@ void tapir_long_read__stop(struct tapir_long_read *read)
 	read->reader = NULL;
 }
 
-static void show(struct tapir_long_read *read)
+static void show_progress(struct tapir_long_read *read)
 {
 	const struct tapir_reader_stats *stats = tapir_reader__stats(read->reader);
 	uint64_t now_ns = tapir_clock__now_ns();
@@ -95,7 +95,7 @@ int tapir_long_read__check(struct tapir_long_read *read)
 		return tapir_diag__fail(-EINTR, "interrupted");
 	}
 	if (read->is_shown)
-		show(read);
+		show_progress(read);
 	return 0;
 }
 

@@ -102,7 +102,7 @@ struct nearest {
 	unsigned edits;
 };
 
-static void consider(struct nearest *n, const char *name)
+static void compare_name(struct nearest *n, const char *name)
 {
 	unsigned edits = tapir_str__distance(n->to, name, MAX_EDITS);
 	size_t len = strlen(n->to);
@@ -120,7 +120,7 @@ static void consider(struct nearest *n, const char *name)
 static bool is_near(const struct tapir_option *o, void *value, void *ctx)
 {
 	(void)value;
-	consider(ctx, o->name);
+	compare_name(ctx, o->name);
 	return false;
 }
 
@@ -155,7 +155,7 @@ static int unknown_command(struct tapir_cli *cli, const char *name)
 	struct nearest near = {.to = name, .edits = MAX_EDITS + 1};
 
 	for (const struct tapir_command *const *c = cli->commands; *c; c++)
-		consider(&near, (*c)->name);
+		compare_name(&near, (*c)->name);
 	if (near.name)
 		return tapir_cli__usage(cli, "no command '%s'; the nearest is 'tapir %s'", name,
 					near.name);

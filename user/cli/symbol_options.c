@@ -34,7 +34,8 @@ struct tapir_symbol_use {
 
 /* ---- progress ---------------------------------------------------------------------------- */
 
-static void show(struct tapir_symbol_use *use, const char *file, uint64_t done, uint64_t total)
+static void show_progress(struct tapir_symbol_use *use, const char *file, uint64_t done,
+			  uint64_t total)
 {
 	struct tapir_str line = {};
 
@@ -58,7 +59,7 @@ static bool goes_on(void *ctx, const char *file, uint64_t done, uint64_t total)
 	if (!use->began_ns)
 		use->began_ns = now_ns;
 	if (use->is_shown && now_ns - use->began_ns >= SHOW_AFTER_NS)
-		show(use, file, done, total);
+		show_progress(use, file, done, total);
 	return !tapir_long_read__was_interrupted();
 }
 
@@ -113,7 +114,8 @@ static int add_sources(const struct tapir_cli *cli, struct tapir_symbol_files *f
 	return !err && symbols->has_default ? add_default(cli, files) : err;
 }
 
-static int start(struct tapir_cli *cli, const struct tapir_symbol_args *args, bool with_names)
+static int start_symbols(struct tapir_cli *cli, const struct tapir_symbol_args *args,
+			 bool with_names)
 {
 	struct tapir_symbol_use *use = calloc(1, sizeof(*use));
 	const struct tapir_symbol_watch watch = {.goes_on = goes_on, .ended = ended, .ctx = use};
@@ -142,14 +144,15 @@ static int start(struct tapir_cli *cli, const struct tapir_symbol_args *args, bo
 
 int tapir_symbols_option__start_always(struct tapir_cli *cli, const struct tapir_symbol_args *args)
 {
-	return start(cli, args, true);
+	return start_symbols(cli, args, true);
 }
 
 int tapir_symbols_option__start(struct tapir_cli *cli, const struct tapir_symbol_args *args)
 {
 	bool with_names = args->places.words.cnt || args->places.has_default;
 
-	return with_names || args->lines || args->inlined ? start(cli, args, with_names) : 0;
+	return with_names || args->lines || args->inlined ? start_symbols(cli, args, with_names)
+							  : 0;
 }
 
 void tapir_symbols_option__attach(struct tapir_cli *cli, struct tapir_reader *reader)

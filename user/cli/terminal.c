@@ -23,7 +23,7 @@
 #define MUCH_BYTES (256u * 1024u)
 
 /* One write a line, so that lines of several threads do not mix. */
-static void say(const char *colour, const char *prefix, const char *line)
+static void write_line(const char *colour, const char *prefix, const char *line)
 {
 	const struct tapir_palette *palette = tapir_screen__palette(stderr);
 	struct tapir_str text = {};
@@ -43,9 +43,9 @@ static void log_line(enum tapir_log_level level, const char *line)
 	const struct tapir_palette *palette = tapir_screen__palette(stderr);
 
 	if (level == TAPIR_LOG_WARN)
-		say(palette->yellow, "tapir: warning: ", line);
+		write_line(palette->yellow, "tapir: warning: ", line);
 	else
-		say(palette->dim, "tapir: ", line);
+		write_line(palette->dim, "tapir: ", line);
 }
 
 void tapir_terminal__start_log(const struct tapir_cli *cli)
@@ -65,14 +65,14 @@ static void print_exhaustion(const char *color)
 		snprintf(line, sizeof(line),
 			 "out of memory: %llu allocations failed, the result may be incomplete",
 			 (unsigned long long)all.memory_cnt);
-		say(color, "tapir: ", line);
+		write_line(color, "tapir: ", line);
 	}
 	if (all.fd_cnt) {
 		snprintf(line, sizeof(line),
 			 "too many open files: %llu could not be opened, the result may be "
 			 "incomplete (raise `ulimit -n`)",
 			 (unsigned long long)all.fd_cnt);
-		say(color, "tapir: ", line);
+		write_line(color, "tapir: ", line);
 	}
 }
 
@@ -85,16 +85,18 @@ void tapir_terminal__print_diag(int err)
 		return;
 	for (int i = 0; i < tapir_diag__cnt(); i++)
 		/* An expression, its caret and what exists belong to the line before. */
-		say(red, tapir_diag__line(i)[0] == ' ' ? "" : "tapir: ", tapir_diag__line(i));
+		write_line(red,
+			   tapir_diag__line(i)[0] == ' ' ? "" : "tapir: ", tapir_diag__line(i));
 	if (!tapir_diag__cnt())
-		say(red, "tapir: failed: ", tapir_errno__text(err));
+		write_line(red, "tapir: failed: ", tapir_errno__text(err));
 	tapir_debug("errno: %s", tapir_errno__name(err));
 	if (err == -EMFILE || err == -ENFILE)
-		say(red, "tapir: ",
-		    err == -EMFILE
-			    ? "no file descriptor is left: raise the hard limit on open files "
-			      "(ulimit -Hn, or LimitNOFILE= of a service)"
-			    : "no file descriptor is left on this machine: raise sysctl fs.file-max");
+		write_line(
+			red, "tapir: ",
+			err == -EMFILE
+				? "no file descriptor is left: raise the hard limit on open files "
+				  "(ulimit -Hn, or LimitNOFILE= of a service)"
+				: "no file descriptor is left on this machine: raise sysctl fs.file-max");
 }
 
 static atomic_uint_least64_t stop_ns; /* the process has one terminal, and is asked once */

@@ -200,7 +200,7 @@ static bool parse_option(struct request *request, int argc, char **argv, int *at
 	return false;
 }
 
-static bool parse(struct request *request, int argc, char **argv)
+static bool parse_arguments(struct request *request, int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)
 		if (!parse_option(request, argc, argv, &i))
@@ -217,7 +217,7 @@ int main(int argc, char **argv)
 	struct request request = {};
 	int status = 2;
 
-	if (parse(&request, argc, argv))
+	if (parse_arguments(&request, argc, argv))
 		status = request.is_help ? fputs(help, stdout) < 0 : run(&request);
 	tapir_vec__fini(&request.paths);
 	return status;

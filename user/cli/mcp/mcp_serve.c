@@ -97,7 +97,7 @@ static void write_line(struct server *s, struct tapir_str *line)
 	pthread_mutex_unlock(&s->output);
 }
 
-static void *answer(void *arg)
+static void *answer_call(void *arg)
 {
 	struct job *job = arg;
 	struct tapir_mcp mcp = {
@@ -188,7 +188,7 @@ static int start_jobs(struct server *s)
 		if (job->is_started || job->is_cancelled || !may_start(s, i))
 			continue;
 		job->started_ns = tapir_clock__now_ns();
-		err = -pthread_create(&job->thread, NULL, answer, job);
+		err = -pthread_create(&job->thread, NULL, answer_call, job);
 		job->is_started = !err;
 	}
 	return err;
