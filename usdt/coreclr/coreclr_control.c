@@ -115,7 +115,7 @@ static void wait_until_quiet(void)
 {
 	uint64_t stopped_ns = now_ns();
 	struct coreclr_quiescence *quiet = NULL;
-	int is_told = 0;
+	int has_reported_idle = 0;
 
 	for (;;) {
 		uint64_t since_ns = now_ns() - stopped_ns;
@@ -125,11 +125,11 @@ static void wait_until_quiet(void)
 		else if (coreclr_quiescence__is_proven(quiet) && since_ns >= SETTLE_NS &&
 			 !__atomic_load_n(&coreclr.inside_cnt, __ATOMIC_SEQ_CST))
 			break;
-		if (since_ns >= IDLE_AFTER_NS && !is_told) {
+		if (since_ns >= IDLE_AFTER_NS && !has_reported_idle) {
 			tapir_ring__say_idle();
-			is_told = 1;
+			has_reported_idle = 1;
 		}
-		nap(is_told ? TAPIR_RING_LIFE_NS : STEP_NS);
+		nap(has_reported_idle ? TAPIR_RING_LIFE_NS : STEP_NS);
 		if (coreclr_load(&coreclr.is_shut))
 			break;
 	}

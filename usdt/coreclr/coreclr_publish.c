@@ -62,7 +62,7 @@ static uint32_t homeless_cnt; /* events for which there was no memory */
 
 /* The control thread's. */
 static struct provider *providers[PROVIDER_MAX];
-static uint32_t provider_cnt, published_cnt, unpublished_cnt, told_homeless_cnt, last_errno;
+static uint32_t provider_cnt, published_cnt, unpublished_cnt, reported_homeless_cnt, last_errno;
 
 static struct {
 	uint8_t *at;
@@ -334,7 +334,7 @@ void coreclr_publish__serve(void)
 	struct coreclr_published *p = take_waiting();
 	uint32_t homeless = coreclr_load(&homeless_cnt);
 
-	if (!p && homeless == told_homeless_cnt)
+	if (!p && homeless == reported_homeless_cnt)
 		return;
 	for (; p; p = p->next) {
 		int err = give_slot(p);
@@ -343,8 +343,8 @@ void coreclr_publish__serve(void)
 		unpublished_cnt += err != 0;
 		last_errno = err ? (uint32_t)-err : last_errno;
 	}
-	last_errno = homeless != told_homeless_cnt ? ENOMEM : last_errno;
-	told_homeless_cnt = homeless;
+	last_errno = homeless != reported_homeless_cnt ? ENOMEM : last_errno;
+	reported_homeless_cnt = homeless;
 	tapir_ring__say_published(published_cnt, unpublished_cnt + homeless, last_errno);
 }
 

@@ -39,7 +39,7 @@ struct gc_side {
 	struct tapir_provider *provider;
 	struct tapir_dynamic *dynamic;
 	struct gc_wanted parts[PART_CNT];
-	struct gc_wanted told;
+	struct gc_wanted last_notified;
 };
 
 struct tapir_gc_host {
@@ -68,14 +68,14 @@ static struct gc_wanted union_of(const struct gc_side *side)
 	return all;
 }
 
-static void tell_side(const struct tapir_gc_collector *collector, struct gc_side *side,
-		      int provider)
+static void notify_side(const struct tapir_gc_collector *collector, struct gc_side *side,
+			int provider)
 {
 	struct gc_wanted now = union_of(side);
 
-	if (now.keywords == side->told.keywords && now.level == side->told.level)
+	if (now.keywords == side->last_notified.keywords && now.level == side->last_notified.level)
 		return;
-	side->told = now;
+	side->last_notified = now;
 	if (provider == TAPIR_GC_DEFAULT)
 		collector->control_events(collector->ctx, now.keywords, now.level);
 	else
@@ -93,7 +93,7 @@ static void notify_collector(struct tapir_gc_host *host)
 
 		pending = prov_load_acquire(&host->pending);
 		for (int i = 0; collector && i < TAPIR_GC_PROVIDER_CNT; i++)
-			tell_side(collector, &host->sides[i], i);
+			notify_side(collector, &host->sides[i], i);
 	} while (!__atomic_compare_exchange_n(&host->pending, &pending, 0, 0, __ATOMIC_ACQ_REL,
 					      __ATOMIC_RELAXED));
 }
@@ -244,7 +244,7 @@ int tapir_gc_host__new(const struct tapir_gc_host_opts *opts, struct tapir_gc_ho
 		return -ENOMEM;
 	for (int i = 0; i < TAPIR_GC_PROVIDER_CNT; i++) {
 		host->sides[i].host = host;
-		host->sides[i].told.level = TAPIR_GC_OFF;
+		host->sides[i].last_notified.level = TAPIR_GC_OFF;
 		for (int k = 0; k < PART_CNT; k++)
 			host->sides[i].parts[k].level = TAPIR_GC_OFF;
 	}

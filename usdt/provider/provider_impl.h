@@ -93,7 +93,7 @@ struct tapir_provider {
 	uint32_t flags;
 	uint32_t event_cnt;
 	struct tapir_program_part part; /* size 0: not given, mistakes are accepted */
-	struct last_notified told[PROVIDER_NOTIFIED_CNT];
+	struct last_notified last_notified[PROVIDER_NOTIFIED_CNT];
 	struct provider_event events[];
 };
 

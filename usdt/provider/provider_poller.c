@@ -128,7 +128,7 @@ static void compare_requests(const struct tapir_provider *p, uint32_t idx,
 static void add_union(const struct tapir_provider *p, struct tapir_enablement *change)
 {
 	for (uint32_t i = 0; i < PROVIDER_NOTIFIED_CNT; i++) {
-		const struct last_notified *t = &p->told[i];
+		const struct last_notified *t = &p->last_notified[i];
 
 		if (!t->is_on)
 			continue;
@@ -160,12 +160,12 @@ static int find_change(struct tapir_provider *p, struct tapir_enablement *change
 {
 	for (uint32_t i = 0; i < PROVIDER_NOTIFIED_CNT; i++) {
 		struct last_notified now;
-		uint32_t kind = kind_of(i, &p->told[i]);
+		uint32_t kind = kind_of(i, &p->last_notified[i]);
 
 		compare_requests(p, i, &now, asked);
-		if (!memcmp(&now, &p->told[i], sizeof(now)))
+		if (!memcmp(&now, &p->last_notified[i], sizeof(now)))
 			continue;
-		p->told[i] = now;
+		p->last_notified[i] = now;
 		*change = (struct tapir_enablement){
 			.size = sizeof(*change),
 			.kind = now.kind ? now.kind : kind,

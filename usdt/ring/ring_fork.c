@@ -107,23 +107,23 @@ static int take_place_of(struct tapir_ring_ctl *parent, struct tapir_ring_ctl *c
 			 struct tapir_ring_ctl **unannounced)
 {
 	struct ring_process *p = &ring_process;
-	struct tapir_ring_ctl *again, *to_tell = map_again(parent);
+	struct tapir_ring_ctl *again, *mapped = map_again(parent);
 	int inherited = 0;
 
 	for (uint32_t s = 0; s < TAPIR_RING_SESSIONS; s++)
 		inherited |= inherit(ctl, parent, s);
 	again = inherited ? map_again(parent) : NULL;
-	if (!to_tell)
+	if (!mapped)
 		announce_to_parents(parent); /* early, which is better than not at all */
 	if (ring_sys_failed(ring_sys6(SYS_mremap, (long)ctl, sizeof(*ctl), sizeof(*ctl),
 				      MREMAP_MAYMOVE | MREMAP_FIXED, (long)parent, 0))) {
 		unmap(again);
-		unmap(to_tell);
+		unmap(mapped);
 		return -ENOMEM;
 	}
 	unmap(p->parent_ctl); /* the parent's parent's */
 	p->parent_ctl = again;
-	*unannounced = to_tell;
+	*unannounced = mapped;
 	p->inherited_until_ns = ring_now_ns() + TAPIR_RING_INHERIT_NS;
 	return 0;
 }

@@ -32,7 +32,7 @@ struct tapir_session {
 	pid_t pid;
 	uint32_t is_stopping;
 	int result; /* once the thread has ended */
-	uint64_t flushed_ns, segment_ns, segment_from, told_lost;
+	uint64_t flushed_ns, segment_ns, segment_from, reported_lost;
 	uint8_t *kinds; /* by idx, 1: described in this segment */
 	size_t kind_room, tid_cnt, tid_room;
 	uint32_t *tids;
@@ -243,7 +243,7 @@ static void put_loss(struct tapir_session *s)
 {
 	const uint64_t lost = tapir_listener__lost(s->listener, NULL);
 	const struct tapir_rec_loss loss =
-		loss_of(s, TAPIR_LOSS_RING_LANE_DROP, lost - s->told_lost);
+		loss_of(s, TAPIR_LOSS_RING_LANE_DROP, lost - s->reported_lost);
 	void *rec = loss.count ? session_file__put(&s->file, 0, TAPIR_REC_LOSS, sizeof(loss),
 						   loss.h.time_ns)
 			       : NULL;
@@ -251,7 +251,7 @@ static void put_loss(struct tapir_session *s)
 	if (!rec)
 		return;
 	memcpy(rec, &loss, sizeof(loss));
-	s->told_lost = lost;
+	s->reported_lost = lost;
 }
 
 static void flush_if_due(struct tapir_session *s)
@@ -281,7 +281,7 @@ static void *run(void *arg)
 	}
 	tapir_listener__poll(s->listener);
 	lost[0] = loss_of(s, TAPIR_LOSS_RING_LANE_DROP,
-			  tapir_listener__lost(s->listener, NULL) - s->told_lost);
+			  tapir_listener__lost(s->listener, NULL) - s->reported_lost);
 	tapir_listener__close(s->listener); /* delivers what a thread was slow to finish */
 	session_file__flush(&s->file);
 	lost[1] = loss_of(s, TAPIR_LOSS_DISK, s->file.unwritten);

@@ -53,8 +53,8 @@ static bool waits_for_work(const struct tapir_stack_tree *tree, uint32_t node)
 }
 
 /* Many short waits for answers block a thread as one long wait does; the runtime's own do not. */
-static bool is_told(struct tapir_pool_waits *p, struct tapir_timeline *tl,
-		    const struct tapir_wait *w)
+static bool has_known_reason(struct tapir_pool_waits *p, struct tapir_timeline *tl,
+			     const struct tapir_wait *w)
 {
 	return tapir_wait_reasons__of(&p->reasons, tapir_timeline__stacks(tl), w->node);
 }
@@ -70,7 +70,7 @@ static enum tapir_pool_wait classify_pool_wait(struct tapir_pool_waits *p,
 	/* The worker may have received work before it slept: then the program is on its stack. */
 	if (has_no_work(p, w) && !has_own)
 		return TAPIR_POOL_IDLE;
-	if (w->wake_ns - w->from_ns < LONG_NS && !(has_own && is_told(p, tl, w)))
+	if (w->wake_ns - w->from_ns < LONG_NS && !(has_own && has_known_reason(p, tl, w)))
 		return TAPIR_POOL_SHORT;
 	if (!has_own && waits_for_work(tapir_timeline__stacks(tl), w->node))
 		return TAPIR_POOL_IDLE;

@@ -58,14 +58,14 @@ static void count_ids(struct tapir_timeline_stats *stats, const struct tapir_tl_
 {
 	const struct tapir_interval *i = t->open;
 
-	stats->told_samples++;
+	stats->delivered_samples++;
 	if (tapir_rec__trace_ids(rec)) {
-		stats->told_with_ids++;
+		stats->delivered_with_ids++;
 		return;
 	}
 	while (i && !(i->has_trace && i->thread == t))
 		i = i->outer;
-	stats->told_joined += i != NULL;
+	stats->delivered_joined += i != NULL;
 }
 
 static uint32_t sample_node(struct tapir_timeline *tl, const struct tapir_stack_ref *ref)
@@ -97,7 +97,7 @@ static void add_sample(struct tapir_timeline *tl, const struct tapir_rec *rec)
 		return;
 	count_ids(&tl->stats, t, rec);
 	if (tapir_timeline__is_chosen(tl, t, rec))
-		TELL(tl, sample, t, sample);
+		NOTIFY(tl, sample, t, sample);
 }
 
 /* Tables of stacks are larger than a CPU's cache, and samples are of any of them. */
@@ -110,7 +110,7 @@ static void expect(void *ctx, const struct tapir_rec *rec, enum tapir_reorder_st
 		return;
 	node = tapir_stack_tree__expect(&tl->tree, rec, step, tapir_reorder__hint(tl->reorder));
 	if (node != TAPIR_NO_NODE)
-		TELL(tl, expect, node);
+		NOTIFY(tl, expect, node);
 }
 
 static bool is_reported(const struct tapir_timeline *tl, const struct tapir_rec *rec)
@@ -130,7 +130,7 @@ static void add_look(struct tapir_timeline *tl, const struct tapir_rec *rec)
 
 	if (t && t->tgid == look->tgid && t->state != TAPIR_THREAD_SLEEPING &&
 	    t->state != TAPIR_THREAD_UNKNOWN && is_reported(tl, rec))
-		TELL(tl, look, look, tapir_timeline__node(tl, &ref));
+		NOTIFY(tl, look, look, tapir_timeline__node(tl, &ref));
 }
 
 static void add_io(struct tapir_timeline *tl, const struct tapir_rec *rec)
@@ -140,7 +140,7 @@ static void add_io(struct tapir_timeline *tl, const struct tapir_rec *rec)
 		.tgid = io->tgid, .time_ns = rec->time_ns, .stack_id = io->stack_id};
 
 	if (is_reported(tl, rec))
-		TELL(tl, io, rec, tapir_timeline__node(tl, &ref));
+		NOTIFY(tl, io, rec, tapir_timeline__node(tl, &ref));
 }
 
 /* A record may be about two threads, as that of a signal, of which one may have been asked for. */
@@ -164,7 +164,7 @@ static void add_calls(struct tapir_timeline *tl, const struct tapir_rec *rec)
 		.tgid = calls->tgid, .time_ns = rec->time_ns, .stack_id = calls->stack_id};
 
 	if (is_reported(tl, rec))
-		TELL(tl, calls, calls, tapir_timeline__node(tl, &ref));
+		NOTIFY(tl, calls, calls, tapir_timeline__node(tl, &ref));
 }
 
 static void add_counter(struct tapir_timeline *tl, const struct tapir_rec *rec)
@@ -174,7 +174,7 @@ static void add_counter(struct tapir_timeline *tl, const struct tapir_rec *rec)
 	if (tapir_timeline__in_range(tl, rec->time_ns) &&
 	    tapir_timeline__reports(tl, counter->tgid, 0) &&
 	    tapir_where__has(tl->opts.where, rec, 0))
-		TELL(tl, counter, counter);
+		NOTIFY(tl, counter, counter);
 }
 
 /* In the order of time. */
@@ -212,7 +212,7 @@ static void out(void *ctx, const struct tapir_rec *rec)
 		break;
 	case TAPIR_REC_WAIT:
 		if (is_reported(tl, rec))
-			TELL(tl, call, rec);
+			NOTIFY(tl, call, rec);
 		break;
 	case TAPIR_REC_LOOK:
 		add_look(tl, rec);
@@ -228,7 +228,7 @@ static void out(void *ctx, const struct tapir_rec *rec)
 		break;
 	default:
 		if (is_either_reported(tl, rec))
-			TELL(tl, record, rec);
+			NOTIFY(tl, record, rec);
 	}
 }
 
@@ -248,7 +248,7 @@ int tapir_timeline__add_hinted(struct tapir_timeline *tl, const struct tapir_rec
 
 	tl->stats.records++;
 	if (rec->type == TAPIR_REC_PROCESS)
-		TELL(tl, process, rec);
+		NOTIFY(tl, process, rec);
 	if (rec->time_ns > tl->stats.any_ns)
 		tl->stats.any_ns = rec->time_ns;
 	if (tapir_family__of(rec->type) >= 0 || rec->type == TAPIR_REC_COUNTER ||

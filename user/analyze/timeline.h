@@ -245,7 +245,7 @@ struct tapir_timeline_stats {
 	 * Counts over all traces: samples that views could receive; with ids; without, in an
 	 * interval that has a trace.
 	 */
-	uint64_t told_samples, told_with_ids, told_joined;
+	uint64_t delivered_samples, delivered_with_ids, delivered_joined;
 	uint64_t no_room; /* threads, processes, intervals, tasks beyond the bounds */
 	uint64_t first_ns, last_ns;
 	uint64_t any_ns;      /* of the last record, whatever it is */

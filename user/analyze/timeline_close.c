@@ -69,7 +69,7 @@ static void count_kind(struct tapir_timeline *tl, const struct tapir_interval *i
 		kind->worst_ns = took_ns;
 }
 
-static void tell_close(struct tapir_timeline *tl, struct tapir_interval *i)
+static void notify_close(struct tapir_timeline *tl, struct tapir_interval *i)
 {
 	if (i->until_ns < tl->opts.from_ns ||
 	    (tl->opts.until_ns && i->from_ns > tl->opts.until_ns) ||
@@ -80,7 +80,7 @@ static void tell_close(struct tapir_timeline *tl, struct tapir_interval *i)
 	    tapir_catalog__precedes_attach(tl->catalog, i->from_ns))
 		i->flags |= TAPIR_INTERVAL_ATTACH;
 	count_kind(tl, i);
-	TELL(tl, close, i);
+	NOTIFY(tl, close, i);
 }
 
 /*
@@ -177,7 +177,7 @@ void tapir_timeline__close(struct tapir_timeline *tl, struct tapir_interval *i, 
 	 * goes.
 	 */
 	make_whole(i);
-	tell_close(tl, i);
+	notify_close(tl, i);
 	tapir_interval__end_child(tl, i, ended_on && ended_on->process ? ended_on : NULL);
 	if (t && i->cause == TAPIR_CAUSE_LOCK && !(i->flags & TAPIR_INTERVAL_UNENDED))
 		t->locked_ns = i->until_ns;

@@ -68,7 +68,7 @@ struct tapir_timeline {
 };
 
 /* Each accepts NULL for listeners that do not care. */
-#define TELL(tl, fn, ...)                                                                          \
+#define NOTIFY(tl, fn, ...)                                                                        \
 	do {                                                                                       \
 		const struct listener *l_;                                                         \
 		tapir_vec_for_each (l_, &(tl)->listeners)                                          \

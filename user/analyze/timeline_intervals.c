@@ -340,7 +340,7 @@ static void begin_interval(struct tapir_timeline *tl, struct happening *h, uint3
 	if (tapir_timeline__in_range(tl, h->now_ns) &&
 	    tapir_timeline__reports(tl, i->tgid, i->tid) && i->is_chosen &&
 	    !tapir_interval__is_told_before(tl, i))
-		TELL(tl, open, i);
+		NOTIFY(tl, open, i);
 }
 
 /* ---- ending --------------------------------------------------------------------------------- */
@@ -416,5 +416,5 @@ void tapir_timeline__event(struct tapir_timeline *tl, const struct tapir_rec *re
 	tl->now_event = NULL;
 	if (tapir_timeline__in_range(tl, h.now_ns) &&
 	    tapir_timeline__reports(tl, ev->tgid, ev->tid) && h.is_chosen)
-		TELL(tl, event, h.thread, &h.probe, &h.event);
+		NOTIFY(tl, event, h.thread, &h.probe, &h.event);
 }

@@ -260,7 +260,7 @@ static void add_awaited(struct tapir_timeline *tl, struct tapir_interval *i,
 	ns = now_ns > i->last_ns ? now_ns - i->last_ns : 0;
 	add_away(i, t->process, TAPIR_THREAD_BETWEEN, now_ns);
 	if ((i->awaits || i->work) && ns)
-		TELL(tl, awaited, i, ns);
+		NOTIFY(tl, awaited, i, ns);
 	tapir_interval__forget_await(tl, i);
 }
 

@@ -106,8 +106,8 @@ static void retire_thread(struct tapir_timeline *tl, const struct tapir_tl_threa
 	tl->dead[at].thread = t;
 }
 
-static void tell_cut_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t from_ns,
-			  uint64_t until_ns)
+static void emit_open_ended_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
+				 uint64_t from_ns, uint64_t until_ns)
 {
 	struct tapir_wait wait = {.thread = t,
 				  .from_ns = from_ns,
@@ -127,7 +127,7 @@ static void tell_cut_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t, 
 	if (!t->is_ours && wait.from_ns < until_ns && tapir_timeline__in_range(tl, until_ns) &&
 	    tapir_timeline__reports(tl, t->tgid, t->tid) &&
 	    (!tapir_timeline__chooses(tl) || t->has_chosen))
-		TELL(tl, cut_wait, &wait);
+		NOTIFY(tl, cut_wait, &wait);
 }
 
 void tapir_timeline__end_range(struct tapir_timeline *tl)
@@ -141,7 +141,7 @@ void tapir_timeline__end_range(struct tapir_timeline *tl)
 
 		for (struct tapir_tl_thread *t = p ? p->threads : NULL; t; t = t->next)
 			if (t->state == TAPIR_THREAD_SLEEPING)
-				tell_cut_wait(tl, t, t->out_ns, end_ns);
+				emit_open_ended_wait(tl, t, t->out_ns, end_ns);
 	}
 }
 
@@ -159,11 +159,11 @@ static void drop_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t, ui
 	now_ns = known_until_ns(tl, t->tgid, now_ns);
 	tapir_timeline__advance(t, now_ns);
 	if (t->state == TAPIR_THREAD_SLEEPING)
-		tell_cut_wait(tl, t, t->out_ns, now_ns);
+		emit_open_ended_wait(tl, t, t->out_ns, now_ns);
 	tapir_timeline__close_thread(tl, t, now_ns);
 	count_time(tl, t);
 	if (!tl->opts.from_ns && !tl->opts.until_ns && tapir_timeline__reports(tl, t->tgid, t->tid))
-		TELL(tl, ended, t);
+		NOTIFY(tl, ended, t);
 	leave_process(t);
 	t->has_exited = true;
 	retire_thread(tl, t);
@@ -388,7 +388,7 @@ static uint64_t later_of(uint64_t a, uint64_t b)
 }
 
 /* Reports the part of the wait that lies in the requested range; parts are of all of it. */
-static void tell_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
+static void emit_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 		      const struct tapir_wait *ends, const struct tapir_parts *before)
 {
 	struct tapir_wait wait = *ends;
@@ -405,7 +405,7 @@ static void tell_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 	if (!t->is_ours && tapir_timeline__in_range(tl, wait.until_ns) &&
 	    tapir_timeline__reports(tl, t->tgid, t->tid) &&
 	    (!tapir_timeline__chooses(tl) || t->has_chosen))
-		TELL(tl, wait, &wait);
+		NOTIFY(tl, wait, &wait);
 }
 
 /*
@@ -424,7 +424,7 @@ void tapir_timeline__ran(struct tapir_timeline *tl, struct tapir_tl_thread *t, u
 	tapir_timeline__advance(t, now_ns);
 	if (t->state != TAPIR_THREAD_UNKNOWN) {
 		tl->stats.unpaired++;
-		tell_wait(tl, t, &(struct tapir_wait){.wake_ns = now_ns, .until_ns = now_ns},
+		emit_wait(tl, t, &(struct tapir_wait){.wake_ns = now_ns, .until_ns = now_ns},
 			  &before);
 	}
 	t->state = TAPIR_THREAD_RUNNING;
@@ -507,7 +507,7 @@ static void take_cpu(struct tapir_timeline *tl, const struct tapir_rec_switch *r
 }
 
 /* The thread slept since before the recording, unless it was created later. */
-static void tell_first_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
+static void emit_first_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 			    const struct tapir_rec_switch *rec)
 {
 	const struct tapir_rec_thread *known =
@@ -515,7 +515,7 @@ static void tell_first_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t
 
 	if (known && known->start_ns && known->start_ns < tl->stats.first_ns && rec->in_wake_ns &&
 	    rec->in_wake_ns <= rec->h.time_ns)
-		tell_cut_wait(tl, t, tl->stats.first_ns, rec->in_wake_ns);
+		emit_open_ended_wait(tl, t, tl->stats.first_ns, rec->in_wake_ns);
 }
 
 static void on_switch_in(struct tapir_timeline *tl, const struct tapir_rec_switch *rec)
@@ -543,7 +543,7 @@ static void on_switch_in(struct tapir_timeline *tl, const struct tapir_rec_switc
 		if (is_first && tl->opts.where)
 			t->has_chosen = tapir_where__has(tl->opts.where, &rec->h, 1);
 		if (is_first)
-			tell_first_wait(tl, t, rec);
+			emit_first_wait(tl, t, rec);
 		tapir_timeline__ran(tl, t, now_ns);
 		return;
 	}
@@ -563,7 +563,7 @@ static void on_switch_in(struct tapir_timeline *tl, const struct tapir_rec_switc
 	/* An interrupt wakes in the name of the thread that it interrupted, which is no waker. */
 	if (t->out_state && !(rec->flags & TAPIR_SWITCH_WOKEN_BY_IRQ))
 		waker_tid = rec->in_waker_tid;
-	tell_wait(tl, t,
+	emit_wait(tl, t,
 		  &(struct tapir_wait){
 			  .wake_ns = wake_ns,
 			  .until_ns = now_ns,
@@ -603,7 +603,7 @@ static void add_snapshot(struct tapir_timeline *tl, const struct tapir_rec_switc
 	if (is_out && tl->opts.wants_stacks)
 		node = tapir_timeline__node(tl, &ref);
 	if (tapir_timeline__in_range(tl, rec->h.time_ns) && tapir_timeline__reports(tl, tgid, tid))
-		TELL(tl, snapshot, rec, node);
+		NOTIFY(tl, snapshot, rec, node);
 }
 
 void tapir_timeline__switch(struct tapir_timeline *tl, const struct tapir_rec_switch *rec)
@@ -617,7 +617,7 @@ void tapir_timeline__switch(struct tapir_timeline *tl, const struct tapir_rec_sw
 	}
 	tl->stats.switches++;
 	if (tapir_timeline__in_range(tl, rec->h.time_ns))
-		TELL(tl, switched, rec);
+		NOTIFY(tl, switched, rec);
 	take_cpu(tl, rec);
 	if (rec->out_tid)
 		on_switch_out(tl, rec);

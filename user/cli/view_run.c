@@ -164,21 +164,23 @@ static void add_notes(const struct tapir_timeline_stats *stats, struct tapir_vie
 static void add_coverage(const struct tapir_timeline_stats *stats,
 			 const struct tapir_view_request *rq, struct tapir_view_result *result)
 {
-	uint64_t known = stats->told_with_ids + stats->told_joined;
+	uint64_t known = stats->delivered_with_ids + stats->delivered_joined;
 
-	if (!stats->told_samples || (!rq->trace_id && (!rq->view->is_by_trace || !known)))
+	if (!stats->delivered_samples || (!rq->trace_id && (!rq->view->is_by_trace || !known)))
 		return;
-	tapir_view_result__fact(result, "ids_samples", NULL, TAPIR_CELL_COUNT, stats->told_samples);
+	tapir_view_result__fact(result, "ids_samples", NULL, TAPIR_CELL_COUNT,
+				stats->delivered_samples);
 	tapir_view_result__fact(result, "ids_recorded", NULL, TAPIR_CELL_COUNT,
-				stats->told_with_ids);
-	tapir_view_result__fact(result, "ids_joined", NULL, TAPIR_CELL_COUNT, stats->told_joined);
+				stats->delivered_with_ids);
+	tapir_view_result__fact(result, "ids_joined", NULL, TAPIR_CELL_COUNT,
+				stats->delivered_joined);
 	tapir_view_result__note(
 		result,
 		"ids: %.1f%% of %" PRIu64 " samples are of a trace (%.1f%% have its "
 		"id, %.1f%% ran inside a request on their thread)",
-		100.0 * (double)known / (double)stats->told_samples, stats->told_samples,
-		100.0 * (double)stats->told_with_ids / (double)stats->told_samples,
-		100.0 * (double)stats->told_joined / (double)stats->told_samples);
+		100.0 * (double)known / (double)stats->delivered_samples, stats->delivered_samples,
+		100.0 * (double)stats->delivered_with_ids / (double)stats->delivered_samples,
+		100.0 * (double)stats->delivered_joined / (double)stats->delivered_samples);
 }
 
 static void add_where(const struct tapir_where *where, struct tapir_view_result *result)

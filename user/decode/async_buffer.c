@@ -241,12 +241,12 @@ tapir_async_buffer__read(struct tapir_async_layout *layout, const uint8_t *bytes
 				    const struct tapir_async_event *event),
 			 void *ctx)
 {
-	struct tapir_async_layout told = *layout;
+	struct tapir_async_layout checked = *layout;
 	struct reading reading = {};
 	enum tapir_async_fault fault = take_header(bytes, len, &reading);
 
 	if (!fault)
-		fault = read_events(&reading, &told, NULL, NULL);
+		fault = read_events(&reading, &checked, NULL, NULL);
 	if (fault)
 		return fault;
 	if (header)

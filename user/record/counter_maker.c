@@ -39,7 +39,7 @@ struct tapir_counter_maker {
 	struct tapir_map by_probe; /* -> idx in sources */
 	struct tapir_vec(struct source) sources;
 	struct tapir_map intervals;	     /* tgid -> of its metrics session */
-	struct tapir_map told;		     /* hashes of problems */
+	struct tapir_map reported_problems;  /* hashes of problems */
 	struct tapir_map instruments;	     /* hashes of their names -> number of the first */
 	uint64_t *value_cnts;		     /* of each glob */
 	const struct tapir_rec_event *event; /* the current one */
@@ -77,7 +77,7 @@ void tapir_counter_maker__free(struct tapir_counter_maker *m)
 	tapir_vec__fini(&m->sources);
 	tapir_map__fini(&m->by_probe);
 	tapir_map__fini(&m->intervals);
-	tapir_map__fini(&m->told);
+	tapir_map__fini(&m->reported_problems);
 	tapir_map__fini(&m->instruments);
 	tapir_recbuf__fini(&m->recbuf);
 	free(m->value_cnts);
@@ -184,7 +184,8 @@ static void on_problem(void *ctx, struct tapir_sv provider, const char *problem)
 	bool is_new = false;
 
 	hash = tapir_hash__bytes(hash, provider.data, provider.len);
-	if (m->told.cnt >= MAX_PROBLEMS || !tapir_map__put(&m->told, hash, &is_new) || !is_new)
+	if (m->reported_problems.cnt >= MAX_PROBLEMS ||
+	    !tapir_map__put(&m->reported_problems, hash, &is_new) || !is_new)
 		return;
 	tapir_str__addf(&line, "process %u, ", m->event->tgid);
 	tapir_str__add_printable(&line, provider.data, provider.len);

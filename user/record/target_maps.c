@@ -26,8 +26,8 @@
 #include "runtime/dotnet/dotnet.h"
 
 /* Mappings that wait for the session thread; a process can make 100,000 a second. */
-#define TOLD_MAX    65536 /* a process can map new code for ever */
-#define BACKLOG_MAX 16384
+#define REPORTED_MAX 65536 /* a process can map new code for ever */
+#define BACKLOG_MAX  16384
 
 struct mapping_walk {
 	struct tapir_targets *t;
@@ -35,7 +35,7 @@ struct mapping_walk {
 	uint64_t from_ns;   /* what is mapped was mapped then, or before anything was recorded */
 	uint64_t mapped_ns; /* that is too late for its probes, since then; 0: it is not */
 	uint64_t only_va;   /* 0: all of them */
-	const struct tapir_sideband_mmap *told; /* what is expected there; NULL: anything */
+	const struct tapir_sideband_mmap *expected; /* what is expected there; NULL: anything */
 	bool saw_one;
 	int err;
 };
@@ -230,10 +230,10 @@ static bool is_a_gap(int open_err)
 
 /* The file is watched from before it is read: one that changes during the read is not cached. */
 static int inspect_file(struct tapir_targets *t, int fd, const char *path,
-			const struct tapir_sideband_mmap *told,
+			const struct tapir_sideband_mmap *expected,
 			const struct tapir_mapping_line *line, struct tapir_image **image)
 {
-	struct tapir_mapped_file file = tapir_mapped_files__watch(&t->files, fd, told, line);
+	struct tapir_mapped_file file = tapir_mapped_files__watch(&t->files, fd, expected, line);
 	int err = tapir_images__look(t->opts.images, fd, path, image);
 
 	tapir_mapped_files__add(&t->files, file, err ? NULL : *image);
@@ -263,7 +263,7 @@ static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *
 	}
 	if (walk->t->opts.holder)
 		has_key = !tapir_programs__file_key(walk->t->opts.programs, fd, &key);
-	err = inspect_file(walk->t, fd, line->path, walk->told, line, &image);
+	err = inspect_file(walk->t, fd, line->path, walk->expected, line, &image);
 	if (!err && image->is_unread)
 		post_gap(walk->t, walk->tgid, line->path, tapir_clock__now_ns(),
 			 TAPIR_GAP_NOT_READ);
@@ -285,24 +285,25 @@ static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *
 }
 
 /* Returns true if the mapping was reported before: the process, its range, and its file. */
-static bool is_told(struct tapir_targets *t, uint32_t tgid, const struct tapir_mapping_line *line)
+static bool was_reported(struct tapir_targets *t, uint32_t tgid,
+			 const struct tapir_mapping_line *line)
 {
 	const uint64_t parts[] = {tgid, line->start_va, line->end_va, line->inode, line->file_off};
 	uint64_t key = 0;
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		key = tapir_hash__mix(key, parts[i]);
-	if (tapir_map__get(&t->told, key) || t->told.cnt >= TOLD_MAX)
+	if (tapir_map__get(&t->reported, key) || t->reported.cnt >= REPORTED_MAX)
 		return true;
-	return !tapir_map__put(&t->told, key, NULL);
+	return !tapir_map__put(&t->reported, key, NULL);
 }
 
 /*
  * A mapping as the kernel reported it when it was made: the process is not inspected. dev: where
  * the image's file is, as stat(2) has it; of no image: any.
  */
-static void post_told(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap,
-		      const struct tapir_image *image, uint32_t dev, int fd)
+static void post_reported(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap,
+			  const struct tapir_image *image, uint32_t dev, int fd)
 {
 	struct tapir_mapping_line line = {
 		.start_va = mmap->start_va,
@@ -395,8 +396,8 @@ static void miss_mapping(struct tapir_targets *t, const struct tapir_sideband_mm
 		post_gap(t, mmap->tgid, mmap->path, mmap->time_ns, TAPIR_GAP_NOT_READ);
 	if (image && image->site_cnt)
 		miss_probes(t, mmap, image);
-	post_told(t, mmap, image, tapir_mapping_line__dev(st.st_dev),
-		  image ? fd_to_post(image, fd) : -1);
+	post_reported(t, mmap, image, tapir_mapping_line__dev(st.st_dev),
+		      image ? fd_to_post(image, fd) : -1);
 	tapir_diag__rewind(mark);
 }
 
@@ -404,10 +405,10 @@ static void miss_mapping(struct tapir_targets *t, const struct tapir_sideband_mm
  * A process that unmaps a file and maps another has it at the same address. The paths' beginnings
  * may differ, by the root of who asks; a file that was renamed is taken for another one.
  */
-static bool is_another_file(const struct tapir_sideband_mmap *told,
+static bool is_another_file(const struct tapir_sideband_mmap *expected,
 			    const struct tapir_mapping_line *line)
 {
-	const char *was = strrchr(told->path, '/'), *is = strrchr(line->path, '/');
+	const char *was = strrchr(expected->path, '/'), *is = strrchr(line->path, '/');
 	size_t len = is ? strlen(is) : 0;
 
 	return !is || strncmp(was, is, len) || (was[len] && strcmp(was + len, " (deleted)"));
@@ -419,14 +420,14 @@ static int see_mapping(const struct tapir_mapping_line *line, void *ctx)
 
 	if (!line->is_executable)
 		return 0;
-	if (walk->told && !walk->saw_one && is_another_file(walk->told, line)) {
-		miss_mapping(walk->t, walk->told);
+	if (walk->expected && !walk->saw_one && is_another_file(walk->expected, line)) {
+		miss_mapping(walk->t, walk->expected);
 		walk->from_ns = tapir_clock__now_ns(); /* not known: its own record has it */
 		walk->mapped_ns = 0;
 	}
 	walk->saw_one = true;
 	if (!tapir_programs__are_there(walk->t->opts.programs) &&
-	    is_told(walk->t, walk->tgid, line))
+	    was_reported(walk->t, walk->tgid, line))
 		return 0;
 	look_for_dotnet(walk->t, walk->tgid, line);
 	if (tapir_mapping_line__is_file(line))
@@ -511,7 +512,7 @@ void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband
 				    .from_ns = mmap->time_ns,
 				    .mapped_ns = mmap->time_ns,
 				    .only_va = mmap->start_va,
-				    .told = mmap};
+				    .expected = mmap};
 	struct tapir_image *known;
 	uint32_t dev = 0;
 	int mark = tapir_diag__cnt();
@@ -534,7 +535,7 @@ void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband
 	 */
 	known = tapir_mapped_files__find(&t->files, mmap, &dev);
 	if (known || mmap->path[0] != '/' || !strncmp(mmap->path, "//", 2)) {
-		post_told(t, mmap, known, dev, fd_to_post(known, -1));
+		post_reported(t, mmap, known, dev, fd_to_post(known, -1));
 		return;
 	}
 	walk_mappings(&walk);

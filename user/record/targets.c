@@ -40,7 +40,7 @@ void tapir_targets__free(struct tapir_targets *t)
 	if (!t)
 		return;
 	tapir_map__fini(&t->live);
-	tapir_map__fini(&t->told);
+	tapir_map__fini(&t->reported);
 	tapir_mapped_files__fini(&t->files);
 	tapir_map__fini(&t->ended);
 	tapir_late_attach__fini(&t->late_attach);

@@ -17,8 +17,8 @@
 
 struct tapir_targets {
 	struct tapir_targets_opts opts;
-	struct tapir_map live; /* tgids that are traced and run */
-	struct tapir_map told; /* mappings; without programs only */
+	struct tapir_map live;	   /* tgids that are traced and run */
+	struct tapir_map reported; /* mappings; without programs only */
 	struct tapir_mapped_files files;
 	struct tapir_map
 		ended;	   /* tgids, and when they began (0: unknown), until they are forgotten */

@@ -57,7 +57,7 @@ struct tapir_nettrace_absence {
 /* A program in a process: exec makes another. */
 struct tapir_nettrace_process {
 	uint32_t tgid;
-	bool is_told, has_ended;
+	bool is_written, has_ended;
 	uint64_t program; /* a number of its own */
 	struct tapir_ordset mappings, code;
 	uint64_t moved_va, moved_end_va; /* free room for code that was moved */

@@ -106,12 +106,12 @@ void tapir_nettrace__write_process(struct tapir_nettrace *n, const struct tapir_
 		p->has_ended = true;
 		return;
 	}
-	if (exists && p->is_told && !p->has_ended)
+	if (exists && p->is_written && !p->has_ended)
 		return; /* repeated */
-	is_first = !p->is_told;
+	is_first = !p->is_written;
 	if (!is_first)
 		renew_process(n, p);
-	p->is_told = true;
+	p->is_written = true;
 	tapir_nettrace__put_var(&n->payload, view.rec->ns_tgid ? view.rec->ns_tgid : p->tgid);
 	tapir_nettrace__put_text16(&n->payload, view.comm, NAME_MAX_BYTES);
 	tapir_nettrace__put_text16(&n->payload, view.cgroup, NAME_MAX_BYTES);
@@ -193,7 +193,7 @@ static void put_mapping(struct tapir_nettrace *n, uint64_t id, uint64_t start_va
 #define VADDR_PAGE 4096 /* of tapir_rec_mapping.vaddr_pages */
 
 /* Reported once for each build ID and segment. 0: there is none. */
-static uint64_t tell_build_id(struct tapir_nettrace *n, const struct tapir_mapping_view *view)
+static uint64_t put_build_id(struct tapir_nettrace *n, const struct tapir_mapping_view *view)
 {
 	uint64_t bias = (uint64_t)(int64_t)view->rec->vaddr_pages * VADDR_PAGE;
 	uint64_t off = view->rec->file_off;
@@ -266,7 +266,7 @@ void tapir_nettrace__write_mapping(struct tapir_nettrace *n, const struct tapir_
 	range.id = ++n->next_mapping_id;
 	if (!add_range(n, &p->mappings, &range))
 		return;
-	metadata_id = tell_build_id(n, &view);
+	metadata_id = put_build_id(n, &view);
 	put_mapping(n, range.id, range.node.pos, range.end_va,
 		    view.rec->flags & TAPIR_MAPPING_ANON ? 0 : view.rec->file_off,
 		    view.path.len ? view.path : tapir_sv__of(jit_module), metadata_id);
@@ -342,8 +342,8 @@ static uint64_t moved_room(struct tapir_nettrace *n, struct tapir_nettrace_proce
 	return start_va;
 }
 
-static void tell_name(struct tapir_nettrace *n, struct tapir_nettrace_process *p, uint64_t start_va,
-		      uint64_t size, struct tapir_sv name)
+static void put_name(struct tapir_nettrace *n, struct tapir_nettrace_process *p, uint64_t start_va,
+		     uint64_t size, struct tapir_sv name)
 {
 	uint64_t id = start_va >= TAPIR_NETTRACE_MOVED_VA && start_va < p->moved_end_va
 			      ? p->moved_mapping_id
@@ -394,9 +394,9 @@ static uint64_t name_bytes(struct tapir_nettrace *n, uint64_t va, bool *is_code)
 }
 
 /* home: where it is mapped. */
-static void tell_function(struct tapir_nettrace *n, struct tapir_nettrace_process *p,
-			  const struct range *home, uint64_t start_va, uint64_t size,
-			  struct tapir_sv name)
+static void put_function(struct tapir_nettrace *n, struct tapir_nettrace_process *p,
+			 const struct range *home, uint64_t start_va, uint64_t size,
+			 struct tapir_sv name)
 {
 	struct tapir_str method = {};
 
@@ -405,7 +405,7 @@ static void tell_function(struct tapir_nettrace *n, struct tapir_nettrace_proces
 		n->failed |= method.failed;
 		name = (struct tapir_sv){method.data, method.len};
 	}
-	tell_name(n, p, start_va, size, name);
+	put_name(n, p, start_va, size, name);
 	tapir_str__fini(&method);
 }
 
@@ -436,7 +436,7 @@ uint64_t tapir_nettrace__place_frame(void *ctx, const struct tapir_frame *frame)
 		return frame->va;
 	if (is_new) {
 		*place = place_code(n, p, start_va, size, is_code);
-		tell_function(n, p, range_at(&p->mappings, start_va), *place, size, frame->name);
+		put_function(n, p, range_at(&p->mappings, start_va), *place, size, frame->name);
 	}
 	/* A call at the end of its function returns to what follows it. */
 	return *place + (frame->offset < size ? frame->offset : size - 1);

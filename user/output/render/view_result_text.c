@@ -60,7 +60,7 @@ static uint32_t add_frames(struct tapir_str *out, const struct tapir_view_result
  * The first function that is shown: for an origin, the first function of the program's own, or
  * after those of the kernel and the runtime.
  */
-static uint32_t first_told(const struct tapir_view_result *result, uint32_t node, bool is_origin)
+static uint32_t first_shown(const struct tapir_view_result *result, uint32_t node, bool is_origin)
 {
 	const struct tapir_tree_node *nodes = result->tree->nodes.data;
 	uint32_t at = is_origin ? tapir_own_code__origin(result->tree, node) : node;
@@ -79,7 +79,7 @@ static void add_stack(struct tapir_str *out, const struct tapir_view_result *res
 	const struct tapir_stack_tree *tree = result->tree;
 	const struct tapir_tree_node *nodes = tree->nodes.data;
 	size_t from = out->len;
-	uint32_t at = result->unfold ? node : first_told(result, node, is_origin);
+	uint32_t at = result->unfold ? node : first_shown(result, node, is_origin);
 
 	columns = result->unfold ? ALL_COLUMNS : columns;
 	while (at) {

@@ -158,7 +158,7 @@ static uint64_t unchanged_since(const struct stat *st)
 }
 
 struct tapir_mapped_file tapir_mapped_files__watch(struct tapir_mapped_files *files, int fd,
-						   const struct tapir_sideband_mmap *told,
+						   const struct tapir_sideband_mmap *expected,
 						   const struct tapir_mapping_line *line)
 {
 	struct tapir_mapped_file file = {.watch = watch_fd(files, fd)};
@@ -169,11 +169,11 @@ struct tapir_mapped_file tapir_mapped_files__watch(struct tapir_mapped_files *fi
 		return file;
 	file.from_ns = unchanged_since(&st);
 	file.st_dev = tapir_mapping_line__dev(st.st_dev);
-	if (told && tapir_mapped_files__is_it(told, fd, &st))
-		file.dev = dev_of(told);
+	if (expected && tapir_mapped_files__is_it(expected, fd, &st))
+		file.dev = dev_of(expected);
 	else if (line && line->inode == st.st_ino)
 		file.dev = line->dev;
-	else if (!told && !line)
+	else if (!expected && !line)
 		file.dev = file.st_dev;
 	else
 		return file;

@@ -50,11 +50,11 @@ bool tapir_mapped_files__is_it(const struct tapir_sideband_mmap *mmap, int fd,
 			       const struct stat *st);
 
 /*
- * Watches the file fd, which is about to be read. told: a mapping of it as the kernel reported it;
- * line: as /proc/PID/maps shows it; both NULL: no process maps it yet.
+ * Watches the file fd, which is about to be read. expected: a mapping of it as the kernel reported
+ * it; line: as /proc/PID/maps shows it; both NULL: no process maps it yet.
  */
 struct tapir_mapped_file tapir_mapped_files__watch(struct tapir_mapped_files *files, int fd,
-						   const struct tapir_sideband_mmap *told,
+						   const struct tapir_sideband_mmap *expected,
 						   const struct tapir_mapping_line *line);
 
 /*

@@ -14,16 +14,16 @@
 #include "base/log.h"
 #include "runtime/dotnet/dotnet_snapshot.h"
 
-#define FIRST_WAIT_NS (1 * TAPIR_NS_PER_SEC)
-#define WAIT_NS	      (10 * TAPIR_NS_PER_SEC)
-#define IDLE_WAIT_NS  (80 * TAPIR_NS_PER_SEC)
-#define TELL_WAIT_NS  (400 * TAPIR_NS_PER_MS) /* for its own events to begin */
-#define EVENT_NS      (1 * TAPIR_NS_PER_SEC)  /* from the compiler to us */
-#define FAILURES_MAX  3
-#define ASKED_FOR_MAX 65536u
+#define FIRST_WAIT_NS	 (1 * TAPIR_NS_PER_SEC)
+#define WAIT_NS		 (10 * TAPIR_NS_PER_SEC)
+#define IDLE_WAIT_NS	 (80 * TAPIR_NS_PER_SEC)
+#define ANNOUNCE_WAIT_NS (400 * TAPIR_NS_PER_MS) /* for its own events to begin */
+#define EVENT_NS	 (1 * TAPIR_NS_PER_SEC)	 /* from the compiler to us */
+#define FAILURES_MAX	 3
+#define ASKED_FOR_MAX	 65536u
 
 void tapir_dotnet_names__start(struct tapir_dotnet_names *n, struct tapir_runtime_queries *queries,
-			       uint32_t tgid, uint32_t uid, bool will_tell)
+			       uint32_t tgid, uint32_t uid, bool will_announce)
 {
 	uint64_t now_ns = tapir_clock__now_ns();
 
@@ -34,9 +34,9 @@ void tapir_dotnet_names__start(struct tapir_dotnet_names *n, struct tapir_runtim
 		.tgid = tgid,
 		.uid = uid,
 		.missed_ns = now_ns,
-		.told_ns = n->told_ns,
+		.announced_since_ns = n->announced_since_ns,
 		.is_doubted = n->is_doubted,
-		.next_ns = will_tell && !n->told_ns ? now_ns + TELL_WAIT_NS : 0,
+		.next_ns = will_announce && !n->announced_since_ns ? now_ns + ANNOUNCE_WAIT_NS : 0,
 		.wait_ns = FIRST_WAIT_NS,
 		.dumps = TAPIR_DOTNET_DUMPS_UNKNOWN,
 	};
@@ -52,23 +52,24 @@ void tapir_dotnet_names__fini(struct tapir_dotnet_names *n)
 
 void tapir_dotnet_names__reports_methods(struct tapir_dotnet_names *n, uint64_t time_ns)
 {
-	if (n->told_ns)
+	if (n->announced_since_ns)
 		return;
-	n->told_ns = time_ns;
+	n->announced_since_ns = time_ns;
 	n->next_ns = 0;
 	n->missed_ns = time_ns > n->missed_ns ? time_ns : n->missed_ns;
 }
 
 /* All of it, since the last snapshot. */
-static bool tells(const struct tapir_dotnet_names *n)
+static bool announces_all(const struct tapir_dotnet_names *n)
 {
-	return n->told_ns && n->last_ns > n->told_ns && !n->is_doubted;
+	return n->announced_since_ns && n->last_ns > n->announced_since_ns && !n->is_doubted;
 }
 
 /* Returns true if code without a name ran since the last snapshot that justifies another one. */
 static bool has_missed(const struct tapir_dotnet_names *n)
 {
-	return n->missed_ns > n->last_ns || (!tells(n) && n->missed_told_ns > n->last_ns);
+	return n->missed_ns > n->last_ns ||
+	       (!announces_all(n) && n->missed_announced_ns > n->last_ns);
 }
 
 static void forget_question(struct tapir_dotnet_names *n)
@@ -139,7 +140,7 @@ static void finish_dump(struct tapir_dotnet_names *n, uint64_t now_ns)
 
 static void ask_again(struct tapir_dotnet_names *n, uint64_t now_ns, bool is_last)
 {
-	bool has = has_missed(n) || (is_last && n->missed_told_ns > n->last_ns);
+	bool has = has_missed(n) || (is_last && n->missed_announced_ns > n->last_ns);
 
 	if (n->is_over || !has || (now_ns < n->next_ns && !is_last))
 		return;
@@ -185,9 +186,9 @@ static bool is_nameless(struct tapir_dotnet_names *n, uint64_t va, uint64_t time
 }
 
 bool tapir_dotnet_names__miss(struct tapir_dotnet_names *n, uint64_t va, uint64_t time_ns,
-			      bool is_told_of)
+			      bool is_announced)
 {
-	uint64_t *missed_ns = is_told_of ? &n->missed_told_ns : &n->missed_ns;
+	uint64_t *missed_ns = is_announced ? &n->missed_announced_ns : &n->missed_ns;
 
 	if (!n->queries || n->is_over || (time_ns <= n->last_ns && !n->question))
 		return false;
@@ -195,12 +196,12 @@ bool tapir_dotnet_names__miss(struct tapir_dotnet_names *n, uint64_t va, uint64_
 		return false;
 	if (time_ns > *missed_ns)
 		*missed_ns = time_ns;
-	return n->question || !is_told_of || !tells(n) || is_fresh(time_ns);
+	return n->question || !is_announced || !announces_all(n) || is_fresh(time_ns);
 }
 
 bool tapir_dotnet_names__are_known(const struct tapir_dotnet_names *n, uint64_t time_ns)
 {
-	return time_ns <= n->last_ns || tells(n);
+	return time_ns <= n->last_ns || announces_all(n);
 }
 
 bool tapir_dotnet_names__come_by(const struct tapir_dotnet_names *n, uint64_t until_ns)

@@ -35,13 +35,13 @@ struct tapir_dotnet_names {
 	struct tapir_runtime_queries *queries; /* NULL: it is no .NET process; borrowed */
 	uint32_t tgid, uid;
 	struct tapir_runtime_query *question;
-	struct tapir_jitdump *dump; /* the answer, being read */
-	uint64_t last_ns;	    /* when the last that was read was taken; 0: none */
-	uint64_t taken_ns;	    /* when the one being read was */
-	uint64_t missed_ns;	    /* when code without a name ran, the newest */
-	uint64_t missed_told_ns;    /* the same, of code its own events would name */
-	uint64_t told_ns;	    /* its own events come since; 0: they do not */
-	struct tapir_map asked_for; /* va -> when it first ran without a name */
+	struct tapir_jitdump *dump;   /* the answer, being read */
+	uint64_t last_ns;	      /* when the last that was read was taken; 0: none */
+	uint64_t taken_ns;	      /* when the one being read was */
+	uint64_t missed_ns;	      /* when code without a name ran, the newest */
+	uint64_t missed_announced_ns; /* the same, of code its own events would name */
+	uint64_t announced_since_ns;  /* its own events come since; 0: they do not */
+	struct tapir_map asked_for;   /* va -> when it first ran without a name */
 	uint64_t next_ns, wait_ns;
 	unsigned failed_cnt;
 	bool is_over;	 /* it will not answer */
@@ -54,7 +54,7 @@ struct tapir_dotnet_names {
  * nothing.
  */
 void tapir_dotnet_names__start(struct tapir_dotnet_names *n, struct tapir_runtime_queries *queries,
-			       uint32_t tgid, uint32_t uid, bool will_tell);
+			       uint32_t tgid, uint32_t uid, bool will_announce);
 void tapir_dotnet_names__fini(struct tapir_dotnet_names *n);
 
 /*
@@ -62,7 +62,7 @@ void tapir_dotnet_names__fini(struct tapir_dotnet_names *n);
  * it may get one later.
  */
 bool tapir_dotnet_names__miss(struct tapir_dotnet_names *n, uint64_t va, uint64_t time_ns,
-			      bool is_told_of);
+			      bool is_announced);
 
 /*
  * The process itself reports what it compiles from time_ns on; a snapshot taken now has what was

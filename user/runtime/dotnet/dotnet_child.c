@@ -172,10 +172,10 @@ static bool is_answered(const struct tapir_peer_helper *job)
 }
 
 void tapir_dotnet_child__end_dump(const struct tapir_peer_helper *job,
-				  const struct tapir_peer_answer *told, int no_fd)
+				  const struct tapir_peer_answer *given, int no_fd)
 {
 	struct tapir_peer_helper last = *job;
-	struct tapir_peer_answer file = {.is_asked = told->is_asked, .asked_fd = -1};
+	struct tapir_peer_answer file = {.is_asked = given->is_asked, .asked_fd = -1};
 	struct stat st;
 
 	(void)no_fd;

@@ -25,7 +25,7 @@ struct watched {
 	uint64_t start_ticks; /* distinguishes it from a later process of its number */
 	uint32_t round;	      /* in which it was alive last */
 	bool is_owed;	      /* the last look failed; the next one may not */
-	bool is_told;	      /* that it could not be read */
+	bool is_reported;     /* that it could not be read */
 	bool is_left;	      /* it did not answer: it is not asked again */
 };
 
@@ -119,9 +119,9 @@ static void plan_next(struct watched *one, uint64_t now_ns)
 
 static void count_unread(struct tapir_otel_watch *w, struct watched *one, uint64_t now_ns)
 {
-	if (!one->is_told)
+	if (!one->is_reported)
 		post_loss(w, now_ns);
-	one->is_told = true;
+	one->is_reported = true;
 }
 
 /*

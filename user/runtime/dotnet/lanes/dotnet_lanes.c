@@ -47,7 +47,7 @@ struct process {
 	bool is_streamed;  /* by the runtime's own stream */
 	bool takes_none;   /* no library: compiled ahead of time */
 	bool is_stale;	   /* another program is in it since it is TRYING */
-	bool was_told;	   /* that it does not answer */
+	bool was_reported; /* that it does not answer */
 	unsigned silent_cnt;
 	uint64_t seen_ns, next_ns, wait_ns;
 	char why[160]; /* the last try failed */
@@ -124,12 +124,12 @@ static void warn(const struct tapir_dotnet_lanes *l, uint32_t tgid, const char *
 }
 
 /* For a process that is tried again, or was until the end: once, and not if it is only starting. */
-static void tell_waiting(const struct tapir_dotnet_lanes *l, struct process *p)
+static void report_waiting(const struct tapir_dotnet_lanes *l, struct process *p)
 {
-	if (p->was_told || !l->opts.are_named ||
+	if (p->was_reported || !l->opts.are_named ||
 	    tapir_clock__now_ns() - p->seen_ns < (p->why[0] && l->is_over ? 0 : TELL_NS))
 		return;
-	p->was_told = true;
+	p->was_reported = true;
 	tapir_warn("process %u: .NET events are not recorded%s: %s", p->tgid,
 		   l->is_over ? "" : " yet", p->why[0] ? p->why : "its runtime does not answer");
 }
@@ -322,7 +322,7 @@ static void try_later(struct tapir_dotnet_lanes *l, struct process *p, int err)
 	if (err == -EINPROGRESS)
 		return;
 	snprintf(p->why, sizeof(p->why), "%s", reason(err));
-	tell_waiting(l, p);
+	report_waiting(l, p);
 }
 
 /* err: what bring_in returned. */
@@ -340,7 +340,7 @@ static void settle(struct tapir_dotnet_lanes *l, struct process *p, int err)
 	} else if (err && may_try_again(l, p, err)) {
 		try_later(l, p, err);
 	} else if (err == -ECANCELED) {
-		tell_waiting(l, p);
+		report_waiting(l, p);
 	} else if (err && err != -ESRCH) {
 		warn(l, p->tgid, reason(err));
 	}
@@ -580,7 +580,7 @@ void tapir_dotnet_lanes__stop(struct tapir_dotnet_lanes *l)
 	l->has_thread = false;
 	tapir_vec_for_each (p, &l->all)
 		if (p->state == WAITING && p->why[0] && !p->is_forgotten)
-			tell_waiting(l, p);
+			report_waiting(l, p);
 }
 
 void tapir_dotnet_lanes__free(struct tapir_dotnet_lanes *l)

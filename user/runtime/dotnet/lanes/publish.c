@@ -31,7 +31,7 @@
 #define IMAGE_MAX      4096 /* in all processes */
 #define PROCESS_MAX    68   /* in one */
 #define NOTE_MAX_BYTES (2u << 20)
-#define TOLD_MAX       12 /* events of a process, one line each */
+#define REPORTED_MAX   12 /* events of a process, one line each */
 #define LIBRARY	       "tapir_coreclr"
 #define NAMESAKE       LIBRARY "_source" /* the link of an EventSource of that name */
 
@@ -46,7 +46,7 @@ struct image {
 
 struct process {
 	uint32_t tgid;
-	size_t told_cnt;
+	size_t reported_cnt;
 	bool is_there, was_warned;
 };
 
@@ -147,9 +147,9 @@ static void report_probe(struct tapir_publish *p, const struct image *image,
 	struct process *process = process_of(p, image->tgid);
 	struct tapir_str line = {};
 
-	if (!process || process->told_cnt++ > TOLD_MAX)
+	if (!process || process->reported_cnt++ > REPORTED_MAX)
 		return;
-	if (process->told_cnt > TOLD_MAX) {
+	if (process->reported_cnt > REPORTED_MAX) {
 		tapir_info("process %u: more events are probes: 'tapir list -p %u' lists them all",
 			   image->tgid, image->tgid);
 		return;
@@ -341,19 +341,20 @@ static int link_mapping(const struct tapir_mapping_line *m, void *ctx)
 static void warn_of_failures(struct tapir_publish *p, uint32_t tgid)
 {
 	struct process *process = process_of(p, tgid);
-	struct tapir_ring_published told = {};
+	struct tapir_ring_published published = {};
 
 	if (!process || process->was_warned ||
-	    !tapir_ring_reader__published(p->opts.rings, tgid, p->opts.key, &told) || !told.err)
+	    !tapir_ring_reader__published(p->opts.rings, tgid, p->opts.key, &published) ||
+	    !published.err)
 		return;
 	process->was_warned = true;
 	tapir_warn("process %u: %s a probe of its own (the JSON probes of " LIBRARY " remain): %s",
-		   tgid, told.cnt ? "not every event has" : "no event has",
-		   told.err == EACCES || told.err == EPERM
+		   tgid, published.cnt ? "not every event has" : "no event has",
+		   published.err == EACCES || published.err == EPERM
 			   ? "it may not create executable memory (vm.memfd_noexec, SELinux)"
-		   : told.err == ENOSPC
+		   : published.err == ENOSPC
 			   ? "the limit of 64 providers or 4,096 events of each is reached"
-			   : tapir_errno__text((int)told.err));
+			   : tapir_errno__text((int)published.err));
 }
 
 static void forget_gone(struct tapir_publish *p)
@@ -442,7 +443,7 @@ void tapir_publish__start(struct tapir_publish *p, const struct tapir_publish_op
 	p->busy_until_ns = tapir_clock__now_ns() + BUSY_FOR_NS;
 }
 
-static void tell_sum(const struct tapir_publish *p)
+static void report_sum(const struct tapir_publish *p)
 {
 	struct tapir_str line = {};
 
@@ -467,7 +468,7 @@ void tapir_publish__stop(struct tapir_publish *p)
 		return;
 	(void)scan_publishers(p);
 	if (p->has_begun && p->was_looked_at)
-		tell_sum(p);
+		report_sum(p);
 	tapir_vec_for_each (image, &p->images)
 		image->is_there = false;
 	forget_gone(p);
