@@ -26,7 +26,7 @@ static int setup(void **state)
 	const uint64_t starts[] = {0x5008, 0x4008, 0x2008};
 	const uint64_t child[] = {0x1008, 0x2008}, own[] = {0x2008};
 	const uint64_t pool_starts[] = {0x5008, 0x4008};
-	const uint64_t connects[] = {0x3008, 0x2008}, goes_on[] = {0x2008, 0x3008};
+	const uint64_t connects[] = {0x3008, 0x2008}, should_continue[] = {0x2008, 0x3008};
 
 	(void)state;
 	if (finding_begin())
@@ -42,7 +42,7 @@ static int setup(void **state)
 	feeder_stack(&f, CHILD, child, 2);
 	feeder_stack(&f, OWN, own, 1);
 	feeder_stack(&f, CONNECTS, connects, 2);
-	feeder_stack(&f, GOES_ON, goes_on, 2);
+	feeder_stack(&f, GOES_ON, should_continue, 2);
 	feeder_stack(&f, LIBRARY, connects, 1);
 	return finding_listen();
 }

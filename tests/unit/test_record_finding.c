@@ -90,8 +90,11 @@ static void reading_ends_when_it_is_told_to(void **state)
 {
 	int asked_cnt = 0;
 	struct tapir_pids none = {};
-	struct tapir_report_request rq = {
-		.path = GOLDEN, .pids = &none, .tids = &none, .goes_on = stop, .ctx = &asked_cnt};
+	struct tapir_report_request rq = {.path = GOLDEN,
+					  .pids = &none,
+					  .tids = &none,
+					  .should_continue = stop,
+					  .ctx = &asked_cnt};
 	struct tapir_report report = {};
 	struct tapir_pairs pairs = {};
 	struct tapir_reader *reader;

@@ -69,7 +69,7 @@ static int open_again(void *ctx, struct tapir_reader *first, struct tapir_reader
 	return tapir_recording_file__open_again(job->cli, first, out);
 }
 
-static bool goes_on(void *ctx)
+static bool should_continue(void *ctx)
 {
 	const struct job *job = ctx;
 
@@ -81,8 +81,10 @@ static int read_side(struct tapir_reader *reader, struct tapir_cli *cli,
 {
 	struct tapir_long_read read;
 	struct job job = {cli, &read};
-	const struct tapir_diff_opts opts = {
-		.where = where, .open_again = open_again, .goes_on = goes_on, .ctx = &job};
+	const struct tapir_diff_opts opts = {.where = where,
+					     .open_again = open_again,
+					     .should_continue = should_continue,
+					     .ctx = &job};
 	int err;
 
 	tapir_long_read__start(&read, reader, cli);

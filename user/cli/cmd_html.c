@@ -50,7 +50,7 @@ static int open_again(void *ctx, struct tapir_reader *first, struct tapir_reader
 	return tapir_recording_file__open_again(job->cli, first, out);
 }
 
-static bool goes_on(void *ctx)
+static bool should_continue(void *ctx)
 {
 	const struct job *job = ctx;
 
@@ -80,7 +80,7 @@ static int add_data(struct tapir_reader *reader, struct tapir_cli *cli, const ch
 							       .unfold = args->unfold,
 							       .where = where,
 							       .open_again = open_again,
-							       .goes_on = goes_on,
+							       .should_continue = should_continue,
 							       .ctx = &job},
 				     out);
 	tapir_long_read__stop(&read);

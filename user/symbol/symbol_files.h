@@ -24,7 +24,7 @@ struct tapir_symbol_files;
 /* Callbacks while a caller waits for a file that is fetched. */
 struct tapir_symbol_watch {
 	/* Ten times a second. False: stop; nothing more is fetched. */
-	bool (*goes_on)(void *ctx, const char *file, uint64_t done, uint64_t total);
+	bool (*should_continue)(void *ctx, const char *file, uint64_t done, uint64_t total);
 	void (*ended)(void *ctx); /* of one file */
 	void *ctx;
 };

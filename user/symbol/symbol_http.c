@@ -139,7 +139,8 @@ static int run(struct tapir_http *h, CURLM *multi, struct transfer *t, CURLcode 
 		if (h->curl.multi_perform(multi, &running) ||
 		    (running && h->curl.multi_poll(multi, NULL, 0, POLL_MS, NULL)))
 			return -EPROTO;
-		if (t->get->goes_on && !t->get->goes_on(t->get->ctx, t->done, t->total))
+		if (t->get->should_continue &&
+		    !t->get->should_continue(t->get->ctx, t->done, t->total))
 			return -EINTR;
 	}
 	message = h->curl.multi_info_read(multi, &left);

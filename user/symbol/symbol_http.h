@@ -28,7 +28,7 @@ struct tapir_http_get {
 	int fd;		    /* written from its start; holds a part of the file after a failure */
 	uint64_t max_bytes; /* more is -EFBIG */
 	/* Asked ten times a second; total 0: unknown. False: the transfer ends with -EINTR. */
-	bool (*goes_on)(void *ctx, uint64_t done, uint64_t total);
+	bool (*should_continue)(void *ctx, uint64_t done, uint64_t total);
 	void *ctx;
 	char why[TAPIR_HTTP_WHY_BYTES]; /* out: what failed, where the errno does not say it */
 };

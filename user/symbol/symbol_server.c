@@ -134,12 +134,12 @@ static void keep_symbol_file(struct tapir_symbol_fetcher *f, int fd,
 	tapir_str__fini(&name);
 }
 
-static bool goes_on(void *ctx, uint64_t done, uint64_t total)
+static bool should_continue(void *ctx, uint64_t done, uint64_t total)
 {
 	struct tapir_symbol_fetcher *f = ctx;
 
-	f->was_stopped |=
-		f->watch->goes_on && !f->watch->goes_on(f->watch->ctx, f->file, done, total);
+	f->was_stopped |= f->watch->should_continue &&
+			  !f->watch->should_continue(f->watch->ctx, f->file, done, total);
 	return !f->was_stopped;
 }
 
@@ -245,7 +245,7 @@ static int fetch(struct tapir_symbol_server *s, struct tapir_symbol_fetcher *f, 
 	struct tapir_http_get get = {.url = url,
 				     .fd = fd,
 				     .max_bytes = TAPIR_SYMBOL_FILE_MAX_BYTES,
-				     .goes_on = goes_on,
+				     .should_continue = should_continue,
 				     .ctx = f};
 	int err = fd < 0 ? fd : tapir_http__get(f->http, &get);
 

@@ -309,10 +309,10 @@ static const struct tapir_timeline_fns fns = {.sample = on_sample,
 
 /* ---- passes ------------------------------------------------------------------------------------ */
 
-static bool goes_on(struct reading *r)
+static bool should_continue(struct reading *r)
 {
-	return !r->opts->goes_on || r->record_cnt++ % RECORDS_BETWEEN_CHECKS ||
-	       r->opts->goes_on(r->opts->ctx);
+	return !r->opts->should_continue || r->record_cnt++ % RECORDS_BETWEEN_CHECKS ||
+	       r->opts->should_continue(r->opts->ctx);
 }
 
 static void count_loss(struct tapir_diff_side *side, const struct tapir_rec *rec)
@@ -362,7 +362,7 @@ static int measure_span(struct reading *r, struct tapir_reader *reader)
 	int err;
 
 	while ((err = tapir_reader__next(reader, &rec)) > 0) {
-		if (!goes_on(r))
+		if (!should_continue(r))
 			return -ECANCELED;
 		if (rec->type == TAPIR_REC_LOSS)
 			count_loss(r->side, rec);
@@ -388,7 +388,7 @@ static int read_all(struct reading *r, struct tapir_reader *reader)
 	while (!err && (err = tapir_reader__next(reader, &rec)) > 0) {
 		if (tapir_family__of(rec->type) >= 0)
 			(void)tapir_where__count(r->opts->where, rec, tapir_rec__whose(rec));
-		err = goes_on(r) ? tapir_timeline__add(r->tl, rec) : -ECANCELED;
+		err = should_continue(r) ? tapir_timeline__add(r->tl, rec) : -ECANCELED;
 	}
 	if (!err)
 		err = tapir_where__check(r->opts->where);

@@ -13,7 +13,7 @@ struct tapir_diff_opts {
 	int (*open_again)(void *ctx, struct tapir_reader *first, struct tapir_reader **out);
 	struct tapir_where *where; /* borrowed; what is compared; NULL: all */
 	/* Called every few thousand records; false: reading ends with -ECANCELED. NULL: never. */
-	bool (*goes_on)(void *ctx);
+	bool (*should_continue)(void *ctx);
 	void *ctx;
 };
 

@@ -518,8 +518,8 @@ static int read_rows(struct page *p, struct tapir_reader *reader, struct views *
 	while (!err && (err = tapir_reader__next(reader, &rec)) > 0) {
 		tapir_capture_check__add(&views->recorded, rec);
 		err = tapir_timeline__add(p->tl, rec);
-		if (!err && opts->goes_on && !(++p->record_cnt % RECORDS_BETWEEN_CHECKS) &&
-		    !opts->goes_on(opts->ctx))
+		if (!err && opts->should_continue && !(++p->record_cnt % RECORDS_BETWEEN_CHECKS) &&
+		    !opts->should_continue(opts->ctx))
 			err = -ECANCELED;
 	}
 	return err ? err : tapir_timeline__finish(p->tl);
@@ -595,7 +595,7 @@ static int add_report(struct page *p, struct tapir_reader *reader, struct tapir_
 					  .pids = &all,
 					  .tids = &all,
 					  .where = p->opts->where,
-					  .goes_on = p->opts->goes_on,
+					  .should_continue = p->opts->should_continue,
 					  .ctx = p->opts->ctx};
 	struct tapir_report report = {};
 	struct tapir_pairs pairs = {};

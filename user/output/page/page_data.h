@@ -34,7 +34,7 @@ struct tapir_page_opts {
 	/* Opens the recording once more, before its first record. */
 	int (*open_again)(void *ctx, struct tapir_reader *first, struct tapir_reader **out);
 	/* Called every few thousand records; false: reading ends with -ECANCELED. NULL: never. */
-	bool (*goes_on)(void *ctx);
+	bool (*should_continue)(void *ctx);
 	void *ctx;
 };
 

@@ -357,7 +357,7 @@ static bool is_over(void *ctx)
 {
 	struct tapir_query_file *f = ctx;
 
-	return !f->opts.goes_on(f->opts.ctx);
+	return !f->opts.should_continue(f->opts.ctx);
 }
 
 static void start_source(struct tapir_query_file *f, struct tapir_query_source *source)

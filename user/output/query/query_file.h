@@ -16,7 +16,7 @@ struct tapir_query_file_opts {
 	/* Opens the recording once more: lists are read from it. */
 	int (*open_again)(void *ctx, struct tapir_reader **out);
 	/* Called every few thousand records; false: -EINTR. */
-	bool (*goes_on)(void *ctx);
+	bool (*should_continue)(void *ctx);
 	void *ctx;
 };
 

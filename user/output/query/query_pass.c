@@ -52,7 +52,7 @@ const char *tapir_pass__keep_sv(struct tapir_pass *p, struct tapir_sv text)
 			 : NULL;
 }
 
-bool tapir_pass__goes_on(void *ctx)
+bool tapir_pass__should_continue(void *ctx)
 {
 	struct tapir_pass *p = ctx;
 
@@ -65,7 +65,8 @@ int tapir_pass__next_record(struct tapir_pass *p, struct tapir_reader *reader,
 {
 	int err = tapir_reader__next(reader, rec);
 
-	if (err > 0 && !(++p->record_cnt % RECORDS_BETWEEN_CHECKS) && !tapir_pass__goes_on(p))
+	if (err > 0 && !(++p->record_cnt % RECORDS_BETWEEN_CHECKS) &&
+	    !tapir_pass__should_continue(p))
 		return -EINTR;
 	return err;
 }

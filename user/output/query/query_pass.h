@@ -32,7 +32,7 @@ const char *tapir_pass__keep_sv(struct tapir_pass *p, struct tapir_sv text);
 /* Reads a record as tapir_reader__next does; -EINTR: the statement's time is up. */
 int tapir_pass__next_record(struct tapir_pass *p, struct tapir_reader *reader,
 			    const struct tapir_rec **rec);
-bool tapir_pass__goes_on(void *pass); /* false: the statement's time is up */
+bool tapir_pass__should_continue(void *pass); /* false: the statement's time is up */
 /* Adds all records to the timeline, and finishes it. */
 int tapir_pass__read_timeline(struct tapir_pass *p, struct tapir_reader *reader);
 /* Sorts the rows after the last one. */

@@ -107,7 +107,7 @@ static int pass_report(struct tapir_pass *p, struct tapir_reader *reader)
 	struct tapir_report_request rq = {.path = "the recording",
 					  .pids = &all,
 					  .tids = &all,
-					  .goes_on = tapir_pass__goes_on,
+					  .should_continue = tapir_pass__should_continue,
 					  .ctx = p};
 	struct tapir_report report = {};
 	struct tapir_pairs pairs = {};

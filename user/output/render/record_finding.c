@@ -37,7 +37,7 @@ struct budget {
 };
 
 /* Gives up as soon as it can be told that the file takes too long, not when the time is up. */
-static bool goes_on(void *ctx)
+static bool should_continue(void *ctx)
 {
 	const struct budget *b = ctx;
 	const struct tapir_reader_stats *stats = tapir_reader__stats(b->reader);
@@ -81,8 +81,11 @@ static int read_headline(const char *path, struct said *said, bool *has_stacks)
 {
 	struct budget budget = {.began_ns = tapir_clock__now_ns()};
 	struct tapir_pids none = {};
-	struct tapir_report_request rq = {
-		.path = path, .pids = &none, .tids = &none, .goes_on = goes_on, .ctx = &budget};
+	struct tapir_report_request rq = {.path = path,
+					  .pids = &none,
+					  .tids = &none,
+					  .should_continue = should_continue,
+					  .ctx = &budget};
 	struct tapir_report report = {};
 	struct tapir_pairs pairs = {};
 	struct tapir_reader *reader = NULL;

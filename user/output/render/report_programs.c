@@ -236,14 +236,14 @@ static const struct tapir_timeline_fns fns = {.sample = on_sample,
 					      .process = on_process};
 
 static int read_all(struct tapir_timeline *tl, struct tapir_reader *reader,
-		    bool (*goes_on)(void *ctx), void *ctx)
+		    bool (*should_continue)(void *ctx), void *ctx)
 {
 	const struct tapir_rec *rec;
 	int err = 0, got;
 
 	tapir_reader__deliver_descriptions(reader, true);
 	while (!err && (got = tapir_reader__next(reader, &rec)) > 0)
-		err = goes_on(ctx) ? tapir_timeline__add(tl, rec) : -ECANCELED;
+		err = should_continue(ctx) ? tapir_timeline__add(tl, rec) : -ECANCELED;
 	if (err)
 		return err;
 	return got ? got : tapir_timeline__finish(tl);
@@ -370,7 +370,7 @@ int tapir_report_programs__judge(struct tapir_report_programs *programs,
 				 const struct tapir_summary *summary,
 				 const struct tapir_reader *whole,
 				 const struct tapir_timeline_opts *opts, bool has_clock,
-				 bool (*goes_on)(void *ctx), void *ctx)
+				 bool (*should_continue)(void *ctx), void *ctx)
 {
 	struct tapir_reader *reader = NULL;
 	struct tapir_timeline *tl = NULL;
@@ -385,7 +385,7 @@ int tapir_report_programs__judge(struct tapir_report_programs *programs,
 	tl = tapir_timeline__new(tapir_reader__catalog(reader), &pairs, opts);
 	err = tl ? start_judging(&j, summary, tl) : -ENOMEM;
 	if (!err)
-		err = read_all(tl, reader, goes_on, ctx);
+		err = read_all(tl, reader, should_continue, ctx);
 	if (!err)
 		err = list_programs(&j, programs, has_clock);
 	if (!err) {

@@ -50,14 +50,14 @@ void tapir_report_programs__sort(struct tapir_report_programs *programs);
 void tapir_report_programs__add_process(const struct tapir_process_row *row, struct tapir_str *out);
 /*
  * Reads the recording once more, for findings of each of the busiest processes. has_clock: samples'
- * periods are times. goes_on: called with ctx before each record. 0, -errno, or -ECANCELED when it
- * returned false.
+ * periods are times. should_continue: called with ctx before each record. 0, -errno, or -ECANCELED
+ * when it returned false.
  */
 int tapir_report_programs__judge(struct tapir_report_programs *programs,
 				 const struct tapir_summary *summary,
 				 const struct tapir_reader *whole,
 				 const struct tapir_timeline_opts *opts, bool has_clock,
-				 bool (*goes_on)(void *ctx), void *ctx);
+				 bool (*should_continue)(void *ctx), void *ctx);
 void tapir_report_programs__fini(struct tapir_report_programs *programs);
 
 #endif

@@ -67,12 +67,12 @@ static bool is_wanted(const struct reading *r, const struct tapir_rec *rec)
 	       tapir_where__count(r->request->where, rec, which);
 }
 
-static bool goes_on(void *ctx)
+static bool should_continue(void *ctx)
 {
 	struct reading *r = ctx;
 
-	return !r->request->goes_on || r->record_cnt++ % RECORDS_BETWEEN_CHECKS ||
-	       r->request->goes_on(r->request->ctx);
+	return !r->request->should_continue || r->record_cnt++ % RECORDS_BETWEEN_CHECKS ||
+	       r->request->should_continue(r->request->ctx);
 }
 
 /* The summary gets records as they are read, and this is its part of tapir_reorder__announce. */
@@ -105,8 +105,8 @@ static int read_all(struct tapir_report *report, struct tapir_reader *reader, st
 			tapir_summary__add(summary, tapir_reader__catalog(reader), rec);
 		else
 			tapir_summary__pass(summary, rec);
-		added = goes_on(r) ? tapir_timeline__add_hinted(tl, rec, summary->hint)
-				   : -ECANCELED;
+		added = should_continue(r) ? tapir_timeline__add_hinted(tl, rec, summary->hint)
+					   : -ECANCELED;
 	}
 	if (added)
 		return added;
@@ -197,7 +197,8 @@ int tapir_report__read(struct tapir_report *report, struct tapir_reader *reader,
 	 */
 	if (!err && is_machine(&report->summary))
 		err = tapir_report_programs__judge(&report->programs, &report->summary, reader,
-						   &opts, has_clock(&report->summary), goes_on, &r);
+						   &opts, has_clock(&report->summary),
+						   should_continue, &r);
 	if (!err) {
 		tapir_report_programs__sort(&report->programs);
 		make_view(report, reader, &r);

@@ -22,7 +22,7 @@ struct tapir_report_request {
 	 * Called every few thousand records; false: reading ends with -ECANCELED. NULL: never ends
 	 * early.
 	 */
-	bool (*goes_on)(void *ctx);
+	bool (*should_continue)(void *ctx);
 	void *ctx;
 };
 

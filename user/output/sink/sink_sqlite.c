@@ -17,7 +17,7 @@ static int open_again(void *ctx, struct tapir_reader **out)
 	return x->host->open_again(x->host->ctx, out);
 }
 
-static bool goes_on(void *ctx)
+static bool should_continue(void *ctx)
 {
 	struct tapir_export *x = ctx;
 
@@ -27,7 +27,7 @@ static bool goes_on(void *ctx)
 static int begin_sqlite(struct tapir_export *x)
 {
 	const struct tapir_query_file_opts opts = {
-		.open_again = open_again, .goes_on = goes_on, .ctx = x};
+		.open_again = open_again, .should_continue = should_continue, .ctx = x};
 	struct tapir_query_file *file = NULL;
 	int err = tapir_query_file__new(x->reader, &opts, &file);
 
