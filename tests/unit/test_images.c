@@ -109,7 +109,7 @@ static struct tapir_image *look_at(int fd, const char *path)
 	struct tapir_image *image = NULL;
 
 	assert_true(fd >= 0);
-	assert_int_equal(tapir_images__look(images, fd, path, &image), 0);
+	assert_int_equal(tapir_images__inspect(images, fd, path, &image), 0);
 	assert_non_null(image);
 	return image;
 }
@@ -287,7 +287,7 @@ static void file_is_refused_once_when_an_argument_is_none_of_it(void **state)
 
 	(void)state;
 	START(16, "tapir_img:two::arg7=str");
-	assert_int_equal(tapir_images__look(images, fd, "/self", &image), -EINVAL);
+	assert_int_equal(tapir_images__inspect(images, fd, "/self", &image), -EINVAL);
 	assert_null(image);
 	assert_int_equal(tapir_diag__cnt(), 1);
 	image = look_at(fd, "/self"); /* it was already reported */
@@ -303,7 +303,7 @@ static void file_is_refused_when_it_has_too_many_sites(void **state)
 
 	(void)state;
 	START(3, "tapir_img");
-	assert_int_equal(tapir_images__look(images, fd, "/self", &image), -E2BIG);
+	assert_int_equal(tapir_images__inspect(images, fd, "/self", &image), -E2BIG);
 	assert_int_equal(tapir_diag__cnt(), 1);
 	/* The sites before it must not be half attached: no fd names the file. */
 	image = look_at(fd, "/self");

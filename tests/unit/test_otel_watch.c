@@ -92,7 +92,7 @@ static void look_at(uint32_t first_tgid, unsigned cnt, uint64_t now_ns)
 
 	for (unsigned i = 0; i < cnt; i++)
 		assert_true(tapir_vec__push(&live, first_tgid + i));
-	tapir_otel_watch__look(watch, &live, now_ns, false);
+	tapir_otel_watch__poll(watch, &live, now_ns, false);
 	tapir_vec__fini(&live);
 }
 

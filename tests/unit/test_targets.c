@@ -131,7 +131,7 @@ struct found {
 	uint8_t kind;
 };
 
-static void look_at_process(const struct tapir_rec *rec, struct found *out)
+static void sample_process(const struct tapir_rec *rec, struct found *out)
 {
 	struct tapir_process_view view;
 
@@ -161,7 +161,7 @@ static struct found take_notes(void)
 
 		assert_true(tapir_record__ok(rec, rec->size));
 		if (rec->type == TAPIR_REC_PROCESS)
-			look_at_process(rec, &found);
+			sample_process(rec, &found);
 		found.mapping_cnt += rec->type == TAPIR_REC_MAPPING;
 		found.file_cnt += rec->type == TAPIR_REC_MAPPING && note->fd >= 0;
 		notes = note->next;

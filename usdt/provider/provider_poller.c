@@ -78,7 +78,7 @@ static uint8_t level_of(uint8_t asked)
 	return asked > TAPIR_VERBOSE ? TAPIR_VERBOSE : asked;
 }
 
-static void look_at_its_semaphores(const struct tapir_provider *p, struct last_notified *now)
+static void poll_own_semaphores(const struct tapir_provider *p, struct last_notified *now)
 {
 	for (uint32_t i = 0; i < p->event_cnt; i++) {
 		const struct tapir_event *event = p->events[i].event;
@@ -93,11 +93,11 @@ static void look_at_its_semaphores(const struct tapir_provider *p, struct last_n
 }
 
 /* The events of it whose semaphore is up. */
-static void look_at_semaphores(const struct tapir_provider *p, struct last_notified *now)
+static void poll_semaphores(const struct tapir_provider *p, struct last_notified *now)
 {
-	look_at_its_semaphores(p, now);
+	poll_own_semaphores(p, now);
 	for (const struct tapir_provider *m = p->members; m; m = m->next_member)
-		look_at_its_semaphores(m, now);
+		poll_own_semaphores(m, now);
 }
 
 static void compare_requests(const struct tapir_provider *p, uint32_t idx,
@@ -106,7 +106,7 @@ static void compare_requests(const struct tapir_provider *p, uint32_t idx,
 	memset(now, 0, sizeof(*now));
 	asked->filter[0] = 0;
 	if (idx == PROVIDER_NOTIFIED_USDT) {
-		look_at_semaphores(p, now);
+		poll_semaphores(p, now);
 		return;
 	}
 	if (idx >= PROVIDER_NOTIFIED_PROCESS) {

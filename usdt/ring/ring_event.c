@@ -55,7 +55,7 @@ drop_event(struct ring_writer *w, const struct tapir_ring_event *event, uint32_t
  * Finds how far the slowest session has read. A tail that cannot be counts as one that did not
  * move.
  */
-static __attribute__((noinline)) void look_at_tails(struct ring_writer *w)
+static __attribute__((noinline)) void refresh_tails(struct ring_writer *w)
 {
 	const struct tapir_ring_session *sessions = ring_process.ctl->sessions;
 	uint64_t least = w->head;
@@ -111,7 +111,7 @@ static inline int64_t room_for(struct ring_writer *w, uint64_t need)
 		}
 	}
 	if (__builtin_expect(w->head + pad + need - w->tail > w->cap_bytes, 0)) {
-		look_at_tails(w);
+		refresh_tails(w);
 		if (w->head + pad + need - w->tail > w->cap_bytes)
 			return -1;
 	}

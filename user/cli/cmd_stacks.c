@@ -130,7 +130,7 @@ static int record_once(const struct args *args, int fd, bool with_samples, size_
 		.lanes = TAPIR_LANES_PROBE,
 		.sampling = {&tapir_sample_events[0], with_samples ? BURST_HZ : 0, true},
 		.with_switches = true,
-		.snapshot_looks = TAPIR_SNAPSHOT_LOOKS,
+		.snapshot_rounds = TAPIR_SNAPSHOT_LOOKS,
 		.with_jvm_locks = args->jvm_locks,
 		.duration_ns = with_samples ? MOMENT_NS : 1,
 		.file = &file,

@@ -80,7 +80,7 @@ struct top {
 	struct tapir_top_screen screen;
 	struct tapir_top_view view;
 	struct tapir_str out;
-	uint64_t machine_ns, look_ns, next_look_ns, ends_ns;
+	uint64_t machine_ns, reading_ns, next_reading_ns, ends_ns;
 	pid_t recorder; /* that S has started; 0: none */
 	char recording[64];
 	int err;
@@ -364,7 +364,7 @@ static int read_thread_uses(struct top *t)
 	err = tapir_thread_uses__read(t->programs, on_thread_use, &t->rows);
 	tapir_top_rows__end_look(&t->rows);
 	pthread_mutex_unlock(&t->lock);
-	t->look_ns = tapir_clock__now_ns() - from_ns;
+	t->reading_ns = tapir_clock__now_ns() - from_ns;
 	return err ? tapir_diag__fail(err, "cannot read what threads use: %s",
 				      tapir_errno__text(err))
 		   : 0;
@@ -373,12 +373,12 @@ static int read_thread_uses(struct top *t)
 /* There are as many looks in an interval as the share of the time permits. */
 static void plan_look(struct top *t, uint64_t now_ns)
 {
-	uint64_t affordable = t->args->interval_ns / LOOKS_SHARE / (t->look_ns + 1);
+	uint64_t affordable = t->args->interval_ns / LOOKS_SHARE / (t->reading_ns + 1);
 	uint64_t looks = affordable < 1 ? 1 : affordable > MAX_LOOKS ? MAX_LOOKS : affordable;
 
-	t->next_look_ns = now_ns + t->args->interval_ns / looks;
-	if (t->next_look_ns + t->args->interval_ns / (2 * MAX_LOOKS) > t->ends_ns)
-		t->next_look_ns = t->ends_ns;
+	t->next_reading_ns = now_ns + t->args->interval_ns / looks;
+	if (t->next_reading_ns + t->args->interval_ns / (2 * MAX_LOOKS) > t->ends_ns)
+		t->next_reading_ns = t->ends_ns;
 }
 
 static void begin_interval(struct top *t)
@@ -429,7 +429,7 @@ static int read_if_due(struct top *t)
 	uint64_t now_ns = tapir_clock__now_ns();
 	int err;
 
-	if (now_ns < t->next_look_ns)
+	if (now_ns < t->next_reading_ns)
 		return 0;
 	err = read_thread_uses(t);
 	if (err)
@@ -471,7 +471,7 @@ static int watch_keys_and_time(struct top *t, int resize_fd)
 
 	while (!err) {
 		uint64_t now_ns = tapir_clock__now_ns();
-		uint64_t left_ns = t->next_look_ns > now_ns ? t->next_look_ns - now_ns : 0;
+		uint64_t left_ns = t->next_reading_ns > now_ns ? t->next_reading_ns - now_ns : 0;
 
 		if (poll(fds, 3, (int)((left_ns + TAPIR_NS_PER_MS - 1) / TAPIR_NS_PER_MS)) < 0)
 			continue;

@@ -100,7 +100,7 @@ static bool wants_samples(const struct tapir_recording_opts *opts)
 static bool wants_switches(const struct tapir_recording_opts *opts)
 {
 	/* A single moment has no switches: its snapshot alone shows what threads do. */
-	return opts->with_switches && !opts->snapshot_looks;
+	return opts->with_switches && !opts->snapshot_rounds;
 }
 
 /*
@@ -132,7 +132,7 @@ static int start_source(struct recording *r, enum tapir_family_id family)
 bool tapir_recording__wants(const struct tapir_recording_opts *opts, enum tapir_family_id family)
 {
 	return sources[family].is_wanted ? sources[family].is_wanted(opts)
-					 : opts->captures[family] && !opts->snapshot_looks;
+					 : opts->captures[family] && !opts->snapshot_rounds;
 }
 
 bool tapir_recording__wants_any(const struct tapir_recording_opts *opts)
@@ -146,7 +146,7 @@ bool tapir_recording__wants_any(const struct tapir_recording_opts *opts)
 
 bool tapir_recording__has_samplers(const struct recording *r)
 {
-	return r->opts->snapshot_looks || tapir_recording__wants_any(r->opts);
+	return r->opts->snapshot_rounds || tapir_recording__wants_any(r->opts);
 }
 
 int tapir_recording__start_samplers(struct recording *r)
@@ -162,7 +162,7 @@ int tapir_recording__start_samplers(struct recording *r)
 			err = start_source(r, i);
 	if (!err)
 		err = tapir_recording__begin_snapshots(r);
-	if (!err && tapir_recording__has_samplers(r) && !r->opts->snapshot_looks)
+	if (!err && tapir_recording__has_samplers(r) && !r->opts->snapshot_rounds)
 		err = tapir_usage_watch__new(r->targets, r->queue, &r->usage);
 	/* They tell something where it is known which threads run. */
 	if (!err && !r->is_unprivileged && wants_samples(r->opts) && wants_switches(r->opts))

@@ -145,30 +145,30 @@ static void grow_if_crowded(struct tapir_drain *d, size_t idx, size_t used_bytes
 }
 
 /* The result of one pass over all rings. */
-struct looked {
+struct drain_result {
 	bool any;	/* records */
 	bool is_behind; /* no empty block for what is there */
 };
 
-static struct looked drain_all(struct tapir_drain *d)
+static struct drain_result drain_all(struct tapir_drain *d)
 {
-	struct looked looked = {};
+	struct drain_result result = {};
 	size_t cnt = d->sources.cnt;
 
-	for (size_t i = 0; i < cnt && !looked.is_behind; i++) {
+	for (size_t i = 0; i < cnt && !result.is_behind; i++) {
 		size_t used = tapir_bpf_ring__used_bytes(&d->sources.data[i].ring);
 
 		if (!used)
 			continue;
-		looked.is_behind = !drain_source(d, &d->sources.data[i], &looked.any);
-		if (!looked.is_behind)
+		result.is_behind = !drain_source(d, &d->sources.data[i], &result.any);
+		if (!result.is_behind)
 			grow_if_crowded(d, i, used);
 	}
 	if (d->block && d->block->used_bytes) {
 		tapir_queue__give_full(d->opts.queue, d->block);
 		d->block = NULL;
 	}
-	return looked;
+	return result;
 }
 
 static void *run(void *arg)
@@ -180,9 +180,9 @@ static void *run(void *arg)
 	setpriority(PRIO_PROCESS, (id_t)gettid(), -15);
 	for (;;) {
 		bool stop = atomic_load(&d->stop);
-		struct looked looked = drain_all(d);
+		struct drain_result result = drain_all(d);
 
-		if (stop && !looked.any && !looked.is_behind)
+		if (stop && !result.any && !result.is_behind)
 			break; /* nothing new is coming: the programs are switched off */
 		if (!stop && epoll_wait(d->epoll_fd, events, 8, (int)d->opts.wait_ms) > 0 &&
 		    d->opts.on_woken)

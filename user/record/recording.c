@@ -116,13 +116,13 @@ static int poll_timeout_ms(const struct recording *r, uint64_t next_ns)
 {
 	uint64_t now = tapir_clock__now_ns();
 	uint64_t until = r->end_ns && r->end_ns < next_ns ? r->end_ns : next_ns;
-	uint64_t look_ns = tapir_targets__next_look_ns(r->targets);
+	uint64_t due_ns = tapir_targets__next_scan_ns(r->targets);
 
-	until = look_ns < until ? look_ns : until;
-	look_ns = tapir_publish__next_ns(r->publish);
-	until = look_ns < until ? look_ns : until;
-	look_ns = tapir_python_sampler__next_ns(r->python_sampler);
-	until = look_ns < until ? look_ns : until;
+	until = due_ns < until ? due_ns : until;
+	due_ns = tapir_publish__next_ns(r->publish);
+	until = due_ns < until ? due_ns : until;
+	due_ns = tapir_python_sampler__next_ns(r->python_sampler);
+	until = due_ns < until ? due_ns : until;
 	if (r->is_unprivileged && until > now + LOOK_AGAIN_NS)
 		until = now + LOOK_AGAIN_NS;
 	return until <= now ? 0 : (int)((until - now) / TAPIR_NS_PER_MS + 1);
@@ -147,7 +147,7 @@ static void take_request(struct recording *r)
 }
 
 /* A frozen recording ends with a snapshot of all threads, as any recording does. */
-static void look_at_threads(struct recording *r)
+static void scan_threads(struct recording *r)
 {
 	uint64_t cnt;
 
@@ -201,14 +201,14 @@ static uint64_t least_of(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static void look_at_publishers(const struct recording *r, bool is_last)
+static void poll_publishers(const struct recording *r, bool is_last)
 {
 	struct tapir_pids live = {};
 
 	if (!r->publishers)
 		return;
 	(void)tapir_targets__list_live(r->targets, SIZE_MAX, &live);
-	tapir_otel_watch__look(r->publishers, &live, tapir_clock__now_ns(), is_last);
+	tapir_otel_watch__poll(r->publishers, &live, tapir_clock__now_ns(), is_last);
 	tapir_vec__fini(&live);
 }
 
@@ -217,9 +217,9 @@ static void look_around(struct recording *r)
 {
 	tapir_targets__poll(r->targets);
 	tapir_sampler__poll(r->sampler);
-	tapir_usage_watch__look(r->usage, tapir_clock__now_ns());
+	tapir_usage_watch__poll(r->usage, tapir_clock__now_ns());
 	tapir_recording__select_python_processes(r);
-	look_at_publishers(r, false);
+	poll_publishers(r, false);
 	post_sideband_loss(r);
 	tapir_recording__post_lanes(r);
 	report_progress(r, false, 0);
@@ -249,7 +249,7 @@ static int watch(struct recording *r)
 				  UINT64_MAX};
 	uint64_t next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS;
 
-	look_at_publishers(r, false);
+	poll_publishers(r, false);
 	for (;;) {
 		uint64_t rest_ns = least_of(files.until_ns, processes.until_ns);
 
@@ -263,7 +263,7 @@ static int watch(struct recording *r)
 		 * before it runs on.
 		 */
 		tapir_recording__drain_control(r);
-		tapir_targets__look(r->targets);
+		tapir_targets__scan_lanes(r->targets);
 		if (fds[FD_PROGRAM].revents) {
 			int err = tapir_command_run__exec_error(r->command);
 
@@ -276,11 +276,11 @@ static int watch(struct recording *r)
 		if (fds[FD_FREEZE].revents)
 			take_request(r);
 		if (fds[FD_SNAPSHOT].revents)
-			look_at_threads(r);
+			scan_threads(r);
 		if (r->is_unprivileged)
-			tapir_targets__look_again(r->targets);
+			tapir_targets__scan_mappings(r->targets);
 		tapir_unprivileged_samples__drain(r->unprivileged_samples);
-		tapir_publish__look(r->publish, tapir_clock__now_ns());
+		tapir_publish__poll(r->publish, tapir_clock__now_ns());
 		tapir_python_sampler__sample(r->python_sampler, tapir_clock__now_ns());
 		if (tapir_clock__now_ns() >= next_ns) {
 			look_around(r);
@@ -427,7 +427,7 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 		tapir_recording__end_snapshots(r);
 		tapir_recording__end_samplers(r);
 		tapir_usage_watch__finish(r->usage, tapir_clock__now_ns());
-		look_at_publishers(r, true);
+		poll_publishers(r, true);
 	}
 	if (r->targets)
 		tapir_targets__finish(r->targets);

@@ -86,7 +86,7 @@ struct tapir_recording_opts {
 	bool with_switches; /* context switches of the processes, and snapshots of threads */
 	bool captures[TAPIR_FAMILY_CNT];       /* families that are no default (tapir_families) */
 	const struct tapir_call_choice *calls; /* of the family CALLS; NULL: it is not captured */
-	unsigned snapshot_looks; /* 0: a recording; else the first snapshot is all that is wanted:
+	unsigned snapshot_rounds; /* 0: a recording; else the first snapshot is all that is wanted:
 				    threads that run are copied that often */
 	bool with_jvm_locks; /* snapshots have the owners of Java locks: each takes a safepoint */
 	bool publishes;	     /* .NET's events as probes of other tools, too */

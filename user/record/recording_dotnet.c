@@ -330,13 +330,13 @@ void tapir_recording__await_dotnet(struct recording *r)
 	const uint32_t *tgid;
 
 	tapir_vec_for_each (tgid, &r->rules.pids)
-		tapir_dotnet_lanes__look(r->dotnet.lanes, *tgid);
+		tapir_dotnet_lanes__poll(r->dotnet.lanes, *tgid);
 	/*
 	 * Inspected again when it is executed: one compiled ahead of time maps nothing that shows
 	 * it.
 	 */
 	if (r->program)
-		tapir_dotnet_lanes__look(r->dotnet.lanes, tapir_command_run__tgid(r->program));
+		tapir_dotnet_lanes__poll(r->dotnet.lanes, tapir_command_run__tgid(r->program));
 	while (!tapir_dotnet_lanes__are_settled(r->dotnet.lanes) &&
 	       tapir_clock__now_ns() < end_ns && poll(&signals, 1, 1) == 0)
 		tapir_recording__drain_control(

@@ -99,7 +99,7 @@ static bool wants_more(const struct recording *r)
 static bool may_do_without(const struct recording *r)
 {
 	return !r->opts->machine && !wants_more(r) &&
-	       (r->opts->lanes != TAPIR_LANES_PROBE || r->opts->snapshot_looks) &&
+	       (r->opts->lanes != TAPIR_LANES_PROBE || r->opts->snapshot_rounds) &&
 	       tapir_target_rules__are_named(&r->rules);
 }
 
@@ -121,7 +121,7 @@ static int check_namespace(struct recording *r)
 		r->rules.children = false;
 		return 0;
 	}
-	if (r->opts->snapshot_looks) {
+	if (r->opts->snapshot_rounds) {
 		r->is_unprivileged = true;
 		return 0;
 	}
@@ -148,7 +148,7 @@ static int do_without(struct recording *r)
 	err = check_access(r, false);
 	if (err)
 		return err;
-	if (r->opts->snapshot_looks)
+	if (r->opts->snapshot_rounds)
 		tapir_info("%s, kernel functions are not shown, and a stack may end early where "
 			   "code keeps no frame pointer (%s)",
 			   r->is_unprivileged ? "in a container's pid namespace"
@@ -271,7 +271,7 @@ int tapir_recording__load_programs(struct recording *r)
 	opts.call_counts = r->opts->calls;
 	opts.with_threads = r->opts->with_switches;
 	opts.with_holds = tapir_recording__traces_program(r);
-	opts.no_processes = r->opts->snapshot_looks;
+	opts.no_processes = r->opts->snapshot_rounds;
 	opts.probes_later = !r->opts->program; /* children come before threads */
 	opts.probes_unlikely = opts.probes_later && ((r->machine && !r->opts->specs->cnt) ||
 						     tapir_recording__is_dotnet_alone(r));

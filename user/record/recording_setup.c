@@ -214,7 +214,7 @@ static int make_parts(struct recording *r)
 	};
 	int err = 0;
 
-	if (!r->is_unprivileged && !r->opts->snapshot_looks &&
+	if (!r->is_unprivileged && !r->opts->snapshot_rounds &&
 	    (r->opts->with_stack || tapir_recording__has_samplers(r)))
 		err = tapir_spec__parse(TAPIR_CODE_NAMES_SPEC, &r->name_spec);
 	images.name_spec = r->name_spec;
@@ -364,7 +364,7 @@ static void await_unwinding(struct recording *r)
 	struct pollfd signals = {.fd = r->signal_fd, .events = POLLIN};
 	uint64_t end_ns = tapir_clock__now_ns() + UNWINDING_NS;
 	bool with_tables =
-		r->opts->snapshot_looks && tapir_recording__wants(r->opts, TAPIR_FAMILY_SAMPLE);
+		r->opts->snapshot_rounds && tapir_recording__wants(r->opts, TAPIR_FAMILY_SAMPLE);
 
 	while (!tapir_session__can_unwind(r->session, with_tables) &&
 	       tapir_clock__now_ns() < end_ns && poll(&signals, 1, 1) == 0)
@@ -510,7 +510,7 @@ int tapir_recording__set_up(struct recording *r)
 		err = tapir_machine__start(r->machine, r->programs, r->queue);
 	if (!err)
 		err = tapir_recording__post_lanes(r);
-	if (!err && !r->opts->snapshot_looks)
+	if (!err && !r->opts->snapshot_rounds)
 		err = watch_publishers(r);
 	if (!err)
 		/* All is attached: a script that waits for this line starts its load now. */

@@ -19,7 +19,7 @@
 static bool wants_snapshots(const struct recording *r)
 {
 	/* Without programs, a snapshot has less; that is worth it where it is all that is asked. */
-	return r->opts->with_switches && (!r->is_unprivileged || r->opts->snapshot_looks);
+	return r->opts->with_switches && (!r->is_unprivileged || r->opts->snapshot_rounds);
 }
 
 static int take_snapshot(struct recording *r, const struct tapir_snapshot_opts *opts)
@@ -49,7 +49,7 @@ int tapir_recording__begin_snapshots(struct recording *r)
 		.sz = sizeof(opts),
 		.programs = r->programs,
 		.queue = r->queue,
-		.look_cnt = asked->snapshot_looks ? asked->snapshot_looks : 1,
+		.round_cnt = asked->snapshot_rounds ? asked->snapshot_rounds : 1,
 		.is_deferred = !are_named,
 		.with_jvm_locks = asked->with_jvm_locks,
 	};
@@ -83,13 +83,13 @@ void tapir_recording__end_snapshots(struct recording *r)
 		.sz = sizeof(opts),
 		.programs = r->programs,
 		.queue = r->queue,
-		.look_cnt = 1,
+		.round_cnt = 1,
 		.is_end = true,
 		.with_jvm_locks = r->opts->with_jvm_locks,
 	};
 	size_t left_cnt;
 
-	if (!wants_snapshots(r) || r->opts->snapshot_looks)
+	if (!wants_snapshots(r) || r->opts->snapshot_rounds)
 		return;
 	left_cnt = tapir_targets__list_live(r->targets, NAMED_MAX, &tgids);
 	if (left_cnt)

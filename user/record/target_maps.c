@@ -234,7 +234,7 @@ static int inspect_file(struct tapir_targets *t, int fd, const char *path,
 			const struct tapir_mapping_line *line, struct tapir_image **image)
 {
 	struct tapir_mapped_file file = tapir_mapped_files__watch(&t->files, fd, expected, line);
-	int err = tapir_images__look(t->opts.images, fd, path, image);
+	int err = tapir_images__inspect(t->opts.images, fd, path, image);
 
 	tapir_mapped_files__add(&t->files, file, err ? NULL : *image);
 	return err;

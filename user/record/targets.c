@@ -215,7 +215,7 @@ static void see_title(struct tapir_targets *t, uint32_t tgid)
 	tapir_proc__fini(&proc);
 }
 
-void tapir_targets__look(struct tapir_targets *t)
+void tapir_targets__scan_lanes(struct tapir_targets *t)
 {
 	uint32_t tgid;
 
@@ -225,7 +225,7 @@ void tapir_targets__look(struct tapir_targets *t)
 	tapir_targets__see_growth(t);
 }
 
-uint64_t tapir_targets__next_look_ns(const struct tapir_targets *t)
+uint64_t tapir_targets__next_scan_ns(const struct tapir_targets *t)
 {
 	uint64_t rings_ns = tapir_ring_scan__next_ns(&t->looks),
 		 growth_ns = tapir_images__next_grow_ns(t->opts.images),
@@ -238,15 +238,15 @@ uint64_t tapir_targets__next_look_ns(const struct tapir_targets *t)
 /* Exits that were not reported, as without programs: checks some processes at a time. */
 static void sweep(struct tapir_targets *t)
 {
-	size_t looked_cnt = 0,
+	size_t scanned_cnt = 0,
 	       max = tapir_programs__are_there(t->opts.programs) ? SWEEP_MAX / 8 : SWEEP_MAX;
 
-	for (size_t n = 0; n < t->live.cap && looked_cnt < max; n++) {
+	for (size_t n = 0; n < t->live.cap && scanned_cnt < max; n++) {
 		const struct tapir_map_slot *slot = &t->live.slots[t->sweep_at++ % t->live.cap];
 
 		if (!slot->used)
 			continue;
-		looked_cnt++;
+		scanned_cnt++;
 		if (tapir_proc__has_ended((uint32_t)slot->key))
 			note_target_ended(t, (uint32_t)slot->key, 0);
 	}
@@ -271,7 +271,7 @@ void tapir_targets__finish(struct tapir_targets *t)
 	tapir_late_attach__commit(&t->late_attach, UINT64_MAX, tapir_targets__post_late, t);
 }
 
-void tapir_targets__look_again(struct tapir_targets *t)
+void tapir_targets__scan_mappings(struct tapir_targets *t)
 {
 	int mark = tapir_diag__cnt();
 

@@ -81,14 +81,14 @@ void tapir_targets__finish(struct tapir_targets *t);
  * Scans for ring lanes, soon after something that may have created some, and for probes that came
  * to be in mapped files; when to call it again.
  */
-void tapir_targets__look(struct tapir_targets *t);
-uint64_t tapir_targets__next_look_ns(const struct tapir_targets *t);
+void tapir_targets__scan_lanes(struct tapir_targets *t);
+uint64_t tapir_targets__next_scan_ns(const struct tapir_targets *t);
 
 /*
  * Reads all processes' mappings to find new ones, where mappings are not reported (without
  * programs). Costs a millisecond per thousand mappings.
  */
-void tapir_targets__look_again(struct tapir_targets *t);
+void tapir_targets__scan_mappings(struct tapir_targets *t);
 
 /* Adds a process that is about to run and belongs to us, listed before it does. */
 int tapir_targets__add(struct tapir_targets *t, uint32_t tgid);

@@ -40,11 +40,11 @@ struct space {
 	bool is_changed, is_listed; /* since the last flush; in the list of changed ones */
 	bool is_stale;		    /* some of it may be gone */
 	/* For a JVM: how many more times its interpreter is searched, and where that is. */
-	unsigned interpreter_looks;
+	unsigned interpreter_read_cnt;
 	uint64_t interpreter_va, interpreter_end_va;
 	struct tapir_jvm_code code;
 	/* The same of another interpreter that it may have. */
-	unsigned interp_looks;
+	unsigned interp_read_cnt;
 	uint64_t interp_since_ns; /* it was mapped */
 	struct tapir_interp interp;
 };
@@ -146,11 +146,11 @@ static void on_exec(struct tapir_unwind_spaces *s, const struct tapir_rec_proces
 			space->mappings.data[kept++] = space->mappings.data[i];
 	space->mappings.cnt = kept;
 	space->interpreter_va = 0;
-	space->interpreter_looks = 0;
+	space->interpreter_read_cnt = 0;
 	space->code.heap_cnt = 0;
 	if (space->interp_since_ns < rec->h.time_ns) {
 		space->interp.root = TAPIR_INTERP_NONE;
-		space->interp_looks = 0;
+		space->interp_read_cnt = 0;
 	}
 	mark(s, space);
 }
@@ -203,11 +203,11 @@ static void want_interpreter(struct tapir_unwind_spaces *s, struct space *space,
 	struct tapir_mapping_view view;
 
 	tapir_mapping_view__of(&rec->h, &view);
-	if (space->interpreter_looks || space->interpreter_va ||
+	if (space->interpreter_read_cnt || space->interpreter_va ||
 	    !tapir_jvm__is_libjvm_path(view.path.data, view.path.len) ||
 	    !tapir_vec__push(&s->jvms, space->tgid))
 		return;
-	space->interpreter_looks = INTERPRETER_LOOKS;
+	space->interpreter_read_cnt = INTERPRETER_LOOKS;
 }
 
 /* Generated code that is mapped, as far as it is the interpreter's. */
@@ -283,10 +283,10 @@ static void find_interpreter(struct tapir_unwind_spaces *s, struct space *space)
 {
 	struct tapir_jvm_interpreter found;
 
-	space->interpreter_looks--;
+	space->interpreter_read_cnt--;
 	if (!tapir_jvm_interpreter__of(&found, space->tgid))
 		return;
-	space->interpreter_looks = 0;
+	space->interpreter_read_cnt = 0;
 	space->interpreter_va = found.code_va;
 	space->interpreter_end_va = found.code_end_va;
 	space->code = found.code;
@@ -296,16 +296,16 @@ static void find_interpreter(struct tapir_unwind_spaces *s, struct space *space)
 /* Each takes some ms: those that are left are searched a second later. */
 static void find_interpreters(struct tapir_unwind_spaces *s, bool looks_again)
 {
-	size_t kept = 0, looked = 0;
+	size_t kept = 0, scanned = 0;
 
 	for (size_t i = 0; i < s->jvms.cnt; i++) {
 		struct space *space = space_of(s, s->jvms.data[i]);
 
-		if (space && space->interpreter_looks &&
-		    (looks_again || space->interpreter_looks == INTERPRETER_LOOKS) &&
-		    looked++ < JVMS_AT_ONCE)
+		if (space && space->interpreter_read_cnt &&
+		    (looks_again || space->interpreter_read_cnt == INTERPRETER_LOOKS) &&
+		    scanned++ < JVMS_AT_ONCE)
 			find_interpreter(s, space);
-		if (space && space->interpreter_looks)
+		if (space && space->interpreter_read_cnt)
 			s->jvms.data[kept++] = space->tgid;
 	}
 	s->jvms.cnt = kept;
@@ -319,34 +319,34 @@ static void want_interp(struct tapir_unwind_spaces *s, struct space *space,
 
 	tapir_mapping_view__of(&rec->h, &view);
 	if (!s->interp_stacks || space->interp.root || !tapir_interp_stacks__is_path(view.path) ||
-	    (!space->interp_looks && !tapir_vec__push(&s->interps, space->tgid)))
+	    (!space->interp_read_cnt && !tapir_vec__push(&s->interps, space->tgid)))
 		return;
-	space->interp_looks = INTERPRETER_LOOKS;
+	space->interp_read_cnt = INTERPRETER_LOOKS;
 	space->interp_since_ns = rec->h.time_ns;
 }
 
 static void find_interp(struct tapir_unwind_spaces *s, struct space *space)
 {
-	space->interp_looks--;
+	space->interp_read_cnt--;
 	if (!tapir_interp_stacks__find(s->interp_stacks, space->tgid, space->interp_since_ns,
 				       &space->interp))
 		return;
-	space->interp_looks = 0;
+	space->interp_read_cnt = 0;
 	mark(s, space);
 }
 
 static void find_interps(struct tapir_unwind_spaces *s, bool looks_again)
 {
-	size_t kept = 0, looked = 0;
+	size_t kept = 0, scanned = 0;
 
 	for (size_t i = 0; i < s->interps.cnt; i++) {
 		struct space *space = space_of(s, s->interps.data[i]);
 
-		if (space && space->interp_looks &&
-		    (looks_again || space->interp_looks == INTERPRETER_LOOKS) &&
-		    looked++ < INTERPS_AT_ONCE)
+		if (space && space->interp_read_cnt &&
+		    (looks_again || space->interp_read_cnt == INTERPRETER_LOOKS) &&
+		    scanned++ < INTERPS_AT_ONCE)
 			find_interp(s, space);
-		if (space && space->interp_looks)
+		if (space && space->interp_read_cnt)
 			s->interps.data[kept++] = space->tgid;
 	}
 	s->interps.cnt = kept;

@@ -228,12 +228,12 @@ int tapir_usage_watch__new(const struct tapir_targets *targets, struct tapir_que
 		w->machine_ns = 0;
 	w->own_ns = tapir_clock__ns(CLOCK_PROCESS_CPUTIME_ID);
 	(void)tapir_proc__each(note_cpu, w);
-	tapir_usage_watch__look(w, w->start_ns);
+	tapir_usage_watch__poll(w, w->start_ns);
 	*out = w;
 	return 0;
 }
 
-void tapir_usage_watch__look(struct tapir_usage_watch *w, uint64_t now_ns)
+void tapir_usage_watch__poll(struct tapir_usage_watch *w, uint64_t now_ns)
 {
 	if (!w || now_ns < w->next_ns)
 		return;

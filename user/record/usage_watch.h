@@ -22,7 +22,7 @@ int tapir_usage_watch__new(const struct tapir_targets *targets, struct tapir_que
 void tapir_usage_watch__free(struct tapir_usage_watch *w); /* accepts NULL */
 
 /* Takes a reading if it is time, twice a second; accepts NULL. */
-void tapir_usage_watch__look(struct tapir_usage_watch *w, uint64_t now_ns);
+void tapir_usage_watch__poll(struct tapir_usage_watch *w, uint64_t now_ns);
 /* Takes the last reading, while targets still run; accepts NULL. */
 void tapir_usage_watch__finish(struct tapir_usage_watch *w, uint64_t now_ns);
 

@@ -25,7 +25,7 @@
 #define CHUNK_BYTES	  (64u << 10) /* a longer line is not a line of a perf map */
 #define BATCH_LINES	  8
 #define SEEN_BYTES	  64
-#define LOOK_AGAIN_NS	  TAPIR_NS_PER_SEC /* whether it is still the file of this name */
+#define REREAD_AFTER_NS	  TAPIR_NS_PER_SEC /* whether it is still the file of this name */
 #define STALE_SLACK_NS	  TAPIR_NS_PER_SEC /* clocks of files and processes are coarse */
 #define MAX_JUNK_BYTES	  (16ull << 20)	   /* without one good line */
 #define MAX_BYTES	  (1ull << 30)
@@ -45,7 +45,7 @@ struct tapir_perf_map {
 	bool is_given_up;     /* until it is another file */
 	bool was_read;	      /* to its end, at read_ns */
 	uint64_t read_ns;
-	uint64_t first_ns, look_ns;
+	uint64_t first_ns, reread_ns;
 	uint64_t junk_bytes;
 	struct tapir_perf_map_stats stats;
 	char problem[512];
@@ -386,9 +386,9 @@ int tapir_perf_map__read(struct tapir_perf_map *m, uint64_t now_ns, size_t max_b
 	struct stat st;
 
 	if (!m->first_ns)
-		m->first_ns = m->look_ns = now_ns;
-	if (now_ns - m->look_ns >= LOOK_AGAIN_NS) {
-		m->look_ns = now_ns;
+		m->first_ns = m->reread_ns = now_ns;
+	if (now_ns - m->reread_ns >= REREAD_AFTER_NS) {
+		m->reread_ns = now_ns;
 		(void)reopen_map(m);
 	}
 	if (m->fd < 0 || tapir_foreign__stat(m->fd, &st))

@@ -419,7 +419,7 @@ static bool is_over(struct tapir_ring_process *p, struct ring_event *ev)
 		ev->gone_round = p->round;
 	if (p->round - ev->gone_round >= 2)
 		return true;
-	p->must_look = true;
+	p->must_scan = true;
 	return false;
 }
 
@@ -437,7 +437,7 @@ static void read_catalog_entry(struct tapir_ring_process *p, uint32_t idx,
 	if (ev->is_known || is_gone || !entry->bytes)
 		return;
 	if (!see_entry(p, idx, generation))
-		p->must_look = true;
+		p->must_scan = true;
 }
 
 /* A page of entries a read: a process may leave thousands empty, and we come often. */
@@ -447,7 +447,7 @@ static void see_entries(struct tapir_ring_process *p, uint32_t from, uint32_t cn
 
 	if (!read_at(p, entries, cnt * sizeof(*entries),
 		     p->lane.data[0].entries_off + from * sizeof(*entries))) {
-		p->must_look = true; /* in the next round, before its events are read */
+		p->must_scan = true; /* in the next round, before its events are read */
 		return;
 	}
 	for (uint32_t i = 0; i < cnt; i++)
@@ -459,10 +459,10 @@ int tapir_ring_process__see_events(struct tapir_ring_process *p, uint32_t event_
 {
 	int err = event_cnt > p->event_cnt ? grow_catalog(p, event_cnt) : 0;
 
-	if (changes == p->changes && !p->must_look && !err)
+	if (changes == p->changes && !p->must_scan && !err)
 		return 0;
 	p->changes = changes;
-	p->must_look = err != 0;
+	p->must_scan = err != 0;
 	for (uint32_t i = 0; i < p->event_cnt; i += 256)
 		see_entries(p, i, p->event_cnt - i < 256 ? p->event_cnt - i : 256);
 	return err;
@@ -487,7 +487,7 @@ static void see_ended(struct tapir_ring_process *p, uint32_t idx, uint32_t gener
 		see_first(p, idx, generation);
 		p->events[idx].is_known = true;
 		select_event(p, idx, rec, bytes);
-		p->must_look = true; /* the next drains forget it */
+		p->must_scan = true; /* the next drains forget it */
 	}
 	free(rec);
 }

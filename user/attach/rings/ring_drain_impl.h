@@ -39,7 +39,7 @@ struct tapir_ring_process {
 	struct ring_event *events; /* event_cnt of them */
 	uint32_t event_cnt, event_cap;
 	uint64_t changes;	    /* of the entries, as last read */
-	bool must_look;		    /* one of them could not be read, or may be forgotten soon */
+	bool must_scan;		    /* one of them could not be read, or may be forgotten soon */
 	uint32_t round;		    /* drains of all slots so far, and 1 */
 	bool has_refused;	    /* was reported */
 	uint64_t unserved_reported; /* providers */

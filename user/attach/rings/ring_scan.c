@@ -113,20 +113,20 @@ static bool advance_burst(struct tapir_ring_burst *b, uint64_t now_ns)
 void tapir_ring_scan__run(struct tapir_ring_scan *l)
 {
 	uint64_t start_ns = tapir_clock__now_ns(), now_ns = start_ns;
-	bool has_looked = false;
+	bool has_scanned = false;
 
 	if (now_ns < l->free_ns)
 		return;
 	for (size_t i = 0; i < l->bursts.cnt && now_ns - start_ns < RUN_MAX_NS; i++) {
 		if (due_ns(&l->bursts.data[i]) > now_ns)
 			continue;
-		has_looked = true;
+		has_scanned = true;
 		if (!scan_process(l, l->bursts.data[i].tgid) ||
 		    !advance_burst(&l->bursts.data[i], now_ns))
 			l->bursts.data[i--] = l->bursts.data[--l->bursts.cnt];
 		now_ns = tapir_clock__now_ns();
 	}
-	if (has_looked)
+	if (has_scanned)
 		pay_since(l, start_ns);
 	l->is_full &= l->bursts.cnt > TAPIR_RING_BURSTS_MAX / 2;
 }
@@ -167,25 +167,25 @@ static bool is_calm(struct tapir_ring_scan *l, uint32_t tgid)
 void tapir_ring_scan__turn(struct tapir_ring_scan *l, const struct tapir_map *live)
 {
 	uint64_t start_ns = tapir_clock__now_ns(), end_ns = start_ns + 20 * TAPIR_NS_PER_MS;
-	bool has_looked = false;
+	bool has_scanned = false;
 
 	if (!l->rings)
 		return;
-	for (size_t seen = 0, looks = 0; seen < live->cap && looks < TURN_MAX; seen++) {
+	for (size_t seen = 0, scans = 0; seen < live->cap && scans < TURN_MAX; seen++) {
 		size_t i = l->cursor++ % live->cap;
 		uint32_t tgid = (uint32_t)live->slots[i].key;
 
 		if (!live->slots[i].used || tapir_ring_reader__has(l->rings, tgid))
 			continue;
-		looks++;
+		scans++;
 		if (is_calm(l, tgid))
 			continue;
-		has_looked = true;
+		has_scanned = true;
 		(void)scan_process(l, tgid);
 		if (tapir_clock__now_ns() >= end_ns)
 			break;
 	}
-	if (has_looked)
+	if (has_scanned)
 		pay_since(l, start_ns);
 }
 

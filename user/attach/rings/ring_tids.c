@@ -49,13 +49,13 @@ static void scan_tids(struct tapir_ring_tids *t)
 	uint64_t start_ns = tapir_clock__now_ns();
 	int mark = tapir_diag__cnt();
 
-	if (start_ns < t->next_look_ns)
+	if (start_ns < t->next_scan_ns)
 		return;
 	if (t->by_ns_tid.cnt > KNOWN_MAX)
 		tapir_map__clear(&t->by_ns_tid);
 	tapir_proc__each_thread(t->tgid, see_thread, t);
 	tapir_diag__rewind(mark);
-	t->next_look_ns = tapir_clock__now_ns() + 2 * (tapir_clock__now_ns() - start_ns);
+	t->next_scan_ns = tapir_clock__now_ns() + 2 * (tapir_clock__now_ns() - start_ns);
 }
 
 uint32_t tapir_ring_tids__find(struct tapir_ring_tids *t, uint32_t ns_tid, bool is_new)

@@ -18,7 +18,7 @@ struct tapir_ring_tids {
 	bool is_same; /* our namespace: nothing to translate */
 	uint32_t last_ns_tid, last_tid;
 	struct tapir_map by_ns_tid;
-	uint64_t next_look_ns;
+	uint64_t next_scan_ns;
 };
 
 /* tgid: the process, in tapir's namespace. Nothing is read yet. */

@@ -51,7 +51,7 @@ void tapir_image__watch(struct tapir_images *images, struct tapir_image *image, 
 	if (image->is_growing || !may_grow(image, fd))
 		return;
 	g.fd = images->growing.cnt < GROWING_MAX ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
-	g.looked_ns = tapir_clock__now_ns();
+	g.checked_ns = tapir_clock__now_ns();
 	image->is_growing = g.fd >= 0 && tapir_vec__push(&images->growing, g);
 	if (image->is_growing)
 		return;
@@ -143,7 +143,7 @@ static void attach_more(struct tapir_images *images, const struct tapir_growing 
 				  : tapir_images__attach(images, more, by_pid ? *tgid : 0, false);
 
 		if (err < 0 || (more && more->attached_ns))
-			fn(ctx, *tgid, g->image, g->looked_ns, err < 0 ? err : 0);
+			fn(ctx, *tgid, g->image, g->checked_ns, err < 0 ? err : 0);
 	}
 	if (more &&
 	    more->fd >= 0) { /* no process maps it later: those that inherit it have the probes */
@@ -161,7 +161,7 @@ static bool is_due(struct tapir_images *images, struct tapir_growing *g, uint64_
 	uint64_t hash = head_hash(g->fd);
 
 	if (hash == g->head_hash) {
-		g->looked_ns = now_ns;
+		g->checked_ns = now_ns;
 		return false;
 	}
 	if (images->opts.cover && !g->is_behind) {
@@ -193,7 +193,7 @@ void tapir_images__grow(struct tapir_images *images, bool by_pid, tapir_grown_fn
 			continue;
 		more = read_more(images, g, &err);
 		attach_more(images, g, by_pid, more, err, fn, ctx);
-		g->looked_ns = now_ns;
+		g->checked_ns = now_ns;
 	}
 }
 

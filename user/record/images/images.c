@@ -154,8 +154,8 @@ static void forget_last(struct tapir_images *images, const struct file_keys *key
 	tapir_map__del(&images->by_inode, keys->inode);
 }
 
-int tapir_images__look(struct tapir_images *images, int fd, const char *path,
-		       struct tapir_image **out)
+int tapir_images__inspect(struct tapir_images *images, int fd, const char *path,
+			  struct tapir_image **out)
 {
 	struct tapir_image *added = NULL;
 	struct stat st;

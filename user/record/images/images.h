@@ -86,8 +86,8 @@ void tapir_images__free(struct tapir_images *images, tapir_detach_fn on_progress
  * call for its file; borrowed until the next call. A file that is not ELF, or whose notes cannot be
  * read, gives an image without sites. Negative: out of memory, sites or an ARG that no site has.
  */
-int tapir_images__look(struct tapir_images *images, int fd, const char *path,
-		       struct tapir_image **image);
+int tapir_images__inspect(struct tapir_images *images, int fd, const char *path,
+			  struct tapir_image **image);
 
 /*
  * A file that no process has mapped yet: it is kept open (a copy of fd) for the first mapping that

@@ -21,7 +21,7 @@ struct tapir_growing {
 	bool is_behind;	    /* it has more, which are read at the next look */
 	uint64_t head_hash; /* of its section headers as they were read */
 	size_t note_cnt;
-	uint64_t looked_ns;		  /* it had no more then */
+	uint64_t checked_ns;		  /* it had no more then */
 	struct tapir_vec(uint32_t) tgids; /* that map it */
 };
 

@@ -261,8 +261,8 @@ static uint64_t post_stack(struct tapir_python_sampler *sampler, struct look_sta
 }
 
 /* Read in that order: where its frames are, then these. */
-static void look_at_thread(struct tapir_python_sampler *sampler, struct looked_at *p, uint32_t tid,
-			   uint64_t state_va)
+static void sample_thread(struct tapir_python_sampler *sampler, struct looked_at *p, uint32_t tid,
+			  uint64_t state_va)
 {
 	const struct tapir_process_memory memory = {tapir_page_cache__read, &sampler->frames},
 					  now = {tapir_process_memory__read_fn, &p->tgid};
@@ -285,7 +285,7 @@ static void look_at_thread(struct tapir_python_sampler *sampler, struct looked_a
 	(void)tapir_queue__post(sampler->queue, &look.h, -1);
 }
 
-static void look_at_process(struct tapir_python_sampler *sampler, struct looked_at *p)
+static void sample_process(struct tapir_python_sampler *sampler, struct looked_at *p)
 {
 	const struct tapir_process_memory now = {tapir_process_memory__read_fn, &p->tgid},
 					  memory = {tapir_page_cache__read, &sampler->frames};
@@ -302,7 +302,7 @@ static void look_at_process(struct tapir_python_sampler *sampler, struct looked_
 					      : &slot->key;
 
 		if (slot->used && tid)
-			look_at_thread(sampler, p, (uint32_t)*tid, slot->value);
+			sample_thread(sampler, p, (uint32_t)*tid, slot->value);
 	}
 }
 
@@ -315,7 +315,7 @@ void tapir_python_sampler__sample(struct tapir_python_sampler *sampler, uint64_t
 	tapir_queue__begin_batch(sampler->queue);
 	for (size_t i = 0; i < sampler->cnt; i++)
 		if (sampler->processes[i].is_busy)
-			look_at_process(sampler, &sampler->processes[i]);
+			sample_process(sampler, &sampler->processes[i]);
 	tapir_queue__end_batch(sampler->queue);
 	took_ns = (tapir_clock__ns(CLOCK_THREAD_CPUTIME_ID) - took_ns) * REST_TIMES;
 	sampler->next_ns = now_ns + (took_ns > INTERVAL_NS ? took_ns : INTERVAL_NS);

@@ -80,7 +80,7 @@ static int copy_process(struct tapir_snapshot *s, uint32_t tgid, struct tapir_pr
 	int err;
 
 	out->tgid = tgid;
-	err = tapir_process_copy__take(out, s->opts.programs, s->opts.look_cnt, &s->room);
+	err = tapir_process_copy__take(out, s->opts.programs, s->opts.round_cnt, &s->room);
 	if (!err && s->opts.with_jvm_locks && out->copies.cnt)
 		add_jvm_owners(out);
 	if (!err)

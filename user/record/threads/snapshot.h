@@ -29,7 +29,7 @@ struct tapir_snapshot_opts {
 	struct tapir_queue *queue;	 /* likewise */
 	const uint32_t *tgids;		 /* borrowed for the call */
 	size_t tgid_cnt;
-	unsigned look_cnt;   /* 1: nothing is waited for; each further one takes up to 2 ms */
+	unsigned round_cnt;  /* 1: nothing is waited for; each further one takes up to 2 ms */
 	bool is_end;	     /* of the recording, not its start */
 	bool with_jvm_locks; /* JVMs are asked who holds their locks, at a safepoint */
 	bool is_deferred;    /* the thread copies, too: for many processes */

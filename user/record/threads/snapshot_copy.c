@@ -220,16 +220,16 @@ static int run_round(struct tapir_process_copy *p, struct tapir_programs *progra
 }
 
 int tapir_process_copy__take(struct tapir_process_copy *p, struct tapir_programs *programs,
-			     unsigned look_cnt, size_t *room)
+			     unsigned round_cnt, size_t *room)
 {
 	const struct timespec pause = {.tv_nsec = ROUND_NS};
 	int err = 1;
 
 	p->has_python = tapir_cpython__of(&p->python, p->tgid);
-	for (unsigned round = 1; err > 0 && round <= look_cnt; round++) {
+	for (unsigned round = 1; err > 0 && round <= round_cnt; round++) {
 		if (round > 1)
 			nanosleep(&pause, NULL);
-		err = run_round(p, programs, round == look_cnt, room);
+		err = run_round(p, programs, round == round_cnt, room);
 	}
 	return err < 0 ? err : 0;
 }

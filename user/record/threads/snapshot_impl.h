@@ -64,7 +64,7 @@ struct tapir_process_copy {
  * that ended; -errno of the iterator, without a line. __fini in any case.
  */
 int tapir_process_copy__take(struct tapir_process_copy *p, struct tapir_programs *programs,
-			     unsigned look_cnt, size_t *room);
+			     unsigned round_cnt, size_t *room);
 void tapir_process_copy__fini(struct tapir_process_copy *p);
 
 /*

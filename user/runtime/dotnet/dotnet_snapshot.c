@@ -184,7 +184,7 @@ static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_sn
 	tapir_autofd int dir_fd = -1;
 	struct tapir_peer_guard guard = TAPIR_PEER_NO_GUARD;
 	bool is_made = false, may_write = false, is_on = false, is_off, is_gone;
-	int err = run_on_file(talk, tapir_peer_child__look, &before, &dir_fd);
+	int err = run_on_file(talk, tapir_peer_child__open_dir, &before, &dir_fd);
 
 	if (err)
 		return err;

@@ -239,7 +239,7 @@ int tapir_jvm__command(const struct tapir_jvm_opts *opts, const char *cmd, const
 static int find_socket(struct talk *talk, const char *name, struct tapir_peer_answer *answer,
 		       int *tmp_fd)
 {
-	talk->job.act = tapir_peer_child__look;
+	talk->job.act = tapir_peer_child__open_dir;
 	snprintf(talk->job.name, sizeof(talk->job.name), "%s", name);
 	return tapir_peer_helper__run(&talk->job, answer, tmp_fd);
 }

@@ -67,7 +67,7 @@ static int each_entry(const uint8_t *data, size_t len, entry_fn fn, void *ctx)
 
 /* ---- capabilities --------------------------------------------------------------------------- */
 
-static int look_at_capabilities(void *ctx, const struct entry *entry)
+static int read_capabilities(void *ctx, const struct entry *entry)
 {
 	int *may_attach = ctx;
 
@@ -81,7 +81,7 @@ int tapir_jvm_perfdata__may_attach(const uint8_t *data, size_t len)
 {
 	int may_attach = -ENODATA;
 
-	each_entry(data, len, look_at_capabilities, &may_attach);
+	each_entry(data, len, read_capabilities, &may_attach);
 	return may_attach;
 }
 

@@ -177,7 +177,7 @@ static int find_context(struct tapir_otel_process *p, struct tapir_helper *helpe
 	return got;
 }
 
-int tapir_otel_process__look(struct tapir_otel_process *p, struct tapir_helper *helper,
+int tapir_otel_process__read(struct tapir_otel_process *p, struct tapir_helper *helper,
 			     uint64_t limit_ns, struct tapir_str *payload)
 {
 	int mark = tapir_diag__cnt(), got = -ENOENT;

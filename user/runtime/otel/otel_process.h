@@ -23,7 +23,7 @@ struct tapir_otel_process {
  * -errno without a line: there is something, and it could not be read. -EAGAIN: it was always being
  * changed. -EFBIG: more than TAPIR_RESOURCE_MAX_BYTES. -ETIMEDOUT, -EBUSY: the helper is stuck.
  */
-int tapir_otel_process__look(struct tapir_otel_process *p, struct tapir_helper *helper,
+int tapir_otel_process__read(struct tapir_otel_process *p, struct tapir_helper *helper,
 			     uint64_t limit_ns, struct tapir_str *payload);
 
 /*

@@ -13,7 +13,7 @@
 #define ANSWER_NS (100 * TAPIR_NS_PER_MS)
 #define STUCK_MAX 4
 
-int tapir_otel_reader__look(struct tapir_otel_reader *r, struct tapir_otel_process *p,
+int tapir_otel_reader__read(struct tapir_otel_reader *r, struct tapir_otel_process *p,
 			    bool *is_stuck)
 {
 	int got;
@@ -21,7 +21,7 @@ int tapir_otel_reader__look(struct tapir_otel_reader *r, struct tapir_otel_proce
 	*is_stuck = false;
 	if (r->stuck_cnt >= STUCK_MAX)
 		return -EBUSY;
-	got = tapir_otel_process__look(p, &r->helper, ANSWER_NS, &r->payload);
+	got = tapir_otel_process__read(p, &r->helper, ANSWER_NS, &r->payload);
 	if (got >= 0 || got == -EFAULT || got == -EFBIG || got == -EAGAIN)
 		return got;
 	/* The helper may be with it for ever: the next process gets another one. */
@@ -36,7 +36,7 @@ struct tapir_sv tapir_otel_reader__service(struct tapir_otel_reader *r, uint32_t
 	struct tapir_otel_process p = {.tgid = tgid};
 	bool is_stuck;
 
-	if (tapir_otel_reader__look(r, &p, &is_stuck) < 1)
+	if (tapir_otel_reader__read(r, &p, &is_stuck) < 1)
 		return (struct tapir_sv){};
 	return tapir_otel_resource__text((struct tapir_sv){r->payload.data, r->payload.len},
 					 "service.name");

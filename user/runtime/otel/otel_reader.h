@@ -21,10 +21,10 @@ struct tapir_otel_reader {
 	}
 
 /*
- * Reads as tapir_otel_process__look does, with the payload in r->payload. *is_stuck: it did not
+ * Reads as tapir_otel_process__read does, with the payload in r->payload. *is_stuck: it did not
  * answer, and must not be read again. -ECANCELED: the program is to end.
  */
-int tapir_otel_reader__look(struct tapir_otel_reader *r, struct tapir_otel_process *p,
+int tapir_otel_reader__read(struct tapir_otel_reader *r, struct tapir_otel_process *p,
 			    bool *is_stuck);
 /*
  * Returns the name of the service that a process is; empty: it publishes none. Borrowed until the

@@ -158,7 +158,7 @@ static void read_process(struct tapir_otel_watch *w, struct watched *one, uint64
 
 	begin_again_if_replaced(one);
 	if (!one->is_left && !is_calm(one))
-		got = tapir_otel_reader__look(&w->reader, &one->process, &one->is_left);
+		got = tapir_otel_reader__read(&w->reader, &one->process, &one->is_left);
 	plan_next(one, now_ns);
 	one->is_owed = got == -EAGAIN || got == -ECANCELED; /* it changes, or the user ends us */
 	if (got > 0)
@@ -193,7 +193,7 @@ static void forget_ended(struct tapir_otel_watch *w, uint64_t now_ns)
 	}
 }
 
-void tapir_otel_watch__look(struct tapir_otel_watch *w, const struct tapir_pids *live,
+void tapir_otel_watch__poll(struct tapir_otel_watch *w, const struct tapir_pids *live,
 			    uint64_t now_ns, bool is_last)
 {
 	const uint32_t *tgid;

@@ -19,7 +19,7 @@ struct tapir_otel_watch *tapir_otel_watch__new(struct tapir_queue *queue);
 void tapir_otel_watch__free(struct tapir_otel_watch *w); /* accepts NULL */
 
 /* Reads the processes that run now, if they are due; at the last call all of them. Accepts NULL. */
-void tapir_otel_watch__look(struct tapir_otel_watch *w, const struct tapir_pids *live,
+void tapir_otel_watch__poll(struct tapir_otel_watch *w, const struct tapir_pids *live,
 			    uint64_t now_ns, bool is_last);
 
 #endif

@@ -273,7 +273,8 @@ static int take_in_dir(const struct tapir_peer_helper *job, struct tapir_peer_pl
 }
 
 /* Hands over the directory. */
-int tapir_peer_child__look(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer)
+int tapir_peer_child__open_dir(const struct tapir_peer_helper *job,
+			       struct tapir_peer_answer *answer)
 {
 	struct tapir_peer_places at = TAPIR_PEER_NOWHERE;
 	int fd = take_in_dir(job, &at, answer);

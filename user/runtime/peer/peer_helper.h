@@ -213,7 +213,8 @@ int tapir_peer_child__connect(const struct tapir_peer_helper *job,
 uint32_t tapir_peer_child__pid_behind(int fd);
 
 /* The acts all runtimes share: the file called name in dir, which must be private. */
-int tapir_peer_child__look(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer);
+int tapir_peer_child__open_dir(const struct tapir_peer_helper *job,
+			       struct tapir_peer_answer *answer);
 int tapir_peer_child__take(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer);
 int tapir_peer_child__remove(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer);
 

@@ -422,7 +422,7 @@ void tapir_dotnet_lanes__see(struct tapir_dotnet_lanes *l, uint32_t tgid)
 		add_lane_process(l, tgid, WAITING);
 }
 
-void tapir_dotnet_lanes__look(struct tapir_dotnet_lanes *l, uint32_t tgid)
+void tapir_dotnet_lanes__poll(struct tapir_dotnet_lanes *l, uint32_t tgid)
 {
 	if (l)
 		add_lane_process(l, tgid, LOOK);

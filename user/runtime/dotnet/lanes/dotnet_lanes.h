@@ -43,7 +43,7 @@ int tapir_dotnet_lanes__start(const struct tapir_dotnet_lanes_opts *opts,
  */
 void tapir_dotnet_lanes__see(struct tapir_dotnet_lanes *l, uint32_t tgid);
 /* Inspects the files of a process that may run .NET (NativeAOT maps none that shows it). */
-void tapir_dotnet_lanes__look(struct tapir_dotnet_lanes *l, uint32_t tgid);
+void tapir_dotnet_lanes__poll(struct tapir_dotnet_lanes *l, uint32_t tgid);
 /* __forget: the process has ended. __restart: another program is in it now. */
 void tapir_dotnet_lanes__forget(struct tapir_dotnet_lanes *l, uint32_t tgid);
 void tapir_dotnet_lanes__restart(struct tapir_dotnet_lanes *l, uint32_t tgid);

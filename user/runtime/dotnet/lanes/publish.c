@@ -58,9 +58,9 @@ struct tapir_publish {
 	struct tapir_vec(struct image) images;
 	struct tapir_vec(struct process) processes;
 	uint64_t next_ns, busy_until_ns;
-	bool was_shown;	    /* a line to paste */
-	bool has_begun;	    /* a process took the library */
-	bool was_looked_at; /* while it was recorded: there is a sum to tell */
+	bool was_shown;	 /* a line to paste */
+	bool has_begun;	 /* a process took the library */
+	bool was_polled; /* while it was recorded: there is a sum to tell */
 	size_t event_cnt, provider_cnt;
 	size_t cut_cnt;	      /* events, of which the name is */
 	size_t bad_probe_cnt; /* by another program: the library makes none */
@@ -395,11 +395,11 @@ static bool scan_publishers(struct tapir_publish *p)
 	return is_new;
 }
 
-void tapir_publish__look(struct tapir_publish *p, uint64_t now_ns)
+void tapir_publish__poll(struct tapir_publish *p, uint64_t now_ns)
 {
 	if (!p || !p->opts.lanes || now_ns < p->next_ns)
 		return;
-	p->was_looked_at = true;
+	p->was_polled = true;
 	if (scan_publishers(p))
 		p->busy_until_ns = now_ns + BUSY_FOR_NS;
 	p->next_ns = now_ns + (now_ns < p->busy_until_ns ? BUSY_NS : IDLE_NS);
@@ -467,7 +467,7 @@ void tapir_publish__stop(struct tapir_publish *p)
 	if (!p || !p->opts.lanes)
 		return;
 	(void)scan_publishers(p);
-	if (p->has_begun && p->was_looked_at)
+	if (p->has_begun && p->was_polled)
 		report_sum(p);
 	tapir_vec_for_each (image, &p->images)
 		image->is_there = false;

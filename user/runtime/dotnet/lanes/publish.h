@@ -28,7 +28,7 @@ int tapir_publish__open(struct tapir_publish **out);
 /* Before the first __look. */
 void tapir_publish__start(struct tapir_publish *p, const struct tapir_publish_opts *opts);
 /* Scans for new images, if it is time. NULL is fine, as for all of these. */
-void tapir_publish__look(struct tapir_publish *p, uint64_t now_ns);
+void tapir_publish__poll(struct tapir_publish *p, uint64_t now_ns);
 uint64_t tapir_publish__next_ns(const struct tapir_publish *p); /* UINT64_MAX: never */
 /* Scans a last time, prints what was published, removes the links. Before the lanes are closed. */
 void tapir_publish__stop(struct tapir_publish *p);
