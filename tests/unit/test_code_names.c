@@ -159,7 +159,7 @@ static void names_come_from_the_map_of_who_has_code(void **state)
 	tell_mapping(f, self, "");
 	assert_int_equal(tapir_code_names__read(f->names, f->now_ns, false), 0);
 	assert_true(tapir_code_names__has_files(f->names));
-	assert_true(tapir_code_names__are_awaited(f->names, self));
+	assert_true(tapir_code_names__have_pending(f->names, self));
 	is_called(f, self, CODE_VA + 0x3f, "one");
 	is_called(f, self, CODE_VA + 0x40, "two");
 	is_called(f, self, CODE_VA + 0x80, NULL);

@@ -40,13 +40,13 @@ static void chain_that_ends_is_no_deadlock(void **state)
 
 	(void)state;
 	assert_int_equal(search(&w).cnt, 0);
-	assert_int_equal(tapir_lock_waits__most_wanted(&w, &cnt), 0);
+	assert_int_equal(tapir_lock_waits__most_contended(&w, &cnt), 0);
 	for (uint32_t tid = 1; tid < 1000; tid++)
 		assert_int_equal(tapir_lock_waits__add(&w, tid, tid + 1), 0);
 	tapir_lock_waits__add(&w, 2000, 5);
 	tapir_lock_waits__add(&w, 2001, 5);
 	assert_int_equal(search(&w).cnt, 0);
-	assert_int_equal(tapir_lock_waits__most_wanted(&w, &cnt), 5);
+	assert_int_equal(tapir_lock_waits__most_contended(&w, &cnt), 5);
 	assert_int_equal(cnt, 3);
 	assert_int_equal(tapir_lock_waits__owner(&w, 7), 8);
 	assert_int_equal(tapir_lock_waits__owner(&w, 1000), 0);

@@ -459,11 +459,11 @@ static void add_locks(struct stacks_view *v, struct tapir_view_result *result)
 		tapir_str__adds(&result->headline, "; ");
 }
 
-static void add_most_wanted(const struct stacks_view *v, struct tapir_view_result *result)
+static void add_most_contended(const struct stacks_view *v, struct tapir_view_result *result)
 {
 	char comm[TAPIR_COMM_TEXT_BYTES];
 	size_t cnt;
-	uint32_t tid = tapir_lock_waits__most_wanted(&v->locks, &cnt);
+	uint32_t tid = tapir_lock_waits__most_contended(&v->locks, &cnt);
 
 	if (!tid)
 		return;
@@ -500,7 +500,7 @@ static void add_headline(const struct stacks_view *v, struct tapir_view_result *
 				group_cnt == 1 ? "" : "s");
 	if (groups[0].cnt > 1)
 		tapir_str__addf(&result->headline, "; %zu share one", groups[0].cnt);
-	add_most_wanted(v, result);
+	add_most_contended(v, result);
 }
 
 /* Dead ones have none. */

@@ -126,7 +126,7 @@ static int grow_ring(struct tapir_drain *d, unsigned pair, size_t bytes, int *ol
 }
 
 /* More than half full when it was polled: the next burst should find more room. */
-static void grow_if_crowded(struct tapir_drain *d, size_t idx, size_t used_bytes)
+static void grow_if_half_full(struct tapir_drain *d, size_t idx, size_t used_bytes)
 {
 	const struct source *source = &d->sources.data[idx];
 	size_t bytes = source->ring.bytes;
@@ -162,7 +162,7 @@ static struct drain_result drain_all(struct tapir_drain *d)
 			continue;
 		result.is_behind = !drain_source(d, &d->sources.data[i], &result.any);
 		if (!result.is_behind)
-			grow_if_crowded(d, i, used);
+			grow_if_half_full(d, i, used);
 	}
 	if (d->block && d->block->used_bytes) {
 		tapir_queue__give_full(d->opts.queue, d->block);

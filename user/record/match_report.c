@@ -182,7 +182,7 @@ int tapir_match_report__fail(const struct tapir_match_report *m)
 }
 
 /* Nothing matched any SPEC, and by the assemblies nothing ever will. */
-static bool is_all_in_vain(const struct tapir_match_report *m)
+static bool matched_nothing(const struct tapir_match_report *m)
 {
 	bool is_vain = false;
 
@@ -202,7 +202,7 @@ static bool is_all_in_vain(const struct tapir_match_report *m)
  * No SPEC of the command line has a match, although processes that were chosen have probes: it is
  * misspelt. Where processes are chosen by name, the one with the probe may not have started.
  */
-static bool is_all_misspelt(const struct tapir_match_report *m, const struct tapir_seen_names *seen)
+static bool are_all_unknown(const struct tapir_match_report *m, const struct tapir_seen_names *seen)
 {
 	bool is_typed = false;
 
@@ -235,10 +235,10 @@ int tapir_match_report__judge(const struct tapir_match_report *m)
 {
 	struct tapir_seen_names seen = {};
 	struct tapir_str line = {};
-	bool is_vain = is_all_in_vain(m) || is_all_unanswered(m);
+	bool is_vain = matched_nothing(m) || is_all_unanswered(m);
 
 	collect_seen(m, &seen);
-	is_vain = is_vain || is_all_misspelt(m, &seen);
+	is_vain = is_vain || are_all_unknown(m, &seen);
 	for (size_t i = 0; i < m->specs->cnt; i++) {
 		if (is_matched(m, i) || is_silent(m, m->specs->data[i]))
 			continue;

@@ -429,7 +429,7 @@ static int attach_all(struct recording *r)
 }
 
 /* Samples alone are what was requested, but events may be what was hoped for. */
-static void say_what_else_is_there(const struct recording *r)
+static void hint_at_other_probes(const struct recording *r)
 {
 	const struct tapir_seen_names *seen = tapir_images__seen(r->images);
 
@@ -453,7 +453,7 @@ static void say_ready(const struct recording *r)
 	if (r->opts->on_ready)
 		r->opts->on_ready(r->opts->ctx, &ready);
 	if (!ready.dotnet_cnt)
-		say_what_else_is_there(r);
+		hint_at_other_probes(r);
 	if (!r->use_multi && !r->is_unprivileged)
 		tapir_info(
 			"this kernel has no uprobe_multi (Linux 6.6): detaching takes 0.1 s per probe");

@@ -92,9 +92,9 @@ struct tapir_session {
 	uint64_t ended_ns;		 /* when capture ended; 0: it has not */
 	pthread_t thread;
 	bool is_running;
-	int err;	 /* of the sink, the first one */
-	bool sink_holds; /* something that it prints soon */
-	bool has_warned; /* of a segment that could not be written */
+	int err;	       /* of the sink, the first one */
+	bool sink_has_pending; /* something that it prints soon */
+	bool has_warned;       /* of a segment that could not be written */
 	uint64_t malformed_cnt, refused_cnt;
 	uint64_t trimmed_ns;	 /* when free memory was given back last */
 	struct tapir_diag *diag; /* the lines that belong to err */
@@ -505,12 +505,12 @@ static void flush_live(struct tapir_session *s, bool is_last)
 
 	if (!s->opts.on_flush || s->err)
 		return;
-	if (tapir_namer__are_awaited(s->namer))
+	if (tapir_namer__have_pending(s->namer))
 		name_new_stacks(s);
-	if (!is_last && tapir_namer__are_awaited(s->namer))
+	if (!is_last && tapir_namer__have_pending(s->namer))
 		when = TAPIR_FLUSH_NAMES_TO_COME;
 	err = s->opts.on_flush(s->opts.ctx, when);
-	s->sink_holds = err > 0;
+	s->sink_has_pending = err > 0;
 	note_error(s, err < 0 ? err : 0);
 }
 
@@ -519,7 +519,7 @@ static uint64_t next_wake_ns(const struct tapir_session *s, uint64_t now_ns, uin
 {
 	uint64_t poll_ns = now_ns + TAPIR_NAMER_POLL_NS;
 
-	if (s->sink_holds && now_ns + SINK_POLL_NS < next_tick_ns)
+	if (s->sink_has_pending && now_ns + SINK_POLL_NS < next_tick_ns)
 		return now_ns + SINK_POLL_NS;
 	if (s->jvm_gauges && !tapir_jvm_gauges_set__is_empty(s->jvm_gauges) &&
 	    now_ns + TAPIR_JVM_GAUGES_POLL_NS < next_tick_ns)

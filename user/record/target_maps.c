@@ -36,7 +36,7 @@ struct mapping_walk {
 	uint64_t mapped_ns; /* that is too late for its probes, since then; 0: it is not */
 	uint64_t only_va;   /* 0: all of them */
 	const struct tapir_sideband_mmap *expected; /* what is expected there; NULL: anything */
-	bool saw_one;
+	bool has_seen_mapping;
 	int err;
 };
 
@@ -222,7 +222,7 @@ static void post_unread(const struct mapping_walk *walk, const struct tapir_mapp
  * The file system does not answer, or admits only its owner (FUSE without allow_other), or the file
  * is too large: its probes are missing.
  */
-static bool is_a_gap(int open_err)
+static bool is_gap(int open_err)
 {
 	return open_err == -ETIMEDOUT || open_err == -EFBIG || open_err == -EIO ||
 	       open_err == -EACCES;
@@ -255,7 +255,7 @@ static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *
 		tapir_diag__rewind(mark);
 		tapir_debug("cannot open %s of process %u: %s", line->path, walk->tgid,
 			    tapir_errno__name(fd));
-		if (is_a_gap(fd))
+		if (is_gap(fd))
 			post_gap(walk->t, walk->tgid, line->path, tapir_clock__now_ns(),
 				 TAPIR_GAP_NOT_READ);
 		post_mapping(walk, line, NULL, -1);
@@ -392,7 +392,7 @@ static void miss_mapping(struct tapir_targets *t, const struct tapir_sideband_mm
 	if (fd < 0 || tapir_foreign__stat(fd, &st) ||
 	    inspect_file(t, fd, mmap->path, mmap, NULL, &image))
 		image = NULL;
-	if (is_a_gap(fd) || (image && image->is_unread))
+	if (is_gap(fd) || (image && image->is_unread))
 		post_gap(t, mmap->tgid, mmap->path, mmap->time_ns, TAPIR_GAP_NOT_READ);
 	if (image && image->site_cnt)
 		miss_probes(t, mmap, image);
@@ -420,12 +420,12 @@ static int see_mapping(const struct tapir_mapping_line *line, void *ctx)
 
 	if (!line->is_executable)
 		return 0;
-	if (walk->expected && !walk->saw_one && is_another_file(walk->expected, line)) {
+	if (walk->expected && !walk->has_seen_mapping && is_another_file(walk->expected, line)) {
 		miss_mapping(walk->t, walk->expected);
 		walk->from_ns = tapir_clock__now_ns(); /* not known: its own record has it */
 		walk->mapped_ns = 0;
 	}
-	walk->saw_one = true;
+	walk->has_seen_mapping = true;
 	if (!tapir_programs__are_there(walk->t->opts.programs) &&
 	    was_reported(walk->t, walk->tgid, line))
 		return 0;
@@ -539,7 +539,7 @@ void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband
 		return;
 	}
 	walk_mappings(&walk);
-	if (!walk.saw_one)
+	if (!walk.has_seen_mapping)
 		miss_mapping(t, mmap);
 	tapir_targets__warn_from(mark);
 }

@@ -31,7 +31,7 @@ struct tapir_image *tapir_image__new(struct tapir_images *images, const struct s
 void tapir_image__free(struct tapir_image *image)
 {
 	tapir_vec__fini(&image->link_fds);
-	tapir_vec__fini(&image->on_tgids);
+	tapir_vec__fini(&image->attached_tgids);
 	if (image->fd >= 0)
 		close(image->fd);
 	if (image->unposted_fd >= 0)

@@ -52,7 +52,7 @@ void tapir_image__give_up(struct tapir_images *images, struct tapir_image *old)
 	old->counted_cnt = 0;
 	drop_links(old, 0);
 	old->is_on_everywhere = false;
-	old->on_tgids.cnt = 0;
+	old->attached_tgids.cnt = 0;
 	old->attached_ns = 0;
 }
 
@@ -64,8 +64,8 @@ static int keep_link(struct tapir_image *image, int fd)
 	return -ENOMEM;
 }
 
-static int put_on_by_perf(struct tapir_images *images, struct tapir_image *image,
-			  const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
+static int attach_site_by_perf(struct tapir_images *images, struct tapir_image *image,
+			       const struct tapir_link_sites *sites, size_t idx, uint32_t tgid)
 {
 	int fd = tapir_programs__usdt_fd(images->opts.programs);
 
@@ -86,7 +86,7 @@ static int attach_by_perf(struct tapir_images *images, struct tapir_image *image
 			"%zu probes match, and this kernel (no uprobe_multi, Linux 6.6) takes 0.1 s per probe to detach: select at most %u, or use --force",
 			sites->cnt, images->opts.perf_limit);
 	for (size_t i = 0; i < sites->cnt && !err; i++)
-		err = put_on_by_perf(images, image, sites, i, tgid);
+		err = attach_site_by_perf(images, image, sites, i, tgid);
 	if (err)
 		drop_links(image, had_cnt); /* or the next attempt puts the first ones on twice */
 	return err;
@@ -98,7 +98,7 @@ bool tapir_image__is_on(const struct tapir_image *image, uint32_t tgid)
 
 	if (image->is_on_everywhere)
 		return true;
-	tapir_vec_for_each (on, &image->on_tgids)
+	tapir_vec_for_each (on, &image->attached_tgids)
 		if (*on == tgid)
 			return true;
 	return false;
@@ -144,8 +144,8 @@ static int choose_sites(const struct tapir_images *images, const struct tapir_im
 	return 0;
 }
 
-static int put_on(struct tapir_images *images, struct tapir_image *image,
-		  const struct tapir_link_sites *sites, uint32_t tgid)
+static int attach_sites(struct tapir_images *images, struct tapir_image *image,
+			const struct tapir_link_sites *sites, uint32_t tgid)
 {
 	int fd;
 
@@ -166,14 +166,14 @@ static int attach_some(struct tapir_images *images, struct tapir_image *image, u
 	int err = choose_sites(images, image, tgid, is_late, is_return, &sites, &offs);
 
 	if (!err && sites.cnt)
-		err = put_on(images, image, &sites, tgid);
+		err = attach_sites(images, image, &sites, tgid);
 	return err ? err : (int)sites.cnt;
 }
 
 int tapir_images__attach(struct tapir_images *images, struct tapir_image *image, uint32_t tgid,
 			 bool is_late)
 {
-	bool is_first = !image->is_on_everywhere && !image->on_tgids.cnt;
+	bool is_first = !image->is_on_everywhere && !image->attached_tgids.cnt;
 	size_t had_cnt = image->link_fds.cnt, cnt;
 	int err;
 
@@ -194,7 +194,7 @@ int tapir_images__attach(struct tapir_images *images, struct tapir_image *image,
 	cnt += image->has_returns ? (size_t)err : 0;
 	if (!cnt)
 		return 0;
-	if (tgid && !tapir_vec__push(&image->on_tgids, tgid))
+	if (tgid && !tapir_vec__push(&image->attached_tgids, tgid))
 		return -ENOMEM;
 	image->is_on_everywhere |= !tgid;
 	for (size_t i = 0; image->tells_taken && i < image->site_cnt; i++)

@@ -47,7 +47,7 @@ struct tapir_image {
 	bool is_growing;      /* it may get more probes: __grow */
 	size_t note_cnt;      /* probes that it had when it was read */
 	uint64_t attached_ns; /* when its probes were last attached; 0: none are */
-	struct tapir_vec(uint32_t) on_tgids;
+	struct tapir_vec(uint32_t) attached_tgids;
 	struct tapir_vec(int) link_fds;
 };
 

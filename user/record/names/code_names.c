@@ -366,21 +366,21 @@ bool tapir_code_names__find(struct tapir_code_names *n, uint32_t tgid, uint64_t 
 	return false;
 }
 
-bool tapir_code_names__are_awaited(const struct tapir_code_names *n, uint32_t tgid)
+bool tapir_code_names__have_pending(const struct tapir_code_names *n, uint32_t tgid)
 {
 	const struct tapir_code_sources *s = sources_of(n, tgid);
 
 	return s && (s->table || s->jvm);
 }
 
-bool tapir_code_names__come_by(const struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns,
-			       uint64_t until_ns)
+bool tapir_code_names__poll(const struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns,
+			    uint64_t until_ns)
 {
 	const struct tapir_code_sources *s = sources_of(n, tgid);
 
 	if (!s || s->exit_ns)
 		return false;
-	return s->jvm || tapir_dotnet_names__come_by(&s->dotnet, until_ns) ||
+	return s->jvm || tapir_dotnet_names__poll(&s->dotnet, until_ns) ||
 	       ((s->perf_map || s->jitdumps.cnt) && tapir_clock__now_ns() < time_ns + FILE_READ_NS);
 }
 

@@ -75,14 +75,14 @@ int tapir_code_names__describe(struct tapir_code_names *n, uint32_t tgid,
 			       const struct tapir_jit_name *name);
 
 /* Returns true if the process may name code after running it. */
-bool tapir_code_names__are_awaited(const struct tapir_code_names *n, uint32_t tgid);
+bool tapir_code_names__have_pending(const struct tapir_code_names *n, uint32_t tgid);
 
 /*
  * Returns true if it is worth waiting for the names of what the process ran at time_ns: a query of
  * a runtime, or a file being read, may deliver them by until_ns.
  */
-bool tapir_code_names__come_by(const struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns,
-			       uint64_t until_ns);
+bool tapir_code_names__poll(const struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns,
+			    uint64_t until_ns);
 
 /* Notes that generated code at va ran at time_ns and has no name. True: it may get one later. */
 bool tapir_code_names__miss(struct tapir_code_names *n, const struct tapir_rec_mapping *mapping,

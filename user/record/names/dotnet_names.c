@@ -204,7 +204,7 @@ bool tapir_dotnet_names__are_known(const struct tapir_dotnet_names *n, uint64_t 
 	return time_ns <= n->last_ns || announces_all(n);
 }
 
-bool tapir_dotnet_names__come_by(const struct tapir_dotnet_names *n, uint64_t until_ns)
+bool tapir_dotnet_names__poll(const struct tapir_dotnet_names *n, uint64_t until_ns)
 {
 	return n->question ||
 	       (n->queries && !n->is_over && has_missed(n) && n->next_ns <= until_ns);

@@ -81,6 +81,6 @@ bool tapir_dotnet_names__read(struct tapir_dotnet_names *n, uint64_t now_ns, boo
 bool tapir_dotnet_names__are_known(const struct tapir_dotnet_names *n, uint64_t time_ns);
 
 /* Returns true if it is being queried, or will be by then. */
-bool tapir_dotnet_names__come_by(const struct tapir_dotnet_names *n, uint64_t until_ns);
+bool tapir_dotnet_names__poll(const struct tapir_dotnet_names *n, uint64_t until_ns);
 
 #endif

@@ -35,7 +35,7 @@ struct tapir_namer {
 	struct tapir_map assemblies; /* mappings of .NET: the replacement of their file_id */
 	struct tapir_recbuf recbuf;
 	uint64_t next_poll_ns;
-	bool are_awaited;
+	bool have_pending;
 };
 
 int tapir_namer__new(struct tapir_catalog *catalog, bool dotnet_reports_methods,
@@ -330,12 +330,12 @@ static int name_stack(struct tapir_namer *n, const struct tapir_unnamed *unnamed
 	 */
 	if ((is_asked_for && age_ns < ASKED_NAME_NS) || (is_unmapped && age_ns < LATE_NAME_NS) ||
 	    (named_cnt < cnt && age_ns < LATE_NAME_NS &&
-	     tapir_code_names__are_awaited(n->code_names, unnamed->tgid))) {
+	     tapir_code_names__have_pending(n->code_names, unnamed->tgid))) {
 		tapir_catalog__ask_again(n->catalog, unnamed);
-		n->are_awaited |=
+		n->have_pending |=
 			age_ns < TAPIR_NAMER_WORTH_NS &&
-			tapir_code_names__come_by(n->code_names, unnamed->tgid, unnamed->time_ns,
-						  unnamed->time_ns + TAPIR_NAMER_WORTH_NS);
+			tapir_code_names__poll(n->code_names, unnamed->tgid, unnamed->time_ns,
+					       unnamed->time_ns + TAPIR_NAMER_WORTH_NS);
 	}
 	return 0;
 }
@@ -345,13 +345,13 @@ int tapir_namer__name_new_stacks(struct tapir_namer *n)
 	struct tapir_unnamed unnamed;
 	int err = 0;
 
-	n->are_awaited = false;
+	n->have_pending = false;
 	while (!err && tapir_catalog__next_unnamed(n->catalog, &unnamed))
 		err = name_stack(n, &unnamed);
 	return err;
 }
 
-bool tapir_namer__are_awaited(const struct tapir_namer *n)
+bool tapir_namer__have_pending(const struct tapir_namer *n)
 {
-	return n->are_awaited;
+	return n->have_pending;
 }

@@ -58,7 +58,7 @@ bool tapir_namer__is_for_names(const struct tapir_namer *n, uint32_t probe_id);
  * TAPIR_NAMER_WORTH_NS have frames whose names are on their way: a caller that prints them may wait
  * a moment.
  */
-bool tapir_namer__are_awaited(const struct tapir_namer *n);
+bool tapir_namer__have_pending(const struct tapir_namer *n);
 /*
  * Continues reading the names that processes write, once per TAPIR_NAMER_POLL_NS of now_ns: call it
  * as often as convenient, and at least that often while there are files to read. 0 or the writer's

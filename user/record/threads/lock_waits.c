@@ -67,7 +67,7 @@ size_t tapir_lock_waits__each_deadlock(struct tapir_lock_waits *w, tapir_deadloc
 	return cycle_cnt;
 }
 
-uint32_t tapir_lock_waits__most_wanted(const struct tapir_lock_waits *w, size_t *cnt)
+uint32_t tapir_lock_waits__most_contended(const struct tapir_lock_waits *w, size_t *cnt)
 {
 	struct tapir_map cnt_by_owner = {};
 	const struct tapir_lock_wait *wait;

@@ -39,7 +39,7 @@ typedef void (*tapir_deadlock_fn)(void *ctx, uint32_t tid, size_t cnt);
 size_t tapir_lock_waits__each_deadlock(struct tapir_lock_waits *w, tapir_deadlock_fn fn, void *ctx);
 
 /* Returns the thread for which most others wait, directly; *cnt: how many. 0: no thread waits. */
-uint32_t tapir_lock_waits__most_wanted(const struct tapir_lock_waits *w, size_t *cnt);
+uint32_t tapir_lock_waits__most_contended(const struct tapir_lock_waits *w, size_t *cnt);
 
 /* Frees the edges. */
 void tapir_lock_waits__fini(struct tapir_lock_waits *w);

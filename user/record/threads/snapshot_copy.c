@@ -43,8 +43,8 @@ static size_t copy_stack(uint32_t tgid, uint64_t sp, uint8_t *to)
 	return tapir_process_memory__read_pieces(tgid, pages, cnt, to, TAPIR_COPY_BYTES);
 }
 
-bool tapir_thread_seen__is_unmoved(const struct tapir_thread_seen *now,
-				   const struct tapir_thread_seen *before)
+bool tapir_thread_seen__has_not_run(const struct tapir_thread_seen *now,
+				    const struct tapir_thread_seen *before)
 {
 	int64_t apart_ns = (int64_t)(now->thread.start_ns - before->thread.start_ns);
 
@@ -130,7 +130,7 @@ static bool is_settled(const struct tapir_thread_copy *copy, const struct tapir_
 {
 	if (copy->seen.flags & TAPIR_THREAD_ON_CPU)
 		return false;
-	return !wants_memory(&copy->seen) || tapir_thread_seen__is_unmoved(now, &copy->seen);
+	return !wants_memory(&copy->seen) || tapir_thread_seen__has_not_run(now, &copy->seen);
 }
 
 static int index_list(const struct tapir_thread_list *list, struct tapir_map *idx_by_tid)

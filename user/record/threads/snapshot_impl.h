@@ -75,8 +75,8 @@ struct tapir_thread_list;
 int tapir_snapshot__list(struct tapir_programs *programs, uint32_t tgid,
 			 struct tapir_thread_list *out);
 /* Returns true if it is the same thread, which has not run since. */
-bool tapir_thread_seen__is_unmoved(const struct tapir_thread_seen *now,
-				   const struct tapir_thread_seen *before);
+bool tapir_thread_seen__has_not_run(const struct tapir_thread_seen *now,
+				    const struct tapir_thread_seen *before);
 
 /* Calls of threads, between the looks that tell whether they ran. snapshot_calls.c */
 struct tapir_call_reader;

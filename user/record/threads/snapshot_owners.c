@@ -75,7 +75,7 @@ static bool still_waits(const struct tapir_thread_copy *copy, const struct tapir
 	tapir_vec_for_each (now, &list->vec)
 		if (now->thread.tid == copy->seen.thread.tid)
 			return now->state == copy->seen.state &&
-			       tapir_thread_seen__is_unmoved(now, &copy->seen);
+			       tapir_thread_seen__has_not_run(now, &copy->seen);
 	return false;
 }
 
