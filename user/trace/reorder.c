@@ -237,7 +237,7 @@ static void expect_records(struct tapir_reorder *r)
 	}
 }
 
-static void let_go(struct tapir_reorder *r)
+static void pass_first(struct tapir_reorder *r)
 {
 	const struct waiting *next = first(r);
 	struct tapir_rec *rec = next->rec;
@@ -310,14 +310,14 @@ int tapir_reorder__add_hinted(struct tapir_reorder *r, const struct tapir_rec *r
 	if (!is_ahead && rec->time_ns > r->newest_ns)
 		r->newest_ns = rec->time_ns;
 	while (is_due(r))
-		let_go(r);
+		pass_first(r);
 	return 0;
 }
 
 void tapir_reorder__finish(struct tapir_reorder *r)
 {
 	while (first(r))
-		let_go(r);
+		pass_first(r);
 }
 
 uint64_t tapir_reorder__late(const struct tapir_reorder *r)

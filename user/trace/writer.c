@@ -57,8 +57,8 @@ struct tapir_writer {
 	bool is_cut_back; /* of a partial chunk, though it was not created here */
 	bool has_data;	  /* chunks were written before any failure */
 	bool is_moved;
-	bool is_between;     /* files: what comes is lost */
-	bool segment_begins; /* the next chunk is the first of its segment */
+	bool is_between_segments; /* files: what comes is lost */
+	bool segment_begins;	  /* the next chunk is the first of its segment */
 	uint64_t max_bytes;
 	uint64_t bytes, records, lost_records;
 	uint64_t lost[TAPIR_REC_TYPE_CNT];  /* of them, by type */
@@ -227,7 +227,7 @@ static void lose_all(struct tapir_writer *w, const char *data, size_t len)
 		lose(w, (const struct tapir_rec *)(data + at));
 }
 
-static const char *what_is_there(const struct tapir_writer *w, int err)
+static const char *salvage_note(const struct tapir_writer *w, int err)
 {
 	if (err == -EFBIG)
 		return "the size limit is reached";
@@ -251,7 +251,7 @@ static int fail(struct tapir_writer *w, int err)
 	buf_reset(&w->desc_buf);
 	return tapir_diag__fail(err, "cannot continue writing %s after %llu bytes: %s (%s)",
 				w->file.path, (unsigned long long)w->bytes, tapir_errno__text(err),
-				what_is_there(w, err));
+				salvage_note(w, err));
 }
 
 /* Header and body in one call, where the file takes them so. */
@@ -382,7 +382,7 @@ static void buf_add(struct chunk_buf *buf, const void *data, size_t len, uint32_
 }
 
 /* After a failure: keeps what explains it, counts the rest. */
-static void put_behind_failure(struct tapir_writer *w, const struct tapir_rec *rec)
+static void put_after_error(struct tapir_writer *w, const struct tapir_rec *rec)
 {
 	bool explains = rec->type == TAPIR_REC_LOSS || rec->type == TAPIR_REC_GAP;
 
@@ -398,7 +398,7 @@ int tapir_writer__put(struct tapir_writer *w, const struct tapir_rec *rec)
 	struct chunk_buf *buf = tapir_rec_type__describes(rec->type) ? &w->desc_buf : &w->rec_buf;
 
 	if (w->err) {
-		put_behind_failure(w, rec);
+		put_after_error(w, rec);
 		return 0;
 	}
 	buf_add(buf, rec, rec->size, 1, rec->time_ns, rec->time_ns);
@@ -479,7 +479,7 @@ static int finish(struct tapir_writer *w)
 	struct chunk_buf end = {.type = TAPIR_CHUNK_END};
 	int err;
 
-	if (w->is_between)
+	if (w->is_between_segments)
 		return 0;
 	err = w->rec_buf.record_cnt ? write_chunk(w, &w->rec_buf, true) : 0;
 
@@ -545,7 +545,7 @@ int tapir_writer__end_file(struct tapir_writer *w)
 	if (last_err && !w->err)
 		err = fail(w, last_err);
 	w->err = w->err ? w->err : -EPIPE;
-	w->is_between = true;
+	w->is_between_segments = true;
 	return err;
 }
 
@@ -561,7 +561,7 @@ int tapir_writer__continue_in(struct tapir_writer *w, int fd, const char *name)
 	(void)tapir_atomic_file__close(&w->file);
 	w->file = next;
 	w->err = 0;
-	w->has_data = w->is_between = false;
+	w->has_data = w->is_between_segments = false;
 	w->seq = 0;
 	w->segment_begins = true;
 	w->segment_bytes = 0;
