@@ -269,7 +269,7 @@ static void process_that_is_let_go_can_be_traced(void **state)
 	(void)state;
 	start();
 	assert_true(ptrace(PTRACE_SEIZE, child, NULL, NULL) && errno == EPERM);
-	tapir_holder__let_go(holder, (uint32_t)child);
+	tapir_holder__detach(holder, (uint32_t)child);
 	for (int i = 0; i < 2000 && ptrace(PTRACE_SEIZE, child, NULL, NULL); i++)
 		usleep(1000);
 	assert_int_equal(ptrace(PTRACE_INTERRUPT, child, NULL, NULL), 0); /* ours now */

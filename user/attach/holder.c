@@ -134,17 +134,17 @@ static int let_thread_go(uint32_t tid, void *ctx)
 {
 	struct tapir_holder *h = ctx;
 
-	for (unsigned i = 0; i < TAPIR_HOLDER_LET_GOS; i++) {
+	for (unsigned i = 0; i < TAPIR_HOLDER_DETACHES; i++) {
 		uint32_t none = 0;
 
-		if (__atomic_compare_exchange_n(&h->shared->let_go[i], &none, tid, false,
+		if (__atomic_compare_exchange_n(&h->shared->detach[i], &none, tid, false,
 						__ATOMIC_RELEASE, __ATOMIC_RELAXED))
 			return 0;
 	}
 	return 1; /* a tracer that wants it asks again */
 }
 
-void tapir_holder__let_go(struct tapir_holder *h, uint32_t tgid)
+void tapir_holder__detach(struct tapir_holder *h, uint32_t tgid)
 {
 	int mark = tapir_diag__cnt();
 

@@ -44,7 +44,7 @@ bool tapir_holder__release(struct tapir_holder *h, const struct tapir_rec_held *
  * Stops tracing a process, because another tracer wants to. Its threads are released within
  * moments.
  */
-void tapir_holder__let_go(struct tapir_holder *h, uint32_t tgid);
+void tapir_holder__detach(struct tapir_holder *h, uint32_t tgid);
 
 /* Releases everything. NULL is fine. */
 void tapir_holder__stop(struct tapir_holder *h);

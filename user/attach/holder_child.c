@@ -113,7 +113,7 @@ static void stay(pid_t tid)
 static void release_who_awaits(pid_t tid);
 
 /* A thread in a group stop stays stopped when it is released. */
-static void let_go(pid_t tid, int signal)
+static void detach(pid_t tid, int signal)
 {
 	stay(tid);
 	if (ptrace(PTRACE_DETACH, tid, NULL, (void *)(long)signal) && errno != ESRCH)
@@ -149,9 +149,9 @@ static bool is_too_dear(pid_t tid, int signal)
 static void go_on(pid_t tid, int signal)
 {
 	if (is_leaving(tid) || is_too_dear(tid, signal))
-		let_go(tid, signal);
+		detach(tid, signal);
 	else if (ptrace(PTRACE_CONT, tid, NULL, (void *)(long)signal) && errno != ESRCH)
-		let_go(tid, signal);
+		detach(tid, signal);
 }
 
 static void drop_kept(struct kept *k)
@@ -257,7 +257,7 @@ static void serve_refused(struct kept caller, pid_t wanted)
 	if (!wanted || wanted == caller.tid) {
 		tapir_holder_regs__repeat(caller.tid);
 		free_hold(caller.tid);
-		let_go(caller.tid, caller.signal);
+		detach(caller.tid, caller.signal);
 		if (!wanted)
 			_exit(0);
 		return;
@@ -333,7 +333,7 @@ static void on_signal(pid_t tid, int signal)
 	if (was_asked_for(tid, signal))
 		return;
 	if (!is_synchronous(signal) && tapir_holder_regs__mend(tid, signal))
-		let_go(tid, signal);
+		detach(tid, signal);
 	else
 		go_on(tid, signal);
 }
@@ -344,10 +344,10 @@ static void on_event_stop(pid_t tid, int signal)
 {
 	if (is_leaving(tid)) {
 		tapir_holder_regs__mend(tid, 0);
-		let_go(tid, 0);
+		detach(tid, 0);
 	} else if (signal != SIGTRAP) {
 		if (ptrace(PTRACE_LISTEN, tid, NULL, NULL) && errno != ESRCH)
-			let_go(tid, 0);
+			detach(tid, 0);
 	} else {
 		go_on(tid, 0);
 	}
@@ -427,10 +427,10 @@ static bool take_changes(void)
 	return !taken;
 }
 
-static void take_let_gos(void)
+static void take_detaches(void)
 {
-	for (unsigned i = 0; i < TAPIR_HOLDER_LET_GOS; i++) {
-		uint32_t *tid = &me.shared->let_go[i];
+	for (unsigned i = 0; i < TAPIR_HOLDER_DETACHES; i++) {
+		uint32_t *tid = &me.shared->detach[i];
 
 		if (__atomic_load_n(tid, __ATOMIC_RELAXED))
 			(void)interrupt_to_leave(
@@ -505,7 +505,7 @@ void tapir_holder_child__run(struct tapir_holds *holds, struct tapir_holder_shar
 	sigaddset(&news, SIGCHLD);
 	sigaddset(&news, TAPIR_HOLDER_WAKE);
 	while (take_changes()) {
-		take_let_gos();
+		take_detaches();
 		release_done();
 		sleep_until_change(&news);
 	}

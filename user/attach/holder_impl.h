@@ -8,15 +8,15 @@
 
 #include "attach/holder.h"
 
-#define TAPIR_HOLDER_WAKE    SIGUSR1
-#define TAPIR_HOLDER_LET_GOS 256
+#define TAPIR_HOLDER_WAKE     SIGUSR1
+#define TAPIR_HOLDER_DETACHES 256
 
 /* Mapped by both. */
 struct tapir_holder_shared {
 	pid_t parent;
-	uint32_t served_cnt;		       /* holds the parent was done with: a sign of life */
-	uint32_t let_go[TAPIR_HOLDER_LET_GOS]; /* tids; 0: free. Written by the parent, taken by the
-						  child */
+	uint32_t served_cnt;			/* holds the parent was done with: a sign of life */
+	uint32_t detach[TAPIR_HOLDER_DETACHES]; /* tids; 0: free. Written by the parent, taken by
+						  the child */
 };
 
 /* The child's life. Never returns; report_fd gets 0 or an errno when the process is traced or not.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * See unkillable_call.h. Two processes share tapir's table of descriptors: the child that makes one
- * call, and the keeper, which lives until all threads of tapir have ended, so that the last close
- * of a link is never made by a task that a signal interrupts.
+ * call, and the detach helper, which lives until all threads of tapir have ended, so that the last
+ * close of a link is never made by a task that a signal interrupts.
  */
 #include "attach/unkillable_call.h"
 
@@ -20,16 +20,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- the keeper ---------------------------------------------------------------------------------- */
+/* ---- the detach helper -------------------------------------------------------------------------- */
 
-#define KEEPER_STACK_BYTES (64u << 10)
+#define HELPER_STACK_BYTES (64u << 10)
 
-static atomic_int kept;	    /* the process that has a keeper; another one after fork() */
-static pid_t keeper;	    /* of it */
-static atomic_int has_exit; /* end_keeper is registered, also in what is forked */
+static atomic_int kept;	    /* the process that has a helper; another one after fork() */
+static pid_t detach_helper; /* of it */
+static atomic_int has_exit; /* end_detach_helper is registered, also in what is forked */
 
 /*
- * The keeper shares the memory of the thread that made it, and with it errno: no call here fails.
+ * The helper shares the memory of the thread that made it, and with it errno: no call here fails.
  * All signals are blocked.
  */
 static int run_call(void *arg)
@@ -43,29 +43,29 @@ static int run_call(void *arg)
 	__builtin_unreachable();
 }
 
-static void end_keeper(void)
+static void end_detach_helper(void)
 {
-	if (keeper <= 0 || atomic_load(&kept) != getpid())
+	if (detach_helper <= 0 || atomic_load(&kept) != getpid())
 		return;
-	kill(keeper, SIGKILL);
-	while (waitpid(keeper, NULL, __WALL) < 0 && errno == EINTR)
+	kill(detach_helper, SIGKILL);
+	while (waitpid(detach_helper, NULL, __WALL) < 0 && errno == EINTR)
 		;
-	keeper = 0;
+	detach_helper = 0;
 }
 
-static void start_keeper(int pidfd, char *stack)
+static void start_detach_helper(int pidfd, char *stack)
 {
 	sigset_t all, before;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	keeper = clone(run_call, stack + KEEPER_STACK_BYTES, CLONE_VM | CLONE_FILES,
-		       (void *)(intptr_t)pidfd);
+	detach_helper = clone(run_call, stack + HELPER_STACK_BYTES, CLONE_VM | CLONE_FILES,
+			      (void *)(intptr_t)pidfd);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Without a keeper tapir works, too: then only its exit can be interrupted. */
-static void have_keeper(void)
+/* Without a helper tapir works, too: then only its exit can be interrupted. */
+static void have_detach_helper(void)
 {
 	int self = getpid(), other = atomic_load(&kept);
 	char *stack;
@@ -73,21 +73,21 @@ static void have_keeper(void)
 
 	if (other == self || !atomic_compare_exchange_strong(&kept, &other, self))
 		return;
-	keeper = 0;
+	detach_helper = 0;
 	pidfd = (int)syscall(SYS_pidfd_open, self, 0);
-	stack = mmap(NULL, KEEPER_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+	stack = mmap(NULL, HELPER_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		     -1, 0);
 	if (pidfd >= 0 && stack != MAP_FAILED)
-		start_keeper(pidfd, stack);
-	if (keeper > 0) {
+		start_detach_helper(pidfd, stack);
+	if (detach_helper > 0) {
 		if (!atomic_exchange(&has_exit, 1))
-			atexit(end_keeper);
+			atexit(end_detach_helper);
 		return;
 	}
 	if (pidfd >= 0)
 		close(pidfd);
 	if (stack != MAP_FAILED)
-		munmap(stack, KEEPER_STACK_BYTES);
+		munmap(stack, HELPER_STACK_BYTES);
 }
 
 /* ---- the call ------------------------------------------------------------------------------------ */
@@ -114,7 +114,7 @@ long tapir_unkillable__call(long (*fn)(const void *ctx), const void *ctx)
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	long child, ret;
 
-	have_keeper();
+	have_detach_helper();
 	if (result == MAP_FAILED)
 		return fn(ctx);
 	*result = -ECANCELED; /* until the child has written its own */

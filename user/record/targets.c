@@ -381,7 +381,7 @@ static void on_held(struct tapir_targets *t, const struct tapir_rec_held *rec)
 
 	if (rec->kind == TAPIR_HOLD_PTRACE) {
 		if (!rec->word && rec->arg)
-			tapir_holder__let_go(t->opts.holder, (uint32_t)rec->arg);
+			tapir_holder__detach(t->opts.holder, (uint32_t)rec->arg);
 		return;
 	}
 	list_process(t, rec->tgid, NULL);
