@@ -59,7 +59,7 @@ static enum MHD_Result see_header(void *ctx, enum MHD_ValueKind kind, const char
 }
 
 /* 0, or the status of a request that has two beginnings or ends, or a body that is not read. */
-static unsigned judge_framing(struct MHD_Connection *connection)
+static unsigned check_framing(struct MHD_Connection *connection)
 {
 	struct framing f = {};
 
@@ -80,7 +80,7 @@ static enum MHD_Result refuse_framing(struct MHD_Connection *connection, unsigne
 }
 
 /* NULL, or why a request is refused that a browser was talked into. */
-static const char *judge_source(const struct tapir_front *front, struct MHD_Connection *connection,
+static const char *check_origin(const struct tapir_front *front, struct MHD_Connection *connection,
 				const struct tapir_front_page *page)
 {
 	const char *host = header(connection, "Host"), *origin = header(connection, "Origin");
@@ -130,7 +130,7 @@ static int find_route(const char *method, const char *url, struct tapir_http_exc
 }
 
 /* A HEAD request for something that attaches does not attach. */
-static bool does_something(struct tapir_http_exchange *exchange)
+static bool has_side_effects(struct tapir_http_exchange *exchange)
 {
 	bool does = exchange->page ? tapir_front_page__is_inner(exchange->page)
 				   : tapir_routes[exchange->match.id].is_action;
@@ -145,7 +145,7 @@ static enum MHD_Result begin_exchange(struct tapir_front *front, struct MHD_Conn
 				      struct tapir_http_exchange *exchange)
 {
 	const char *authorization = header(connection, "Authorization"), *reason;
-	unsigned framing = judge_framing(connection);
+	unsigned framing = check_framing(connection);
 	bool is_head = !strcmp(method, "HEAD");
 	int err;
 
@@ -159,7 +159,7 @@ static enum MHD_Result begin_exchange(struct tapir_front *front, struct MHD_Conn
 		snprintf(exchange->url, sizeof(exchange->url), "%s", url);
 	err = find_route(is_head ? "GET" : method, url, exchange);
 	/* HEAD of a recording would record. */
-	if (!err && is_head && does_something(exchange))
+	if (!err && is_head && has_side_effects(exchange))
 		err = -EOPNOTSUPP;
 	if (err)
 		return refuse_route(connection, err, exchange);
@@ -169,7 +169,7 @@ static enum MHD_Result begin_exchange(struct tapir_front *front, struct MHD_Conn
 					   "a client certificate is required that an authority of "
 					   "'client_ca' signed",
 					   NULL);
-	reason = judge_source(front, connection, exchange->page);
+	reason = check_origin(front, connection, exchange->page);
 	if (reason)
 		return tapir_front__refuse(connection, MHD_HTTP_FORBIDDEN, reason, NULL);
 	if (authorization &&
