@@ -125,7 +125,7 @@ static int try_sockets(const struct tapir_peer_helper *job, const struct tapir_p
 int tapir_dotnet_child__connect(const struct tapir_peer_helper *job,
 				struct tapir_peer_answer *answer)
 {
-	struct tapir_peer_places at = TAPIR_PEER_NOWHERE;
+	struct tapir_peer_places at = TAPIR_PEER_NO_PLACES;
 	int fd;
 
 	if (tapir_peer_child__open_proc(job, &at, answer) ||
@@ -189,5 +189,5 @@ void tapir_dotnet_child__end_dump(const struct tapir_peer_helper *job,
 		return;
 	file.dev = st.st_dev;
 	file.inode = st.st_ino;
-	tapir_peer_child__unmake_written(job, &file, job->dir_fd);
+	tapir_peer_child__discard_written(job, &file, job->dir_fd);
 }

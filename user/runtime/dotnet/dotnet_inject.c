@@ -32,7 +32,7 @@ static void set_job(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_li
 		    const char *dir, const char *name)
 {
 	talk->job.act = tapir_dotnet_child__place;
-	talk->job.last_act = tapir_peer_child__unmake;
+	talk->job.last_act = tapir_peer_child__discard;
 	talk->job.bytes = library->bytes;
 	talk->job.byte_cnt = library->byte_cnt;
 	snprintf(talk->job.dir, sizeof(talk->job.dir), "%s", dir);

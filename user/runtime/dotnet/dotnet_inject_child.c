@@ -86,10 +86,10 @@ static void fill_library_file(const struct tapir_peer_helper *job,
 		tapir_peer_child__fail(answer, -EIO, TAPIR_PEER_WHY_CONTENT);
 }
 
-/* Places the file; tapir_peer_child__unmake receives its directory. */
+/* Places the file; tapir_peer_child__discard receives its directory. */
 int tapir_dotnet_child__place(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer)
 {
-	struct tapir_peer_places at = TAPIR_PEER_NOWHERE;
+	struct tapir_peer_places at = TAPIR_PEER_NO_PLACES;
 	int fd;
 
 	if (tapir_peer_child__open_proc(job, &at, answer) ||

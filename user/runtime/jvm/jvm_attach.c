@@ -268,7 +268,7 @@ static int make_map(const struct talk *talk, struct tapir_jvm_perf_map *map)
 	int err;
 
 	job.act = tapir_peer_child__make;
-	job.last_act = tapir_peer_child__unmake_written;
+	job.last_act = tapir_peer_child__discard_written;
 	job.dir_fd = map->dir_fd;
 	memcpy(job.name, map->name, sizeof(map->name));
 	err = tapir_peer_helper__try_guarded(&job, &made, NULL, &map->guard);

@@ -180,7 +180,7 @@ static int wake(const struct tapir_peer_helper *job, const struct places *at,
 
 int tapir_jvm_child__connect(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer)
 {
-	struct places at = {.peer = TAPIR_PEER_NOWHERE, .cwd_fd = -1};
+	struct places at = {.peer = TAPIR_PEER_NO_PLACES, .cwd_fd = -1};
 	int fd = enter_jvm(job, &at, answer);
 
 	if (fd)

@@ -276,7 +276,7 @@ static int take_in_dir(const struct tapir_peer_helper *job, struct tapir_peer_pl
 int tapir_peer_child__open_dir(const struct tapir_peer_helper *job,
 			       struct tapir_peer_answer *answer)
 {
-	struct tapir_peer_places at = TAPIR_PEER_NOWHERE;
+	struct tapir_peer_places at = TAPIR_PEER_NO_PLACES;
 	int fd = take_in_dir(job, &at, answer);
 
 	if (fd >= 0)
@@ -287,7 +287,7 @@ int tapir_peer_child__open_dir(const struct tapir_peer_helper *job,
 /* Passes the file on without opening it (O_PATH): the caller knows its file system. */
 int tapir_peer_child__take(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer)
 {
-	struct tapir_peer_places at = TAPIR_PEER_NOWHERE;
+	struct tapir_peer_places at = TAPIR_PEER_NO_PLACES;
 
 	return take_in_dir(job, &at, answer);
 }
@@ -395,15 +395,15 @@ static bool await_written(const struct tapir_peer_helper *job, int dir_fd, int a
 	return true;
 }
 
-void tapir_peer_child__unmake_written(const struct tapir_peer_helper *job,
-				      const struct tapir_peer_answer *answer, int dir_fd)
+void tapir_peer_child__discard_written(const struct tapir_peer_helper *job,
+				       const struct tapir_peer_answer *answer, int dir_fd)
 {
 	if (!answer->is_asked || await_written(job, dir_fd, answer->asked_fd))
-		tapir_peer_child__unmake(job, answer, dir_fd);
+		tapir_peer_child__discard(job, answer, dir_fd);
 }
 
-void tapir_peer_child__unmake(const struct tapir_peer_helper *job,
-			      const struct tapir_peer_answer *answer, int dir_fd)
+void tapir_peer_child__discard(const struct tapir_peer_helper *job,
+			       const struct tapir_peer_answer *answer, int dir_fd)
 {
 	if (is_that_file(dir_fd, job->name, answer->dev, answer->inode))
 		unlinkat(dir_fd, job->name, 0);
@@ -411,7 +411,7 @@ void tapir_peer_child__unmake(const struct tapir_peer_helper *job,
 
 int tapir_peer_child__find(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer)
 {
-	struct tapir_peer_places at = TAPIR_PEER_NOWHERE;
+	struct tapir_peer_places at = TAPIR_PEER_NO_PLACES;
 	int dir_fd, err = tapir_peer_child__open_proc(job, &at, answer);
 
 	if (err)

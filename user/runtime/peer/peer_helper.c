@@ -220,7 +220,7 @@ static int await_answer(const struct tapir_peer_helper *job, int fd,
 }
 
 /* Takes pidfd, of one that should have ended: -1, or pidfd as it has not. */
-static int let_go(int pidfd)
+static int reap_or_keep(int pidfd)
 {
 	if (!has_ended(pidfd))
 		return pidfd;
@@ -228,9 +228,9 @@ static int let_go(int pidfd)
 	return -1;
 }
 
-static void put_away(int pidfd)
+static void end_guard(int pidfd)
 {
-	pidfd = let_go(pidfd);
+	pidfd = reap_or_keep(pidfd);
 	if (pidfd >= 0)
 		remember(pidfd);
 }
@@ -243,7 +243,7 @@ static int end_child(int pidfd, bool has_answered)
 	if (!has_answered || poll(&end, 1, DEATH_NS / TAPIR_NS_PER_MS) <= 0)
 		syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 	poll(&end, 1, DEATH_NS / TAPIR_NS_PER_MS);
-	return let_go(pidfd);
+	return reap_or_keep(pidfd);
 }
 
 /*
@@ -333,7 +333,7 @@ void tapir_peer_guard__let_act(struct tapir_peer_guard *guard)
 		return;
 	close(guard->life_fd);
 	poll(&end, 1, LAST_ACT_NS / TAPIR_NS_PER_MS);
-	put_away(guard->pidfd);
+	end_guard(guard->pidfd);
 	*guard = TAPIR_PEER_NO_GUARD;
 }
 

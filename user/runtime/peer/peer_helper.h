@@ -161,7 +161,7 @@ struct tapir_peer_places {
 	int status_fd;
 };
 
-#define TAPIR_PEER_NOWHERE                                                                         \
+#define TAPIR_PEER_NO_PLACES                                                                       \
 	(struct tapir_peer_places)                                                                 \
 	{                                                                                          \
 		.root_fd = -1, .dir_fd = -1, .status_fd = -1                                       \
@@ -222,19 +222,19 @@ int tapir_peer_child__remove(const struct tapir_peer_helper *job, struct tapir_p
  * Creates that file, empty, owned by the process's user, with mode 0600, before a runtime is asked
  * to write it. A runtime opens it by its name and follows links: where the name belongs to a file
  * of its own user, in a private directory, no other user can put a link there, whatever the sysctls
- * fs.protected_* are. Passes the directory on. __unmake removes what __make or __place made.
+ * fs.protected_* are. Passes the directory on. __discard removes what __make or __place made.
  */
 int tapir_peer_child__make(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer);
-void tapir_peer_child__unmake(const struct tapir_peer_helper *job,
-			      const struct tapir_peer_answer *answer, int dir_fd);
+void tapir_peer_child__discard(const struct tapir_peer_helper *job,
+			       const struct tapir_peer_answer *answer, int dir_fd);
 
 /*
  * The same for a file that a runtime was asked to write, and has not answered (is_asked): it would
  * create it again, and follow a link then. Waits until the runtime has written to it or is gone, at
  * most three seconds; if neither comes, the empty file stays, so that its name is taken.
  */
-void tapir_peer_child__unmake_written(const struct tapir_peer_helper *job,
-				      const struct tapir_peer_answer *answer, int dir_fd);
+void tapir_peer_child__discard_written(const struct tapir_peer_helper *job,
+				       const struct tapir_peer_answer *answer, int dir_fd);
 
 /* Sets found: the process finds the file (dev, inode) under that name in dir. Nothing is opened. */
 int tapir_peer_child__find(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer);
