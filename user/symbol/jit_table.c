@@ -239,7 +239,7 @@ static void meet(struct meeting *m, const struct tapir_jit_entry *e)
 		m->is_known = true;
 }
 
-static void meet_all(struct tapir_jit_index *ix, struct meeting *m)
+static void register_all(struct tapir_jit_index *ix, struct meeting *m)
 {
 	struct tapir_jit_over over = tapir_jit_over__in(ix, m->start_va, m->end_va);
 	const struct tapir_jit_entry *e;
@@ -293,9 +293,9 @@ static int look_around(struct tapir_jit_table *t, struct meeting *m)
 {
 	unsigned allowed = m->steps_left = ADD_STEPS + t->credit, used;
 
-	meet_all(&t->live, m);
+	register_all(&t->live, m);
 	if (m->from_ns < t->past_until_ns)
-		meet_all(&t->past, m);
+		register_all(&t->past, m);
 	used = allowed - m->steps_left;
 	if (used > ADD_STEPS)
 		t->credit -= used - ADD_STEPS;
