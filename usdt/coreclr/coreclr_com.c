@@ -143,7 +143,7 @@ static int32_t initialize_for_attach(void *self, struct coreclr_object *unknown,
 static int32_t shut_down(void *self)
 {
 	(void)self;
-	coreclr_store_release(&coreclr.is_shut, 1);
+	coreclr_store_release(&coreclr.is_shut_down, 1);
 	coreclr_wakeup();
 	return CORECLR_OK;
 }

@@ -88,7 +88,7 @@ static int poll_sessions(int *had_session)
 	if (!coreclr_wants__are_equal(&plan->wants, &plan->session.wants))
 		coreclr_session__change(&plan->session, &plan->wants);
 	unnamed = plan->wants.has_glob ? coreclr_providers__unnamed_cnt() : 0;
-	tapir_ring__say_unserved(plan->wants.left_cnt + unnamed);
+	tapir_ring__report_unserved(plan->wants.left_cnt + unnamed);
 	coreclr_publish__serve();
 	coreclr_kinds__sweep();
 	return 1;
@@ -98,13 +98,13 @@ static void serve_sessions(void)
 {
 	int had_session = 0;
 
-	while (!coreclr_load(&coreclr.is_shut)) {
+	while (!coreclr_load(&coreclr.is_shut_down)) {
 		uint32_t seen = coreclr_load_acquire(&control.ctl->generation);
 
 		if (!poll_sessions(&had_session))
 			return;
 		if (coreclr_wants__are_equal(&control.plan->wants, &control.plan->session.wants))
-			tapir_ring__say_applied(seen);
+			tapir_ring__report_applied(seen);
 		wait_for_change(seen);
 	}
 }
@@ -126,11 +126,11 @@ static void wait_until_quiet(void)
 			 !__atomic_load_n(&coreclr.inside_cnt, __ATOMIC_SEQ_CST))
 			break;
 		if (since_ns >= IDLE_AFTER_NS && !has_reported_idle) {
-			tapir_ring__say_idle();
+			tapir_ring__report_idle();
 			has_reported_idle = 1;
 		}
 		nap(has_reported_idle ? TAPIR_RING_LIFE_NS : STEP_NS);
-		if (coreclr_load(&coreclr.is_shut))
+		if (coreclr_load(&coreclr.is_shut_down))
 			break;
 	}
 	coreclr_quiescence__free(quiet);
@@ -142,7 +142,7 @@ static void take_lane_down(void)
 	__atomic_store_n(coreclr.gate, 0, __ATOMIC_SEQ_CST); /* before inside_cnt is read */
 	tapir_ring__retire();
 	wait_until_quiet();
-	if (coreclr_load(&coreclr.is_shut))
+	if (coreclr_load(&coreclr.is_shut_down))
 		return;
 	control.ctl = NULL;
 	coreclr_wakeup__at(NULL);
@@ -162,7 +162,7 @@ static void *run(void *unused)
 	/* Else it is called as the runtime's thread that was asked to attach us. */
 	ring_sys4(SYS_prctl, PR_SET_NAME, "tapir", 0, 0);
 	serve_sessions();
-	if (!coreclr_load(&coreclr.is_shut))
+	if (!coreclr_load(&coreclr.is_shut_down))
 		take_lane_down();
 	return NULL;
 }

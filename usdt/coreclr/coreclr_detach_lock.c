@@ -41,7 +41,7 @@ int coreclr_detach_lock__take(void)
 
 	if (fd < 0)
 		return -1;
-	for (uint32_t i = 0; i < STEP_CNT && !coreclr_load(&coreclr.is_shut); i++) {
+	for (uint32_t i = 0; i < STEP_CNT && !coreclr_load(&coreclr.is_shut_down); i++) {
 		long err = ring_sys3(SYS_bind, fd, &name, bytes);
 
 		if (!err)

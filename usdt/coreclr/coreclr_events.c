@@ -41,7 +41,7 @@ static __attribute__((noipa)) void fire(const struct coreclr_kind *e, const uint
 }
 
 static __attribute__((noinline, cold)) const struct coreclr_published *
-see_first(struct coreclr_kind *e, const struct coreclr_delivery *d, const uint8_t *meta)
+on_first_delivery(struct coreclr_kind *e, const struct coreclr_delivery *d, const uint8_t *meta)
 {
 	const struct coreclr_publish_event event = {
 		.provider = e->provider_name,
@@ -66,7 +66,7 @@ static __attribute__((noinline)) void publish_delivery(struct coreclr_kind *e,
 	const struct coreclr_published *p = coreclr_load_acquire(&e->published);
 
 	if (coreclr_unlikely(!p))
-		p = see_first(e, d, meta);
+		p = on_first_delivery(e, d, meta);
 	coreclr_publish__fire(p, d->data, d->data_bytes, activity, related);
 }
 
@@ -93,7 +93,7 @@ int32_t coreclr_event__deliver(void *self, uintptr_t provider, uint32_t id, uint
 	/* Metadata is NULL for the runtime's own events, whose ids say what they are. */
 	e = coreclr_kinds__find(provider, id, version, meta, meta_bytes);
 	if (coreclr_unlikely(!e)) {
-		e = coreclr_kinds__meet(provider, id, version, meta, meta_bytes);
+		e = coreclr_kinds__on_first_event(provider, id, version, meta, meta_bytes);
 		if (!e)
 			return CORECLR_OK;
 	}

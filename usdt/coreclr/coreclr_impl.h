@@ -234,7 +234,7 @@ struct coreclr_state {
 	uint32_t inside_cnt;   /* callbacks that StopSession does not wait for */
 	uint32_t dedup;	       /* enum coreclr_dedup */
 	uint32_t dedup_window; /* raised when one begins */
-	uint32_t is_shut;      /* the runtime goes: it is called no more */
+	uint32_t is_shut_down; /* the runtime goes: it is called no more */
 };
 
 extern struct coreclr_state coreclr;

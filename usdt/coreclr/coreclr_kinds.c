@@ -198,8 +198,8 @@ static void count_up(void)
 }
 
 __attribute__((noinline, cold)) struct coreclr_kind *
-coreclr_kinds__meet(uint64_t provider, uint32_t id, uint32_t version, const uint8_t *meta,
-		    uint32_t meta_bytes)
+coreclr_kinds__on_first_event(uint64_t provider, uint32_t id, uint32_t version, const uint8_t *meta,
+			      uint32_t meta_bytes)
 {
 	struct coreclr_kind *k = find_again(provider, id, version, meta, meta_bytes), *there;
 	const struct coreclr_provider *from;

@@ -36,8 +36,8 @@ extern uint32_t coreclr_kind_turn;
  * Registers the event's kind at first sight with the ring, which checks if open sessions request
  * it. NULL: there is no room for it, and that was counted.
  */
-struct coreclr_kind *coreclr_kinds__meet(uint64_t provider, uint32_t id, uint32_t version,
-					 const uint8_t *meta, uint32_t meta_bytes);
+struct coreclr_kind *coreclr_kinds__on_first_event(uint64_t provider, uint32_t id, uint32_t version,
+						   const uint8_t *meta, uint32_t meta_bytes);
 
 /* Returns true if this is the kind's description, at another address than the last one. */
 int coreclr_kind__has_meta(struct coreclr_kind *k, const uint8_t *meta);

@@ -38,7 +38,7 @@ static int query_runtime_name(uint64_t va, char out[CORECLR_NAME_BYTES])
 	uint32_t cnt = 0;
 
 	out[0] = 0;
-	if (coreclr_load(&coreclr.is_shut) ||
+	if (coreclr_load(&coreclr.is_shut_down) ||
 	    coreclr_info__provider_name(coreclr.info, va, NAME_UNITS, &cnt, name) < 0)
 		return 0;
 	coreclr_text__narrow(out, CORECLR_NAME_BYTES, (const uint8_t *)name,

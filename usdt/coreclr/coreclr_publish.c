@@ -345,7 +345,7 @@ void coreclr_publish__serve(void)
 	}
 	last_errno = homeless != reported_homeless_cnt ? ENOMEM : last_errno;
 	reported_homeless_cnt = homeless;
-	tapir_ring__say_published(published_cnt, unpublished_cnt + homeless, last_errno);
+	tapir_ring__report_published(published_cnt, unpublished_cnt + homeless, last_errno);
 }
 
 void coreclr_publish__turn(int is_wanted)
@@ -355,7 +355,7 @@ void coreclr_publish__turn(int is_wanted)
 				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 		if (ring_sys_failed(va)) {
-			tapir_ring__say_published(0, 0, ENOMEM);
+			tapir_ring__report_published(0, 0, ENOMEM);
 			return;
 		}
 		coreclr_store_release(&arena.at, (uint8_t *)va);

@@ -49,7 +49,7 @@ void coreclr_session__stop(struct coreclr_session *s)
 	uint64_t id = s->id;
 
 	s->id = 0;
-	if (id && !coreclr_load(&coreclr.is_shut))
+	if (id && !coreclr_load(&coreclr.is_shut_down))
 		coreclr_info__stop_session(coreclr.info, id);
 }
 
@@ -57,7 +57,7 @@ int coreclr_session__change(struct coreclr_session *s, const struct coreclr_want
 {
 	uint64_t old = s->id, id = 0;
 
-	if (coreclr_load(&coreclr.is_shut))
+	if (coreclr_load(&coreclr.is_shut_down))
 		return -EIO;
 	if (wants->cnt) {
 		fill_configs(s, wants);

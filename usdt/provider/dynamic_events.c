@@ -305,14 +305,14 @@ static int make_probe(struct tapir_dynamic *d, struct definition *def)
 }
 
 /* For people outside: how many events have no probe, and why the last of these has none. */
-static void say_published(int err)
+static void report_published(int err)
 {
 	static uint32_t last_errno;
 
 	provider_lock();
 	if (err)
 		last_errno = (uint32_t)-err;
-	tapir_ring__say_published(probe_cnt, provider_json_cnt, last_errno);
+	tapir_ring__report_published(probe_cnt, provider_json_cnt, last_errno);
 	provider_unlock();
 }
 
@@ -342,7 +342,7 @@ static int make_storage(struct tapir_dynamic *d, struct definition *def)
 	def->event->about = &def->about;
 	def->event->flags = EVENT_IS_DEFINED | (def->slot ? 0 : EVENT_AS_JSON);
 	count_storage(def, 1);
-	say_published(err);
+	report_published(err);
 	return 0;
 }
 
@@ -353,7 +353,7 @@ static void free_definition(struct definition *def)
 	tapir_provider__free(def->registered);
 	if (def->event) {
 		count_storage(def, -1);
-		say_published(0);
+		report_published(0);
 	}
 	if (def->slot)
 		leave_slot(def);

@@ -290,7 +290,7 @@ static int poll_all(uint32_t seen)
 		provider_sessions__judge_all();
 	provider_poller__refresh();
 	provider_poller__call_back();
-	tapir_ring__say_applied(seen);
+	tapir_ring__report_applied(seen);
 	if (has_callbacks() || provider_json_cnt || provider_loggers_changed)
 		ms = TAPIR_POLL_MS;
 	else if (is_traced())
@@ -349,7 +349,7 @@ int provider_poller__start(void)
 	if (err)
 		return err;
 	poller.is_running = 1;
-	tapir_ring__say_follows(1);
+	tapir_ring__report_follower(1);
 	provider_poller__refresh();
 	return 0;
 }
@@ -369,7 +369,7 @@ void provider_poller__stop(void)
 	pthread_join(poller.thread, NULL);
 	provider_lock();
 	poller.is_running = 0;
-	tapir_ring__say_follows(0);
+	tapir_ring__report_follower(0);
 }
 
 /* ---- in a forked child ---------------------------------------------------------------------- */

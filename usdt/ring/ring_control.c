@@ -50,13 +50,13 @@ void tapir_ring__retire(void)
 	pthread_key_delete(p->exit_key);
 }
 
-void tapir_ring__say_applied(uint32_t generation)
+void tapir_ring__report_applied(uint32_t generation)
 {
 	if (ring_load_acquire(&ring_process.state) == RING_READY)
 		ring_store_release(&ring_process.ctl->applied, generation);
 }
 
-void tapir_ring__say_published(uint32_t cnt, uint32_t left_cnt, uint32_t err)
+void tapir_ring__report_published(uint32_t cnt, uint32_t left_cnt, uint32_t err)
 {
 	if (ring_load_acquire(&ring_process.state) != RING_READY)
 		return;
@@ -65,14 +65,14 @@ void tapir_ring__say_published(uint32_t cnt, uint32_t left_cnt, uint32_t err)
 	ring_store(&ring_process.ctl->publish_errno, err);
 }
 
-void tapir_ring__say_unserved(uint32_t cnt)
+void tapir_ring__report_unserved(uint32_t cnt)
 {
 	if (ring_load_acquire(&ring_process.state) == RING_READY &&
 	    ring_load(&ring_process.ctl->unserved_cnt) != cnt)
 		ring_store(&ring_process.ctl->unserved_cnt, cnt);
 }
 
-void tapir_ring__say_follows(int is_on)
+void tapir_ring__report_follower(int is_on)
 {
 	uint32_t *flags;
 
@@ -85,7 +85,7 @@ void tapir_ring__say_follows(int is_on)
 		__atomic_fetch_and(flags, ~TAPIR_RING_CTL_FOLLOWS, __ATOMIC_RELEASE);
 }
 
-void tapir_ring__say_idle(void)
+void tapir_ring__report_idle(void)
 {
 	if (ring_load_acquire(&ring_process.state) == RING_READY)
 		__atomic_fetch_or(&ring_process.ctl->flags, TAPIR_RING_CTL_IDLE, __ATOMIC_RELEASE);

@@ -45,18 +45,18 @@ int tapir_ring__adopt(void);
 void tapir_ring__wake(void);
 
 /* Reports that what was requested up to this generation is on. */
-void tapir_ring__say_applied(uint32_t generation);
+void tapir_ring__report_applied(uint32_t generation);
 
 /* Reports the result of TAPIR_RING_WANTS_PROBES; err: an errno or 0. */
-void tapir_ring__say_published(uint32_t cnt, uint32_t left_cnt, uint32_t err);
+void tapir_ring__report_published(uint32_t cnt, uint32_t left_cnt, uint32_t err);
 
 /* Providers that were requested and cannot be served. */
-void tapir_ring__say_unserved(uint32_t cnt);
+void tapir_ring__report_unserved(uint32_t cnt);
 
 /* TAPIR_RING_CTL_FOLLOWS: a thread waits at `generation`, or it ends. */
-void tapir_ring__say_follows(int is_on);
+void tapir_ring__report_follower(int is_on);
 
 /* TAPIR_RING_CTL_IDLE: the source has ended, the files stay. */
-void tapir_ring__say_idle(void);
+void tapir_ring__report_idle(void);
 
 #endif

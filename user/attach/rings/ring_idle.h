@@ -6,7 +6,7 @@
  *
  * But a thread that fires has to run, and where context switches are recorded, a BPF program sees
  * each traced thread that begins to run. So after some rounds without records the reader asks to be
- * woken by that (control.h, rings_asleep), and sleeps once it is sure that no thread was running
+ * woken by that (control.h, readers_idle), and sleeps once it is sure that no thread was running
  * when it asked: in the rounds since, none was seen to begin, and none has used CPU time.
  */
 #ifndef TAPIR_USER_RING_IDLE_H
