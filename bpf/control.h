@@ -198,7 +198,7 @@ struct tapir_live {
 	uint32_t enabled;
 	uint32_t holder_tgid;	   /* the tracer of those that may be held; 0: none */
 	uint32_t trace_publishers; /* 1: the map `otel_tls_locations` has some */
-	uint32_t rings_asleep; /* 1: until a traced thread runs, which clears it (ring_idle.h) */
+	uint32_t readers_idle; /* 1: until a traced thread runs, which clears it (ring_idle.h) */
 	uint64_t ring_session; /* our session_id in ring lanes (ring.h); 0: none */
 	uint64_t interval;     /* of rows (sums_logic.bpf.h): grows with each */
 };

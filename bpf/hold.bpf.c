@@ -188,7 +188,7 @@ static __always_inline __u32 kernel_tid(struct task_struct *task, __u64 pid)
 }
 
 /* A ptrace(2) is refused because the holder traces the thread it wants to trace: that may be so. */
-static __always_inline void saw_refused_ptrace(struct task_struct *task, __u64 request, __u64 pid)
+static __always_inline void on_refused_ptrace(struct task_struct *task, __u64 request, __u64 pid)
 {
 	struct tapir_holds *all = bpf_map_lookup_elem(&holds, &zero_key);
 	struct tapir_live *now = tapir_live();
@@ -237,7 +237,7 @@ int BPF_PROG(tapir_sys_exit, struct pt_regs *regs, long ret)
 	if (tapir_task__is_compat(task))
 		return 0; /* other numbers, and no probes */
 	if (regs->orig_ax == NR_PTRACE && ret == -EPERM)
-		saw_refused_ptrace(task, regs->di, regs->si);
+		on_refused_ptrace(task, regs->di, regs->si);
 	else if (regs->orig_ax == NR_MMAP && ret > 0 && (int)regs->r8 >= 0)
 		saw_mmap(task, regs->dx, ret);
 	return 0;

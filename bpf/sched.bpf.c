@@ -204,8 +204,8 @@ static __noinline int send_switch(struct switch_scratch *s, struct tapir_live *n
 		size += sizeof(*ids);
 	}
 	s->rec.h.size = size;
-	if (s->rec.in_tgid && now->rings_asleep) {
-		now->rings_asleep = 0;
+	if (s->rec.in_tgid && now->readers_idle) {
+		now->readers_idle = 0;
 		flags = BPF_RB_FORCE_WAKEUP;
 	}
 	if (tapir_send_with(now, &s->stacks.sender, &s->rec, size, flags))

@@ -254,18 +254,18 @@ static __noinline long capture_nth_bytes(struct scratch *s, const struct tapir_s
 	return 0;
 }
 
-static long capture_later_bytes(__u64 idx, void *ctx)
+static long capture_remaining_bytes(__u64 idx, void *ctx)
 {
 	const struct capture *c = ctx;
 
 	return capture_nth_bytes(c->s, c->site, idx + 1);
 }
 
-static __noinline int capture_all_later_bytes(struct scratch *s, const struct tapir_site *site)
+static __noinline int capture_all_remaining_bytes(struct scratch *s, const struct tapir_site *site)
 {
 	struct capture c = {.s = s, .site = site};
 
-	bpf_loop(site->byte_arg_cnt - 1, capture_later_bytes, &c, 0);
+	bpf_loop(site->byte_arg_cnt - 1, capture_remaining_bytes, &c, 0);
 	return 0;
 }
 
@@ -425,7 +425,7 @@ static __always_inline void capture_args(struct scratch *s, const struct tapir_s
 	if (site->byte_arg_cnt)
 		capture_nth_bytes(s, site, 0);
 	if (site->byte_arg_cnt > 1)
-		capture_all_later_bytes(s, site);
+		capture_all_remaining_bytes(s, site);
 	if (ev->fault_mask)
 		tapir_lose(&site->probe_id, TAPIR_LOSS_ARG_FAULT);
 	if (s->is_cut)

@@ -789,9 +789,9 @@ int tapir_programs__set_otel_tls_location(struct tapir_programs *p, uint32_t tgi
 	return err;
 }
 
-volatile uint32_t *tapir_programs__rings_asleep(struct tapir_programs *p)
+volatile uint32_t *tapir_programs__readers_idle(struct tapir_programs *p)
 {
-	return p->live ? &p->live->rings_asleep : NULL;
+	return p->live ? &p->live->readers_idle : NULL;
 }
 
 struct tapir_holds *tapir_programs__holds(struct tapir_programs *p)

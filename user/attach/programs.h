@@ -86,7 +86,7 @@ int tapir_programs__iterate_open_calls(struct tapir_programs *p);
  * clears it, which wakes the waiter for the ring buffers. Only once switches are attached. NULL:
  * there are no programs.
  */
-volatile uint32_t *tapir_programs__rings_asleep(struct tapir_programs *p);
+volatile uint32_t *tapir_programs__readers_idle(struct tapir_programs *p);
 
 /* Fork, exec, exit of processes; with hold also what asks the holder to hold (holder.h). Nothing
  * with no_processes. */

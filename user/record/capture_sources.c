@@ -87,7 +87,7 @@ static void let_rings_sleep(struct recording *r)
 {
 	/* Not by name or cgroup: a process that changes those keeps its lane. */
 	if (r->rings && (r->rules.all || r->rules.pids.cnt))
-		tapir_ring_reader__sleep_by(r->rings, tapir_programs__rings_asleep(r->programs));
+		tapir_ring_reader__sleep_by(r->rings, tapir_programs__readers_idle(r->programs));
 }
 
 /* ---- the families that are captured without probes ----------------------------------------- */
