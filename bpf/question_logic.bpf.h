@@ -53,9 +53,9 @@ enum tapir_term_compare {
 	TAPIR_COMPARE_LT,
 	TAPIR_COMPARE_LE,
 	TAPIR_COMPARE_ANY_BIT,
-	TAPIR_COMPARE_STATE, /* is the slot's state k? */
-	TAPIR_COMPARE_TEXT,  /* k: index of the text */
-	TAPIR_COMPARE_GLOB,  /* k: index of the glob */
+	TAPIR_COMPARE_STATE, /* is the state of the slot the constant? */
+	TAPIR_COMPARE_TEXT,  /* constant: index of the text */
+	TAPIR_COMPARE_GLOB,  /* constant: index of the glob */
 };
 
 struct tapir_question_term {
@@ -63,7 +63,7 @@ struct tapir_question_term {
 	uint8_t compare; /* enum tapir_term_compare */
 	uint8_t yes, no; /* index of a later term, or TAPIR_TERM_* */
 	uint32_t which;	 /* slot or register */
-	uint64_t k;
+	uint64_t constant;
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_question_term) == 16, "tapir_question_term");
 
@@ -150,7 +150,7 @@ enum tapir_step_op {
 	TAPIR_STEP_LE,
 };
 
-#define TAPIR_STEP_CONSTANT 0xff /* instead of an operand: k */
+#define TAPIR_STEP_CONSTANT 0xff /* instead of an operand: the constant */
 #define TAPIR_STEP_OF_SLOT  0x10 /* + index of a slot; below: a register */
 #define TAPIR_STEP_SIGNED_A 1
 #define TAPIR_STEP_SIGNED_B 2
@@ -161,7 +161,7 @@ struct tapir_question_step {
 	uint8_t a, b;	   /* operands */
 	uint8_t is_signed; /* TAPIR_STEP_SIGNED_* */
 	uint8_t pad[3];
-	uint64_t k;
+	uint64_t constant;
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_question_step) == 16, "tapir_question_step");
 
@@ -251,7 +251,7 @@ TAPIR_QUESTION_INLINE int tapir_step__operand(const struct tapir_question_step *
 	const struct tapir_question_slot *slot = &slots[operand & (TAPIR_QUESTION_SLOTS - 1)];
 
 	if (operand == TAPIR_STEP_CONSTANT) {
-		*value = s->k;
+		*value = s->constant;
 		return 1;
 	}
 	if (operand & TAPIR_STEP_OF_SLOT) {
@@ -286,17 +286,17 @@ TAPIR_QUESTION_INLINE int tapir_term__holds_number(const struct tapir_question_t
 {
 	switch (t->compare) {
 	case TAPIR_COMPARE_EQ:
-		return value == t->k;
+		return value == t->constant;
 	case TAPIR_COMPARE_LT_SIGNED:
-		return (int64_t)value < (int64_t)t->k;
+		return (int64_t)value < (int64_t)t->constant;
 	case TAPIR_COMPARE_LE_SIGNED:
-		return (int64_t)value <= (int64_t)t->k;
+		return (int64_t)value <= (int64_t)t->constant;
 	case TAPIR_COMPARE_LT:
-		return value < t->k;
+		return value < t->constant;
 	case TAPIR_COMPARE_LE:
-		return value <= t->k;
+		return value <= t->constant;
 	case TAPIR_COMPARE_ANY_BIT:
-		return !!(value & t->k);
+		return !!(value & t->constant);
 	}
 	return 0;
 }
@@ -320,7 +320,7 @@ TAPIR_QUESTION_INLINE int tapir_question__decide(const struct tapir_question_ter
 		int holds;
 
 		if (t->compare == TAPIR_COMPARE_STATE)
-			holds = slot->state == (uint32_t)t->k;
+			holds = slot->state == (uint32_t)t->constant;
 		else if (t->source == TAPIR_TERM_REGISTER)
 			holds = r->undefined >> reg & 1
 					? TAPIR_QUESTION_UNDEFINED

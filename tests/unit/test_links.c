@@ -194,7 +194,7 @@ static void hits_are_rejected_by_their_numbers(void **state)
 		.terms[0] = {.compare = TAPIR_COMPARE_LT_SIGNED,
 			     .yes = TAPIR_TERM_ACCEPT,
 			     .no = TAPIR_TERM_REJECT,
-			     .k = (uint64_t)-2}};
+			     .constant = (uint64_t)-2}};
 	struct tapir_programs_opts opts = {.sz = sizeof(opts),
 					   .filter.use_tgids = 1,
 					   .site_cap = 2,

@@ -35,9 +35,9 @@ struct value {
 	uint8_t class; /* of a constant: UINT, or INT if it is negative, FLOAT, TEXT, NONE: a state
 			*/
 	bool wants_unit;
-	bool is_shared;	  /* several comparisons read its register, and none may write to it */
-	uint64_t unit_ns; /* of a constant: 1 if it is a time */
-	uint64_t k;	  /* CONSTANT; of a FLOAT: its bits as they compare */
+	bool is_shared;	   /* several comparisons read its register, and none may write to it */
+	uint64_t unit_ns;  /* of a constant: 1 if it is a time */
+	uint64_t constant; /* CONSTANT; of a FLOAT: its bits as they compare */
 	double real;
 	unsigned which; /* SLOT, REGISTER */
 	const struct tapir_node *node;
@@ -139,7 +139,7 @@ static bool find_state(const struct tapir_node *n, uint64_t *out)
 
 static struct value constant(const struct tapir_node *n, uint8_t class, uint64_t k)
 {
-	return (struct value){.kind = VALUE_CONSTANT, .class = class, .k = k, .node = n};
+	return (struct value){.kind = VALUE_CONSTANT, .class = class, .constant = k, .node = n};
 }
 
 static struct value none(const struct tapir_node *n)
@@ -259,7 +259,7 @@ static struct value add_step(struct binder *b, uint8_t op, struct value x, struc
 		.a = step_operand(x),
 		.b = step_operand(y),
 		.is_signed = signs_of(x, y),
-		.k = x.kind == VALUE_CONSTANT ? x.k : y.k,
+		.constant = x.kind == VALUE_CONSTANT ? x.constant : y.constant,
 	};
 	return result;
 }
@@ -269,11 +269,12 @@ static struct value fold_constants(uint8_t op, struct value x, struct value y,
 				   const struct tapir_node *n)
 {
 	const struct tapir_question_step s = {.op = op, .is_signed = signs_of(x, y)};
-	struct value result = constant(n, TAPIR_CLASS_UINT, tapir_step__compute(&s, x.k, y.k));
+	struct value result =
+		constant(n, TAPIR_CLASS_UINT, tapir_step__compute(&s, x.constant, y.constant));
 	bool is_signed = s.is_signed;
 
-	if ((is_signed && (int64_t)result.k < 0) ||
-	    (op == TAPIR_STEP_SUB && !is_signed && x.k < y.k))
+	if ((is_signed && (int64_t)result.constant < 0) ||
+	    (op == TAPIR_STEP_SUB && !is_signed && x.constant < y.constant))
 		result.class = TAPIR_CLASS_INT;
 	result.unit_ns = x.unit_ns || y.unit_ns;
 	return result;
@@ -289,8 +290,8 @@ static void agree_on_unit(struct binder *b, struct value *time, struct value *k)
 		     (int)time->node->where.len, b->e->text + time->node->where.at);
 		return;
 	}
-	if (k->k % time->unit_ns == 0) {
-		k->k = (uint64_t)((int64_t)k->k / (int64_t)time->unit_ns);
+	if (k->constant % time->unit_ns == 0) {
+		k->constant = (uint64_t)((int64_t)k->constant / (int64_t)time->unit_ns);
 	} else if (is_number(b, *time)) {
 		*time = add_step(b, TAPIR_STEP_MUL, *time,
 				 constant(time->node, TAPIR_CLASS_UINT, time->unit_ns), time->node);
@@ -335,7 +336,7 @@ static struct value binary_value(struct binder *b, const struct tapir_node *n)
 		fail(b, n, "the two times have different units");
 		return none(n);
 	}
-	if (y.kind == VALUE_CONSTANT && !y.k &&
+	if (y.kind == VALUE_CONSTANT && !y.constant &&
 	    (n->op == TAPIR_NODE_DIV || n->op == TAPIR_NODE_MOD)) {
 		fail(b, y.node, "this divides by zero");
 		return none(n);
@@ -354,17 +355,17 @@ static struct value negated(struct binder *b, const struct tapir_node *n)
 
 	if (x.class == TAPIR_CLASS_FLOAT && x.kind == VALUE_CONSTANT) {
 		x.real = -x.real;
-		x.k = tapir_program__float_bits(x.real);
+		x.constant = tapir_program__float_bits(x.real);
 		return x;
 	}
 	if (b->err || !is_number(b, x))
 		return none(n);
 	if (x.kind != VALUE_CONSTANT)
 		return add_step(b, TAPIR_STEP_SUB, constant(n, TAPIR_CLASS_UINT, 0), x, n);
-	if (x.class == TAPIR_CLASS_UINT && x.k > (uint64_t)INT64_MAX + 1)
+	if (x.class == TAPIR_CLASS_UINT && x.constant > (uint64_t)INT64_MAX + 1)
 		fail(b, n, "the number is too small");
-	x.class = (int64_t)-x.k < 0 ? TAPIR_CLASS_INT : TAPIR_CLASS_UINT;
-	x.k = -x.k;
+	x.class = (int64_t)-x.constant < 0 ? TAPIR_CLASS_INT : TAPIR_CLASS_UINT;
+	x.constant = -x.constant;
 	return x;
 }
 
@@ -381,7 +382,7 @@ static struct value bucket(struct binder *b, const struct tapir_node *n)
 	agree_on_unit(b, &x, &step);
 	if (b->err)
 		return none(n);
-	if (x.kind == VALUE_CONSTANT || !step.k) {
+	if (x.kind == VALUE_CONSTANT || !step.constant) {
 		fail(b, n, "bucket(X, STEP) requires a field and a step of at least its unit");
 		return none(n);
 	}
@@ -508,8 +509,10 @@ static void add_text_term(struct binder *b, struct value v, const struct tapir_n
 	if (i == p->text_cnt)
 		p->texts[p->text_cnt++] = (struct tapir_constant){text->text, text->text_len};
 	add_term(b,
-		 (struct tapir_question_term){
-			 .source = TAPIR_TERM_TEXT, .compare = compare, .which = v.which, .k = i},
+		 (struct tapir_question_term){.source = TAPIR_TERM_TEXT,
+					      .compare = compare,
+					      .which = v.which,
+					      .constant = i},
 		 yes, no);
 }
 
@@ -522,7 +525,7 @@ static void add_number_term(struct binder *b, struct value v, uint8_t compare, u
 			 .source = v.kind == VALUE_REGISTER ? TAPIR_TERM_REGISTER : TAPIR_TERM_SLOT,
 			 .compare = compare,
 			 .which = v.which,
-			 .k = k},
+			 .constant = k},
 		 yes, no);
 }
 
@@ -575,12 +578,13 @@ static void compare_with_constant(struct binder *b, uint8_t op, struct value v, 
 {
 	bool is_signed = v.class == TAPIR_CLASS_INT;
 	bool is_below = !is_signed && k.class == TAPIR_CLASS_INT;
-	bool is_above = is_signed && k.class == TAPIR_CLASS_UINT && k.k > INT64_MAX;
+	bool is_above = is_signed && k.class == TAPIR_CLASS_UINT && k.constant > INT64_MAX;
 	struct comparison c = comparison_of(op, is_signed);
 
 	if (v.class == TAPIR_CLASS_FLOAT && k.class != TAPIR_CLASS_FLOAT)
-		k.k = tapir_program__float_bits(k.class == TAPIR_CLASS_INT ? (double)(int64_t)k.k
-									   : (double)k.k);
+		k.constant = tapir_program__float_bits(k.class == TAPIR_CLASS_INT
+							       ? (double)(int64_t)k.constant
+							       : (double)k.constant);
 	if (v.class == TAPIR_CLASS_FLOAT) {
 		is_below = is_above = false;
 	} else if (k.class == TAPIR_CLASS_FLOAT) {
@@ -596,7 +600,8 @@ static void compare_with_constant(struct binder *b, uint8_t op, struct value v, 
 		add_fixed(b, v, holds, yes, no);
 		return;
 	}
-	add_number_term(b, v, c.compare, k.k, c.is_swapped ? no : yes, c.is_swapped ? yes : no);
+	add_number_term(b, v, c.compare, k.constant, c.is_swapped ? no : yes,
+			c.is_swapped ? yes : no);
 }
 
 static void compare_values(struct binder *b, const struct tapir_node *n, struct value x,
@@ -652,11 +657,12 @@ static void compare_state(struct binder *b, const struct tapir_node *n, uint8_t 
 		     state.node->text);
 		return;
 	}
-	if (x.class != TAPIR_CLASS_TEXT && state.k != TAPIR_STATE_ABSENT) {
+	if (x.class != TAPIR_CLASS_TEXT && state.constant != TAPIR_STATE_ABSENT) {
 		fail(b, n, "only a text can be %.*s", (int)state.node->text_len, state.node->text);
 		return;
 	}
-	add_number_term(b, x, TAPIR_COMPARE_STATE, state.k, is_not ? no : yes, is_not ? yes : no);
+	add_number_term(b, x, TAPIR_COMPARE_STATE, state.constant, is_not ? no : yes,
+			is_not ? yes : no);
 }
 
 static void compare_text(struct binder *b, const struct tapir_node *n, uint8_t op, struct value x,
@@ -709,10 +715,10 @@ static void compare(struct binder *b, const struct tapir_node *n, uint8_t op, st
 		struct value k = x.kind == VALUE_CONSTANT ? x : y;
 		struct value v = x.kind == VALUE_CONSTANT ? y : x;
 
-		if (v.wants_unit && !k.unit_ns && k.k && k.node->op == TAPIR_NODE_NUMBER)
+		if (v.wants_unit && !k.unit_ns && k.constant && k.node->op == TAPIR_NODE_NUMBER)
 			fail(b, k.node, "'%.*s' is a time: write it with a unit, such as %llums",
 			     (int)v.node->where.len, b->e->text + v.node->where.at,
-			     (unsigned long long)k.k);
+			     (unsigned long long)k.constant);
 		else
 			compare_with_constant(b, x.kind == VALUE_CONSTANT ? mirrored(op) : op, v, k,
 					      yes, no);
@@ -928,7 +934,7 @@ static int holds_text(void *ctx, const struct tapir_question_term *t,
 		      const struct tapir_question_slot *slot)
 {
 	const struct tapir_program *p = ctx;
-	const struct tapir_constant *text = &p->texts[t->k % TAPIR_EXPRESSION_TEXTS];
+	const struct tapir_constant *text = &p->texts[t->constant % TAPIR_EXPRESSION_TEXTS];
 	const char *data = (const char *)(uintptr_t)slot->number;
 
 	if (t->compare == TAPIR_COMPARE_GLOB)
