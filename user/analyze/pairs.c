@@ -165,7 +165,7 @@ static bool parse_user(const char *text, struct tapir_user_pair *user)
 	return user->key;
 }
 
-static int take_user(struct tapir_pairs *pairs, struct tapir_user_pair *user)
+static int add_user_pair(struct tapir_pairs *pairs, struct tapir_user_pair *user)
 {
 	user->kind = strdup(user->event[0]);
 	if (user->kind && tapir_vec__push(&pairs->user, *user))
@@ -182,7 +182,7 @@ int tapir_pairs__name(struct tapir_pairs *pairs, const char *text)
 		fini_user(&user);
 		return -EINVAL;
 	}
-	return take_user(pairs, &user);
+	return add_user_pair(pairs, &user);
 }
 
 int tapir_pairs__name_ends(struct tapir_pairs *pairs, const char *const provider[2],
@@ -197,7 +197,7 @@ int tapir_pairs__name_ends(struct tapir_pairs *pairs, const char *const provider
 		is_whole &= user.provider[i] && user.event[i];
 	}
 	if (is_whole)
-		return take_user(pairs, &user);
+		return add_user_pair(pairs, &user);
 	fini_user(&user);
 	return -ENOMEM;
 }
@@ -287,7 +287,7 @@ static bool is_one_of(const char *words, const char *word)
 }
 
 /* The user names the same two events: then they are the user's, or each interval counts twice. */
-static bool is_users(const struct tapir_pairs *pairs, const struct tapir_pair *p)
+static bool is_named_by_user(const struct tapir_pairs *pairs, const struct tapir_pair *p)
 {
 	const struct tapir_user_pair *user;
 	char end[128];
@@ -322,7 +322,7 @@ static void add_known_roles(struct tapir_pairs *pairs, const struct names *names
 
 	for (int is_begin = 0; is_begin < 2; is_begin++)
 		for (size_t i = 0; (p = tapir_lore__pair(i)); i++) {
-			if (strcmp(p->provider, names->provider) || is_users(pairs, p))
+			if (strcmp(p->provider, names->provider) || is_named_by_user(pairs, p))
 				continue;
 			if (is_begin ? !strcmp(p->begin, names->event)
 				     : is_one_of(p->end, names->event))

@@ -22,8 +22,9 @@ struct binding {
 	struct tapir_program *programs; /* condition, values, keys; NULL: not its event */
 };
 
-struct asked {
-	struct tapir_question q;
+/* A question as it is evaluated: what a person wrote, parsed, and its programs by probe. */
+struct compiled_question {
+	struct tapir_question question;
 	struct tapir_question_opts opts;
 	struct tapir_expression *where;
 	struct tapir_expression *values[TAPIR_FOLD_MAX_VALUES];
@@ -51,7 +52,7 @@ struct pairing {
 };
 
 struct tapir_questions {
-	struct tapir_vec(struct asked *) all;
+	struct tapir_vec(struct compiled_question *) all;
 	struct tapir_question_sink sink;
 	struct tapir_pairs pairs;
 	struct tapir_timeline *tl; /* NULL: no question needs one, or nothing has come */
@@ -75,7 +76,7 @@ struct tapir_questions {
 
 static const char *const options[] = {"--sum", "--avg", "--min", "--max", "--hist", "--lhist"};
 
-static char *keep_text(struct asked *a, const char *text, size_t len)
+static char *keep_text(struct compiled_question *a, const char *text, size_t len)
 {
 	char *copy = strndup(text, len);
 
@@ -98,7 +99,7 @@ static size_t last_comma(const char *text, size_t len)
 }
 
 /* "10", "5ms" at text: what --lhist is bounded by. */
-static bool take_bound(const char *text, size_t len, int64_t *out, bool *is_time)
+static bool parse_bound(const char *text, size_t len, int64_t *out, bool *is_time)
 {
 	char word[40];
 
@@ -106,7 +107,7 @@ static bool take_bound(const char *text, size_t len, int64_t *out, bool *is_time
 	return tapir_expression__constant(word, out, is_time);
 }
 
-static int bad_lhist(const char *text)
+static int fail_lhist(const char *text)
 {
 	return tapir_diag__fail(
 		-EINVAL,
@@ -114,7 +115,7 @@ static int bad_lhist(const char *text)
 		text, TAPIR_FOLD_MAX_STEPS);
 }
 
-static int take_lhist(const char *text, size_t *len, struct tapir_fold_column *column)
+static int parse_lhist(const char *text, size_t *len, struct tapir_fold_column *column)
 {
 	int64_t bounds[3];
 	bool is_time[3];
@@ -125,22 +126,22 @@ static int take_lhist(const char *text, size_t *len, struct tapir_fold_column *c
 		size_t comma = last_comma(text, all);
 
 		if (comma == SIZE_MAX ||
-		    !take_bound(text + comma + 1, all - comma - 1, &bounds[i], &is_time[i]))
-			return bad_lhist(text);
+		    !parse_bound(text + comma + 1, all - comma - 1, &bounds[i], &is_time[i]))
+			return fail_lhist(text);
 		all = comma;
 	}
 	*len = all;
 	range = (__int128)bounds[1] - bounds[0];
 	if (bounds[2] <= 0 || range <= 0 || range / bounds[2] > TAPIR_FOLD_MAX_STEPS)
-		return bad_lhist(text);
+		return fail_lhist(text);
 	*column = (struct tapir_fold_column){TAPIR_FOLD_LINEAR, bounds[0], bounds[1], bounds[2]};
 	return 0;
 }
 
-static int add_column(struct asked *a, enum tapir_aggregate aggregate, const char *text)
+static int add_column(struct compiled_question *a, enum tapir_aggregate aggregate, const char *text)
 {
-	unsigned idx = a->q.fold.column_cnt;
-	struct tapir_fold_column *column = &a->q.fold.columns[idx];
+	unsigned idx = a->question.fold.column_cnt;
+	struct tapir_fold_column *column = &a->question.fold.columns[idx];
 	size_t len = strlen(text);
 	char *copy;
 	int err;
@@ -150,7 +151,7 @@ static int add_column(struct asked *a, enum tapir_aggregate aggregate, const cha
 					options[aggregate], TAPIR_FOLD_MAX_VALUES);
 	if (aggregate == TAPIR_AGGREGATE_HIST)
 		column->scale = TAPIR_FOLD_LOG;
-	err = aggregate == TAPIR_AGGREGATE_LHIST ? take_lhist(text, &len, column) : 0;
+	err = aggregate == TAPIR_AGGREGATE_LHIST ? parse_lhist(text, &len, column) : 0;
 	copy = err ? NULL : keep_text(a, text, len);
 	if (!err && !copy)
 		err = -ENOMEM;
@@ -158,13 +159,14 @@ static int add_column(struct asked *a, enum tapir_aggregate aggregate, const cha
 		err = tapir_expression__parse(options[aggregate], copy, &a->values[idx]);
 	if (err)
 		return err;
-	a->q.columns[idx] = (struct tapir_question_column){.aggregate = aggregate, .text = copy};
-	a->q.fold.column_cnt++;
+	a->question.columns[idx] =
+		(struct tapir_question_column){.aggregate = aggregate, .text = copy};
+	a->question.fold.column_cnt++;
 	return 0;
 }
 
 /* "stack", "ustack(N)", "kstack(N)". */
-static bool take_stack(const char *text, struct tapir_question_key *key)
+static bool parse_stack_key(const char *text, struct tapir_question_key *key)
 {
 	uint64_t frames = 0;
 	char number[8];
@@ -182,10 +184,10 @@ static bool take_stack(const char *text, struct tapir_question_key *key)
 	return true;
 }
 
-static int add_key(struct asked *a, const char *text, size_t len)
+static int add_key(struct compiled_question *a, const char *text, size_t len)
 {
-	unsigned idx = a->q.fold.key_cnt;
-	struct tapir_question_key *key = &a->q.keys[idx];
+	unsigned idx = a->question.fold.key_cnt;
+	struct tapir_question_key *key = &a->question.keys[idx];
 	char *copy;
 	int err = 0;
 
@@ -200,7 +202,7 @@ static int add_key(struct asked *a, const char *text, size_t len)
 	if (!copy)
 		return -ENOMEM;
 	key->text = copy;
-	if (take_stack(copy, key)) {
+	if (parse_stack_key(copy, key)) {
 		a->wants_stack = true;
 	} else if (!strncmp(copy, "ustack(", 7) || !strncmp(copy, "kstack(", 7)) {
 		/* The parser of expressions would report an unknown function. */
@@ -210,11 +212,11 @@ static int add_key(struct asked *a, const char *text, size_t len)
 		key->kind = TAPIR_KEY_VALUE;
 		err = tapir_expression__parse("--by", copy, &a->key_values[idx]);
 	}
-	a->q.fold.key_cnt += !err;
+	a->question.fold.key_cnt += !err;
 	return err;
 }
 
-static int add_keys(struct asked *a, const char *text)
+static int add_keys(struct compiled_question *a, const char *text)
 {
 	size_t len = tapir_expression__part_len(text, ',');
 	int err = add_key(a, text, len);
@@ -227,7 +229,7 @@ static int add_keys(struct asked *a, const char *text)
 	return err;
 }
 
-static int parse_question(struct asked *a)
+static int parse_question(struct compiled_question *a)
 {
 	const struct tapir_question_opts *o = &a->opts;
 	const char *const *word;
@@ -241,11 +243,12 @@ static int parse_question(struct asked *a)
 	tapir_vec_for_each (word, &o->by)
 		if (!err)
 			err = add_keys(a, *word);
-	a->q.is_table = o->wants_count || a->q.fold.column_cnt || a->q.fold.key_cnt;
+	a->question.is_table =
+		o->wants_count || a->question.fold.column_cnt || a->question.fold.key_cnt;
 	return err;
 }
 
-static void clear_bindings(struct asked *a)
+static void clear_bindings(struct compiled_question *a)
 {
 	struct binding *b;
 
@@ -255,7 +258,7 @@ static void clear_bindings(struct asked *a)
 	tapir_map__clear(&a->by_probe);
 }
 
-static void free_asked(struct asked *a)
+static void free_asked(struct compiled_question *a)
 {
 	char **text;
 
@@ -271,21 +274,21 @@ static void free_asked(struct asked *a)
 	tapir_vec__fini(&a->bindings);
 	tapir_vec__fini(&a->has_kind);
 	tapir_map__fini(&a->by_probe);
-	tapir_fold__fini(&a->q.fold);
+	tapir_fold__fini(&a->question.fold);
 	free(a);
 }
 
 int tapir_questions__add(struct tapir_questions *qs, const struct tapir_question_opts *opts)
 {
-	struct asked *a = calloc(1, sizeof(*a));
+	struct compiled_question *a = calloc(1, sizeof(*a));
 	int err;
 
 	if (!a)
 		return -ENOMEM;
 	a->opts = *opts;
-	a->q.text = opts->text;
-	a->q.is_of_intervals = opts->is_of_intervals;
-	a->q.fold.max_bytes =
+	a->question.text = opts->text;
+	a->question.is_of_intervals = opts->is_of_intervals;
+	a->question.fold.max_bytes =
 		opts->table_bytes ? opts->table_bytes : (size_t)TAPIR_QUESTION_TABLE_MB << 20;
 	err = parse_question(a);
 	if (!err && !tapir_vec__push(&qs->all, a))
@@ -297,10 +300,10 @@ int tapir_questions__add(struct tapir_questions *qs, const struct tapir_question
 
 /* ---- binding --------------------------------------------------------------------------------- */
 
-static int bind_value(struct asked *a, unsigned idx, const struct tapir_scope *scope,
+static int bind_value(struct compiled_question *a, unsigned idx, const struct tapir_scope *scope,
 		      struct tapir_program *out)
 {
-	struct tapir_question_column *column = &a->q.columns[idx];
+	struct tapir_question_column *column = &a->question.columns[idx];
 	int err = tapir_expression__value(a->values[idx], scope, out);
 
 	if (err)
@@ -315,40 +318,42 @@ static int bind_value(struct asked *a, unsigned idx, const struct tapir_scope *s
 	return 0;
 }
 
-static int bind_all(struct asked *a, const struct tapir_scope *scope, struct tapir_program *p)
+static int bind_all(struct compiled_question *a, const struct tapir_scope *scope,
+		    struct tapir_program *p)
 {
 	int err = a->where ? tapir_expression__condition(a->where, scope, p) : 0;
 
-	for (unsigned i = 0; !err && i < a->q.fold.column_cnt; i++)
+	for (unsigned i = 0; !err && i < a->question.fold.column_cnt; i++)
 		err = bind_value(a, i, scope, &p[1 + i]);
-	for (unsigned i = 0; !err && i < a->q.fold.key_cnt; i++) {
-		struct tapir_program *key = &p[1 + a->q.fold.column_cnt + i];
+	for (unsigned i = 0; !err && i < a->question.fold.key_cnt; i++) {
+		struct tapir_program *key = &p[1 + a->question.fold.column_cnt + i];
 
 		err = a->key_values[i] ? tapir_expression__value(a->key_values[i], scope, key) : 0;
 		if (!err && a->key_values[i])
-			a->q.keys[i].unit_ns = key->unit_ns;
+			a->question.keys[i].unit_ns = key->unit_ns;
 	}
 	return err;
 }
 
-static bool has_event(const struct asked *a, const struct tapir_hit *hit)
+static bool has_event(const struct compiled_question *a, const struct tapir_hit *hit)
 {
-	return a->q.is_of_intervals || !a->opts.has_event ||
+	return a->question.is_of_intervals || !a->opts.has_event ||
 	       a->opts.has_event(a->opts.ctx, &hit->begin.probe);
 }
 
 bool tapir_questions__may_offer(const struct tapir_questions *qs)
 {
-	const struct asked *a = qs->all.cnt == 1 ? qs->all.data[0] : NULL;
+	const struct compiled_question *a = qs->all.cnt == 1 ? qs->all.data[0] : NULL;
 
-	return a && (a->q.is_table || (a->where && !a->q.is_of_intervals));
+	return a && (a->question.is_table || (a->where && !a->question.is_of_intervals));
 }
 
 /* Once for each probe. */
-static void offer(const struct tapir_questions *qs, struct asked *a, const struct tapir_hit *hit,
-		  const struct tapir_program *programs, const char *subject)
+static void offer_to_kernel(const struct tapir_questions *qs, struct compiled_question *a,
+			    const struct tapir_hit *hit, const struct tapir_program *programs,
+			    const char *subject)
 {
-	const struct tapir_offer o = {.q = &a->q,
+	const struct tapir_offer o = {.question = &a->question,
 				      .hit = hit,
 				      .names = &qs->names,
 				      .has_condition = a->where,
@@ -356,17 +361,17 @@ static void offer(const struct tapir_questions *qs, struct asked *a, const struc
 	struct tapir_hit_question question;
 	const char *reason;
 
-	if (!qs->sink.offer || a->q.is_of_intervals || !tapir_questions__may_offer(qs))
+	if (!qs->sink.offer || a->question.is_of_intervals || !tapir_questions__may_offer(qs))
 		return;
 	if (tapir_offer__make(&o, &question, &reason))
 		qs->sink.offer(qs->sink.ctx, hit->begin.probe.rec->probe_id, &question);
-	if (!question.adds_up && a->q.is_table && reason && qs->sink.decline)
+	if (!question.adds_up && a->question.is_table && reason && qs->sink.decline)
 		qs->sink.decline(qs->sink.ctx, subject, reason);
 }
 
 void tapir_questions__add_rejected(struct tapir_questions *qs, uint64_t cnt)
 {
-	struct tapir_question_counts *counts = &qs->all.data[0]->q.counts;
+	struct tapir_question_counts *counts = &qs->all.data[0]->question.counts;
 
 	counts->hits += cnt;
 	counts->rejected += cnt;
@@ -379,8 +384,8 @@ void tapir_questions__add_begun(struct tapir_questions *qs, uint64_t cnt)
 }
 
 /* *out NULL: the question is not about such events. */
-static int bind_probe(struct tapir_questions *qs, struct asked *a, const struct tapir_hit *hit,
-		      const struct tapir_program **out)
+static int bind_probe(struct tapir_questions *qs, struct compiled_question *a,
+		      const struct tapir_hit *hit, const struct tapir_program **out)
 {
 	uint64_t key = hit->begin.probe.rec->probe_id |
 		       (uint64_t)(hit->end ? hit->end->probe.rec->probe_id : 0) << 32;
@@ -407,12 +412,12 @@ static int bind_probe(struct tapir_questions *qs, struct asked *a, const struct 
 	 * matched once for each probe, not for each hit.
 	 */
 	if (has_event(a, hit)) {
-		b.programs =
-			calloc(1 + a->q.fold.column_cnt + a->q.fold.key_cnt, sizeof(*b.programs));
+		b.programs = calloc(1 + a->question.fold.column_cnt + a->question.fold.key_cnt,
+				    sizeof(*b.programs));
 		scope = tapir_hit_scope__init(&names, hit, &qs->names);
 		err = b.programs ? bind_all(a, &scope, b.programs) : -ENOMEM;
 		if (!err)
-			offer(qs, a, hit, b.programs, scope.subject);
+			offer_to_kernel(qs, a, hit, b.programs, scope.subject);
 	}
 	place = err ? NULL : tapir_map__put(&a->by_probe, key, NULL);
 	if (!place || !tapir_vec__push(&a->bindings, b)) {
@@ -426,12 +431,12 @@ static int bind_probe(struct tapir_questions *qs, struct asked *a, const struct 
 }
 
 /* The id may be another probe's from now on. */
-static void unbind(struct tapir_questions *qs, uint32_t probe_id)
+static void unbind_probe(struct tapir_questions *qs, uint32_t probe_id)
 {
-	struct asked **a;
+	struct compiled_question **a;
 
 	tapir_vec_for_each (a, &qs->all) {
-		if ((*a)->q.is_of_intervals)
+		if ((*a)->question.is_of_intervals)
 			clear_bindings(*a);
 		else
 			tapir_map__del(&(*a)->by_probe, probe_id);
@@ -544,87 +549,87 @@ static struct tapir_fold_part stack_part(struct tapir_questions *qs, unsigned id
 }
 
 /* False: a value is undefined. */
-static bool add_up(struct tapir_questions *qs, struct asked *a, const struct tapir_program *p,
-		   const struct tapir_hit *hit, uint32_t node)
+static bool add_up(struct tapir_questions *qs, struct compiled_question *a,
+		   const struct tapir_program *p, const struct tapir_hit *hit, uint32_t node)
 {
 	struct tapir_fold_number values[TAPIR_FOLD_MAX_VALUES];
 	struct tapir_fold_part key[TAPIR_FOLD_MAX_KEYS];
 	uint64_t value;
 
-	for (unsigned i = 0; i < a->q.fold.column_cnt; i++, p++) {
+	for (unsigned i = 0; i < a->question.fold.column_cnt; i++, p++) {
 		tapir_hit__fill(hit, &qs->names, p, &qs->values);
 		if (!tapir_program__number(p, qs->values.slots, &value))
 			return false;
 		values[i] = number_of(p, value);
 	}
-	for (unsigned i = 0; i < a->q.fold.key_cnt; i++, p++)
+	for (unsigned i = 0; i < a->question.fold.key_cnt; i++, p++)
 		key[i] = a->key_values[i] ? key_part(qs, i, hit, p)
-					  : stack_part(qs, i, node, &a->q.keys[i]);
-	tapir_fold__add(&a->q.fold, key, values);
+					  : stack_part(qs, i, node, &a->question.keys[i]);
+	tapir_fold__add(&a->question.fold, key, values);
 	return true;
 }
 
-static int ask(struct tapir_questions *qs, struct asked *a, const struct tapir_hit *hit,
-	       uint32_t node)
+static int evaluate_hit(struct tapir_questions *qs, struct compiled_question *a,
+			const struct tapir_hit *hit, uint32_t node)
 {
 	const struct tapir_program *p;
 	int verdict = TAPIR_QUESTION_ACCEPT, err = bind_probe(qs, a, hit, &p);
 
 	if (err || !p)
 		return err;
-	a->q.counts.hits++;
+	a->question.counts.hits++;
 	if (a->where) {
 		tapir_hit__fill(hit, &qs->names, p, &qs->where_values);
 		verdict = tapir_program__decide(p, qs->where_values.slots);
 	}
 	if (verdict == TAPIR_QUESTION_REJECT)
-		a->q.counts.rejected++;
+		a->question.counts.rejected++;
 	else if (verdict == TAPIR_QUESTION_UNDEFINED ||
-		 (a->q.is_table && !add_up(qs, a, p + 1, hit, node)))
-		a->q.counts.undefined++;
-	else if (!a->q.is_table && qs->sink.hit)
-		qs->sink.hit(qs->sink.ctx, &a->q, hit);
+		 (a->question.is_table && !add_up(qs, a, p + 1, hit, node)))
+		a->question.counts.undefined++;
+	else if (!a->question.is_table && qs->sink.hit)
+		qs->sink.hit(qs->sink.ctx, &a->question, hit);
 	return 0;
 }
 
 /* The first hit with a stack was recorded: its node is that of all. */
-static void note_stack(struct tapir_questions *qs, const struct asked *a,
-		       const struct tapir_event_view *event, uint32_t node)
+static void keep_first_stack(struct tapir_questions *qs, const struct compiled_question *a,
+			     const struct tapir_event_view *event, uint32_t node)
 {
 	const struct tapir_sums_stack stack = {
 		.user = event->rec->stack_id, .kernel = event->kstack_id, .tgid = event->rec->tgid};
 	uint64_t id, *place;
 	bool is_new;
 
-	for (unsigned i = 0; i < a->q.fold.key_cnt; i++) {
-		if (a->q.keys[i].kind == TAPIR_KEY_VALUE)
+	for (unsigned i = 0; i < a->question.fold.key_cnt; i++) {
+		if (a->question.keys[i].kind == TAPIR_KEY_VALUE)
 			continue;
-		id = tapir_sums__stack_id(&stack, tapir_offer__stack_part(&a->q.keys[i]));
+		id = tapir_sums__stack_id(&stack, tapir_offer__stack_part(&a->question.keys[i]));
 		place = id ? tapir_map__put(&qs->nodes, id, &is_new) : NULL;
 		if (place && (is_new || *place == TAPIR_NO_NODE))
 			*place = node;
 	}
 }
 
-static int ask_about_event(struct tapir_questions *qs, const struct tapir_probe_view *probe,
-			   const struct tapir_event_view *event, bool with_stacks, uint32_t node)
+static int evaluate_for_event(struct tapir_questions *qs, const struct tapir_probe_view *probe,
+			      const struct tapir_event_view *event, bool with_stacks, uint32_t node)
 {
 	struct tapir_hit hit = {
 		.catalog = qs->catalog,
 		.begin = {.probe = *probe, .event = *event, .fields = &qs->begin_fields}};
 	bool is_decoded = false;
-	struct asked **a;
+	struct compiled_question **a;
 	int err = 0;
 
 	tapir_vec_for_each (a, &qs->all) {
-		if (err || (*a)->q.is_of_intervals || (*a)->wants_stack != with_stacks)
+		if (err || (*a)->question.is_of_intervals || (*a)->wants_stack != with_stacks)
 			continue;
 		if (!is_decoded)
 			tapir_event_fields__decode(&qs->begin_fields, qs->catalog, probe, event);
 		is_decoded = true;
 		if (with_stacks && qs->sink.offer)
-			note_stack(qs, *a, event, node);
-		err = ask(qs, *a, &hit, node);
+			keep_first_stack(qs, *a, event, node);
+		err = evaluate_hit(qs, *a, &hit, node);
 	}
 	return err;
 }
@@ -652,8 +657,8 @@ static struct tapir_fold_part read_text(const struct tapir_questions *qs, uint64
 }
 
 /* A number of a field has its name, as in an event; namer: the probe, 0: it has none. */
-static struct tapir_fold_part read_part(struct tapir_questions *qs, struct asked *a, unsigned idx,
-					const struct tapir_sums_key *key)
+static struct tapir_fold_part read_part(struct tapir_questions *qs, struct compiled_question *a,
+					unsigned idx, const struct tapir_sums_key *key)
 {
 	const struct tapir_rec_probe *rec =
 		key->probe_id ? tapir_catalog__probe(qs->catalog, key->probe_id) : NULL;
@@ -668,11 +673,12 @@ static struct tapir_fold_part read_part(struct tapir_questions *qs, struct asked
 	if (part.kind == TAPIR_SUMS_STACK_ID) {
 		const uint64_t *node = tapir_map__get(&qs->nodes, part.u64);
 
-		return stack_part(qs, idx, node ? (uint32_t)*node : TAPIR_NO_NODE, &a->q.keys[idx]);
+		return stack_part(qs, idx, node ? (uint32_t)*node : TAPIR_NO_NODE,
+				  &a->question.keys[idx]);
 	}
 	if (!p || part.kind > TAPIR_FOLD_INT)
 		return part;
-	p += 1 + a->q.fold.column_cnt + idx;
+	p += 1 + a->question.fold.column_cnt + idx;
 	tapir_probe_view__of(&rec->h, &hit.begin.probe);
 	tapir_str__clear(name);
 	if (tapir_hit__name_number(&hit, &qs->names, &p->slots[p->which], part.u64, name))
@@ -681,10 +687,11 @@ static struct tapir_fold_part read_part(struct tapir_questions *qs, struct asked
 }
 
 /* False: a text or a stack of it has not come yet. */
-static bool read_key(struct tapir_questions *qs, struct asked *a, const struct tapir_sums_key *key,
+static bool read_key(struct tapir_questions *qs, struct compiled_question *a,
+		     const struct tapir_sums_key *key,
 		     struct tapir_fold_part out[TAPIR_FOLD_MAX_KEYS])
 {
-	for (unsigned i = 0; i < a->q.fold.key_cnt; i++) {
+	for (unsigned i = 0; i < a->question.fold.key_cnt; i++) {
 		if (key->kinds[i] == TAPIR_SUMS_TEXT_ID && !known_text(qs, key->parts[i]))
 			return false;
 		if (key->kinds[i] == TAPIR_SUMS_STACK_ID && !qs->is_last &&
@@ -716,7 +723,7 @@ void tapir_questions__add_text(struct tapir_questions *qs, uint64_t id,
 void tapir_questions__begin_reading(struct tapir_questions *qs, uint64_t interval, bool is_last)
 {
 	qs->is_last = is_last;
-	tapir_fold__begin_reading(&qs->all.data[0]->q.fold);
+	tapir_fold__begin_reading(&qs->all.data[0]->question.fold);
 	qs->interval = interval;
 	qs->counted = 0;
 }
@@ -724,28 +731,28 @@ void tapir_questions__begin_reading(struct tapir_questions *qs, uint64_t interva
 void tapir_questions__add_row(struct tapir_questions *qs, const struct tapir_sums_key *key,
 			      const struct tapir_sums_row *rows, size_t stride, unsigned cpu_cnt)
 {
-	struct asked *a = qs->all.data[0];
+	struct compiled_question *a = qs->all.data[0];
 	struct tapir_fold_part parts[TAPIR_FOLD_MAX_KEYS];
 	struct tapir_fold_counted counted;
 
-	tapir_offer__read_row(&a->q, rows, stride, cpu_cnt, qs->interval, &counted);
+	tapir_offer__read_row(&a->question, rows, stride, cpu_cnt, qs->interval, &counted);
 	if (!counted.cnt || !read_key(qs, a, key, parts))
 		return;
-	tapir_fold__add_counted(&a->q.fold, parts, &counted);
+	tapir_fold__add_counted(&a->question.fold, parts, &counted);
 	qs->counted += counted.cnt;
 }
 
 void tapir_questions__add_step(struct tapir_questions *qs, const struct tapir_sums_key *key,
 			       uint64_t cnt)
 {
-	struct asked *a = qs->all.data[0];
+	struct compiled_question *a = qs->all.data[0];
 	struct tapir_fold_part parts[TAPIR_FOLD_MAX_KEYS];
 	unsigned idx = key->step - 1u;
 
-	if (!key->step || idx / TAPIR_STEP_CNT >= a->q.fold.column_cnt)
+	if (!key->step || idx / TAPIR_STEP_CNT >= a->question.fold.column_cnt)
 		return;
 	if (read_key(qs, a, key, parts))
-		tapir_fold__add_counted_step(&a->q.fold, parts, idx / TAPIR_STEP_CNT,
+		tapir_fold__add_counted_step(&a->question.fold, parts, idx / TAPIR_STEP_CNT,
 					     idx % TAPIR_STEP_CNT, cnt);
 }
 
@@ -761,16 +768,16 @@ static void count_unended(struct tapir_questions *qs, struct tapir_question_coun
 
 void tapir_questions__end_reading(struct tapir_questions *qs, const struct tapir_sums_state *state)
 {
-	struct asked *a = qs->all.data[0];
+	struct compiled_question *a = qs->all.data[0];
 	uint64_t undefined = state->undefined - qs->pairing.undefined;
 
-	tapir_fold__add_unkeyed(&a->q.fold, state->unkeyed);
+	tapir_fold__add_unkeyed(&a->question.fold, state->unkeyed);
 	qs->counted += state->unkeyed;
-	a->q.counts.hits += qs->counted - qs->counted_before + undefined;
-	a->q.counts.undefined += undefined;
+	a->question.counts.hits += qs->counted - qs->counted_before + undefined;
+	a->question.counts.undefined += undefined;
 	qs->pairing.undefined = state->undefined;
 	qs->counted_before = qs->counted;
-	count_unended(qs, &a->q.counts);
+	count_unended(qs, &a->question.counts);
 }
 
 uint64_t tapir_questions__counted(const struct tapir_questions *qs)
@@ -783,11 +790,11 @@ uint64_t tapir_questions__counted(const struct tapir_questions *qs)
 /* ---- the timeline ---------------------------------------------------------------------------- */
 
 /* Decided once per kind: the names of all known intervals are compared. */
-static bool has_kind(const struct tapir_questions *qs, struct asked *a, uint32_t idx)
+static bool has_kind(const struct tapir_questions *qs, struct compiled_question *a, uint32_t idx)
 {
 	const struct tapir_kind *kind = &qs->pairs.kinds.data[idx];
 
-	if (!a->q.is_of_intervals)
+	if (!a->question.is_of_intervals)
 		return false;
 	while (a->has_kind.cnt <= idx)
 		if (!tapir_vec__add(&a->has_kind))
@@ -799,7 +806,7 @@ static bool has_kind(const struct tapir_questions *qs, struct asked *a, uint32_t
 
 static bool is_asked_for(const struct tapir_questions *qs, uint32_t kind)
 {
-	struct asked *const *a;
+	struct compiled_question *const *a;
 
 	tapir_vec_for_each (a, &qs->all)
 		if (has_kind(qs, *a, kind))
@@ -849,9 +856,9 @@ static void on_event(void *ctx, struct tapir_tl_thread *thread,
 	if (!qs->err)
 		qs->err = check_keys(qs, probe, event);
 	if (!qs->err)
-		qs->err = ask_about_event(qs, probe, event, true,
-					  has_stack ? tapir_timeline__node(qs->tl, &ref)
-						    : TAPIR_NO_NODE);
+		qs->err = evaluate_for_event(qs, probe, event, true,
+					     has_stack ? tapir_timeline__node(qs->tl, &ref)
+						       : TAPIR_NO_NODE);
 }
 
 /* Keeps the event that begins it. */
@@ -874,8 +881,8 @@ static void on_open(void *ctx, struct tapir_interval *interval)
 	qs->held_bytes += size;
 }
 
-static int ask_about_interval(struct tapir_questions *qs, struct asked *a,
-			      const struct tapir_interval *interval)
+static int evaluate_for_interval(struct tapir_questions *qs, struct compiled_question *a,
+				 const struct tapir_interval *interval)
 {
 	const struct tapir_rec_event *begin = interval->details;
 	const struct tapir_rec_probe *begin_probe =
@@ -888,8 +895,8 @@ static int ask_about_interval(struct tapir_questions *qs, struct asked *a,
 				.took_ns = interval->until_ns - interval->from_ns};
 
 	if (!begin_probe || !tapir_timeline__current(qs->tl, &end_probe, &end_event)) {
-		a->q.counts.hits++;
-		a->q.counts.undefined++;
+		a->question.counts.hits++;
+		a->question.counts.undefined++;
 		return 0;
 	}
 	tapir_probe_view__of(&begin_probe->h, &hit.begin.probe);
@@ -899,21 +906,21 @@ static int ask_about_interval(struct tapir_questions *qs, struct asked *a,
 	hit.begin.fields = &qs->begin_fields;
 	end = (struct tapir_hit_end){*end_probe, *end_event, &qs->end_fields};
 	tapir_event_fields__decode(&qs->end_fields, qs->catalog, end_probe, end_event);
-	return ask(qs, a, &hit, interval->node);
+	return evaluate_hit(qs, a, &hit, interval->node);
 }
 
 static void on_close(void *ctx, struct tapir_interval *interval)
 {
 	struct tapir_questions *qs = ctx;
-	struct asked **a;
+	struct compiled_question **a;
 
 	tapir_vec_for_each (a, &qs->all) {
 		if (qs->err || !has_kind(qs, *a, interval->kind))
 			continue;
-		(*a)->q.counts.unended += !!(interval->flags & TAPIR_INTERVAL_UNENDED);
-		(*a)->q.counts.unbegun += !!(interval->flags & TAPIR_INTERVAL_UNBEGUN);
+		(*a)->question.counts.unended += !!(interval->flags & TAPIR_INTERVAL_UNENDED);
+		(*a)->question.counts.unbegun += !!(interval->flags & TAPIR_INTERVAL_UNBEGUN);
 		if (!(interval->flags & (TAPIR_INTERVAL_UNENDED | TAPIR_INTERVAL_UNBEGUN)))
-			qs->err = ask_about_interval(qs, *a, interval);
+			qs->err = evaluate_for_interval(qs, *a, interval);
 	}
 	if (interval->details)
 		qs->held_bytes -= ((const struct tapir_rec *)interval->details)->size;
@@ -926,10 +933,10 @@ static const struct tapir_timeline_fns fns = {
 
 static bool needs_timeline(const struct tapir_questions *qs)
 {
-	struct asked *const *a;
+	struct compiled_question *const *a;
 
 	tapir_vec_for_each (a, &qs->all)
-		if ((*a)->q.is_of_intervals || (*a)->wants_stack)
+		if ((*a)->question.is_of_intervals || (*a)->wants_stack)
 			return true;
 	return false;
 }
@@ -991,7 +998,7 @@ static void refuse_pairs(struct tapir_questions *qs, const char *reason)
 static bool make_pair(struct tapir_questions *qs, uint32_t begin_id, uint32_t end_id,
 		      struct tapir_hit_question out[2], const char **reason)
 {
-	struct asked *a = qs->all.data[0];
+	struct compiled_question *a = qs->all.data[0];
 	struct blank blanks[2];
 	struct tapir_hit_end end;
 	struct tapir_hit hit = {.catalog = qs->catalog, .end = &end};
@@ -1008,7 +1015,7 @@ static bool make_pair(struct tapir_questions *qs, uint32_t begin_id, uint32_t en
 		tapir_diag__rewind(mark);
 		return false;
 	}
-	return tapir_offer__make_pair(&(struct tapir_offer){.q = &a->q,
+	return tapir_offer__make_pair(&(struct tapir_offer){.question = &a->question,
 							    .hit = &hit,
 							    .names = &qs->names,
 							    .has_condition = a->where,
@@ -1047,7 +1054,7 @@ static void offer_side(struct tapir_questions *qs, int side)
 }
 
 /* A probe that is one end of what is asked for, and of nothing else. */
-static void pair_probe(struct tapir_questions *qs, const struct tapir_rec_probe *rec)
+static void add_pair_probe(struct tapir_questions *qs, const struct tapir_rec_probe *rec)
 {
 	struct pairing *p = &qs->pairing;
 	const struct tapir_roles *roles;
@@ -1079,20 +1086,20 @@ void tapir_questions__offer_pairs(struct tapir_questions *qs)
 	const struct tapir_rec_probe *rec;
 
 	if (!qs->sink.offer || !qs->catalog || !tapir_questions__may_offer(qs) ||
-	    !qs->all.data[0]->q.is_of_intervals)
+	    !qs->all.data[0]->question.is_of_intervals)
 		return;
 	if (p->is_made) /* those that were known before: their ends have been offered */
 		offer_side(qs, 0);
 	while ((rec = tapir_catalog__probe(qs->catalog, p->seen_id + 1))) {
 		p->seen_id++;
-		pair_probe(qs, rec);
+		add_pair_probe(qs, rec);
 	}
 	offer_side(qs, 1);
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static int take_event(struct tapir_questions *qs, const struct tapir_rec *rec)
+static int evaluate_event(struct tapir_questions *qs, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_event *ev = (const void *)rec;
 	const struct tapir_rec_probe *rec_probe = tapir_catalog__probe(qs->catalog, ev->probe_id);
@@ -1103,27 +1110,27 @@ static int take_event(struct tapir_questions *qs, const struct tapir_rec *rec)
 		return 0;
 	tapir_probe_view__of(&rec_probe->h, &probe);
 	tapir_event_view__of(rec, &event);
-	return ask_about_event(qs, &probe, &event, false, TAPIR_NO_NODE);
+	return evaluate_for_event(qs, &probe, &event, false, TAPIR_NO_NODE);
 }
 
 /* A loss without a probe may be of any question's events. */
-static void take_loss(struct tapir_questions *qs, const struct tapir_rec_loss *loss)
+static void count_loss(struct tapir_questions *qs, const struct tapir_rec_loss *loss)
 {
 	const struct tapir_rec_probe *rec =
 		loss->probe_id ? tapir_catalog__probe(qs->catalog, loss->probe_id) : NULL;
 	struct tapir_probe_view probe;
-	struct asked **a;
+	struct compiled_question **a;
 
 	if (tapir_loss__kind(loss->cause) != TAPIR_LOSS_KIND_EVENT)
 		return;
 	if (rec)
 		tapir_probe_view__of(&rec->h, &probe);
 	tapir_vec_for_each (a, &qs->all) {
-		if (rec && !(*a)->q.is_of_intervals && (*a)->opts.has_event &&
+		if (rec && !(*a)->question.is_of_intervals && (*a)->opts.has_event &&
 		    !(*a)->opts.has_event((*a)->opts.ctx, &probe))
 			continue;
-		(*a)->q.counts.lost += loss->count;
-		(*a)->q.counts.hits += (*a)->q.is_of_intervals ? 0 : loss->count;
+		(*a)->question.counts.lost += loss->count;
+		(*a)->question.counts.hits += (*a)->question.is_of_intervals ? 0 : loss->count;
 	}
 }
 
@@ -1139,7 +1146,7 @@ static void bind_early(struct tapir_questions *qs, uint32_t probe_id)
 	struct blank blank;
 
 	if (!qs->sink.offer || !tapir_questions__may_offer(qs) ||
-	    qs->all.data[0]->q.is_of_intervals)
+	    qs->all.data[0]->question.is_of_intervals)
 		return;
 	if (!fill_blank(qs, probe_id, &blank, &qs->begin_fields, &hit.begin) ||
 	    hit.begin.probe.rec->lane != TAPIR_LANE_PROBE)
@@ -1156,13 +1163,13 @@ int tapir_questions__take(struct tapir_questions *qs, const struct tapir_catalog
 	if (err)
 		return err;
 	if (rec->type == TAPIR_REC_PROBE) {
-		unbind(qs, ((const struct tapir_rec_probe *)rec)->probe_id);
+		unbind_probe(qs, ((const struct tapir_rec_probe *)rec)->probe_id);
 		bind_early(qs, ((const struct tapir_rec_probe *)rec)->probe_id);
 	} else if (rec->type == TAPIR_REC_EVENT) {
 		tapir_questions__offer_pairs(qs);
-		err = take_event(qs, rec);
+		err = evaluate_event(qs, rec);
 	} else if (rec->type == TAPIR_REC_LOSS) {
-		take_loss(qs, (const void *)rec);
+		count_loss(qs, (const void *)rec);
 	}
 	if (!err && qs->tl)
 		err = tapir_timeline__add(qs->tl, rec);
@@ -1192,7 +1199,7 @@ struct tapir_questions *tapir_questions__new(const struct tapir_question_sink *s
 void tapir_questions__free(struct tapir_questions *qs)
 {
 	struct tapir_sums_text **text;
-	struct asked **a;
+	struct compiled_question **a;
 
 	if (!qs)
 		return;
@@ -1227,7 +1234,7 @@ struct tapir_pairs *tapir_questions__pairs(struct tapir_questions *qs)
 
 bool tapir_questions__want_stacks(const struct tapir_questions *qs)
 {
-	struct asked *const *a;
+	struct compiled_question *const *a;
 
 	tapir_vec_for_each (a, &qs->all)
 		if ((*a)->wants_stack)
@@ -1242,15 +1249,15 @@ size_t tapir_questions__cnt(const struct tapir_questions *qs)
 
 struct tapir_question *tapir_questions__at(struct tapir_questions *qs, size_t idx)
 {
-	return &qs->all.data[idx]->q;
+	return &qs->all.data[idx]->question;
 }
 
 void tapir_questions__begin_interval(struct tapir_questions *qs)
 {
-	struct asked **a;
+	struct compiled_question **a;
 
 	tapir_vec_for_each (a, &qs->all) {
-		tapir_fold__begin_interval(&(*a)->q.fold);
-		(*a)->q.before = (*a)->q.counts;
+		tapir_fold__begin_interval(&(*a)->question.fold);
+		(*a)->question.before = (*a)->question.counts;
 	}
 }

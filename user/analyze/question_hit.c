@@ -32,7 +32,7 @@ enum builtin {
 static const struct {
 	const char *name;
 	uint8_t class;
-	const char *what;
+	const char *description;
 } builtins[] = {
 	[BUILTIN_PID] = {"pid", TAPIR_CLASS_UINT, "the process's id"},
 	[BUILTIN_TID] = {"tid", TAPIR_CLASS_UINT, "the thread's id"},
@@ -51,11 +51,11 @@ static const struct {
 #define NAME_CNT   0x10000u
 #define NAME_BYTES 256
 
-const char *tapir_hit__builtin(size_t i, const char **what)
+const char *tapir_hit__builtin(size_t i, const char **description)
 {
 	if (i >= BUILTIN_CNT)
 		return NULL;
-	*what = builtins[i].what;
+	*description = builtins[i].description;
 	return builtins[i].name;
 }
 

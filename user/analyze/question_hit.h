@@ -42,7 +42,7 @@ struct tapir_hit_scope {
 struct tapir_scope tapir_hit_scope__init(struct tapir_hit_scope *s, const struct tapir_hit *hit,
 					 struct tapir_hit_names *names);
 /* Returns the idx-th built-in name, with what it means; NULL after the last. */
-const char *tapir_hit__builtin(size_t i, const char **what);
+const char *tapir_hit__builtin(size_t i, const char **description);
 
 /* The slots of a program, filled for this hit. */
 struct tapir_hit_values {

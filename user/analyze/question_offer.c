@@ -62,13 +62,13 @@ static bool make_value(const struct tapir_offer *o, unsigned idx, const struct t
 		       struct tapir_hit_question *out, const char **reason)
 {
 	uint8_t sign = p->class == TAPIR_CLASS_INT ? TAPIR_SIGN_SOME : TAPIR_SIGN_NONE;
-	uint8_t *known = &o->q->columns[idx].sign;
+	uint8_t *known = &o->question->columns[idx].sign;
 	uint32_t slot;
 
-	*reason = o->q->fold.columns[idx].scale == TAPIR_FOLD_LINEAR ? "--lhist"
-		  : p->is_register				     ? "arithmetic"
+	*reason = o->question->fold.columns[idx].scale == TAPIR_FOLD_LINEAR ? "--lhist"
+		  : p->is_register					    ? "arithmetic"
 				   : "a value is no number of the event";
-	if (o->q->fold.columns[idx].scale == TAPIR_FOLD_LINEAR || p->is_register ||
+	if (o->question->fold.columns[idx].scale == TAPIR_FOLD_LINEAR || p->is_register ||
 	    !find_slot(o, &p->slots[p->which], &slot))
 		return false;
 	*reason = "a value is signed in some of the events";
@@ -78,7 +78,7 @@ static bool make_value(const struct tapir_offer *o, unsigned idx, const struct t
 	out->values[idx] = (struct tapir_hit_value){
 		.slot = (uint8_t)slot,
 		.is_signed = sign == TAPIR_SIGN_SOME,
-		.has_steps = o->q->fold.columns[idx].scale == TAPIR_FOLD_LOG,
+		.has_steps = o->question->fold.columns[idx].scale == TAPIR_FOLD_LOG,
 	};
 	out->value_slots |= 1ull << slot;
 	out->needs_slots |= slot != TAPIR_HIT_TOOK;
@@ -121,9 +121,9 @@ static bool make_key(const struct tapir_offer *o, unsigned idx, const struct tap
 	const struct tapir_question_operand *operand = &p->slots[p->which];
 	uint32_t slot;
 
-	if (o->q->keys[idx].kind != TAPIR_KEY_VALUE) {
+	if (o->question->keys[idx].kind != TAPIR_KEY_VALUE) {
 		key->source = TAPIR_HIT_STACK;
-		key->slot = tapir_offer__stack_part(&o->q->keys[idx]);
+		key->slot = tapir_offer__stack_part(&o->question->keys[idx]);
 		out->needs_slots = out->needs_stack = 1;
 		return true;
 	}
@@ -155,12 +155,12 @@ static bool make_sums(const struct tapir_offer *o, struct tapir_hit_question *ou
 {
 	const struct tapir_program *p = &o->programs[1];
 
-	if (!o->q->is_table)
+	if (!o->question->is_table)
 		return false;
-	for (unsigned i = 0; i < o->q->fold.column_cnt; i++, p++)
+	for (unsigned i = 0; i < o->question->fold.column_cnt; i++, p++)
 		if (!make_value(o, i, p, out, reason))
 			return false;
-	for (unsigned i = 0; i < o->q->fold.key_cnt; i++, p++)
+	for (unsigned i = 0; i < o->question->fold.key_cnt; i++, p++)
 		if (!make_key(o, i, p, out, reason))
 			return false;
 	return true;

@@ -11,7 +11,7 @@
 
 /* A question that is bound to a probe. */
 struct tapir_offer {
-	struct tapir_question *q; /* which of its values have a sign becomes known here */
+	struct tapir_question *question; /* which of its values have a sign becomes known here */
 	const struct tapir_hit *hit;
 	const struct tapir_hit_names *names;
 	bool has_condition;

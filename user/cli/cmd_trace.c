@@ -51,7 +51,7 @@ static const struct tapir_option_group groups[] = {
 	{}};
 
 /* A probe whose hits are rejected before they are recorded, and how many of them are counted. */
-struct early {
+struct kernel_probe {
 	uint32_t probe_id;
 	bool is_begin; /* of an interval: what is counted was kept */
 	uint64_t rejected;
@@ -65,7 +65,7 @@ struct tracer {
 	struct tapir_cli_questions asked;
 	const struct tapir_catalog *catalog;
 	struct tapir_programs *programs; /* which reject hits of these probes: */
-	struct tapir_vec(struct early) early;
+	struct tapir_vec(struct kernel_probe) kernel_probes;
 	uint64_t interval_ns, interval_from_ns; /* of tables; 0: one at the end */
 	bool json;
 	bool has_declined;
@@ -88,19 +88,20 @@ static void on_hit(void *ctx, const struct tapir_question *q, const struct tapir
 /* If the kernel has no room for the question, the probe's events arrive as before. */
 static void on_offer(void *ctx, uint32_t probe_id, const struct tapir_hit_question *question)
 {
-	struct early early = {.probe_id = probe_id, .is_begin = question->role == TAPIR_HIT_BEGIN};
+	struct kernel_probe made = {.probe_id = probe_id,
+				    .is_begin = question->role == TAPIR_HIT_BEGIN};
 	struct tracer *t = ctx;
-	const struct early *known;
+	const struct kernel_probe *known;
 	int mark = tapir_diag__cnt();
 
 	if (!t->programs)
 		return;
-	tapir_vec_for_each (known, &t->early)
+	tapir_vec_for_each (known, &t->kernel_probes)
 		if (known->probe_id == probe_id)
 			return;
-	if (tapir_vec__push(&t->early, early) &&
+	if (tapir_vec__push(&t->kernel_probes, made) &&
 	    tapir_programs__set_question(t->programs, probe_id, question)) {
-		t->early.cnt--;
+		t->kernel_probes.cnt--;
 		tapir_diag__rewind(mark);
 	}
 }
@@ -156,16 +157,16 @@ static int read_sums(struct tracer *t, bool is_last)
 
 static void add_rejected(struct tracer *t)
 {
-	struct early *early;
+	struct kernel_probe *probe;
 
-	tapir_vec_for_each (early, &t->early) {
-		uint64_t now = tapir_programs__rejected(t->programs, early->probe_id);
+	tapir_vec_for_each (probe, &t->kernel_probes) {
+		uint64_t now = tapir_programs__rejected(t->programs, probe->probe_id);
 
-		if (early->is_begin)
-			tapir_questions__add_begun(t->asked.questions, now - early->rejected);
+		if (probe->is_begin)
+			tapir_questions__add_begun(t->asked.questions, now - probe->rejected);
 		else
-			tapir_questions__add_rejected(t->asked.questions, now - early->rejected);
-		early->rejected = now;
+			tapir_questions__add_rejected(t->asked.questions, now - probe->rejected);
+		probe->rejected = now;
 	}
 }
 
@@ -233,7 +234,7 @@ static void on_programs(void *ctx, struct tapir_programs *programs)
 	t->programs = tapir_programs__are_there(programs) ? programs : NULL;
 }
 
-static void ask_kernel(struct tracer *t, struct tapir_recording_opts *opts)
+static void request_kernel_sums(struct tracer *t, struct tapir_recording_opts *opts)
 {
 	const struct tapir_question *q = tapir_questions__at(t->asked.questions, 0);
 	struct tapir_sums_opts *sums = &opts->sums;
@@ -257,7 +258,7 @@ static int trace(struct tracer *t, struct tapir_cli *cli)
 	t->recorder.plan.opts.on_record = on_record;
 	t->recorder.plan.opts.on_flush = on_flush;
 	if (t->asked.questions && tapir_questions__may_offer(t->asked.questions))
-		ask_kernel(t, &t->recorder.plan.opts);
+		request_kernel_sums(t, &t->recorder.plan.opts);
 	t->live.start_ns = t->interval_from_ns = tapir_clock__now_ns();
 	t->recorder.is_quiet = true; /* a line of progress between the events would be in the way */
 	err = tapir_recorder__run(&t->recorder, &result);
@@ -285,8 +286,8 @@ static int trace(struct tracer *t, struct tapir_cli *cli)
 }
 
 /* Reads the questions, and adds the events that they need to the request. */
-static int ask(struct tracer *t, struct tapir_cli *cli, struct args *args,
-	       struct tapir_request *request)
+static int add_questions(struct tracer *t, struct tapir_cli *cli, struct args *args,
+			 struct tapir_request *request)
 {
 	const struct tapir_question_sink sink = {
 		.hit = on_hit, .offer = on_offer, .decline = on_decline, .ctx = t};
@@ -330,7 +331,7 @@ static int run(struct tapir_cli *cli)
 	/* Lines and tables of events are all that this command shows. */
 	request.no_samples = request.no_sched = true;
 	if (!err)
-		err = ask(&t, cli, args, &request);
+		err = add_questions(&t, cli, args, &request);
 	if (!err)
 		err = tapir_recorder__init(&t.recorder, cli, &request);
 	t.recorder.plan.opts.force = args->force;
@@ -339,7 +340,7 @@ static int run(struct tapir_cli *cli)
 	if (t.live.lines)
 		tapir_manifests__warn_of_odd(t.live.lines);
 	tapir_counter_table__free(t.table);
-	tapir_vec__fini(&t.early);
+	tapir_vec__fini(&t.kernel_probes);
 	tapir_cli_questions__fini(&t.asked);
 	tapir_live_lines__fini(&t.live);
 	tapir_recorder__fini(&t.recorder);

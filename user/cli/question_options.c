@@ -150,8 +150,8 @@ static int add_interval(struct tapir_cli_questions *asked, struct tapir_source *
 	return err ? err : tapir_vec__push(&s->intervals, name) ? 0 : -ENOMEM;
 }
 
-static int take_machine_end(struct tapir_cli_questions *asked, const char *text,
-			    const char **provider, const char **events)
+static int split_machine_end(struct tapir_cli_questions *asked, const char *text,
+			     const char **provider, const char **events)
 {
 	struct tapir_machine_source *source = NULL;
 	int err = tapir_machine_source__parse(text, &source);
@@ -175,15 +175,15 @@ static int take_machine_end(struct tapir_cli_questions *asked, const char *text,
 }
 
 /* The end of a SPEC that names an event: without its path, and what follows the events. */
-static int take_end(struct tapir_cli_questions *asked, const char *text, const char **provider,
-		    const char **events)
+static int split_end(struct tapir_cli_questions *asked, const char *text, const char **provider,
+		     const char **events)
 {
 	struct tapir_spec *spec = NULL;
 	struct tapir_str list = {};
 	int err;
 
 	if (tapir_machine_source__is_one(text))
-		return take_machine_end(asked, text, provider, events);
+		return split_machine_end(asked, text, provider, events);
 	err = tapir_spec__parse(text, &spec);
 
 	if (err)
@@ -210,7 +210,7 @@ static int take_end(struct tapir_cli_questions *asked, const char *text, const c
 }
 
 /* The pair that was named last is of this source. */
-static int take_pair(struct tapir_cli_questions *asked, struct tapir_source *s)
+static int add_last_pair(struct tapir_cli_questions *asked, struct tapir_source *s)
 {
 	const struct tapir_pairs *pairs = tapir_questions__pairs(asked->questions);
 
@@ -226,7 +226,7 @@ static int name_pair(struct tapir_cli_questions *asked, struct tapir_source *s, 
 					"--pair: '%s' is not BEGIN,END or BEGIN,END,key=ARG, with "
 					"events as PROVIDER:EVENT or EVENT",
 					text);
-	return err ? err : take_pair(asked, s);
+	return err ? err : add_last_pair(asked, s);
 }
 
 /* Takes the next of a SOURCE's events: a function has one name, in which ',' may be. */
@@ -242,15 +242,15 @@ static const char *next_event(struct tapir_cli_questions *asked, const char *sou
 }
 
 /* Each begin with each end. */
-static int name_until(struct tapir_cli_questions *asked, struct tapir_source *s, const char *begin,
-		      const char *until, const char *key)
+static int pair_with_until(struct tapir_cli_questions *asked, struct tapir_source *s,
+			   const char *begin, const char *until, const char *key)
 {
 	struct tapir_pairs *pairs = tapir_questions__pairs(asked->questions);
 	const char *provider[2], *events[2], *event[2];
-	int err = take_end(asked, begin, &provider[0], &events[0]);
+	int err = split_end(asked, begin, &provider[0], &events[0]);
 
 	if (!err)
-		err = take_end(asked, until, &provider[1], &events[1]);
+		err = split_end(asked, until, &provider[1], &events[1]);
 	if (!err && (!add_spec(asked, begin) || !add_spec(asked, until)))
 		err = -ENOMEM;
 	if (err)
@@ -262,7 +262,7 @@ static int name_until(struct tapir_cli_questions *asked, struct tapir_source *s,
 			err = event[0] && event[1]
 				      ? tapir_pairs__name_ends(pairs, provider, event, key)
 				      : -ENOMEM;
-			err = err ? err : take_pair(asked, s);
+			err = err ? err : add_last_pair(asked, s);
 		}
 	}
 	return err;
@@ -356,7 +356,7 @@ static void free_source(struct tapir_source *s)
 
 /* ---- questions -------------------------------------------------------------------------------- */
 
-static bool asks(const struct tapir_question_args *args)
+static bool is_question(const struct tapir_question_args *args)
 {
 	bool adds_up = args->count || args->by.cnt;
 
@@ -390,8 +390,9 @@ static int add_question(struct tapir_cli_questions *asked, const struct tapir_qu
 }
 
 /* words: the sources of one question, or of two: of events, and of intervals. */
-static int ask(struct tapir_cli_questions *asked, const struct tapir_question_args *args,
-	       const struct tapir_words *words, const char *text, bool is_of_file)
+static int add_from_sources(struct tapir_cli_questions *asked,
+			    const struct tapir_question_args *args, const struct tapir_words *words,
+			    const char *text, bool is_of_file)
 {
 	struct tapir_source *s = new_source(asked);
 	const char *const *word;
@@ -401,7 +402,7 @@ static int ask(struct tapir_cli_questions *asked, const struct tapir_question_ar
 	if (!err && args->until && words->cnt != 1)
 		return tapir_diag__fail(-EINVAL, "--until requires one SOURCE, which begins");
 	if (!err && args->until) {
-		err = name_until(asked, s, words->data[0], args->until, args->key);
+		err = pair_with_until(asked, s, words->data[0], args->until, args->key);
 	} else if (!err && args->pairs.cnt) {
 		tapir_vec_for_each (word, &args->pairs)
 			err = err ? err : add_pair(asked, s, *word);
@@ -476,8 +477,8 @@ static const char *value_end(const char *value)
 	return at;
 }
 
-static int take_part(const struct tapir_cli *cli, struct tapir_cli_questions *asked,
-		     struct sentence *s, const char **at)
+static int parse_clause(const struct tapir_cli *cli, struct tapir_cli_questions *asked,
+			struct sentence *s, const char **at)
 {
 	const struct tapir_option *o = option_of(*at, word_len(*at));
 	const char *value = next_word(*at), *text;
@@ -502,7 +503,7 @@ static bool is_sentence(const char *word)
 	return *value_end(word);
 }
 
-static int ask_sentence(const struct tapir_cli *cli, struct tapir_cli_questions *asked,
+static int add_sentence(const struct tapir_cli *cli, struct tapir_cli_questions *asked,
 			const struct tapir_question_args *args, const char *text, bool is_of_file)
 {
 	struct sentence s = {.args = {.top = args->top, .table_mb = args->table_mb}};
@@ -510,15 +511,15 @@ static int ask_sentence(const struct tapir_cli *cli, struct tapir_cli_questions 
 	int err = source && tapir_vec__push(&s.source, source) ? 0 : -ENOMEM;
 
 	while (!err && *at)
-		err = take_part(cli, asked, &s, &at);
+		err = parse_clause(cli, asked, &s, &at);
 	if (!err)
-		err = ask(asked, &s.args, &s.source, text, is_of_file);
+		err = add_from_sources(asked, &s.args, &s.source, text, is_of_file);
 	fini_sentence(&s);
 	return err;
 }
 
 /* @FILE: one a line; '#' begins a comment. */
-static int ask_file(const struct tapir_cli *cli, struct tapir_cli_questions *asked,
+static int add_file(const struct tapir_cli *cli, struct tapir_cli_questions *asked,
 		    const struct tapir_question_args *args, const char *path, bool is_of_file)
 {
 	unsigned question_cnt = 0;
@@ -542,14 +543,14 @@ static int ask_file(const struct tapir_cli *cli, struct tapir_cli_questions *ask
 		else if (line_len && *line != '#') {
 			const char *copy = keep_text(asked, line, line_len);
 
-			err = copy ? ask_sentence(cli, asked, args, copy, is_of_file) : -ENOMEM;
+			err = copy ? add_sentence(cli, asked, args, copy, is_of_file) : -ENOMEM;
 		}
 	}
 	free(text);
 	return err;
 }
 
-static int ask_all(const struct tapir_cli *cli, struct tapir_cli_questions *asked,
+static int add_all(const struct tapir_cli *cli, struct tapir_cli_questions *asked,
 		   const struct tapir_question_args *args, const struct tapir_words *words,
 		   bool is_of_file)
 {
@@ -561,20 +562,20 @@ static int ask_all(const struct tapir_cli *cli, struct tapir_cli_questions *aske
 		if (err)
 			break;
 		if (**word == '@')
-			err = ask_file(cli, asked, args, *word + 1, is_of_file);
+			err = add_file(cli, asked, args, *word + 1, is_of_file);
 		else if (is_sentence(*word))
-			err = ask_sentence(cli, asked, args, *word, is_of_file);
+			err = add_sentence(cli, asked, args, *word, is_of_file);
 		else if (!tapir_vec__push(&plain, *word))
 			err = -ENOMEM;
 	}
 	if (!err && (plain.cnt || !words->cnt))
-		err = ask(asked, args, &plain, NULL, is_of_file);
+		err = add_from_sources(asked, args, &plain, NULL, is_of_file);
 	tapir_vec__fini(&plain);
 	return err;
 }
 
 /* Sources that only a question has. */
-static bool are_asking(const struct tapir_words *words)
+static bool have_question_sources(const struct tapir_words *words)
 {
 	const char *const *word;
 
@@ -597,10 +598,10 @@ int tapir_cli_questions__init(struct tapir_cli_questions *asked, const struct ta
 		return tapir_cli__usage(cli, "--key requires --until");
 	if (args->until && args->pairs.cnt)
 		return tapir_cli__usage(cli, "--until cannot be used with --pair");
-	if (!asks(args) && !are_asking(words))
+	if (!is_question(args) && !have_question_sources(words))
 		return 0;
 	asked->questions = tapir_questions__new(sink);
-	err = asked->questions ? ask_all(cli, asked, args, words, is_of_file) : -ENOMEM;
+	err = asked->questions ? add_all(cli, asked, args, words, is_of_file) : -ENOMEM;
 	return err == -EINVAL ? TAPIR_CLI_USAGE : err;
 }
 

@@ -21,8 +21,8 @@
 
 /* One question, as it is read now. */
 struct reading {
-	const struct tapir_questions *qs;
-	const struct tapir_question *q;
+	const struct tapir_questions *questions;
+	const struct tapir_question *question;
 	bool since;
 	uint32_t *order;
 	size_t row_cnt, shown;
@@ -54,7 +54,7 @@ static bool read_now(const struct tapir_cli_questions *asked, const struct tapir
 				  : TAPIR_FOLD_BY_COUNT;
 	long cnt;
 
-	*r = (struct reading){.qs = asked->questions, .q = q, .since = since};
+	*r = (struct reading){.questions = asked->questions, .question = q, .since = since};
 	cnt = tapir_fold__sort(&q->fold, column, since, &r->order);
 	if (cnt < 0)
 		return false;
@@ -70,7 +70,7 @@ static bool read_now(const struct tapir_cli_questions *asked, const struct tapir
 
 static const struct tapir_fold_row *row_at(const struct reading *r, size_t i)
 {
-	return &r->q->fold.rows.data[r->order[i]];
+	return &r->question->fold.rows.data[r->order[i]];
 }
 
 /* ---- numbers ---------------------------------------------------------------------------------- */
@@ -114,7 +114,7 @@ static struct tapir_fold_number value_of(const struct reading *r, const struct t
 {
 	const struct tapir_fold_value *v = &row->values[column];
 
-	switch (r->q->columns[column].aggregate) {
+	switch (r->question->columns[column].aggregate) {
 	case TAPIR_AGGREGATE_SUM:
 		return tapir_fold_value__sum(v, r->since);
 	case TAPIR_AGGREGATE_AVG:
@@ -142,7 +142,7 @@ static void cell(struct tapir_table *table, struct tapir_str *text)
 static void add_value_cells(const struct reading *r, const struct tapir_fold_row *row,
 			    unsigned column, struct tapir_table *table)
 {
-	const struct tapir_question_column *c = &r->q->columns[column];
+	const struct tapir_question_column *c = &r->question->columns[column];
 	struct tapir_str text = {};
 
 	if (has_percentiles(c))
@@ -161,10 +161,10 @@ static void add_value_cells(const struct reading *r, const struct tapir_fold_row
 static void add_key(const struct reading *r, unsigned idx, const struct tapir_fold_part *part,
 		    struct tapir_str *out)
 {
-	const struct tapir_question_key *key = &r->q->keys[idx];
+	const struct tapir_question_key *key = &r->question->keys[idx];
 
 	if (key->kind == TAPIR_KEY_STACK && part->kind == TAPIR_FOLD_UINT) {
-		tapir_question__add_stack(r->qs, part->u64, STACK_FRAMES, " < ", out);
+		tapir_question__add_stack(r->questions, part->u64, STACK_FRAMES, " < ", out);
 		return;
 	}
 	switch (part->kind) {
@@ -249,15 +249,15 @@ static void write_rows(const struct reading *r, struct tapir_str *out)
 				    .fit_columns = tapir_screen__fit_columns()};
 	struct tapir_str text = {};
 
-	make_titles(r->q, titles);
+	make_titles(r->question, titles);
 	for (size_t i = 0; i < r->shown; i++) {
 		const struct tapir_fold_row *row = row_at(r, i);
 
 		tapir_human__add_count(&text, tapir_fold_row__cnt(row, r->since));
 		cell(&table, &text);
-		for (unsigned c = 0; c < r->q->fold.column_cnt; c++)
+		for (unsigned c = 0; c < r->question->fold.column_cnt; c++)
 			add_value_cells(r, row, c, &table);
-		for (unsigned k = 0; k < r->q->fold.key_cnt; k++) {
+		for (unsigned k = 0; k < r->question->fold.key_cnt; k++) {
 			add_key(r, k, &row->key[k], &text);
 			cell(&table, &text);
 		}
@@ -321,8 +321,8 @@ static size_t make_bars(const struct reading *r, const struct tapir_fold_column 
 
 static void write_bars(const struct reading *r, unsigned column, struct tapir_str *out)
 {
-	const struct tapir_question_column *c = &r->q->columns[column];
-	const struct tapir_fold_column *scale = &r->q->fold.columns[column];
+	const struct tapir_question_column *c = &r->question->columns[column];
+	const struct tapir_fold_column *scale = &r->question->fold.columns[column];
 	struct bar *bars;
 	size_t cnt = make_bars(r, scale, &row_at(r, 0)->values[column], &bars);
 	uint64_t most = 1;
@@ -383,7 +383,8 @@ static void write_rest(const struct reading *r, struct tapir_str *out)
 		tapir_human__add_count(out, r->more_hits);
 		tapir_str__adds(out, " (--top 0)\n");
 	}
-	if (r->more_hits || r->unkeyed || c->undefined || (c->lost && !r->q->is_of_intervals)) {
+	if (r->more_hits || r->unkeyed || c->undefined ||
+	    (c->lost && !r->question->is_of_intervals)) {
 		tapir_human__add_count(out, c->hits);
 		tapir_str__adds(out, " hits = ");
 		from = out->len;
@@ -403,7 +404,7 @@ static void write_rest(const struct reading *r, struct tapir_str *out)
 		tapir_str__adds(out, ": not counted\n");
 	}
 	/* The number of intervals that lost events would have made is not known: no hits. */
-	if (c->lost && r->q->is_of_intervals) {
+	if (c->lost && r->question->is_of_intervals) {
 		tapir_human__add_count(out, c->lost);
 		tapir_str__adds(out, " events lost\n");
 	}
@@ -423,10 +424,10 @@ static uint64_t unbinned_cnt(const struct tapir_question *q)
 static void write_text(const struct reading *r, uint64_t from_ns, uint64_t until_ns,
 		       struct tapir_str *out)
 {
-	uint64_t unbinned = unbinned_cnt(r->q);
+	uint64_t unbinned = unbinned_cnt(r->question);
 
-	if (r->q->text)
-		tapir_str__addf(out, "%s\n", r->q->text);
+	if (r->question->text)
+		tapir_str__addf(out, "%s\n", r->question->text);
 	if (r->since)
 		tapir_str__addf(out, "%.1f s to %.1f s\n", (double)from_ns / 1e9,
 				(double)until_ns / 1e9);
@@ -434,14 +435,15 @@ static void write_text(const struct reading *r, uint64_t from_ns, uint64_t until
 		tapir_human__add_count(out, 0);
 		tapir_str__addf(out, " of ");
 		tapir_human__add_count(out, r->counts.hits);
-		tapir_str__adds(out, r->q->is_of_intervals ? " intervals\n" : " events\n");
-	} else if (column_cnt(r->q) <= TAPIR_TABLE_MAX_COLUMNS) {
+		tapir_str__adds(out, r->question->is_of_intervals ? " intervals\n" : " events\n");
+	} else if (column_cnt(r->question) <= TAPIR_TABLE_MAX_COLUMNS) {
 		write_rows(r, out);
 	} else {
 		tapir_str__adds(out, "more columns than a table has: use --json\n");
 	}
-	for (unsigned i = 0; r->row_cnt && !r->q->fold.key_cnt && i < r->q->fold.column_cnt; i++)
-		if (r->q->fold.columns[i].scale != TAPIR_FOLD_NO_HISTOGRAM)
+	for (unsigned i = 0;
+	     r->row_cnt && !r->question->fold.key_cnt && i < r->question->fold.column_cnt; i++)
+		if (r->question->fold.columns[i].scale != TAPIR_FOLD_NO_HISTOGRAM)
 			write_bars(r, i, out);
 	write_rest(r, out);
 	if (unbinned) {
@@ -465,7 +467,7 @@ static void json_number(struct tapir_json *j, const char *key, struct tapir_fold
 static void json_steps(const struct reading *r, unsigned column, const struct tapir_fold_value *v,
 		       struct tapir_json *j)
 {
-	const struct tapir_fold_column *scale = &r->q->fold.columns[column];
+	const struct tapir_fold_column *scale = &r->question->fold.columns[column];
 	const struct tapir_fold_step *step;
 
 	tapir_json__open(j, "steps", '[');
@@ -494,13 +496,13 @@ static void json_steps(const struct reading *r, unsigned column, const struct ta
 static void json_value(const struct reading *r, unsigned column, const struct tapir_fold_row *row,
 		       struct tapir_json *j)
 {
-	const struct tapir_question_column *c = &r->q->columns[column];
+	const struct tapir_question_column *c = &r->question->columns[column];
 	static const char *const keys[] = {"p50", "p90", "p99"};
 	const struct tapir_fold_value *v = &row->values[column];
 
 	tapir_json__open(j, NULL, '{');
 	tapir_json__str(j, "of", c->text);
-	if (r->q->fold.columns[column].scale == TAPIR_FOLD_NO_HISTOGRAM) {
+	if (r->question->fold.columns[column].scale == TAPIR_FOLD_NO_HISTOGRAM) {
 		json_number(j, names[c->aggregate], value_of(r, row, column));
 	} else {
 		for (int i = 0; has_percentiles(c) && i < 3; i++)
@@ -524,11 +526,11 @@ static void json_value(const struct reading *r, unsigned column, const struct ta
 static const char *json_key(const struct reading *r, unsigned idx,
 			    const struct tapir_fold_part *part, struct tapir_json *j)
 {
-	const struct tapir_question_key *key = &r->q->keys[idx];
+	const struct tapir_question_key *key = &r->question->keys[idx];
 	struct tapir_str text = {};
 
 	if (key->kind == TAPIR_KEY_STACK && part->kind == TAPIR_FOLD_UINT) {
-		tapir_question__add_stack(r->qs, part->u64, 0, ";", &text);
+		tapir_question__add_stack(r->questions, part->u64, 0, ";", &text);
 		tapir_json__strn(j, key->text, text.data, text.len);
 		tapir_str__fini(&text);
 		return NULL;
@@ -564,21 +566,21 @@ static void json_row(const struct reading *r, const struct tapir_fold_row *row,
 
 	tapir_json__open(j, NULL, '{');
 	tapir_json__open(j, "key", '{');
-	for (unsigned i = 0; i < r->q->fold.key_cnt; i++) {
+	for (unsigned i = 0; i < r->question->fold.key_cnt; i++) {
 		marks[i] = json_key(r, i, &row->key[i], j);
 		has_marks |= !!marks[i];
 	}
 	tapir_json__close(j, '}');
 	if (has_marks) {
 		tapir_json__open(j, "marks", '{');
-		for (unsigned i = 0; i < r->q->fold.key_cnt; i++)
+		for (unsigned i = 0; i < r->question->fold.key_cnt; i++)
 			if (marks[i])
-				tapir_json__str(j, r->q->keys[i].text, marks[i]);
+				tapir_json__str(j, r->question->keys[i].text, marks[i]);
 		tapir_json__close(j, '}');
 	}
 	tapir_json__u64(j, "count", tapir_fold_row__cnt(row, r->since));
 	tapir_json__open(j, "values", '[');
-	for (unsigned i = 0; i < r->q->fold.column_cnt; i++)
+	for (unsigned i = 0; i < r->question->fold.column_cnt; i++)
 		json_value(r, i, row, j);
 	tapir_json__close(j, ']');
 	tapir_json__close(j, '}');
@@ -591,9 +593,9 @@ static void write_json(const struct reading *r, uint64_t from_ns, uint64_t until
 
 	tapir_json__open(&j, NULL, '{');
 	tapir_json__str(&j, "type", r->since ? "interval" : "total");
-	if (r->q->text)
-		tapir_json__str(&j, "question", r->q->text);
-	tapir_json__str(&j, "of", r->q->is_of_intervals ? "intervals" : "events");
+	if (r->question->text)
+		tapir_json__str(&j, "question", r->question->text);
+	tapir_json__str(&j, "of", r->question->is_of_intervals ? "intervals" : "events");
 	tapir_json__u64(&j, "from_ns", from_ns);
 	tapir_json__u64(&j, "until_ns", until_ns);
 	tapir_json__u64(&j, "hits", r->counts.hits);
@@ -604,7 +606,7 @@ static void write_json(const struct reading *r, uint64_t from_ns, uint64_t until
 	tapir_json__u64(&j, "unkeyed", r->unkeyed);
 	tapir_json__u64(&j, "undefined", r->counts.undefined);
 	tapir_json__u64(&j, "lost", r->counts.lost);
-	if (r->q->is_of_intervals) {
+	if (r->question->is_of_intervals) {
 		tapir_json__u64(&j, "unbegun", r->counts.unbegun);
 		tapir_json__u64(&j, "unended", r->counts.unended);
 	}
