@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* provider_room.c - arrays that grow. */
+/*
+ * provider_room.c - arrays that grow by doubling. A failed call leaves the array as it was, so that
+ * the program only misses the entry, which the caller counts.
+ */
 #include <stdlib.h>
 
 #include "provider_impl.h"

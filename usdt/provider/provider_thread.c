@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* provider_thread.c - starts the library's threads: signals of the program are not theirs. */
+/*
+ * provider_thread.c - starts the library's threads with all signals blocked: a handler of the
+ * program never runs on them. The mask is set before the thread exists, because it inherits it.
+ */
 #include "provider_impl.h"
 
 int provider_thread__start(pthread_t *thread, size_t stack_bytes, const sigset_t *blocked,

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Signals by number, sender, receiver and the way they came. */
+/*
+ * The view "signals": a row for each signal, sender, receiver and way of sending, with counts of
+ * what became of it. Names are those of the time of the signal, because a receiver may be gone at
+ * the end.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The container and the pod that the path of a cgroup names, as container runtimes write it. */
+/*
+ * The container and the pod that the path of a cgroup names. Docker, containerd and CRI-O write the
+ * container's 64 hex digits somewhere in the path, and Kubernetes a UID after "pod", with '_' for
+ * '-' under systemd.
+ */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

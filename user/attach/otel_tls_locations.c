@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A place with got_va 0 is the program's own: no library takes it over. */
+/*
+ * Finds the bytes of a thread's OpenTelemetry context, by the model of its thread-local
+ * variable. A location with got_va 0 is in the program itself and wins: a library that defines the
+ * same variable does not replace it.
+ */
 #include "attach/otel_tls_locations.h"
 
 static struct tapir_otel_tls_location place_of(const struct tapir_tls_symbol *symbol, uint64_t bias)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The table of events, in the order in which help lists them. */
+/*
+ * The events of `record --event EVENT`, in the order in which help lists them: names of
+ * perf(1), numbers of perf_event_open(2). Hardware events do not exist in most virtual machines.
+ */
 #include "attach/sample_events.h"
 
 #include <linux/perf_event.h>

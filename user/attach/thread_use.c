@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A read(2) returns whole elements or parts of them: what is left of one is kept for the next. */
+/*
+ * Reads what all threads use, from a BPF iterator over tasks. Each element is a struct
+ * tapir_thread_use; a read(2) may end inside of one.
+ */
 #include "attach/thread_use.h"
 
 #include <errno.h>

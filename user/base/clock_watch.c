@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Tells when the system's UTC is set, by a timer that the kernel then cancels. */
+/*
+ * Notices that the system's UTC was set: a timer for a time that never comes is cancelled by the
+ * kernel then (TFD_TIMER_CANCEL_ON_SET, timerfd_create(2)).
+ */
 #include <errno.h>
 #include <sys/timerfd.h>
 #include <unistd.h>

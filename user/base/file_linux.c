@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Files, by what Linux alone has: openat2(2), getdents64(2), the kind of a file system. */
+/*
+ * Calls that only Linux has: openat2(2) with its RESOLVE_ flags, getdents64(2), the type of a file
+ * system. libc has no wrapper for the first, and its readdir() allocates.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>

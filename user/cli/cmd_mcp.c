@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir mcp: tools for assistants, as lines of JSON on standard input and output (mcp/mcp.h). */
+/*
+ * tapir mcp: tools for assistants, as lines of JSON on standard input and output. The protocol is
+ * in mcp/mcp.h, the tools in mcp/mcp_tools.c; each tool runs a command of tapir with --json.
+ */
 #include "cli/commands.h"
 #include "cli/mcp/mcp_serve.h"
 

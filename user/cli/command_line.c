@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Parse, run, report errors: what the programs of user/cli have in common. */
+/*
+ * Parses the words, runs the command and reports errors: what the programs of user/cli have in
+ * common. Diagnostics are printed here alone, after the pager has ended, so that they stay on the
+ * screen.
+ */
 #include "cli/command_line.h"
 
 #include "base/file.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A command's process, where it may record others: its name, /proc, helpers for foreign files. */
+/*
+ * The process of a command: its name in ps(1), the check of /proc, helpers for files of other
+ * processes. tapir-reader, which records nothing, is built without this file.
+ */
 #include <sys/prctl.h>
 
 #include "attach/proc.h"

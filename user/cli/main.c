@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir: its commands. What each does is in its cmd_NAME.c. */
+/*
+ * tapir: the table of its commands, in the order in which help lists them. Each is a file
+ * cmd_NAME.c with its options, text and examples; under the name tapir-agent the static program is
+ * the agent.
+ */
 #include <string.h>
 
 #include "base/child/sibling.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* tapir serve, in tapir-agent and tapir-static: its options as the agent's configuration. */
+/*
+ * tapir serve in the process that serves, tapir-agent or tapir-static: turns its options into the
+ * agent's configuration. tapir itself executes tapir-agent instead (serve_exec.c).
+ */
 #include <errno.h>
 #include <unistd.h>
 

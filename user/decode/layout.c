@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Names and lengths of the types of layouts, from the X-macro that also defines them. */
+/*
+ * Names and lengths of the types of layouts. Both tables come from TAPIR_LAYOUT_TYPES, the X-macro
+ * that defines the types, so that none can be missing; a length of 0 means that the payload gives
+ * it.
+ */
 #include "decode/layout.h"
 
 const char *tapir_layout_type__name(unsigned type)

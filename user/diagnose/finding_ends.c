@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Processes that did not end by themselves, or in order: crashes, and those that were killed. */
+/*
+ * The findings on ends of processes: crashes and kills. A signal that ends a process in order
+ * (SIGTERM of a shutdown) is no finding; a kill by the kernel for want of memory counts as a crash.
+ */
 #include <inttypes.h>
 #include <string.h>
 

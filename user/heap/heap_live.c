@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The rows of living samples. Equal samples (type, stack and holders) are one row. */
+/*
+ * Sampled objects that are alive, added up. Samples of the same type, stack and chain of holders
+ * are one row, found by a hash of the three texts; the texts are in an arena, which bounds the
+ * memory.
+ */
 #include "heap/heap_live.h"
 
 #include <inttypes.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The page of a process that the agent watches: its counters over time, and its pauses. */
+/*
+ * The page of a process that the agent watches. The server writes tables of present values, to
+ * which the script adds their course over time. Counters that are named here come first, the others
+ * in a second table.
+ */
 #include <string.h>
 
 #include "agent/pages/pages_impl.h"

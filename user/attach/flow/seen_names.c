@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The names are a list, with a set of their hashes for the question if a name is new. */
+/*
+ * Names of probes that exist, from which an error suggests the nearest. A list keeps them in order,
+ * a set of their hashes states if one is new. Both are bounded: beyond that a suggestion may be
+ * missing, nothing else.
+ */
 #include "attach/flow/seen_names.h"
 
 #include <stdio.h>

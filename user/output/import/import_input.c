@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Reading the imported file: all that was asked for, unless the file ends before. */
+/*
+ * Reads the file that is imported, at any offset. Fewer bytes than requested mean that it ends
+ * before: the parsers report how much was missing.
+ */
 #include "output/import/import.h"
 
 #include <errno.h>

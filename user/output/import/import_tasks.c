@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See import_tasks.h. The number of threads that are remembered is bounded. */
+/*
+ * See import_tasks.h. A map finds each thread's process and another each process's name. Both are
+ * bounded, because a damaged file may name any number of threads.
+ */
 #include "output/import/import_tasks.h"
 
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Numbers as people read them: one decimal, units of 1,000 (a KB is 1,000 bytes). */
+/*
+ * Numbers as people read them: one decimal, units of 1,000 (a KB is 1,000 bytes), UTC with a 'Z'.
+ * JSON has the exact numbers; these functions are for text alone.
+ */
 #include "output/render/human_units.h"
 
 #include "base/clock.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Finds views by their names. A view with an argument is written "slow=EVENT". */
+/*
+ * Finds views by name. The table comes from TAPIR_VIEWS (analyze/view.h); an argument follows the
+ * name, as in "slow=EVENT", and a view takes one or takes none.
+ */
 #include "output/render/views.h"
 
 #include <stdio.h>

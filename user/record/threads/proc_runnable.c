@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The state in /proc/TGID/task/TID/stat; the walk ends at the first thread that runs. */
+/*
+ * Does any thread of a process run or wait for a CPU? The state is read from
+ * /proc/TGID/task/TID/stat, and the walk ends at the first thread in state R.
+ */
 #include "record/threads/proc_runnable.h"
 
 #include <string.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The parent's side: a job for each directory, until one has taken the file. */
+/*
+ * Places the library in a .NET process's file system, seen from tapir: one helper job for each
+ * directory, until one has taken the file. The work inside of the job is in dotnet_inject_child.c.
+ */
 #include "runtime/dotnet/dotnet_inject.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Requests: every field is put, then the size is set. Replies are in dotnet_reply.c. */
+/*
+ * Requests of .NET's diagnostic IPC protocol (dotnet/diagnostics, documentation/design-docs/ipc-
+ * protocol.md). Every field is put, then the size in the header is set. Replies are in
+ * dotnet_reply.c.
+ */
 #include "runtime/dotnet/dotnet_ipc.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* .NET among the runtimes that can be asked. The answer: struct tapir_dotnet_snapshot. */
+/*
+ * .NET as a runtime that can be asked for the names of its code (runtime/runtime_ops.h). An answer
+ * is a struct tapir_dotnet_snapshot; NativeAOT has ELF symbols instead.
+ */
 #include <stdio.h>
 
 #include "runtime/dotnet/dotnet.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The library as the build made it, byte for byte. */
+/*
+ * libtapir-coreclr.so as the build made it, byte for byte, inside of tapir: one file is enough to
+ * install, and the library always has the version of the program that loads it.
+ */
 #include "runtime/dotnet/dotnet_profiler.h"
 
 __asm__(".pushsection .rodata\n"

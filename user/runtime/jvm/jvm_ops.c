@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* HotSpot among the runtimes that can be asked. The answer: struct tapir_jvm_perf_map. */
+/*
+ * HotSpot as a runtime that can be asked for the names of its code (runtime/runtime_ops.h). An
+ * answer is a struct tapir_jvm_perf_map, whose file is removed when it is discarded.
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
