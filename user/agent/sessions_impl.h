@@ -45,7 +45,7 @@ struct tapir_session_shm *tapir_session_shm__new(void);
 
 /* Frees an entry and closes its file; the file itself stays. */
 void tapir_session__release(struct tapir_session_entry *s);
-/* Removes it and its files. */
+/* Removes the entry at this index, and its files. Entries after it move. */
 void tapir_sessions__forget(struct tapir_agent *agent, size_t at);
 
 /*
@@ -55,37 +55,45 @@ void tapir_sessions__forget(struct tapir_agent *agent, size_t at);
  */
 int tapir_session__make_room(struct tapir_agent *agent, const struct tapir_caller *caller,
 			     const struct tapir_route *route, uint64_t bytes);
-/* Keeps the newest files of the continuous recording that belong to caller, deletes the others. */
+/* Keeps the `most` newest files of the flight recorder that belong to caller, deletes the others.
+ */
 void tapir_session__limit_frozen(struct tapir_agent *agent, const struct tapir_caller *caller,
 				 size_t most);
 
-/* Writes one session as a JSON object. */
+/* Writes one session as a JSON object, the member `key` of the open one; NULL: an element. */
 void tapir_session__write_json(const struct tapir_session_entry *s, struct tapir_json *j,
 			       const char *key);
 
-/* Reads the trace to determine the counts, in a task. ctx: struct tapir_task. */
+/*
+ * Reads the trace to determine the counts, which go into its shared page; runs in a task, because
+ * it takes as long as the trace is large. ctx: struct tapir_task. 0 or -errno.
+ */
 int tapir_session__count(void *ctx, int client_fd);
 
-/* Returns the size of its file now. */
+/* Returns the size of its file now, in bytes; 0: it has none. */
 uint64_t tapir_session__bytes(const struct tapir_session_entry *s);
 
 /*
- * Create, describe and remove the files of a session in the state directory; nothing where state is
- * memory.
+ * The files of a session are ID.tapir and ID.json in the state directory. Without one (state in
+ * memory) the trace is a memfd, and the other calls do nothing.
+ *
+ * __create_file opens an empty trace: s->fd, which the entry owns. 0 or -errno with a line.
+ * __save writes the description, by a rename, so that it is never there in part; a failure is
+ * logged.
  */
 int tapir_session__create_file(const struct tapir_agent *agent, struct tapir_session_entry *s);
 void tapir_session__save(const struct tapir_agent *agent, const struct tapir_session_entry *s);
 void tapir_session__remove_files(const struct tapir_agent *agent,
 				 const struct tapir_session_entry *s);
-/* Gives a file without a name its name. */
+/* Gives a file without a name (O_TMPFILE) its name. 0 or -errno, no line. */
 int tapir_session__name_file(const struct tapir_agent *agent, const struct tapir_session_entry *s);
 
-/* Returns true if the session is a part of the continuous recording, by its target. */
+/* With this its target begins if it is a file of the flight recorder. */
 #define TAPIR_SESSION_FROZEN "continuous: "
-/* Returns true if it is a part of the flight recorder. */
+/* Returns true if the session is a file of the flight recorder. */
 bool tapir_session__is_frozen(const struct tapir_session_entry *s);
 
-/* Adds those of an earlier agent to sessions. */
+/* Adds the sessions of an earlier agent, the oldest first. 0 or -errno; a bad file is skipped. */
 int tapir_session__load_all(const struct tapir_agent *agent, struct tapir_sessions *sessions);
 
 #endif

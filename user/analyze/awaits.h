@@ -100,6 +100,7 @@ const char *tapir_await_site__what(const struct tapir_await_site *site);
 /* Returns what is awaited once there is a connection, whatever most of the time is for: "HTTP". */
 const char *tapir_await_site__answer(const struct tapir_await_site *site);
 #define TAPIR_AWAITED_CONNECTION "a free connection"
+/* Frees what it holds; zeros are fine. */
 void tapir_awaits__fini(struct tapir_awaits *a);
 
 #endif

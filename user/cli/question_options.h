@@ -11,13 +11,15 @@
 #include "analyze/question.h"
 #include "cli/options.h"
 
+/* Values of the options, borrowed from the command line. */
 struct tapir_question_args {
-	const char *where;
+	const char *where; /* an expression; NULL: all hits count */
 	bool count;
 	struct tapir_words aggregates[TAPIR_AGGREGATE_CNT];
 	struct tapir_words by, pairs;
 	const char *until, *key;
-	uint64_t top, table_mb;
+	uint64_t top;	   /* rows; UINT32_MAX: all */
+	uint64_t table_mb; /* for the rows of one question */
 };
 
 extern const struct tapir_option tapir_question_options[];
@@ -51,10 +53,13 @@ int tapir_cli_questions__init(struct tapir_cli_questions *asked, const struct ta
 			      const struct tapir_question_sink *sink);
 void tapir_cli_questions__fini(struct tapir_cli_questions *asked);
 
-/* Writes the tables of all questions; since: of the interval that ends. */
+/*
+ * Appends the tables of all questions. since: of the interval that ends now, else of all until now.
+ * from_ns, until_ns: its time, since the recording began. A lack of memory is in out->failed.
+ */
 void tapir_cli_questions__write(const struct tapir_cli_questions *asked, bool since, bool json,
 				uint64_t from_ns, uint64_t until_ns, struct tapir_str *out);
-/* Writes a hit of an interval as a line. */
+/* Appends a hit of an interval as a line. start_ns: CLOCK_MONOTONIC, from which its times count. */
 void tapir_hit__write(const struct tapir_hit *hit, bool json, uint64_t start_ns,
 		      struct tapir_str *out);
 

@@ -39,11 +39,13 @@ struct tapir_symbol_args {
 int tapir_symbols_option__start(struct tapir_cli *cli, const struct tapir_symbol_args *args);
 /* Names always: without --symbols, from debug files on this machine alone. */
 int tapir_symbols_option__start_always(struct tapir_cli *cli, const struct tapir_symbol_args *args);
+/* Lets a reader that was opened name functions and lines by them; without --symbols: nothing. */
 void tapir_symbols_option__attach(struct tapir_cli *cli, struct tapir_reader *reader);
 /* Returns the source of names, borrowed until __end; NULL: there is none. */
 struct tapir_offline_symbols *tapir_symbols_option__names(const struct tapir_cli *cli);
-/* Prints a line on what was found. */
+/* Logs a line on what was found, after the reader's last record. */
 void tapir_symbols_option__report(const struct tapir_cli *cli);
+/* Ends helper processes and frees; twice, or without a start, is fine. */
 void tapir_symbols_option__end(struct tapir_cli *cli);
 
 #endif

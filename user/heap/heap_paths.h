@@ -5,7 +5,7 @@
  * together. A chain of objects of one type (a linked list) is one step.
  *
  * Steps are a tree: a step's parent is what refers to it, its first one a root. Bounded: what has
- * no room is counted with the step before it.
+ * no room is counted with the step before it. One thread; costs one pass over the references.
  */
 #ifndef TAPIR_USER_HEAP_PATHS_H
 #define TAPIR_USER_HEAP_PATHS_H
@@ -34,7 +34,7 @@ struct tapir_heap_paths {
 int tapir_heap_paths__init(struct tapir_heap_paths *out, const struct tapir_heap_graph *g);
 void tapir_heap_paths__fini(struct tapir_heap_paths *p);
 
-/* Returns "static Shop.Program.Kept", "a handle", "a thread's stack". */
+/* Returns "static Shop.Program.Kept", "a handle", "a thread's stack": text, or a constant. */
 const char *tapir_heap_root__text(const struct tapir_heap_root *root, char *text,
 				  size_t text_bytes);
 

@@ -44,9 +44,9 @@ static inline struct tapir_jit_text *tapir_jit_table__text(const struct tapir_ji
 	return tapir_jit_arena__at(&t->arena, e->text);
 }
 
-/* Returns true if it fits without evicting anything. */
+/* Returns true if an entry fits without evicting another. */
 bool tapir_jit_table__has_room(struct tapir_jit_table *t);
-/* Takes an entry that has ended. False: out of memory. */
+/* Copies an entry that has ended into past. False: out of memory; the table is as it was. */
 bool tapir_jit_table__add_past(struct tapir_jit_table *t, const struct tapir_jit_entry *e);
 
 #endif

@@ -32,6 +32,7 @@ struct tapir_grpc_status {
 void tapir_grpc_status__init(struct tapir_grpc_status *s);
 /* A header with its name, or the status line of HTTP, which begins an answer anew. */
 void tapir_grpc_status__add_header(struct tapir_grpc_status *s, const char *line, size_t len);
+/* Takes the next len bytes of the body; s->status is complete when the transfer is. */
 void tapir_grpc_status__add_body(struct tapir_grpc_status *s, const char *data, size_t len);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * help_text.h - help texts as blocks: a paragraph, which is wrapped, or preformatted lines, which
- * begin with a space. Blank lines separate blocks.
+ * begin with a space. Blank lines separate blocks. No state; any thread.
  */
 #ifndef TAPIR_USER_HELP_TEXT_H
 #define TAPIR_USER_HELP_TEXT_H

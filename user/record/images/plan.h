@@ -18,11 +18,17 @@ struct tapir_plan {
 	struct tapir_sv names[TAPIR_MAX_ARGS]; /* borrowed from note or tables; empty: argN */
 };
 
-/* spec: the one that matched, for its ARGS. -EINVAL with a line: an ARG the site has not. */
+/*
+ * spec: the one that matched, for its ARGS. 0, or -EINVAL with a line: an ARG the site has not.
+ * What out->names borrows lives as long as note and spec.
+ */
 int tapir_plan__make(const struct tapir_usdt_note *note, const struct tapir_spec *spec,
 		     bool with_stack, struct tapir_plan *out);
 
-/* Sets where the caller of the site's function is found, for the first step of the stack. */
+/*
+ * Sets where the caller of the site's function is found, for the first step of the stack. row: of
+ * the site's address, from the file's .eh_frame.
+ */
 void tapir_plan__set_caller(struct tapir_plan *plan, const struct tapir_cfi_row *row);
 
 #endif
