@@ -134,7 +134,7 @@ static int judge(const struct fixture *f, const char *text)
 
 	tapir_diag__clear();
 	assert_int_equal(tapir_diff_fail_on__parse(text, &e), 0);
-	err = tapir_diff_fail_on__judge(e, &f->diff);
+	err = tapir_diff_fail_on__evaluate(e, &f->diff);
 	tapir_expression__free(e);
 	return err;
 }

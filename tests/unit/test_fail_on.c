@@ -80,7 +80,7 @@ static int judged(struct fixture *f, const char *text)
 	tapir_diag__clear();
 	if (tapir_fail_on__parse(text, &conditions, &why))
 		fail_msg("%s: %s", text, tapir_diag__line(0));
-	err = tapir_fail_on__judge(&conditions, &f->view);
+	err = tapir_fail_on__evaluate(&conditions, &f->view);
 	assert_int_equal(err, tapir_diag__cnt() ? -ERANGE : 0);
 	tapir_fail_on__fini(&conditions);
 	tapir_str__fini(&why);

@@ -132,7 +132,7 @@ static void names_for_parca_are_labels(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct tapir_str out = {};
 
-		assert_int_equal(!tapir_parca__judge_name(cases[i].name), cases[i].is_right);
+		assert_int_equal(!tapir_parca__check_name(cases[i].name), cases[i].is_right);
 		assert_int_equal(tapir_parca__write(cases[i].name, "pprof", 5, &out),
 				 cases[i].is_right ? 0 : -EINVAL);
 		tapir_str__fini(&out);
@@ -140,7 +140,7 @@ static void names_for_parca_are_labels(void **state)
 	for (int i = 0; i < 33; i++)
 		sprintf(many + strlen(many), "%sl%d=v", i ? "," : "", i);
 	strcat(many, "}");
-	assert_non_null(tapir_parca__judge_name(many));
+	assert_non_null(tapir_parca__check_name(many));
 }
 
 static void head_of_a_call_has_its_length(void **state)
@@ -180,7 +180,7 @@ static void urls_are_of_servers(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		assert_int_equal(!tapir_push__judge_url(cases[i].url), cases[i].is_taken);
+		assert_int_equal(!tapir_push__check_url(cases[i].url), cases[i].is_taken);
 }
 
 int main(void)

@@ -57,7 +57,7 @@ static bool asks(const char *provider, const char *event, uint8_t level, uint64_
 				  tapir_sv__of("/bin/x"), tapir_sv__of(NULL), NULL, NULL, 0);
 	assert_non_null(rec);
 	tapir_probe_view__of(rec, &view);
-	return tapir_ring_select__judge(&specs, TAPIR_SPEC_ZERO_IS_ALL, &view, NULL);
+	return tapir_ring_select__classify(&specs, TAPIR_SPEC_ZERO_IS_ALL, &view, NULL);
 }
 
 static void events_are_judged_by_name_level_and_keywords(void **state)

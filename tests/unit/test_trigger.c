@@ -49,7 +49,7 @@ static void probe(struct tapir_triggers *t, uint32_t id, const char *event)
 				    SV("\1"), &field, &name, 1);
 
 	assert_true(tapir_catalog__describe(catalog, rec) >= 0);
-	assert_false(tapir_triggers__judge(t, catalog, rec, &why));
+	assert_false(tapir_triggers__match(t, catalog, rec, &why));
 }
 
 static bool fires(struct tapir_triggers *t, uint32_t id, uint32_t tid, uint64_t time_ns,
@@ -60,7 +60,7 @@ static bool fires(struct tapir_triggers *t, uint32_t id, uint32_t tid, uint64_t 
 	struct tapir_event_view view = {
 		.rec = &fixed, .payload = (const uint8_t *)&value, .payload_bytes = 8};
 
-	return tapir_triggers__judge(t, catalog, tapir_recbuf__event(&buf, &view), &why);
+	return tapir_triggers__match(t, catalog, tapir_recbuf__event(&buf, &view), &why);
 }
 
 static void texts_are_triggers_or_errors(void **state)
@@ -232,7 +232,7 @@ static void interval_fires_when_it_lasted_too_long(void **state)
 	/* the end is read before its begin */
 	assert_false(fires(*state, 2, 7, 2300 * MS, 0));
 	assert_true(fires(*state, 1, 7, 2000 * MS, 0));
-	assert_false(tapir_triggers__judge_open(*state, 9000 * MS, &why));
+	assert_false(tapir_triggers__match_open(*state, 9000 * MS, &why));
 	/* an end from before does not end the next one */
 	assert_false(fires(*state, 2, 8, 3000 * MS, 0));
 	assert_false(fires(*state, 1, 8, 3001 * MS, 0));
@@ -247,16 +247,16 @@ static void interval_that_does_not_end_fires_once(void **state)
 	assert_int_equal(tapir_triggers__add(*state, "slow=order>100ms"), 0);
 	probe(*state, 1, "order__start");
 	assert_false(fires(*state, 1, 5, 1000 * MS, 0));
-	assert_false(tapir_triggers__judge_open(*state, 1100 * MS, &why));
-	assert_true(tapir_triggers__judge_open(*state, 1101 * MS, &why));
+	assert_false(tapir_triggers__match_open(*state, 1100 * MS, &why));
+	assert_true(tapir_triggers__match_open(*state, 1101 * MS, &why));
 	assert_non_null(strstr(why.data, "not ended, in process 100"));
-	assert_false(tapir_triggers__judge_open(*state, 1200 * MS, &why));
+	assert_false(tapir_triggers__match_open(*state, 1200 * MS, &why));
 	/* that of a process that is gone does not last */
 	assert_false(fires(*state, 1, 5, 2000 * MS, 0));
-	assert_false(tapir_triggers__judge(
+	assert_false(tapir_triggers__match(
 		*state, catalog,
 		tapir_recbuf__process(&other, &fixed, SV("x"), SV(""), SV(""), SV("")), &why));
-	assert_false(tapir_triggers__judge_open(*state, 9000 * MS, &why));
+	assert_false(tapir_triggers__match_open(*state, 9000 * MS, &why));
 	tapir_recbuf__fini(&other);
 }
 
@@ -264,7 +264,7 @@ static bool counts(struct tapir_triggers *t, double value)
 {
 	const struct tapir_rec_counter fixed = {.h.time_ns = 5, .tgid = 100, .value = value};
 
-	return tapir_triggers__judge(t, catalog,
+	return tapir_triggers__match(t, catalog,
 				     tapir_recbuf__counter(&buf, &fixed, SV("System.Runtime"),
 							   SV("cpu-usage"), SV("%"), SV("")),
 				     &why);
@@ -286,7 +286,7 @@ static bool exits(struct tapir_triggers *t, enum tapir_process_kind kind, int st
 	const struct tapir_rec_process fixed = {
 		.h.time_ns = 5, .tgid = 100, .kind = (uint8_t)kind, .exit_status = status};
 
-	return tapir_triggers__judge(
+	return tapir_triggers__match(
 		t, catalog, tapir_recbuf__process(&buf, &fixed, SV("x"), SV(""), SV(""), SV("")),
 		&why);
 }

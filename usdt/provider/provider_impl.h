@@ -205,9 +205,9 @@ int provider_session__open(const struct provider_session_ops *ops, void *ctx, ui
 int provider_session__close(uint32_t idx);
 
 /* Decides for the event, or for each event, which sessions want it; under the lock. */
-void provider_sessions__judge(struct tapir_event *event);
+void provider_sessions__match(struct tapir_event *event);
 /* Judges all events anew by what sessions request. Under the lock. */
-void provider_sessions__judge_all(void);
+void provider_sessions__match_all(void);
 /* The event goes: no thread is sending it to a session when this returns. */
 void provider_sessions__leave_event(struct tapir_event *event);
 /* Sums up what sessions request of a provider, for its callback. Under the lock. */

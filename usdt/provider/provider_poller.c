@@ -287,7 +287,7 @@ static int poll_all(uint32_t seen)
 	tapir_ring__check_life();
 	provider_lock();
 	if (provider_loggers_changed && provider_loggers_changed())
-		provider_sessions__judge_all();
+		provider_sessions__match_all();
 	provider_poller__refresh();
 	provider_poller__call_back();
 	tapir_ring__report_applied(seen);

@@ -236,7 +236,7 @@ static int add_all(struct tapir_provider *p, struct tapir_event *const *events, 
 	provider_poller__start();
 	/* Applies existing interest without waiting for the thread. */
 	for (uint32_t i = 0; i < p->event_cnt; i++) {
-		provider_sessions__judge(p->events[i].event);
+		provider_sessions__match(p->events[i].event);
 		provider_poller__refresh_event(p->events[i].event);
 	}
 	if (p->changed || provider_json_cnt)
@@ -362,7 +362,7 @@ int tapir_provider__poll(void)
 	provider_lock();
 	tapir_ring__adopt();
 	if (provider_loggers_changed && provider_loggers_changed())
-		provider_sessions__judge_all();
+		provider_sessions__match_all();
 	provider_poller__refresh();
 	provider_poller__call_back();
 	provider_counters__tick();

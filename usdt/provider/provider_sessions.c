@@ -49,7 +49,7 @@ static const struct tapir_event_kind *kind_of(const struct event_state *state)
 	return provider_kind__of(state->provider, &state->provider->events[state->provider_idx]);
 }
 
-void provider_sessions__judge(struct tapir_event *event)
+void provider_sessions__match(struct tapir_event *event)
 {
 	struct event_state *state = event_state__of(event);
 	uint64_t bits = 0;
@@ -64,11 +64,11 @@ void provider_sessions__judge(struct tapir_event *event)
 	event__set_sessions(event, TAPIR_SESSIONS_PROCESS, bits != 0);
 }
 
-void provider_sessions__judge_all(void)
+void provider_sessions__match_all(void)
 {
 	for (uint32_t i = 0; i < provider_table_cnt; i++)
 		if (provider_table[i])
-			provider_sessions__judge(provider_table[i]);
+			provider_sessions__match(provider_table[i]);
 }
 
 void provider_sessions__asked(uint32_t idx, const char *provider, struct last_notified *now,
@@ -229,7 +229,7 @@ int provider_session__open(const struct provider_session_ops *ops, void *ctx, ui
 		 */
 		if (kind == TAPIR_SESSION_LOGGER)
 			__atomic_fetch_or(&provider_logger_mask, 1ull << *idx, __ATOMIC_SEQ_CST);
-		provider_sessions__judge_all();
+		provider_sessions__match_all();
 		provider_poller__wake();
 	} else {
 		free(copy);
@@ -254,7 +254,7 @@ int provider_session__close(uint32_t idx)
 
 	provider_lock();
 	s->state = SESSION_CLOSING;
-	provider_sessions__judge_all();
+	provider_sessions__match_all();
 	provider_poller__wake();
 	provider_unlock();
 	has_left = wait_until_left(s);

@@ -128,9 +128,9 @@ static int check_target(const struct tapir_serve_config *config,
 	    target->every * TAPIR_NS_PER_SEC != tapir_agent_push__part_ns(config))
 		return tapir_diag__fail(
 			-EINVAL, "push: 'every_s' must be the same of all targets of profiles");
-	if (target->kind == TAPIR_PUSH_PARCA && tapir_parca__judge_name(target->name))
+	if (target->kind == TAPIR_PUSH_PARCA && tapir_parca__check_name(target->name))
 		return tapir_diag__fail(-EINVAL, "push: 'name' of 'parca' is %s",
-					tapir_parca__judge_name(target->name));
+					tapir_parca__check_name(target->name));
 	err = read_files(target, &files); /* the child reads them again */
 	forget_files(&files);
 	return err;

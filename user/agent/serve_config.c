@@ -224,7 +224,7 @@ static int set_u64(uint64_t *at, const struct source *s, const struct key *key, 
 static int set_url(struct tapir_serve_config *config, const struct source *s, const struct key *key,
 		   const char *text, const char **at)
 {
-	const char *wrong = text ? tapir_push__judge_url(text) : "an http:// or https:// address";
+	const char *wrong = text ? tapir_push__check_url(text) : "an http:// or https:// address";
 
 	return wrong ? fail(s, key->name, wrong) : keep_setting(config, text, at);
 }

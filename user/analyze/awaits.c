@@ -130,7 +130,7 @@ static uint32_t look_for_method(const struct tapir_stack_tree *tree, uint32_t no
 	return 0;
 }
 
-static uint8_t judge_awaited(const char *name)
+static uint8_t classify_awaited(const char *name)
 {
 	const struct tapir_lore_awaited *what = tapir_lore__awaited(name);
 	uint8_t idx = 1;
@@ -150,7 +150,7 @@ static uint32_t look_for_kind(struct tapir_awaits *a, uint32_t node)
 
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
 		uint8_t kind = tapir_name_traits__of(&a->traits, tree, tree->nodes.data[node].name,
-						     judge_awaited);
+						     classify_awaited);
 
 		if (kind)
 			return kind;
@@ -425,7 +425,7 @@ static void on_end(struct tapir_awaits *a, const struct tapir_tl_thread *thread,
 		task->idle_ns = now_ns;
 }
 
-static enum await_event judge_event(const struct tapir_probe_view *probe)
+static enum await_event classify_event(const struct tapir_probe_view *probe)
 {
 	if (!tapir_sv__is(probe->provider, TAPIR_LORE_TASK_EVENTS))
 		return EVENT_NONE;
@@ -445,7 +445,7 @@ static enum await_event event_of(struct tapir_awaits *a, const struct tapir_prob
 	if (a->event_by_probe.cnt < MAX_CACHED)
 		known = tapir_map__put(&a->event_by_probe, probe->rec->probe_id, NULL);
 	if (known)
-		*known = judge_event(probe);
+		*known = classify_event(probe);
 	return known ? (enum await_event) * known : EVENT_NONE;
 }
 

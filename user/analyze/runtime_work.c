@@ -86,8 +86,8 @@ static uint8_t function_work(const char *name)
 }
 
 /* The innermost frame with a kind; and whether the collector or the compiler is on the stack. */
-static uint8_t judge_stack(struct tapir_works *known, const struct tapir_stack_tree *tree,
-			   uint32_t node)
+static uint8_t classify_stack(struct tapir_works *known, const struct tapir_stack_tree *tree,
+			      uint32_t node)
 {
 	static const uint8_t works[] = {
 		[TAPIR_FRAME_NONE] = TAPIR_WORK_UNKNOWN,
@@ -119,10 +119,10 @@ static uint8_t work_of_node(struct tapir_works *works, const struct tapir_stack_
 		return TAPIR_WORK_UNKNOWN;
 	while (works->by_node.cnt <= node)
 		if (!tapir_vec__add(&works->by_node))
-			return judge_stack(works, tree, node);
+			return classify_stack(works, tree, node);
 	known = &works->by_node.data[node];
 	if (!*known)
-		*known = (uint8_t)(judge_stack(works, tree, node) + 1);
+		*known = (uint8_t)(classify_stack(works, tree, node) + 1);
 	return *known - 1;
 }
 
@@ -152,10 +152,11 @@ enum tapir_work tapir_works__of_thread(struct tapir_timeline *tl, struct tapir_t
 					  : TAPIR_WORK_CNT;
 }
 
-enum tapir_work tapir_works__judge(struct tapir_works *works, const struct tapir_stack_tree *tree,
-				   uint32_t node)
+enum tapir_work tapir_works__classify(struct tapir_works *works,
+				      const struct tapir_stack_tree *tree, uint32_t node)
 {
-	return node && node < tree->nodes.cnt ? judge_stack(works, tree, node) : TAPIR_WORK_UNKNOWN;
+	return node && node < tree->nodes.cnt ? classify_stack(works, tree, node)
+					      : TAPIR_WORK_UNKNOWN;
 }
 
 enum tapir_work tapir_works__of(struct tapir_works *works, struct tapir_timeline *tl,

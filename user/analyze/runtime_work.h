@@ -45,8 +45,8 @@ enum tapir_work tapir_works__of(struct tapir_works *works, struct tapir_timeline
  */
 enum tapir_work tapir_works__of_thread(struct tapir_timeline *tl, struct tapir_tl_thread *thread,
 				       uint64_t time_ns);
-enum tapir_work tapir_works__judge(struct tapir_works *works, const struct tapir_stack_tree *tree,
-				   uint32_t node);
+enum tapir_work tapir_works__classify(struct tapir_works *works,
+				      const struct tapir_stack_tree *tree, uint32_t node);
 /*
  * Returns the node to report for a collecting thread: a .NET thread collects itself, and in a
  * runtime without symbols each address would be a separate function; then it is the method that

@@ -153,7 +153,7 @@ static int print(struct tapir_diff *diff, const struct tapir_cli *cli,
 	return err;
 }
 
-static int judge_conditions(const struct tapir_diff *diff, const struct args *args)
+static int evaluate_conditions(const struct tapir_diff *diff, const struct args *args)
 {
 	const char *const *text;
 	int failed = 0;
@@ -163,7 +163,7 @@ static int judge_conditions(const struct tapir_diff *diff, const struct args *ar
 		int err = tapir_diff_fail_on__parse(*text, &e);
 
 		if (!err) {
-			err = tapir_diff_fail_on__judge(e, diff);
+			err = tapir_diff_fail_on__evaluate(e, diff);
 			tapir_expression__free(e);
 		}
 		failed = err ? err : failed;
@@ -211,7 +211,7 @@ static int compare_where(struct tapir_reader *reader, struct tapir_cli *cli,
 	if (!err)
 		err = print(&diff, cli, where);
 	if (!err)
-		err = judge_conditions(&diff, args);
+		err = evaluate_conditions(&diff, args);
 	tapir_diff__fini(&diff);
 	tapir_diff_side__fini(&sides[0]);
 	tapir_diff_side__fini(&sides[1]);

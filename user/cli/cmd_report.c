@@ -210,7 +210,7 @@ static int summarize(struct tapir_reader *reader, struct tapir_cli *cli, struct 
 	if (!err)
 		err = print(args, &report.view);
 	if (!err)
-		err = tapir_fail_on__judge(&conditions, &report.view);
+		err = tapir_fail_on__evaluate(&conditions, &report.view);
 	tapir_fail_on__fini(&conditions);
 	tapir_report__fini(&report);
 	tapir_pairs__fini(&pairs);

@@ -51,7 +51,7 @@ static void judge_node(struct tapir_finding *f, uint32_t node, struct tapir_node
 		.thrown = tapir_finding_throws__of(f, node),
 		.function = tapir_own_code__find_or_native(tree, node),
 		.gil_place = (uint8_t)tapir_finding_gil__place(f, node),
-		.work = (uint8_t)tapir_works__judge(&f->works, tree, node),
+		.work = (uint8_t)tapir_works__classify(&f->works, tree, node),
 		.is_in_timer = is_in_timer(f, node),
 		.node = node,
 	};

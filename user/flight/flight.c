@@ -165,17 +165,17 @@ static void on_record(void *ctx, const struct tapir_catalog *catalog, const stru
 
 	if (rec->type == TAPIR_REC_GAP && tapir_gap__lasts((const void *)rec))
 		keep_gap(f, (const void *)rec);
-	if (f->opts->triggers && tapir_triggers__judge(f->opts->triggers, catalog, rec, &why))
+	if (f->opts->triggers && tapir_triggers__match(f->opts->triggers, catalog, rec, &why))
 		request(f, why.data ? why.data : "a trigger", false);
 	tapir_str__fini(&why);
 }
 
-static void judge_open(struct tapir_flight *f, uint64_t now_ns)
+static void match_open(struct tapir_flight *f, uint64_t now_ns)
 {
 	struct tapir_str why = {};
 
 	f->judged_ns = now_ns;
-	if (f->opts->triggers && tapir_triggers__judge_open(f->opts->triggers, now_ns, &why))
+	if (f->opts->triggers && tapir_triggers__match_open(f->opts->triggers, now_ns, &why))
 		request(f, why.data ? why.data : "a trigger", false);
 	tapir_str__fini(&why);
 }
@@ -215,7 +215,7 @@ static uint64_t due_ns(void *ctx)
 	if (atomic_exchange(&f->is_signalled, false))
 		request(f, "SIGUSR2", true);
 	if (now_ns - f->judged_ns >= TAPIR_FLIGHT_JUDGE_NS)
-		judge_open(f, now_ns);
+		match_open(f, now_ns);
 	if (!f->request_ns && !atomic_load(&f->is_busy) &&
 	    (is_part_due(f, now_ns) || is_check_due(f, now_ns)))
 		return now_ns;

@@ -354,7 +354,7 @@ static bool expression_holds(struct tapir_triggers *t, struct trigger *trigger, 
 	return tapir_program__decide(p, t->values.slots) == TAPIR_QUESTION_ACCEPT;
 }
 
-static bool judge_event(struct tapir_triggers *t, struct trigger *trigger, struct happening *h,
+static bool match_event(struct tapir_triggers *t, struct trigger *trigger, struct happening *h,
 			struct tapir_str *why)
 {
 	const struct tapir_condition *c = &trigger->condition;
@@ -396,7 +396,7 @@ static bool is_followed(const struct tapir_kind *kind, const struct happening *h
 	return !kind->is_guessed || kind->scope != TAPIR_PAIR_ACTIVITY || h->event.activity_id;
 }
 
-static bool judge_slow(struct tapir_triggers *t, size_t at, struct happening *h,
+static bool match_slow(struct tapir_triggers *t, size_t at, struct happening *h,
 		       struct tapir_str *why)
 {
 	const struct trigger *trigger = &t->all.data[at];
@@ -423,7 +423,7 @@ static bool judge_slow(struct tapir_triggers *t, size_t at, struct happening *h,
 	return true;
 }
 
-static bool judge_any_event(struct tapir_triggers *t, const struct tapir_catalog *catalog,
+static bool match_any_event(struct tapir_triggers *t, const struct tapir_catalog *catalog,
 			    const struct tapir_rec *rec, struct tapir_str *why)
 {
 	const struct tapir_rec_event *ev = (const void *)rec;
@@ -446,8 +446,8 @@ static bool judge_any_event(struct tapir_triggers *t, const struct tapir_catalog
 		if (!(bits >> i & 1))
 			continue;
 		has_fired |= t->all.data[i].kind == KIND_SLOW
-				     ? judge_slow(t, i, &h, where)
-				     : judge_event(t, &t->all.data[i], &h, where);
+				     ? match_slow(t, i, &h, where)
+				     : match_event(t, &t->all.data[i], &h, where);
 		if (where != why)
 			tapir_str__fini(where);
 	}
@@ -472,7 +472,7 @@ static bool names_counter(const char *glob, const struct tapir_counter_view *c)
 	return is_it;
 }
 
-static bool judge_counter(const struct trigger *t, const struct tapir_rec *rec,
+static bool match_counter(const struct trigger *t, const struct tapir_rec *rec,
 			  struct tapir_str *why)
 {
 	struct tapir_counter_view c;
@@ -487,7 +487,7 @@ static bool judge_counter(const struct trigger *t, const struct tapir_rec *rec,
 	return true;
 }
 
-static bool judge_exit(const struct trigger *t, const struct tapir_rec_process *p,
+static bool match_exit(const struct trigger *t, const struct tapir_rec_process *p,
 		       struct tapir_str *why)
 {
 	int status = p->exit_status;
@@ -508,7 +508,7 @@ static void forget_process(struct tapir_triggers *t, uint32_t tgid)
 		tapir_spans__forget(&t->spans[i], tgid);
 }
 
-bool tapir_triggers__judge(struct tapir_triggers *t, const struct tapir_catalog *catalog,
+bool tapir_triggers__match(struct tapir_triggers *t, const struct tapir_catalog *catalog,
 			   const struct tapir_rec *rec, struct tapir_str *why)
 {
 	const struct tapir_rec_process *process = (const void *)rec;
@@ -517,7 +517,7 @@ bool tapir_triggers__judge(struct tapir_triggers *t, const struct tapir_catalog 
 
 	tapir_str__clear(why);
 	if (rec->type == TAPIR_REC_EVENT)
-		return judge_any_event(t, catalog, rec, why);
+		return match_any_event(t, catalog, rec, why);
 	if (rec->type == TAPIR_REC_PROBE) { /* its id may have been another one's */
 		uint32_t probe_id = ((const struct tapir_rec_probe *)rec)->probe_id;
 
@@ -530,12 +530,12 @@ bool tapir_triggers__judge(struct tapir_triggers *t, const struct tapir_catalog 
 	if (rec->type != TAPIR_REC_COUNTER && !is_exit)
 		return false;
 	tapir_vec_for_each (trigger, &t->all)
-		if (is_exit ? judge_exit(trigger, process, why) : judge_counter(trigger, rec, why))
+		if (is_exit ? match_exit(trigger, process, why) : match_counter(trigger, rec, why))
 			return true;
 	return false;
 }
 
-bool tapir_triggers__judge_open(struct tapir_triggers *t, uint64_t now_ns, struct tapir_str *why)
+bool tapir_triggers__match_open(struct tapir_triggers *t, uint64_t now_ns, struct tapir_str *why)
 {
 	uint64_t begin_ns;
 	uint32_t tgid;

@@ -35,11 +35,11 @@ bool tapir_triggers__add_specs(const struct tapir_triggers *t, struct tapir_word
  * Returns true if this record fires one; why, one line, is replaced then. The catalog has what the
  * record refers to.
  */
-bool tapir_triggers__judge(struct tapir_triggers *t, const struct tapir_catalog *catalog,
+bool tapir_triggers__match(struct tapir_triggers *t, const struct tapir_catalog *catalog,
 			   const struct tapir_rec *rec, struct tapir_str *why);
 
 /* Judges intervals that have not ended and already last longer; call it once a second or so. */
-bool tapir_triggers__judge_open(struct tapir_triggers *t, uint64_t now_ns, struct tapir_str *why);
+bool tapir_triggers__match_open(struct tapir_triggers *t, uint64_t now_ns, struct tapir_str *why);
 
 /*
  * Returns the least severity of a finding that fires a trigger; 0: none does. The owner of a file

@@ -231,7 +231,7 @@ static bool is_all_unanswered(const struct tapir_match_report *m)
 	return is_asked;
 }
 
-int tapir_match_report__judge(const struct tapir_match_report *m)
+int tapir_match_report__check(const struct tapir_match_report *m)
 {
 	struct tapir_seen_names seen = {};
 	struct tapir_str line = {};

@@ -40,6 +40,6 @@ int tapir_match_report__fail(const struct tapir_match_report *m);
  * although the processes have other probes, or none is defined in the named processes, or none of
  * these answered.
  */
-int tapir_match_report__judge(const struct tapir_match_report *m);
+int tapir_match_report__check(const struct tapir_match_report *m);
 
 #endif

@@ -340,7 +340,7 @@ static int check_ring_matches(const struct recording *r, const struct tapir_matc
 		return 0;
 	if (none && (r->program || r->rules.pids.cnt))
 		return tapir_match_report__fail(asked);
-	return tapir_match_report__judge(asked);
+	return tapir_match_report__check(asked);
 }
 
 /* Sources of the machine were requested, and no file has a probe that was requested with them. */
@@ -353,7 +353,7 @@ static int check_machine(const struct recording *r, const struct tapir_match_rep
 		tapir_diag__rewind(mark);
 		err = 0;
 	}
-	return !err && r->opts->specs->cnt ? tapir_match_report__judge(asked) : err;
+	return !err && r->opts->specs->cnt ? tapir_match_report__check(asked) : err;
 }
 
 /*
@@ -370,7 +370,7 @@ static int check_matches(const struct recording *r, const struct tapir_match_rep
 	if (tapir_recording__is_without_probes(r))
 		return check_ring_matches(r, asked);
 	if (tapir_recording__ring_events(r) || asked->may_be_silent || asked->is_waiting)
-		return r->opts->specs_are_defaults ? 0 : tapir_match_report__judge(asked);
+		return r->opts->specs_are_defaults ? 0 : tapir_match_report__check(asked);
 	/*
 	 * The order is from what excuses a SPEC without a match (other ways to fire may come later,
 	 * defaults ask for nothing special) to what does not.
@@ -386,7 +386,7 @@ static int check_matches(const struct recording *r, const struct tapir_match_rep
 		tapir_warn(
 			"no process had a matching probe ('tapir list -p PID' shows what there is)");
 	else if (!r->opts->specs_are_defaults)
-		err = tapir_match_report__judge(asked);
+		err = tapir_match_report__check(asked);
 	if (err || none || tapir_images__attached_cnt(r->images))
 		return err;
 	if (!tapir_target_rules__are_named(&r->rules))

@@ -94,7 +94,7 @@ int tapir_push__check(void)
 	return tapir_libcurl__load(&curl, "push");
 }
 
-const char *tapir_push__judge_url(const char *url)
+const char *tapir_push__check_url(const char *url)
 {
 	const char *host = !strncmp(url, "http://", 7)	  ? url + 7
 			   : !strncmp(url, "https://", 8) ? url + 8

@@ -71,7 +71,7 @@ void tapir_push_shm__free(struct tapir_push_shm *page);
 /* Checks that this machine can push: libcurl is installed. -ENOSYS with a line. */
 int tapir_push__check(void);
 /* Returns NULL, or what is wrong with an URL. */
-const char *tapir_push__judge_url(const char *url);
+const char *tapir_push__check_url(const char *url);
 
 /* The contents of a target's files, for a process that may not open them. */
 struct tapir_push_files {

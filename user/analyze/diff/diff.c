@@ -286,8 +286,8 @@ static double threshold_of(const struct tapir_diff *diff, const struct tapir_dif
 	return lost > least ? lost : least;
 }
 
-static void judge_change(const struct tapir_diff *diff, struct tapir_diff_change *c,
-			 const struct figure f[2], uint64_t compared)
+static void classify_change(const struct tapir_diff *diff, struct tapir_diff_change *c,
+			    const struct figure f[2], uint64_t compared)
 {
 	double least = fmin(fabs(c->value[0]), fabs(c->value[1]));
 	double most = fmax(fabs(c->value[0]), fabs(c->value[1]));
@@ -321,7 +321,7 @@ static bool compare(const struct tapir_diff *diff, const struct tapir_diff_row *
 		out->value[i] = f[i].value;
 	}
 	if (out->is_known[0] && out->is_known[1])
-		judge_change(diff, out, f, compared);
+		classify_change(diff, out, f, compared);
 	return out->is_known[0] && out->is_known[1];
 }
 

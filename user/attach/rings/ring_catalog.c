@@ -233,7 +233,7 @@ static bool is_of(const struct tapir_spec *spec, const struct tapir_probe_view *
 	struct tapir_spec *specs[] = {(struct tapir_spec *)spec};
 	const struct tapir_spec_list one = {.data = specs, .cnt = 1, .cap = 1};
 
-	return spec && tapir_ring_select__judge(&one, TAPIR_SPEC_ZERO_IS_ALL, view, NULL);
+	return spec && tapir_ring_select__classify(&one, TAPIR_SPEC_ZERO_IS_ALL, view, NULL);
 }
 
 /* Selected by a SPEC, or only for names of code, which *flags then shows. */
@@ -243,7 +243,7 @@ static bool is_asked_for(struct tapir_ring_process *p, const struct tapir_probe_
 	struct tapir_ring_sink *sink = p->sink;
 
 	*flags = 0;
-	if (tapir_ring_select__judge(sink->specs, zero_of(p), view, sink->spec_matched))
+	if (tapir_ring_select__classify(sink->specs, zero_of(p), view, sink->spec_matched))
 		return true;
 	if (!is_of(sink->name_spec, view))
 		return false;

@@ -142,8 +142,8 @@ struct names {
 	char provider[256], event[256], file[4096];
 };
 
-bool tapir_ring_select__judge(const struct tapir_spec_list *specs, enum tapir_spec_zero zero,
-			      const struct tapir_probe_view *probe, bool *matched)
+bool tapir_ring_select__classify(const struct tapir_spec_list *specs, enum tapir_spec_zero zero,
+				 const struct tapir_probe_view *probe, bool *matched)
 {
 	struct names names;
 	bool is_asked = false;

@@ -24,7 +24,7 @@ bool tapir_ring_select__fill(const struct tapir_spec_list *specs, struct tapir_r
  * Returns true if a SPEC requests the event. matched (one a SPEC, may be NULL) is set for each that
  * does.
  */
-bool tapir_ring_select__judge(const struct tapir_spec_list *specs, enum tapir_spec_zero zero,
-			      const struct tapir_probe_view *probe, bool *matched);
+bool tapir_ring_select__classify(const struct tapir_spec_list *specs, enum tapir_spec_zero zero,
+				 const struct tapir_probe_view *probe, bool *matched);
 
 #endif

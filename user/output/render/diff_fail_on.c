@@ -107,7 +107,7 @@ int tapir_diff_fail_on__parse(const char *text, struct tapir_expression **out)
 	return tapir_expression__parse("--fail-on", text, out);
 }
 
-int tapir_diff_fail_on__judge(const struct tapir_expression *e, const struct tapir_diff *diff)
+int tapir_diff_fail_on__evaluate(const struct tapir_expression *e, const struct tapir_diff *diff)
 {
 	struct facts facts = {.diff = diff};
 	const struct tapir_scope scope = {.subject = "a comparison",

@@ -17,6 +17,6 @@ int tapir_diff_fail_on__parse(const char *text, struct tapir_expression **out);
  * 0, or -ERANGE with a line if the expression holds, or if it cannot be judged: nothing has that
  * name, or the figure is not known.
  */
-int tapir_diff_fail_on__judge(const struct tapir_expression *e, const struct tapir_diff *diff);
+int tapir_diff_fail_on__evaluate(const struct tapir_expression *e, const struct tapir_diff *diff);
 
 #endif

@@ -126,7 +126,7 @@ static void fail_text(const struct tapir_fail_condition *c, const char *fact)
 	tapir_diag__add("failed on %.*s: %s", (int)c->len, c->text, fact);
 }
 
-static bool judge_lost(const struct tapir_fail_condition *c, const struct tapir_report_view *v)
+static bool evaluate_lost(const struct tapir_fail_condition *c, const struct tapir_report_view *v)
 {
 	uint64_t cnt = tapir_report__lost(v) + tapir_report__hidden(v);
 	char fact[64];
@@ -142,7 +142,7 @@ static bool judge_lost(const struct tapir_fail_condition *c, const struct tapir_
 	return cnt;
 }
 
-static bool judge_gap(const struct tapir_fail_condition *c, const struct tapir_report_view *v)
+static bool evaluate_gap(const struct tapir_fail_condition *c, const struct tapir_report_view *v)
 {
 	char fact[64];
 
@@ -153,7 +153,8 @@ static bool judge_gap(const struct tapir_fail_condition *c, const struct tapir_r
 	return v->summary->gap_cnt;
 }
 
-static bool judge_findings(const struct tapir_fail_condition *c, const struct tapir_report_view *v)
+static bool evaluate_findings(const struct tapir_fail_condition *c,
+			      const struct tapir_report_view *v)
 {
 	const struct tapir_found *found;
 	bool failed = false;
@@ -200,7 +201,7 @@ static bool is_known_interval(const struct tapir_fail_condition *c)
 }
 
 /* A name that is misspelled never fails otherwise. */
-static bool judge_unseen(const struct tapir_fail_condition *c)
+static bool evaluate_unseen(const struct tapir_fail_condition *c)
 {
 	bool is_known = is_known_interval(c);
 
@@ -212,7 +213,8 @@ static bool judge_unseen(const struct tapir_fail_condition *c)
 	return !is_known;
 }
 
-static bool judge_interval(const struct tapir_fail_condition *c, const struct tapir_report_view *v)
+static bool evaluate_interval(const struct tapir_fail_condition *c,
+			      const struct tapir_report_view *v)
 {
 	const struct tapir_kind *kind;
 	struct tapir_str fact = {};
@@ -231,7 +233,7 @@ static bool judge_interval(const struct tapir_fail_condition *c, const struct ta
 		failed = true;
 	}
 	tapir_str__fini(&fact);
-	return is_seen ? failed : judge_unseen(c);
+	return is_seen ? failed : evaluate_unseen(c);
 }
 
 /* ---- expressions ------------------------------------------------------------------------------ */
@@ -349,8 +351,8 @@ static bool no_enumerator(void *ctx, const struct tapir_question_operand *of, co
 /*
  * An expression that does not fit the recording is misspelled: it fails, with lines that say why.
  */
-static bool judge_expression(const struct tapir_fail_condition *c,
-			     const struct tapir_report_view *v)
+static bool evaluate_expression(const struct tapir_fail_condition *c,
+				const struct tapir_report_view *v)
 {
 	struct facts facts = {.view = v};
 	const struct tapir_scope scope = {.subject = "a recording",
@@ -374,32 +376,32 @@ static bool judge_expression(const struct tapir_fail_condition *c,
 	return failed;
 }
 
-static bool judge_one(const struct tapir_fail_condition *c, const struct tapir_report_view *v)
+static bool evaluate_one(const struct tapir_fail_condition *c, const struct tapir_report_view *v)
 {
 	switch (c->subject) {
 	case TAPIR_FAIL_LOST:
-		return judge_lost(c, v);
+		return evaluate_lost(c, v);
 	case TAPIR_FAIL_GAP:
-		return judge_gap(c, v);
+		return evaluate_gap(c, v);
 	case TAPIR_FAIL_FINDING:
 	case TAPIR_FAIL_KIND:
-		return judge_findings(c, v);
+		return evaluate_findings(c, v);
 	case TAPIR_FAIL_INTERVAL:
-		return judge_interval(c, v);
+		return evaluate_interval(c, v);
 	case TAPIR_FAIL_EXPRESSION:
-		return judge_expression(c, v);
+		return evaluate_expression(c, v);
 	}
 	return false;
 }
 
-int tapir_fail_on__judge(const struct tapir_fail_conditions *conditions,
-			 const struct tapir_report_view *view)
+int tapir_fail_on__evaluate(const struct tapir_fail_conditions *conditions,
+			    const struct tapir_report_view *view)
 {
 	const struct tapir_fail_condition *c;
 	bool failed = false;
 
 	tapir_vec_for_each (c, &conditions->rows)
-		failed |= judge_one(c, view);
+		failed |= evaluate_one(c, view);
 	return failed ? -ERANGE : 0;
 }
 

@@ -51,8 +51,8 @@ struct tapir_fail_conditions {
 int tapir_fail_on__parse(const char *text, struct tapir_fail_conditions *out,
 			 struct tapir_str *why);
 /* 0, or -ERANGE with a line for each condition that holds. */
-int tapir_fail_on__judge(const struct tapir_fail_conditions *conditions,
-			 const struct tapir_report_view *view);
+int tapir_fail_on__evaluate(const struct tapir_fail_conditions *conditions,
+			    const struct tapir_report_view *view);
 void tapir_fail_on__fini(struct tapir_fail_conditions *conditions);
 
 #endif

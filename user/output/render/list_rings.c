@@ -78,7 +78,7 @@ bool tapir_list_rings__is_chosen(const struct tapir_rec *probe, const char *word
 
 	tapir_probe_view__of(probe, &view);
 	if (!word)
-		return tapir_ring_select__judge(&one, TAPIR_SPEC_ZERO_IS_ALL, &view, NULL);
+		return tapir_ring_select__classify(&one, TAPIR_SPEC_ZERO_IS_ALL, &view, NULL);
 	tapir_sv__copy(view.provider, provider, sizeof(provider));
 	tapir_sv__copy(view.event, event, sizeof(event));
 	return tapir_glob__match(word, provider) || tapir_glob__match(word, event);

@@ -88,7 +88,7 @@ static bool parse_labels(char *text, struct labels *labels)
 	return true;
 }
 
-const char *tapir_parca__judge_name(const char *name)
+const char *tapir_parca__check_name(const char *name)
 {
 	struct labels labels = {};
 	char *text = name ? strdup(name) : NULL;

@@ -16,7 +16,7 @@
 #define TAPIR_PARCA_METHOD "/parca.profilestore.v1alpha1.ProfileStoreService/WriteRaw"
 
 /* NULL, or what is wrong with a name; NULL as a name is right. */
-const char *tapir_parca__judge_name(const char *name);
+const char *tapir_parca__check_name(const char *name);
 
 /*
  * name: "shop{node=node1,zone=b}": the label job and others; NULL: "tapir". Parca's __name__, the

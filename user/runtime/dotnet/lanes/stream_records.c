@@ -118,11 +118,11 @@ static bool is_wanted(struct tapir_stream_records *r, const struct tapir_rec *pr
 	tapir_probe_view__of(probe, &view);
 	pthread_mutex_lock(&sink->lock);
 	tapir_seen_names__add(&sink->seen, view.provider, view.event);
-	wanted = tapir_ring_select__judge(sink->specs, TAPIR_SPEC_ZERO_IS_NONE, &view,
-					  sink->spec_matched);
+	wanted = tapir_ring_select__classify(sink->specs, TAPIR_SPEC_ZERO_IS_NONE, &view,
+					     sink->spec_matched);
 	pthread_mutex_unlock(&sink->lock);
 	if (wanted || !sink->name_spec ||
-	    !tapir_ring_select__judge(&for_names, TAPIR_SPEC_ZERO_IS_NONE, &view, NULL))
+	    !tapir_ring_select__classify(&for_names, TAPIR_SPEC_ZERO_IS_NONE, &view, NULL))
 		return wanted;
 	*flags = TAPIR_PROBE_FOR_NAMES;
 	return true;
