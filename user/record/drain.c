@@ -146,8 +146,8 @@ static void grow_if_half_full(struct tapir_drain *d, size_t idx, size_t used_byt
 
 /* The result of one pass over all rings. */
 struct drain_result {
-	bool any;	/* records */
-	bool is_behind; /* no empty block for what is there */
+	bool any;	 /* records */
+	bool is_lagging; /* no empty block for what is there */
 };
 
 static struct drain_result drain_all(struct tapir_drain *d)
@@ -155,13 +155,13 @@ static struct drain_result drain_all(struct tapir_drain *d)
 	struct drain_result result = {};
 	size_t cnt = d->sources.cnt;
 
-	for (size_t i = 0; i < cnt && !result.is_behind; i++) {
+	for (size_t i = 0; i < cnt && !result.is_lagging; i++) {
 		size_t used = tapir_bpf_ring__used_bytes(&d->sources.data[i].ring);
 
 		if (!used)
 			continue;
-		result.is_behind = !drain_source(d, &d->sources.data[i], &result.any);
-		if (!result.is_behind)
+		result.is_lagging = !drain_source(d, &d->sources.data[i], &result.any);
+		if (!result.is_lagging)
 			grow_if_half_full(d, i, used);
 	}
 	if (d->block && d->block->used_bytes) {
@@ -182,7 +182,7 @@ static void *run(void *arg)
 		bool stop = atomic_load(&d->stop);
 		struct drain_result result = drain_all(d);
 
-		if (stop && !result.any && !result.is_behind)
+		if (stop && !result.any && !result.is_lagging)
 			break; /* nothing new is coming: the programs are switched off */
 		if (!stop && epoll_wait(d->epoll_fd, events, 8, (int)d->opts.wait_ms) > 0 &&
 		    d->opts.on_woken)

@@ -346,7 +346,7 @@ static void await_followers(struct recording *r)
 
 	if (!r->rings)
 		return;
-	while ((is_behind = tapir_ring_reader__is_behind(r->rings)) &&
+	while ((is_behind = tapir_ring_reader__is_lagging(r->rings)) &&
 	       tapir_clock__now_ns() < end_ns && poll(&signals, 1, 1) == 0)
 		;
 	if (is_behind && tapir_clock__now_ns() >= end_ns)

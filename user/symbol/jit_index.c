@@ -71,7 +71,7 @@ static bool is_behind(uint64_t va, uint64_t ns, uint64_t than_va, uint64_t than_
 	return va != than_va ? va > than_va : ns > than_ns;
 }
 
-static bool slot_is_behind(const struct tapir_jit_index *ix, size_t slot, uint64_t va, uint64_t ns)
+static bool slot_is_after(const struct tapir_jit_index *ix, size_t slot, uint64_t va, uint64_t ns)
 {
 	return slot >= ix->slot_cnt ||
 	       is_behind(ix->first_vas[slot], ix->slots[slot].first_ns, va, ns);
@@ -85,7 +85,7 @@ static size_t slots_before(const struct tapir_jit_index *ix, uint64_t va, uint64
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (slot_is_behind(ix, mid, va, ns))
+		if (slot_is_after(ix, mid, va, ns))
 			high = mid;
 		else
 			low = mid + 1;
@@ -109,12 +109,12 @@ static size_t slot_of(struct tapir_jit_index *ix, uint64_t va, uint64_t ns)
 	uint32_t *hint = &ix->hints[va * 0x9e3779b97f4a7c15ull >> 58];
 	size_t slot = *hint;
 
-	if (slot < ix->slot_cnt && !slot_is_behind(ix, slot, va, ns) &&
-	    slot_is_behind(ix, slot + 1, va, ns))
+	if (slot < ix->slot_cnt && !slot_is_after(ix, slot, va, ns) &&
+	    slot_is_after(ix, slot + 1, va, ns))
 		return slot;
 	slot = slot_by_va(ix, va);
 	/* Names that begin at one address fill more than a leaf: their times decide. */
-	if (slot && slot_is_behind(ix, slot, va, ns)) {
+	if (slot && slot_is_after(ix, slot, va, ns)) {
 		slot = slots_before(ix, va, ns);
 		slot -= slot > 0;
 	}
@@ -333,8 +333,8 @@ bool tapir_jit_index__insert(struct tapir_jit_index *ix, const struct tapir_jit_
 		insert_at(ix, slot, rank_in(ix->slots[slot].leaf, e->start_va, e->from_ns), e));
 }
 
-bool tapir_jit_index__insert_behind(struct tapir_jit_index *ix, struct tapir_jit_pos pos,
-				    const struct tapir_jit_entry *e)
+bool tapir_jit_index__insert_after(struct tapir_jit_index *ix, struct tapir_jit_pos pos,
+				   const struct tapir_jit_entry *e)
 {
 	return count_in(ix, e, insert_at(ix, pos.slot, pos.idx + 1, e));
 }

@@ -61,8 +61,8 @@ void tapir_jit_index__expect(struct tapir_jit_index *ix, uint64_t va);
 /* Adds a copy of e. False: out of memory. */
 bool tapir_jit_index__insert(struct tapir_jit_index *ix, const struct tapir_jit_entry *e);
 /* The same where the position is known: after pos, the last entry that is not after e. */
-bool tapir_jit_index__insert_behind(struct tapir_jit_index *ix, struct tapir_jit_pos pos,
-				    const struct tapir_jit_entry *e);
+bool tapir_jit_index__insert_after(struct tapir_jit_index *ix, struct tapir_jit_pos pos,
+				   const struct tapir_jit_entry *e);
 /* Removes the entry there. */
 void tapir_jit_index__remove(struct tapir_jit_index *ix, struct tapir_jit_pos pos);
 

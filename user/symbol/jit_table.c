@@ -360,7 +360,7 @@ static int add_quickly(struct tapir_jit_table *t, const struct tapir_jit_name *n
 	if (!held)
 		return tapir_jit_index__insert(&t->live, &e) ? 1 : -ENOMEM;
 	if (tapir_jit_entry__end_va(held) <= n->start_va)
-		return tapir_jit_index__insert_behind(&t->live, pos, &e) ? 1 : -ENOMEM;
+		return tapir_jit_index__insert_after(&t->live, pos, &e) ? 1 : -ENOMEM;
 	ended = *held;
 	tapir_jit_index__replace(&t->live, pos, &e);
 	retire(t, ended, n->from_ns);

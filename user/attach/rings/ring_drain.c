@@ -126,7 +126,7 @@ static void drain_slot(struct tapir_ring_process *p, struct piece *at,
 		uint64_t from = at->pos;
 		struct tapir_block *block = block_with_room(p->sink);
 
-		drained->is_behind |= !block;
+		drained->is_lagging |= !block;
 		if (!block)
 			break;
 		ok = take_piece(p, at, block);
@@ -150,7 +150,7 @@ static void drain_arena(struct tapir_ring_process *p, unsigned arena, struct tap
 	for (unsigned i = 0; i < p->slots_used[arena]; i++)
 		caps[i] = again[i].cap_bytes;
 	for (unsigned i = p->cursor % TAPIR_RING_ARENA_SLOTS;
-	     i < p->slots_used[arena] && !drained->is_behind && p->round_bytes; i++) {
+	     i < p->slots_used[arena] && !drained->is_lagging && p->round_bytes; i++) {
 		unsigned slot = arena * TAPIR_RING_ARENA_SLOTS + i;
 		struct piece at = {arena, i, p->tails[slot], slots[i].head, caps[i]};
 
@@ -240,10 +240,10 @@ struct tapir_ring_drained tapir_ring_process__drain(struct tapir_ring_process *p
 	p->round_bytes = ROUND_BYTES;
 	p->ended_reads = TAPIR_RING_EVENTS;
 	for (unsigned i = p->cursor / TAPIR_RING_ARENA_SLOTS;
-	     i < TAPIR_RING_ARENAS && !drained.is_behind && p->round_bytes; i++) {
+	     i < TAPIR_RING_ARENAS && !drained.is_lagging && p->round_bytes; i++) {
 		if (p->lane.data_fds[i] >= 0 && p->slots_used[i])
 			drain_arena(p, i, slots[i], &drained);
-		if (!drained.is_behind && p->round_bytes)
+		if (!drained.is_lagging && p->round_bytes)
 			p->cursor = 0; /* of the next arena, and in the end of all */
 	}
 	if (tapir_event_budget__is_exceeded(&p->budget, p->scan.max_ns))
@@ -251,7 +251,7 @@ struct tapir_ring_drained tapir_ring_process__drain(struct tapir_ring_process *p
 	drained.has_more = !p->round_bytes;
 	if (p->sink->block && p->sink->block->used_bytes)
 		flush_sink(p->sink);
-	if (is_whole && !p->cursor && !drained.is_behind && !drained.has_more) {
+	if (is_whole && !p->cursor && !drained.is_lagging && !drained.has_more) {
 		tapir_ring_control__drained(&p->control);
 		p->round++;
 	}
@@ -477,7 +477,7 @@ void tapir_ring_process__finish(struct tapir_ring_process *p, bool is_alive)
 	do {
 		first = p->cursor;
 		drained = tapir_ring_process__drain(p);
-	} while (drained.is_behind ||
+	} while (drained.is_lagging ||
 		 ((drained.has_more || first) && tapir_clock__now_ns() < end_ns));
 	tapir_ring_process__report_losses(p);
 }
@@ -494,7 +494,7 @@ void tapir_ring_process__want_nothing(struct tapir_ring_process *p)
 	tapir_ring_control__want_nothing(&p->control);
 }
 
-bool tapir_ring_process__is_behind(const struct tapir_ring_process *p)
+bool tapir_ring_process__is_lagging(const struct tapir_ring_process *p)
 {
 	return tapir_ring_control__has_follower(&p->control) &&
 	       !tapir_ring_control__is_followed(&p->control);

@@ -51,7 +51,7 @@ int tapir_ring_process__open(struct tapir_ring_sink *sink, uint32_t tgid,
 
 struct tapir_ring_drained {
 	bool any;	 /* records were there */
-	bool is_behind;	 /* no empty block for what is there */
+	bool is_lagging; /* no empty block for what is there */
 	bool is_filling; /* a ring was over a quarter full: come again at once */
 	bool has_more;	 /* it wrote more than one drain takes */
 	bool is_ended;	 /* the process took us for dead */
@@ -78,7 +78,7 @@ void tapir_ring_process__close(struct tapir_ring_process *p); /* frees the sessi
 /* Returns true if a runtime with a source of its own has enabled what was requested. */
 bool tapir_ring_process__is_followed(const struct tapir_ring_process *p);
 /* Returns true if a thread of the program's library is still to apply what was requested. */
-bool tapir_ring_process__is_behind(const struct tapir_ring_process *p);
+bool tapir_ring_process__is_lagging(const struct tapir_ring_process *p);
 /* Writes what came of events that are to be probes as well, as the process claims. */
 void tapir_ring_process__published(const struct tapir_ring_process *p,
 				   struct tapir_ring_published *out);

@@ -220,7 +220,7 @@ static struct drained drain_all(struct tapir_ring_reader *r)
 		if (r->sink.with_children)
 			note_children(r, lane->process);
 		all.any |= drained.any;
-		all.again |= drained.is_filling || drained.is_behind || drained.has_more;
+		all.again |= drained.is_filling || drained.is_lagging || drained.has_more;
 		if (lane->is_over || drained.is_ended)
 			close_lane(r, i--);
 	}

@@ -88,7 +88,7 @@ bool tapir_ring_reader__is_followed(struct tapir_ring_reader *r, uint32_t tgid, 
  * Returns true if some process's library has not yet applied what was requested: events that it
  * fires now may be missed. Any thread.
  */
-bool tapir_ring_reader__is_behind(struct tapir_ring_reader *r);
+bool tapir_ring_reader__is_lagging(struct tapir_ring_reader *r);
 
 /*
  * The result of TAPIR_RING_WANTS_PROBES in the lane under this key. false: there is none. Any

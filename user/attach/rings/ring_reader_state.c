@@ -56,16 +56,16 @@ bool tapir_ring_reader__is_followed(struct tapir_ring_reader *r, uint32_t tgid, 
 	return is_followed;
 }
 
-bool tapir_ring_reader__is_behind(struct tapir_ring_reader *r)
+bool tapir_ring_reader__is_lagging(struct tapir_ring_reader *r)
 {
 	const struct tapir_ring_reader_lane *lane;
-	bool is_behind = false;
+	bool is_lagging = false;
 
 	tapir_ring_reader__lock(r);
 	tapir_vec_for_each (lane, &r->lanes)
-		is_behind |= !lane->is_over && tapir_ring_process__is_behind(lane->process);
+		is_lagging |= !lane->is_over && tapir_ring_process__is_lagging(lane->process);
 	pthread_mutex_unlock(&r->lock);
-	return is_behind;
+	return is_lagging;
 }
 
 bool tapir_ring_reader__published(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key,
