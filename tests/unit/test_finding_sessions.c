@@ -74,7 +74,7 @@ static void expect_none(void)
 }
 
 /* It goes on, or ends its transaction. */
-static void session_that_goes_on_is_none(void **state)
+static void session_that_continues_is_none(void **state)
 {
 	(void)state;
 	is_seen(2, 2, CLIENT, 0, "12000 7000 729 update a set n = 5 where id = 7");
@@ -139,7 +139,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(session_that_is_idle_in_a_transaction_leads),
-		TEST(session_that_goes_on_is_none),
+		TEST(session_that_continues_is_none),
 		TEST(session_for_a_moment_is_none),
 		TEST(holder_of_a_lock_is_known_to_be_idle),
 		TEST(holder_that_is_not_chosen_is_known_to_be_idle),
