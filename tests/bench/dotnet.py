@@ -179,13 +179,9 @@ class Stream(Nobody):
 # ---- what is measured ------------------------------------------------------------------------
 
 
-class Context:
+class Context(measure.Context):
     def __init__(self, build):
-        self.build = os.path.abspath(build)
-        self.tapir = os.path.join(self.build, "tapir")
-        self.work = os.path.join(self.build, "bench", "dotnet")
-        shutil.rmtree(self.work, ignore_errors=True)
-        os.makedirs(self.work)
+        super().__init__(build, "dotnet")
         self.dotnet_trace = self.tool()
         self.commands = []
 

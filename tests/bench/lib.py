@@ -24,13 +24,10 @@ sys.dont_write_bytecode = True
 
 import dotnet  # noqa: E402  (its Builder)
 import dotnet_program  # noqa: E402
+import measure  # noqa: E402
 
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all")
 FRAMES = ["-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-fno-optimize-sibling-calls"]
-
-
-def say(text):
-    print(f"[bench] {text}", file=sys.stderr, flush=True)
 
 
 def json_lines(text):
@@ -98,7 +95,7 @@ class Traced:
         for what, lane, spec, argv in self.RUNS:
             found, lost = self.run(lane, spec, argv)
             if lost:
-                say(f"{what}: lost {lost}")
+                measure.say(f"{what}: lost {lost}")
             for row in found:
                 if not row.get("is_on", 1):
                     raise ValueError(f"{what}: the event was off")
@@ -157,7 +154,7 @@ class Lttng:
         lost = [line.split()[-1] for line in self.command("list", "bench").stdout.splitlines() if "Discarded events:" in line]
         self.command("destroy", "bench")
         if set(lost) - {"0"}:
-            say(f"LTTng-UST discarded {lost}")
+            measure.say(f"LTTng-UST discarded {lost}")
         found = json_lines(out)[-1]
         return {"LTTng-UST, no stack": (found["ns_min"], found["ns_median"])}
 
@@ -192,7 +189,7 @@ def peers(build):
         try:
             yield peer(build)
         except LookupError as reason:
-            say(f"{peer.name} is not measured: {reason}")
+            measure.say(f"{peer.name} is not measured: {reason}")
 
 
 EVENTS = ("the same, defined at run time", "event known at build time")
@@ -235,7 +232,7 @@ def show(rounds):
         try:
             seen = sorted(of(r) for r in rounds)
         except KeyError as peer:
-            say(f"{what}: no {peer}")
+            measure.say(f"{what}: no {peer}")
             continue
         print(f"  {what:<62} {limit:5.2f} {seen[0]:10.2f} {statistics.median(seen):8.2f} {seen[-1]:8.2f}"
               f"   {'met' if statistics.median(seen) <= limit else 'NOT met'}")

@@ -15,7 +15,6 @@ import os
 import pathlib
 import platform
 import re
-import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -25,7 +24,6 @@ sys.dont_write_bytecode = True
 import measure  # noqa: E402
 import tracers  # noqa: E402
 
-REPO = HERE.parent.parent
 PAGE = HERE / "README.md"
 BEGIN, END = "<!-- live: made by make bench-live -->", "<!-- live ends -->"
 MAX_LOAD = 2
@@ -51,16 +49,10 @@ QUESTIONS = {
 }
 
 
-class Context:
-    """The paths of programs and files."""
-
+class Context(measure.Context):
     def __init__(self, build):
-        self.build = os.path.abspath(build)
-        self.bench = os.path.join(self.build, "bench")
-        self.work = os.path.join(self.bench, "live")
-        self.tapir = os.path.join(self.build, "tapir")
+        super().__init__(build, "live")
         self.load = os.path.join(self.build, "tests/bench/live_load")
-        os.makedirs(self.work, exist_ok=True)
         self.sites = measure.Sites(self.load)
 
     def sites_of(self, events):
@@ -118,21 +110,6 @@ class Bpftrace(tracers.Tracer):
         return {}
 
 
-def compile_peers(context):
-    """The loader and the programs written by hand."""
-    arch = platform.machine()
-    triplet = subprocess.run(["gcc", "-print-multiarch"], capture_output=True, text=True, check=True).stdout.strip()
-    subprocess.run(["clang", "-std=gnu11", "-g", "-O2", "-target", "bpf", f"-D__TARGET_ARCH_{'x86' if arch == 'x86_64' else 'arm64'}", "-Wall",
-                    "-Werror", "-Wno-missing-declarations", "-isystem", str(REPO / "vmlinux" / arch), f"-I/usr/include/{triplet}",
-                    "-c", str(HERE / "peers/live.bpf.c"), "-o", f"{context.bench}/live.bpf.o"], check=True)
-    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", str(HERE / "peers/bare.c"), "-lbpf",
-                    "-o", f"{context.bench}/bare"], check=True)
-
-
-def say(text):
-    print(f"[bench] {text}", file=sys.stderr, flush=True)
-
-
 def configurations(context):
     """{(question, by whom): (tracer, events)}; the question "": an empty program."""
     found = {("", "hand"): (Hand(context, "empty", ["live_empty"], ["event"]), ["event"]),
@@ -147,20 +124,10 @@ def configurations(context):
 
 
 def run_once(context, tracer, events, options):
-    target = None
-    try:
-        target = measure.Target([context.load, "pair" if len(events) > 1 else "event", str(options.inner), str(options.hits)])
-        tracer.start(target, context.sites_of(events))
-        found = json.loads(target.go())
-        found.update(tracer.finish())
-        if found.get("hits", found["fired"]) != found["fired"]:
-            raise measure.Failed(f"{found['hits']} of {found['fired']} hits were counted")
-    except (measure.Failed, OSError, ValueError, LookupError, StopIteration) as reason:
-        tracer.abandon()
-        return {"failed": f"{type(reason).__name__}: {reason}"}
-    finally:
-        if target:
-            target.stop()
+    found = measure.run_traced([context.load, "pair" if len(events) > 1 else "event", str(options.inner), str(options.hits)], tracer,
+                         context.sites_of(events))
+    if found.get("hits", found.get("fired")) != found.get("fired"):
+        return {"failed": f"{found['hits']} of {found['fired']} hits were counted"}
     return found
 
 
@@ -181,7 +148,7 @@ def run_rounds(context, options):
             found = run_once(context, tracer, events, options)
             results[key].append(found)
             load = max(load, os.getloadavg()[0])
-            say(f"round {number + 1}/{options.rounds}  {tracer.name:<48} " + (found.get("failed") or f"{found['ns_min']:8.1f} ns"))
+            measure.say(f"round {number + 1}/{options.rounds}  {tracer.name:<48} " + (found.get("failed") or f"{found['ns_min']:8.1f} ns"))
     return results, load
 
 
@@ -244,10 +211,10 @@ def parse_options():
 def main():
     options = parse_options()
     if os.geteuid() != 0:
-        say("attaching probes needs root")
+        measure.say("attaching probes needs root")
         return 3
     context = Context(options.build)
-    compile_peers(context)
+    measure.compile_bare(context, "live")
     results, load = run_rounds(context, options)
     with open(f"{context.bench}/live.json", "w", encoding="utf-8") as file:
         json.dump({"kernel": platform.release(), "load": load, "options": vars(options),
@@ -257,9 +224,9 @@ def main():
     failed = [f"{whom}, {question}: {r['failed']}" for (question, whom), rounds in results.items() for r in rounds
               if "failed" in r and not r.get("absent")]
     for reason in failed:
-        say(f"not measured: {reason}")
+        measure.say(f"not measured: {reason}")
     if options.write and (load > MAX_LOAD or failed):
-        say(f"{PAGE.name} is left as it is: the load was {load:.1f}, above {MAX_LOAD}" if load > MAX_LOAD
+        measure.say(f"{PAGE.name} is left as it is: the load was {load:.1f}, above {MAX_LOAD}" if load > MAX_LOAD
             else f"{PAGE.name} is left as it is: not everything was measured")
     elif options.write:
         write_page(lines, load, options.rounds)

@@ -1,18 +1,52 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the benchmarks observe of processes from outside: sites, attachment, CPU time, memory."""
 
+import json
 import os
+import pathlib
+import platform
 import re
+import shutil
 import struct
 import subprocess
+import sys
 import time
 
+HERE = pathlib.Path(__file__).resolve().parent
 ATTACH_SECONDS = 20
 RUN_SECONDS = 120
 
 
 class Failed(Exception):
     """A measurement could not be taken; the text says why."""
+
+
+def say(text):
+    print(f"[bench] {text}", file=sys.stderr, flush=True)
+
+
+class Context:
+    """The paths of programs and files; the directory of its outputs is empty at the start."""
+
+    def __init__(self, build, work):
+        self.build = os.path.abspath(build)
+        self.bench = os.path.join(self.build, "bench")
+        self.work = os.path.join(self.bench, work)
+        self.tapir = os.path.join(self.build, "tapir")
+        shutil.rmtree(self.work, ignore_errors=True)
+        os.makedirs(self.work)
+
+
+def compile_bare(context, programs):
+    """Compiles the loader that is written by hand, peers/bare.c, and its BPF programs, peers/PROGRAMS.bpf.c."""
+    arch = platform.machine()
+    triplet = subprocess.run(["gcc", "-print-multiarch"], capture_output=True, text=True, check=True).stdout.strip()
+    subprocess.run(["clang", "-std=gnu11", "-g", "-O2", "-target", "bpf", f"-D__TARGET_ARCH_{'x86' if arch == 'x86_64' else 'arm64'}", "-Wall",
+                    "-Werror", "-Wno-missing-declarations", "-isystem", str(HERE.parent.parent / "vmlinux" / arch),
+                    f"-I/usr/include/{triplet}", "-c", str(HERE / f"peers/{programs}.bpf.c"), "-o", f"{context.bench}/{programs}.bpf.o"],
+                   check=True)
+    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", str(HERE / "peers/bare.c"), "-lbpf",
+                    "-o", f"{context.bench}/bare"], check=True)
 
 
 class Sites:
@@ -115,6 +149,22 @@ class Target:
             self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
             pipe.close()
+
+
+def run_traced(argv, tracer, sites):
+    """One run of a program under a tracer: what both of them say of it, or {"failed": why}."""
+    target = None
+    try:
+        tracer.prepare()
+        target = Target(argv)
+        tracer.start(target, sites)
+        return {**json.loads(target.go()), **tracer.finish()}
+    except (Failed, OSError, ValueError, LookupError, StopIteration) as reason:
+        tracer.abandon()
+        return {"failed": f"{type(reason).__name__}: {reason}"}
+    finally:
+        if target:
+            target.stop()
 
 
 def cpu_seconds(pid):

@@ -12,7 +12,6 @@ import json
 import os
 import pathlib
 import platform
-import shutil
 import statistics
 import subprocess
 import sys
@@ -32,17 +31,10 @@ MULTI_THREADED = 2
 RING_PACE_HZ = 400000
 
 
-class Context:
-    """The paths of programs and files."""
-
+class Context(measure.Context):
     def __init__(self, build):
-        self.build = os.path.abspath(build)
-        self.bench = os.path.join(self.build, "bench")
-        self.work = os.path.join(self.bench, "work")
-        self.tapir = os.path.join(self.build, "tapir")
+        super().__init__(build, "work")
         self.workload = os.path.join(self.build, "tests/bench/workload")
-        shutil.rmtree(self.work, ignore_errors=True)
-        os.makedirs(self.work)
         self.sites = measure.Sites(self.workload)
 
     def workload_of(self, tracer):
@@ -53,18 +45,9 @@ def compile_peers(context):
     """The bare loader, its programs and the LTTng build of the workload; the last only where
     its headers are."""
     peers = str(HERE / "peers")
-    arch = platform.machine()
-    triplet = subprocess.run(["gcc", "-print-multiarch"], capture_output=True, text=True,
-                             check=True).stdout.strip()
     frames = ["-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer",
               "-fno-optimize-sibling-calls"]
-    subprocess.run(["clang", "-std=gnu11", "-g", "-O2", "-target", "bpf",
-                    f"-D__TARGET_ARCH_{'x86' if arch == 'x86_64' else 'arm64'}", "-Wall", "-Werror",
-                    "-Wno-missing-declarations", "-isystem", str(REPO / "vmlinux" / arch),
-                    f"-I/usr/include/{triplet}", "-c", f"{peers}/bare.bpf.c",
-                    "-o", f"{context.bench}/bare.bpf.o"], check=True)
-    subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror",
-                    f"{peers}/bare.c", "-lbpf", "-o", f"{context.bench}/bare"], check=True)
+    measure.compile_bare(context, "bare")
     done = subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-DBENCH_LTTNG", "-O2", *frames,
                            f"-I{peers}", str(HERE / "workload.c"), f"{peers}/lttng_provider.c",
                            "-llttng-ust", "-ldl", "-pthread",
@@ -75,11 +58,7 @@ def compile_peers(context):
                     f"{context.build}/libtapir.a", "-pthread", "-o",
                     f"{context.bench}/workload_ring"], check=True)
     if done.returncode != 0:
-        say(f"no LTTng build of the workload: {done.stderr.strip().splitlines()[0]}")
-
-
-def say(text):
-    print(f"[bench] {text}", file=sys.stderr, flush=True)
+        measure.say(f"no LTTng build of the workload: {done.stderr.strip().splitlines()[0]}")
 
 
 def configurations(context):
@@ -117,20 +96,7 @@ def run_once(context, tracer, threads, options):
     argv = [context.workload_of(tracer), "--threads", str(threads), "--depth", str(tracer.depth or options.depth),
             "--rounds", str(options.inner * tracer.longer), "--hits", str(options.hits),
             "--rate", str(options.rate if tracer.rate is None else tracer.rate)]
-    target = None
-    try:
-        tracer.prepare()
-        target = measure.Target(argv)
-        tracer.start(target, context.sites)
-        found = json.loads(target.go())
-        found.update(tracer.finish())
-    except (measure.Failed, OSError, ValueError, LookupError) as reason:
-        tracer.abandon()
-        return {"failed": f"{type(reason).__name__}: {reason}"}
-    finally:
-        if target:
-            target.stop()
-    return found
+    return measure.run_traced(argv, tracer, context.sites)
 
 
 def run_rounds(context, options):
@@ -149,7 +115,7 @@ def run_rounds(context, options):
             for tracer, threads in able[turn:] + able[:turn]:
                 found = run_once(context, tracer, threads, options)
                 results[tracer.name].append(found)
-                say(f"round {number + 1}/{options.rounds}  {tracer.name:<18} " +
+                measure.say(f"round {number + 1}/{options.rounds}  {tracer.name:<18} " +
                     (found.get("failed") or f"{found['ns_median']:8.1f} ns"))
     finally:
         for tracer, _ in able:
@@ -281,7 +247,7 @@ def parse_options():
 def main():
     options = parse_options()
     if os.geteuid() != 0:
-        say("attaching probes needs root")
+        measure.say("attaching probes needs root")
         return 3
     context = Context(options.build)
     compile_peers(context)
@@ -319,7 +285,7 @@ def main():
     failed = [r["failed"] for rounds in [*results.values(), *read.values(), starts, cpu] for r in rounds
               if "failed" in r and not r.get("absent")]
     for reason in failed:
-        say(f"not measured: {reason}")
+        measure.say(f"not measured: {reason}")
     return 1 if failed else 0
 
 
