@@ -53,7 +53,10 @@ def test_first_line_names_the_function_that_computes(t):
     samples = [line["stack"] for line in t.tapir("events", file, "--json").json_lines() if line["type"] == "sample" and line.get("stack")]
     found, of = (sum(any(name in (frame.get("name") or "") for frame in stack) for stack in samples) for name in ("py::weigh:", "py::measured:"))
     share = counted["weigh"] / (counted["weigh"] + counted["pack"])
-    measures(t, abs(found / of - share) <= 3 * (share * (1 - share) / of) ** 0.5 + 0.01, f"{found} of {of}, by its own clock {share:.3f}")
+    bound = 3 * (share * (1 - share) / of) ** 0.5 + 0.01
+    measures(t, abs(found / of - share) <= bound, f"{found} of {of}, by its own clock {share:.3f}")
+    own = {row["function"].split(":")[2]: row for row in t.report(file, "--view", "cpu")["own_functions"]}
+    measures(t, abs(own["weigh"]["samples"] / own["measured"]["total"] - share) <= bound, f"{own}, by its own clock {share:.3f}")
 
 
 @measured

@@ -45,6 +45,53 @@ static void thread_ids_used_again_are_threads_of_their_own(void **state)
 	assert_int_equal(cell(table("threads", 0), 1, "pid")->u64, 200);
 }
 
+static void name_code(uint64_t start_va, const char *name)
+{
+	const struct tapir_rec_jit jit = {
+		.h.time_ns = 1, .tgid = 100, .start_va = start_va, .size = 0x100, .from_ns = 1};
+
+	feeder_add(&f, tapir_recbuf__jit(&f.buf, &jit, feeder_sv(name)));
+}
+
+/* Samples of a stack of two functions below whatever the innermost one is. */
+static void sample_below(uint64_t id, uint64_t inner_va, unsigned cnt)
+{
+	const uint64_t frames_va[] = {inner_va, 0x110, 0x110, 0x210};
+
+	feeder_stack(&f, id, frames_va, 4);
+	for (unsigned i = 0; i < cnt; i++)
+		feeder_sample(&f, 100, 100, 10 * id + i, id);
+}
+
+static void functions_of_the_program_have_the_time_of_what_they_call(void **state)
+{
+	const uint64_t runtime_va[] = {0x400010};
+	const struct tapir_view_result_table *own;
+
+	(void)state;
+	name_code(0x100, "Shop.Draw(int)");
+	name_code(0x200, "Shop.Main()");
+	name_code(0x300, "System.String.Concat(string, string)");
+	feeder_mapping(&f, 0x400000, "/x/libcoreclr.so");
+	ask("cpu", 0);
+	sample_below(1, 0x310, 3);
+	sample_below(2, 0x400010, 2);
+	sample_below(3, 0x210, 1); /* Main calls itself: it counts once in its total */
+	feeder_stack(&f, 4, runtime_va, 1);
+	feeder_sample(&f, 100, 101, 50, 4);
+	assert_int_equal(answer(), 0);
+	own = table("own_functions", 0);
+	assert_int_equal(tapir_view_result_table__rows(own), 2);
+	assert_string_equal(cell(own, 0, "function")->text, "Shop.Draw(int)");
+	assert_int_equal(cell(own, 0, "samples")->u64, 5);
+	assert_int_equal(cell(own, 0, "total")->u64, 6);
+	assert_string_equal(cell(own, 1, "function")->text, "Shop.Main()");
+	assert_int_equal(cell(own, 1, "samples")->u64, 1);
+	assert_int_equal(cell(own, 1, "total")->u64, 6);
+	assert_true(cell(own, 0, "own_percent")->f64 == 100.0 * 5 / 7);
+	assert_non_null(strstr(result.headline.data, "; most for Shop.Draw(int) (71.4%)"));
+}
+
 /* ---- slow ------------------------------------------------------------------------------------- */
 
 static void slowest_come_first_and_their_parts_add_up(void **state)
@@ -623,6 +670,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(samples_of_a_hundred_thousand_threads_are_all_counted),
 		TEST(thread_ids_used_again_are_threads_of_their_own),
+		TEST(functions_of_the_program_have_the_time_of_what_they_call),
 		TEST(slowest_come_first_and_their_parts_add_up),
 		TEST(halves_have_no_percentiles),
 		TEST(pauses_of_processes_are_not_added),

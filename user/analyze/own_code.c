@@ -161,6 +161,11 @@ static bool is_native_library(const char *name)
 	return false;
 }
 
+bool tapir_own_code__is_own_native(const struct tapir_tree_node *node, const char *name)
+{
+	return node->is_of_program && !is_native_library(name);
+}
+
 /* A stack of the runtime's own work has no function of the program. */
 uint32_t tapir_own_code__native_origin(const struct tapir_stack_tree *tree, uint32_t node)
 {
@@ -173,7 +178,7 @@ uint32_t tapir_own_code__native_origin(const struct tapir_stack_tree *tree, uint
 			return 0;
 		if (own || !nodes[node].is_of_program)
 			continue;
-		if (!is_native_library(tree->names.data[nodes[node].name]))
+		if (tapir_own_code__is_own_native(&nodes[node], tree->names.data[nodes[node].name]))
 			own = node;
 		else if (!library)
 			library = node;

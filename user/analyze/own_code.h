@@ -41,6 +41,8 @@ uint32_t tapir_own_code__origin(const struct tapir_stack_tree *tree, uint32_t no
 uint32_t tapir_own_code__native_origin(const struct tapir_stack_tree *tree, uint32_t node);
 /* Returns true if this frame is the program's own. */
 bool tapir_own_code__is_own(const struct tapir_tree_node *node, const char *name);
+/* Returns true if this native frame is of the program, and of no library that is built into it. */
+bool tapir_own_code__is_own_native(const struct tapir_tree_node *node, const char *name);
 /* Returns true if a method of this name is one of the runtime's libraries. */
 bool tapir_own_code__is_library(const char *name);
 /*

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * CPU time by its samples: at what work, in which functions (self: it was in it; total: in it or in
- * what it called), along which paths from the outside in, on which threads, and in which intervals.
+ * CPU time by its samples: at what work, in which functions of the program (own: in it, or in a
+ * library, the runtime or the kernel on its behalf), in which functions at all (self: it was in it;
+ * total: in it or in what it called), along which paths from the outside in, on which threads, and
+ * in which intervals.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,6 +12,7 @@
 
 #include "analyze/folded_tree.h"
 #include "analyze/frame_runs.h"
+#include "analyze/own_code.h"
 #include "analyze/runtime_work.h"
 #include "analyze/view.h"
 #include "base/keyed.h"
@@ -42,6 +45,13 @@ struct function_row {
 	uint32_t mark;
 };
 
+/* A function of the program; own: samples of which it is the innermost function of the program. */
+struct own_row {
+	uint32_t name; /* idx in the tree's names */
+	uint32_t mark; /* of the last stack that was counted in total */
+	uint64_t own, total;
+};
+
 struct cpu {
 	struct tapir_view_args asked;
 	uint64_t cnt, bare_cnt, rowless_cnt, period_sum, works[TAPIR_WORK_CNT];
@@ -53,6 +63,7 @@ struct cpu {
 	struct tapir_map purposed_by_key;
 	struct tapir_folded_tree folded;
 	struct tapir_vec(struct function_row) functions;
+	struct tapir_vec(struct own_row) own_functions;
 	bool unfold, failed;
 };
 
@@ -65,6 +76,7 @@ static void fini(void *ctx)
 	tapir_vec__fini(&v->threads);
 	tapir_vec__fini(&v->by_kind);
 	tapir_vec__fini(&v->functions);
+	tapir_vec__fini(&v->own_functions);
 	tapir_vec__fini(&v->purposed);
 	tapir_map__fini(&v->purposed_by_key);
 	tapir_folded_tree__fini(&v->folded);
@@ -282,6 +294,112 @@ static void write_functions(struct cpu *v, struct tapir_view_result *result)
 	}
 }
 
+/* ---- functions of the program --------------------------------------------------------------- */
+
+struct own_count {
+	struct cpu *v;
+	const struct tapir_stack_tree *tree;
+	struct tapir_own_code code;
+	struct tapir_map by_name;
+};
+
+static struct own_row *own_row_of(struct own_count *c, uint32_t name)
+{
+	struct own_row *row = tapir_keyed__row(&c->v->own_functions, &c->by_name, name, UINT32_MAX,
+					       (struct own_row){.name = name});
+
+	c->v->failed |= !row;
+	return row;
+}
+
+/*
+ * Counts the samples at a node. On a stack with managed code native frames belong to the runtime,
+ * also those of a program that embeds it.
+ */
+static void add_own_stack(struct own_count *c, uint32_t node, uint64_t cnt)
+{
+	const struct tapir_tree_node *nodes = c->tree->nodes.data;
+	bool is_managed = tapir_own_code__of(&c->code, c->tree, node) != TAPIR_OWN_CODE_NONE;
+	uint32_t innermost = tapir_own_code__or_native(&c->code, c->tree, node);
+	struct own_row *row;
+
+	if (innermost == TAPIR_OWN_CODE_NONE)
+		return;
+	row = own_row_of(c, innermost);
+	if (row)
+		row->own += cnt;
+	for (uint32_t n = node; n && row; n = nodes[n].parent) {
+		const char *name = c->tree->names.data[nodes[n].name];
+
+		if (!(is_managed ? tapir_own_code__is_own(&nodes[n], name)
+				 : tapir_own_code__is_own_native(&nodes[n], name)))
+			continue;
+		row = own_row_of(c, nodes[n].name);
+		/* The node marks the stack: a function that recurs on it counts once. */
+		if (row && row->mark != node) {
+			row->total += cnt;
+			row->mark = node;
+		}
+	}
+}
+
+static int by_own(const void *a, const void *b)
+{
+	const struct own_row *x = a, *y = b;
+
+	if (x->own != y->own)
+		return x->own < y->own ? 1 : -1;
+	if (x->total != y->total)
+		return x->total < y->total ? 1 : -1;
+	return x->name < y->name ? -1 : x->name > y->name;
+}
+
+static void count_own_functions(struct cpu *v)
+{
+	struct own_count c = {.v = v, .tree = tapir_timeline__stacks(v->asked.tl)};
+
+	for (uint32_t n = 1; n < c.tree->nodes.cnt; n++)
+		if (tapir_stack_tree__self(c.tree, n))
+			add_own_stack(&c, n, tapir_stack_tree__self(c.tree, n));
+	if (v->own_functions.cnt)
+		qsort(v->own_functions.data, v->own_functions.cnt, sizeof(*v->own_functions.data),
+		      by_own);
+	tapir_own_code__fini(&c.code);
+	tapir_map__fini(&c.by_name);
+}
+
+static void write_own_functions(struct cpu *v, struct tapir_view_result *result)
+{
+	static const struct tapir_column columns[] = {
+		{"own_percent", ">OWN", TAPIR_CELL_PERCENT},
+		{"total_percent", ">TOTAL", TAPIR_CELL_PERCENT},
+		{"samples", ">SAMPLES", TAPIR_CELL_COUNT},
+		{"total", NULL, TAPIR_CELL_COUNT},
+		{"function", "FUNCTION", TAPIR_CELL_TEXT},
+		{}};
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->asked.tl);
+	const struct own_row *row;
+	uint64_t left = v->asked.top;
+	size_t t;
+
+	count_own_functions(v);
+	if (!v->own_functions.cnt)
+		return;
+	t = tapir_view_result__table(result, "own_functions",
+				     "functions of the program, with what they call in libraries, "
+				     "runtime and kernel",
+				     columns);
+	tapir_vec_for_each (row, &v->own_functions) {
+		if (!left--)
+			break;
+		tapir_view_result__share(result, t, row->own, v->cnt);
+		tapir_view_result__share(result, t, row->total, v->cnt);
+		tapir_view_result__u64(result, t, row->own);
+		tapir_view_result__u64(result, t, row->total);
+		tapir_view_result__text(result, t, tree->names.data[row->name]);
+	}
+}
+
 /* ---- paths ---------------------------------------------------------------------------------- */
 
 static void write_path(struct cpu *v, struct tapir_view_result *result, size_t t,
@@ -448,10 +566,38 @@ static void write_intervals(const struct cpu *v, struct tapir_view_result *resul
 	}
 }
 
+static double percent_of(const struct cpu *v, uint64_t cnt)
+{
+	return 100.0 * (double)cnt / (double)v->cnt;
+}
+
+static void write_headline(const struct cpu *v, struct tapir_str *out)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->asked.tl);
+	unsigned most = 0;
+
+	for (unsigned w = 1; w < TAPIR_WORK_CNT; w++)
+		most = v->works[w] > v->works[most] ? w : most;
+	tapir_str__addf(out, "%.1f%% of %llu CPU samples are %s", percent_of(v, v->works[most]),
+			(unsigned long long)v->cnt, tapir_work__name(most));
+	if (v->works[TAPIR_WORK_GC] && most != TAPIR_WORK_GC)
+		tapir_str__addf(out, ", %.1f%% GC", percent_of(v, v->works[TAPIR_WORK_GC]));
+	if (v->works[TAPIR_WORK_JIT] && most != TAPIR_WORK_JIT)
+		tapir_str__addf(out, ", %.1f%% JIT compiler",
+				percent_of(v, v->works[TAPIR_WORK_JIT]));
+	if (v->own_functions.cnt && v->own_functions.data[0].own)
+		tapir_str__addf(out, "; most for %s (%.1f%%)",
+				tree->names.data[v->own_functions.data[0].name],
+				percent_of(v, v->own_functions.data[0].own));
+	if (v->functions.cnt)
+		tapir_str__addf(
+			out, "; hottest: %.*s (%.1f%%)", (int)v->functions.data[0].label.len,
+			v->functions.data[0].label.data, percent_of(v, v->functions.data[0].self));
+}
+
 static int finish(void *ctx, struct tapir_view_result *result)
 {
 	struct cpu *v = ctx;
-	unsigned most = 0;
 
 	if (!v->cnt) {
 		tapir_str__adds(&result->headline,
@@ -459,27 +605,13 @@ static int finish(void *ctx, struct tapir_view_result *result)
 		return v->failed ? -ENOMEM : 0;
 	}
 	v->unfold = result->unfold;
-	for (unsigned w = 1; w < TAPIR_WORK_CNT; w++)
-		most = v->works[w] > v->works[most] ? w : most;
 	write_works(v, result);
+	write_own_functions(v, result);
 	write_functions(v, result);
 	write_paths(v, result);
 	write_threads(v, result);
 	write_intervals(v, result);
-	tapir_str__addf(&result->headline, "%.1f%% of %llu CPU samples are %s",
-			100.0 * (double)v->works[most] / (double)v->cnt, (unsigned long long)v->cnt,
-			tapir_work__name(most));
-	if (v->works[TAPIR_WORK_GC] && most != TAPIR_WORK_GC)
-		tapir_str__addf(&result->headline, ", %.1f%% GC",
-				100.0 * (double)v->works[TAPIR_WORK_GC] / (double)v->cnt);
-	if (v->works[TAPIR_WORK_JIT] && most != TAPIR_WORK_JIT)
-		tapir_str__addf(&result->headline, ", %.1f%% JIT compiler",
-				100.0 * (double)v->works[TAPIR_WORK_JIT] / (double)v->cnt);
-	if (v->functions.cnt)
-		tapir_str__addf(&result->headline, "; hottest: %.*s (%.1f%%)",
-				(int)v->functions.data[0].label.len,
-				v->functions.data[0].label.data,
-				100.0 * (double)v->functions.data[0].self / (double)v->cnt);
+	write_headline(v, &result->headline);
 	tapir_view_result__fact(result, "samples", NULL, TAPIR_CELL_COUNT, v->cnt);
 	tapir_view_result__fact(result, "without_stack", NULL, TAPIR_CELL_COUNT, v->bare_cnt);
 	if (v->rowless_cnt)
