@@ -81,6 +81,8 @@ def test_first_line_names_the_lock_for_which_threads_wait(t):
     report, counted = answers["hog"]
     is_lock(t, report, counted, ", and sleeps")
     t.eq(int(re.search(r"thread (\d+) \(", report["findings"][0]["text"]).group(1)), counted["holder"], "the thread that holds it")
+    text = t.tapir("report", "--view", "offcpu", t.path("answers.tapir")).out
+    t.ok("py::got_lock:" in text and "_PyEval" not in text, f"the program's callers, not the interpreter's: {text[:600]}")
     has_none(t, answers["queue"][0], "locks")  # threads that wait for work
 
 

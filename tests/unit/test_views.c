@@ -92,6 +92,37 @@ static void functions_of_the_program_have_the_time_of_what_they_call(void **stat
 	assert_non_null(strstr(result.headline.data, "; most for Shop.Draw(int) (71.4%)"));
 }
 
+/* ---- offcpu ----------------------------------------------------------------------------------- */
+
+static void frames_of_the_runtime_do_not_hide_who_called(void **state)
+{
+	static const struct tapir_palette plain = {"", "", "", "", "", ""};
+	const uint64_t frames_va[] = {0x400010, 0x110, 0x400010, 0x400010, 0x210};
+	struct tapir_str text = {};
+
+	(void)state;
+	name_code(0x100, "Shop.Draw(int)");
+	name_code(0x200, "Shop.Main()");
+	feeder_mapping(&f, 0x400000, "/x/libcoreclr.so");
+	feeder_stack(&f, 7, frames_va, 5);
+	ask("offcpu", 0);
+	feeder_switch(&f, 1 * MS,
+		      (struct tapir_rec_switch){.out_tgid = 100,
+						.out_tid = 1,
+						.out_state = TAPIR_STATE_SLEEPING,
+						.out_stack_id = 7});
+	feeder_come(&f, 1, 2 * MS, 2 * MS, 9);
+	assert_int_equal(answer(), 0);
+	result.folds = true;
+	tapir_view_result__write_text(&result, &plain, &text);
+	assert_non_null(strstr(text.data, "Shop.Draw(int) < Shop.Main()\n"));
+	tapir_str__clear(&text);
+	result.unfold = true;
+	tapir_view_result__write_text(&result, &plain, &text);
+	assert_null(strstr(text.data, "Shop.Draw(int) < Shop.Main()"));
+	tapir_str__fini(&text);
+}
+
 /* ---- slow ------------------------------------------------------------------------------------- */
 
 static void slowest_come_first_and_their_parts_add_up(void **state)
@@ -671,6 +702,7 @@ int main(void)
 		TEST(samples_of_a_hundred_thousand_threads_are_all_counted),
 		TEST(thread_ids_used_again_are_threads_of_their_own),
 		TEST(functions_of_the_program_have_the_time_of_what_they_call),
+		TEST(frames_of_the_runtime_do_not_hide_who_called),
 		TEST(slowest_come_first_and_their_parts_add_up),
 		TEST(halves_have_no_percentiles),
 		TEST(pauses_of_processes_are_not_added),

@@ -73,6 +73,13 @@ bool tapir_own_code__is_own(const struct tapir_tree_node *node, const char *name
 	return is_managed(node, name) && !tapir_own_code__is_library(name);
 }
 
+bool tapir_own_code__is_glue(const struct tapir_tree_node *node, const char *name)
+{
+	return node->kind == TAPIR_FRAME_RUNTIME ||
+	       (node->kind == TAPIR_FRAME_INTERPRETER && !is_named(name)) ||
+	       (node->kind == TAPIR_FRAME_JIT && *name != '[' && is_stub(name));
+}
+
 bool tapir_own_code__is_plumbing(const char *name)
 {
 	struct tapir_sv text = tapir_sv__of(name);

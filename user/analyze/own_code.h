@@ -43,6 +43,11 @@ uint32_t tapir_own_code__native_origin(const struct tapir_stack_tree *tree, uint
 bool tapir_own_code__is_own(const struct tapir_tree_node *node, const char *name);
 /* Returns true if this native frame is of the program, and of no library that is built into it. */
 bool tapir_own_code__is_own_native(const struct tapir_tree_node *node, const char *name);
+/*
+ * Returns true for a frame through which a runtime calls managed code: its own functions, the
+ * interpreter's loop, stubs. Between two managed functions it explains nothing.
+ */
+bool tapir_own_code__is_glue(const struct tapir_tree_node *node, const char *name);
 /* Returns true if a method of this name is one of the runtime's libraries. */
 bool tapir_own_code__is_library(const char *name);
 /*

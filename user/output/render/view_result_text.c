@@ -56,17 +56,12 @@ static uint32_t add_frames(struct tapir_str *out, const struct tapir_view_result
 	return next;
 }
 
-/*
- * The first function that is shown: for an origin, the first function of the program's own, or
- * after those of the kernel and the runtime.
- */
-static uint32_t first_shown(const struct tapir_view_result *result, uint32_t node, bool is_origin)
+/* The first function that is shown, if none is the program's own. */
+static uint32_t skip_kernel_and_runtime(const struct tapir_view_result *result, uint32_t node)
 {
 	const struct tapir_tree_node *nodes = result->tree->nodes.data;
-	uint32_t at = is_origin ? tapir_own_code__origin(result->tree, node) : node;
+	uint32_t at;
 
-	if (at)
-		return at;
 	for (at = node;
 	     at && (nodes[at].kind == TAPIR_FRAME_KERNEL || nodes[at].kind == TAPIR_FRAME_RUNTIME);)
 		at = nodes[at].parent;
@@ -79,12 +74,21 @@ static void add_stack(struct tapir_str *out, const struct tapir_view_result *res
 	const struct tapir_stack_tree *tree = result->tree;
 	const struct tapir_tree_node *nodes = tree->nodes.data;
 	size_t from = out->len;
-	uint32_t at = result->unfold ? node : first_shown(result, node, is_origin);
+	uint32_t origin = is_origin && !result->unfold ? tapir_own_code__origin(tree, node) : 0;
+	uint32_t at = origin ? origin : node;
 
+	if (is_origin && !result->unfold && !origin)
+		at = skip_kernel_and_runtime(result, node);
 	columns = result->unfold ? ALL_COLUMNS : columns;
 	while (at) {
-		size_t len = strlen(tree->names.data[nodes[at].name]);
+		const char *name = tree->names.data[nodes[at].name];
+		size_t len = strlen(name);
 
+		/* A runtime's frames between two managed functions would hide the second one. */
+		if (origin && result->folds && tapir_own_code__is_glue(&nodes[at], name)) {
+			at = nodes[at].parent;
+			continue;
+		}
 		if (out->len > from && out->len - from + len > columns) {
 			tapir_str__adds(out, " < ...");
 			return;
