@@ -43,6 +43,13 @@ bench-live: ## what live questions cost, beside bpftrace and programs written by
 	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bench/live_load
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/live.py --write
 
+.PHONY: bench-machine
+bench-machine: ## what system calls, transfers and switches cost while they are recorded, beside perf, bpftrace and strace; five quiet minutes
+	$(Q)scripts/bootstrap build bench test
+	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bench/machine_load
+	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/machine.py --write
+	$(Q)$(PYTHON) tests/bench/switches.py --build $(BUILD)
+
 .PHONY: bench-lib
 bench-lib: $(patsubst %,$(BUILD)/tests/bench/%,bench_lib bench_dynamic bench_gc_sink bench_clock workload) ## what libtapir costs a program, beside LTTng-UST and .NET; four minutes
 	$(Q)scripts/bootstrap build lib

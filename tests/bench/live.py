@@ -14,7 +14,6 @@ import json
 import os
 import pathlib
 import platform
-import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -24,7 +23,6 @@ sys.dont_write_bytecode = True
 import measure  # noqa: E402
 import tracers  # noqa: E402
 
-PAGE = HERE / "README.md"
 BEGIN, END = "<!-- live: made by make bench-live -->", "<!-- live ends -->"
 MAX_LOAD = 2
 RSS_GOAL_MIB, START_GOAL_SECONDS = 40, 0.15
@@ -191,13 +189,6 @@ def table_of(results):
     return lines + ["", f"An event with an empty program takes {empty} ns, two of them {pair} ns."]
 
 
-def write_page(lines, load, rounds):
-    text = PAGE.read_text(encoding="utf-8")
-    said = f"Linux {platform.release()}, {os.cpu_count()} CPUs, load at most {load:.1f}, {rounds} rounds."
-    body = "\n".join([BEGIN, said, "", *lines, END])
-    PAGE.write_text(re.sub(re.escape(BEGIN) + ".*?" + re.escape(END), lambda _: body, text, flags=re.S), encoding="utf-8")
-
-
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.environ.get("BUILD", "build"))
@@ -221,15 +212,9 @@ def main():
                    "rounds": {f"{whom}: {question or 'empty'}": rounds for (question, whom), rounds in results.items()}}, file, indent=1)
     lines = table_of(results)
     print("\n".join(lines))
-    failed = [f"{whom}, {question}: {r['failed']}" for (question, whom), rounds in results.items() for r in rounds
-              if "failed" in r and not r.get("absent")]
-    for reason in failed:
-        measure.say(f"not measured: {reason}")
-    if options.write and (load > MAX_LOAD or failed):
-        measure.say(f"{PAGE.name} is left as it is: the load was {load:.1f}, above {MAX_LOAD}" if load > MAX_LOAD
-            else f"{PAGE.name} is left as it is: not everything was measured")
-    elif options.write:
-        write_page(lines, load, options.rounds)
+    failed = measure.failures(results)
+    if options.write:
+        measure.write_page((BEGIN, END), lines, load, MAX_LOAD, options.rounds, failed)
     return 1 if failed else 0
 
 

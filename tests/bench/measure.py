@@ -49,6 +49,27 @@ def compile_bare(context, programs):
                     "-o", f"{context.bench}/bare"], check=True)
 
 
+def failures(results):
+    """Says what was not measured though its tool is here; returns how much that is."""
+    failed = [f"{' '.join(key)}: {r['failed']}" for key, rounds in results.items() for r in rounds if "failed" in r and not r.get("absent")]
+    for reason in failed:
+        say(f"not measured: {reason}")
+    return len(failed)
+
+
+def write_page(marks, lines, load, max_load, rounds, failed):
+    """Puts a table between two marks of README.md, if the machine was quiet and everything was measured."""
+    page = HERE / "README.md"
+    if load > max_load or failed:
+        say(f"{page.name} is left as it is: " + (f"the load was {load:.1f}, above {max_load}" if load > max_load
+                                                 else "not everything was measured"))
+        return
+    head = f"Linux {platform.release()}, {os.cpu_count()} CPUs, load at most {load:.1f}, {rounds} rounds."
+    body = "\n".join([marks[0], head, "", *lines, marks[1]])
+    text = page.read_text(encoding="utf-8")
+    page.write_text(re.sub(re.escape(marks[0]) + ".*?" + re.escape(marks[1]), lambda _: body, text, flags=re.S), encoding="utf-8")
+
+
 class Sites:
     """The USDT sites of an ELF file: file offset and operands by (provider, name)."""
 
