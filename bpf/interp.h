@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * interp.h - the functions that an interpreter runs, in addition to the addresses of its own code:
- * what the loader tells the BPF programs of an interpreter, and what they send. Not part of a
+ * what the loader writes for the BPF programs of an interpreter, and what they send. Not part of a
  * recording.
  *
  * A process whose interpreter is known has a struct tapir_interp in its unwind_spaces (unwind.h):

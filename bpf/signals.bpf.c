@@ -118,7 +118,7 @@ int BPF_PROG(tapir_signal, int number, struct kernel_siginfo *info, struct task_
 		return 0;
 	if (is_of_holder(now, number, code, task, to))
 		return 0;
-	/* A child that the holder waited for tells its parent when the holder has let it go. */
+	/* A child that the holder waited for signals its parent when the holder has let it go. */
 	is_sent = is_sent && task->tgid != now->holder_tgid;
 	if (!tapir_io_rate__take(&s->rate, bpf_ktime_get_ns(), signal_rate_limit)) {
 		tapir_lose(&zero_key, TAPIR_LOSS_SIGNAL_LIMITED);

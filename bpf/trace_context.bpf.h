@@ -25,7 +25,7 @@ struct {
 #define MODULES_NEAR                                                                               \
 	6 /* with two more a power of two; read together with their number: a read costs 25 to 90  \
 	     ns */
-#define TLS_BYTES_MAX	(1ull << 30) /* of a module's block, likewise */
+#define TLS_BYTES_MAX	(1ull << 30) /* of a module's block, as above */
 #define NOT_YET_A_BLOCK ((__u64)-1)  /* TLS_DTV_UNALLOCATED of glibc */
 #define MODULE_BYTES	16	     /* of the vector, per module */
 

@@ -33,7 +33,7 @@
  * where something is polled (a callback, counters), the first one that is certainly fired outside
  * signal handlers: no signal is blocked and no handler is installed with SA_NODEFER. That event
  * alone calls pthread_create, so a program that fires inside its malloc leaves the flag out. Events
- * are marked likewise where the thread cannot be started.
+ * are marked in the same way where the thread cannot be started.
  *
  * PAYLOAD. Packed, little-endian, in the order of the fields, byte by byte EventPipe's EventData
  * of the same manifest event:
@@ -350,7 +350,7 @@ TAPIR_API int tapir_library__fini(void);
 /* The events that a session requests. An event is in it if one of its selections has it. */
 struct tapir_selection {
 	const char *provider; /* a glob: * and ? */
-	const char *event;    /* likewise; NULL: all */
+	const char *event;    /* borrowed as well; NULL: all */
 	const char *filter;   /* for the provider's callback; NULL: none */
 	uint64_t keywords;    /* 0: all. Else an event with keywords must share one */
 	uint8_t level;	      /* events of a higher one are left out; 0: all */

@@ -228,13 +228,14 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_ring_entry) == 16, "tapir_ring_entry");
 
 /* Each but LIMITED is a cause of loss in abi.h: RING_LANE_*. */
 enum tapir_ring_cause {
-	TAPIR_RING_NO_SPACE = 0,    /* DROP: the thread's ring is full, or is too small for it */
-	TAPIR_RING_NESTED = 1,	    /* NESTED: fired inside the writing of two of the thread's */
-	TAPIR_RING_LIMITED = 2,	    /* over rate_hz: asked for, not lost */
-	TAPIR_RING_TOO_LARGE = 3,   /* TOO_LARGE: more than TAPIR_RING_PAYLOAD_BYTES */
-	TAPIR_RING_NO_SLOT = 4,	    /* NO_SLOT: no ring for the thread: all taken, or no memory */
-	TAPIR_RING_NO_ENTRY = 5,    /* NO_ENTRY, in row TAPIR_RING_EVENTS: no entry was free */
-	TAPIR_RING_NO_PROVIDER = 6, /* NO_PROVIDER, likewise: a source has no place for one more */
+	TAPIR_RING_NO_SPACE = 0,  /* DROP: the thread's ring is full, or is too small for it */
+	TAPIR_RING_NESTED = 1,	  /* NESTED: fired inside the writing of two of the thread's */
+	TAPIR_RING_LIMITED = 2,	  /* over rate_hz: asked for, not lost */
+	TAPIR_RING_TOO_LARGE = 3, /* TOO_LARGE: more than TAPIR_RING_PAYLOAD_BYTES */
+	TAPIR_RING_NO_SLOT = 4,	  /* NO_SLOT: no ring for the thread: all taken, or no memory */
+	TAPIR_RING_NO_ENTRY = 5,  /* NO_ENTRY, in row TAPIR_RING_EVENTS: no entry was free */
+	TAPIR_RING_NO_PROVIDER =
+		6, /* NO_PROVIDER, in the same way: a source has no place for one more */
 	TAPIR_RING_CAUSE_CNT = 8
 };
 

@@ -31,9 +31,9 @@ struct tapir_user_events {
 	struct tapir_logger *logger;
 	int fd;		      /* -errno */
 	uint32_t *enabled;    /* by table_idx: the kernel writes bit 0 */
-	int32_t *indices;     /* likewise: NEW, REFUSED, or the kernel's index + 1 */
-	uint8_t *is_whole;    /* likewise: registered with WHOLE alone */
-	uint8_t *was_enabled; /* likewise, as judged last */
+	int32_t *indices;     /* one per event, too: NEW, REFUSED, or the kernel's index + 1 */
+	uint8_t *is_whole;    /* one per event, too: registered with WHOLE alone */
+	uint8_t *was_enabled; /* one per event, too: as judged last */
 	struct tapir_user_events_counts counts;
 	struct tapir_user_events *next;
 };

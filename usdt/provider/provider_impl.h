@@ -290,7 +290,8 @@ void provider_counters__fini(void);
 void provider_activity__of(const struct tapir_event *event, const uint8_t **activity,
 			   const uint8_t **related);
 
-/* The trace and the span that the thread works for: 24 bytes, borrowed; NULL: none. Likewise. */
+/* The trace and the span that the thread works for: 24 bytes, borrowed; NULL: none. Thread-safe in
+ * the same way. */
 const uint8_t *provider_trace__ids(void);
 
 /* ---- provider_room.c ---------------------------------------------------------------------- */

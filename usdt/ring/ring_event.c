@@ -118,7 +118,7 @@ static inline int64_t room_for(struct ring_writer *w, uint64_t need)
 	return (int64_t)pad;
 }
 
-/* Likewise, after waiting where a session asks for it; a record that never fits is not waited for.
+/* The same, after waiting where a session asks for it; a record that never fits is not waited for.
  */
 static __attribute__((noinline)) int64_t room_after_waiting(struct ring_writer *w, uint64_t need,
 							    uint32_t sessions, const uint64_t *word)

@@ -236,7 +236,7 @@ int ring_stack__alternate(struct ring_stack *stack); /* 1: the thread is on it *
 #ifdef TAPIR_RING_NO_TLS
 /* ring_thread.c */
 struct ring_tls *ring_thread__make(void); /* the calling thread's; NULL: no room */
-struct ring_tls *ring_thread__find(void); /* likewise, where there is no key */
+struct ring_tls *ring_thread__find(void); /* the same, where there is no key */
 void ring_thread__free(struct ring_tls *t);
 #endif
 

@@ -83,7 +83,7 @@ enum MHD_Result tapir_front__answer(struct tapir_front *front, struct MHD_Connec
 
 /* Credentials of the visitor into rq. Texts are borrowed. */
 void tapir_front__sign(const struct tapir_http_exchange *exchange, struct tapir_wire_request *rq);
-/* Query parameters, likewise; more than fit are seen by tapir_wire__encode. */
+/* Query parameters, in the same way; more than fit are seen by tapir_wire__encode. */
 void tapir_front__add_query(struct MHD_Connection *connection, struct tapir_wire_request *rq);
 /* *out: where its answer comes. 0, -E2BIG or another -errno. */
 int tapir_front__ask(const struct tapir_front *front, struct MHD_Connection *connection,

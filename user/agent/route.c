@@ -250,7 +250,7 @@ const struct tapir_route tapir_routes[TAPIR_ROUTE_CNT] = {
 		 .role = TAPIR_ROLE_VIEW,
 		 .is_action = true,
 		 .mime = TAPIR_MIME_JSON,
-		 .what = "The counters of this name (glob), likewise; of watched processes with all values that are kept.",
+		 .what = "The counters of this name (glob), too; of watched processes with all values that are kept.",
 		 .params = {tapir_params_target, tapir_params_counters}},
 };
 

@@ -25,7 +25,7 @@ struct tapir_serve_limits {
 	uint64_t sessions;    /* recordings at once */
 	uint64_t seconds;     /* of one recording */
 	uint64_t trace_mb;    /* of one recording */
-	uint64_t cpu_seconds; /* likewise, of its own CPU time */
+	uint64_t cpu_seconds; /* the same limit for its own CPU time */
 	uint64_t state_mb;    /* of all finished ones together */
 	uint64_t traces;      /* finished ones that are kept */
 	uint64_t connections; /* to one address at once */

@@ -12,7 +12,7 @@
 
 #define MAX_COUNTERS 4096u
 #define MAX_POINTS   32768u	/* of a counter: when there are more, two become one */
-#define FEW_POINTS   512u	/* likewise, when there are more than enough of all */
+#define FEW_POINTS   512u	/* the same when there are more than enough of all */
 #define ENOUGH	     (1u << 21) /* of all: 48 MB */
 #define SPARKS	     32u
 

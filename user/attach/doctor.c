@@ -2,7 +2,7 @@
 /*
  * Checks what this user may do and what this kernel can do: capabilities, then each feature, by
  * trying it, then the programs themselves. Which line has which meaning for a recording is said
- * beside its text. Checks of the machine's settings and of processes are in doctor_system.c.
+ * next to its text. Checks of the machine's settings and of processes are in doctor_system.c.
  */
 #include "attach/doctor.h"
 

@@ -24,7 +24,7 @@ struct tapir_sums_sink {
 	void *ctx;
 };
 
-/* *state: what is counted beside the rows. 0 or -errno with a line. */
+/* *state: what is counted apart from the rows. 0 or -errno with a line. */
 int tapir_sums__read(const struct tapir_programs *p, const struct tapir_sums_sink *sink,
 		     struct tapir_sums_state *state);
 

@@ -39,7 +39,7 @@ int tapir_thread_list__read_proc(uint32_t tgid, struct tapir_thread_list *out);
  * none of these, and seen is unchanged.
  */
 bool tapir_thread_seen__parse_syscall(struct tapir_thread_seen *seen, const char *text);
-/* Parses a thread's status file: state and switch_cnt. false likewise. */
+/* Parses a thread's status file: state and switch_cnt. false: it is none. */
 bool tapir_thread_seen__parse_status(struct tapir_thread_seen *seen, const char *text);
 
 /* Frees the list; zeroed is fine. */

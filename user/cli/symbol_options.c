@@ -27,7 +27,7 @@
 struct tapir_symbol_use {
 	struct tapir_symbol_files *files;
 	struct tapir_offline_symbols *names; /* NULL: none were requested */
-	struct tapir_source_lines *lines;    /* likewise */
+	struct tapir_source_lines *lines;    /* NULL: none were requested */
 	bool is_shown, has_line;
 	uint64_t began_ns; /* of the file that is fetched; 0: none */
 };

@@ -58,7 +58,7 @@ struct tapir_top_row {
 	double waits[TAPIR_TOP_WAIT_CNT]; /* threads, on average of its looks */
 	double work[TAPIR_TOP_WORK_CNT];  /* samples; on a screen older ones count less and less */
 	double allocated, exceptions;	  /* a second; < 0: no runtime says so */
-	double paused_ns;		  /* in the interval; likewise */
+	double paused_ns;		  /* in the interval, too */
 	/* for the rows alone */
 	struct tapir_top_sums now, base;
 	uint64_t seen; /* the look */

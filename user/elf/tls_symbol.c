@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A file that has the variable has it once in .dynsym, and relocations name it by its index there:
- * the symbol is found first, then the relocation that tells the model. The first that can be
+ * the symbol is found first, then the relocation that has the model. The first that can be
  * followed is taken.
  */
 #include "elf/tls_symbol.h"

@@ -46,7 +46,7 @@ struct tapir_flight {
 	bool has_thread;
 	atomic_bool is_busy;
 	char *last_path; /* while it is not busy */
-	char *found;	 /* why a finding fires; likewise */
+	char *found;	 /* why a finding fires; also while it is not busy */
 	int last_err;
 	/* any */
 	atomic_bool is_signalled;

@@ -50,7 +50,7 @@ struct tapir_heap_dependent {
 
 struct tapir_heap_graph {
 	struct tapir_vec(uint64_t) va;	  /* by object; sealed: ascending */
-	struct tapir_vec(uint64_t) bytes; /* likewise, like: */
+	struct tapir_vec(uint64_t) bytes; /* by object, as type and edge_cnt */
 	struct tapir_vec(uint32_t) type;  /* idx in types */
 	struct tapir_vec(uint32_t) edge_cnt;
 	struct tapir_vec(uint64_t) edge_va; /* of all objects, one after the other; freed by seal */

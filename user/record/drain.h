@@ -14,7 +14,7 @@
 struct tapir_drain_opts {
 	size_t sz;
 	struct tapir_programs *programs; /* borrowed until __stop */
-	struct tapir_queue *queue;	 /* likewise */
+	struct tapir_queue *queue;	 /* borrowed until __stop, too */
 	size_t max_ring_bytes;		 /* a ring does not grow beyond that */
 	unsigned wait_ms;		 /* records stay in a ring for at most that long */
 	void (*on_woken)(void *ctx);	 /* a ring woke this thread, not the clock; may be NULL */

@@ -132,7 +132,7 @@ struct tapir_recording_result {
 	struct tapir_session_stats stats;
 	size_t running_cnt;    /* threads of snapshots that were not asleep at any look */
 	size_t site_cnt;       /* that matched a SPEC */
-	size_t ring_event_cnt; /* likewise, of events that rings carry */
+	size_t ring_event_cnt; /* the same of events that rings carry */
 	uint64_t elapsed_ns;
 	uint64_t targets_ended_ns; /* since its start; 0: that is not why it ended */
 	bool is_file_moved;	   /* its path is not where it is */

@@ -65,7 +65,7 @@ struct recording {
 		struct tapir_dotnet_port *port; /* or connects to; NULL: none */
 		char start_why[256]; /* why it has neither from its start; "": it has one */
 		struct tapir_dotnet_lanes *lanes;     /* NULL: none */
-		struct tapir_dotnet_streams *streams; /* likewise */
+		struct tapir_dotnet_streams *streams; /* NULL: none */
 		struct tapir_dotnet_flush *flush;     /* NULL: no buffers of async methods */
 		pthread_t early;		      /* places it in what runs already */
 		bool is_early;

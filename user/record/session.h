@@ -26,7 +26,7 @@ typedef int (*tapir_session_fn)(void *ctx, const struct tapir_catalog *catalog,
 				const struct tapir_rec *rec);
 enum tapir_session_flush {
 	TAPIR_FLUSH_BATCH,	   /* after the last record of a batch */
-	TAPIR_FLUSH_NAMES_TO_COME, /* likewise, but frames of what was seen last get names soon */
+	TAPIR_FLUSH_NAMES_TO_COME, /* the same, but frames of what was seen last get names soon */
 	TAPIR_FLUSH_LAST,	   /* nothing follows, and the catalog goes */
 };
 
@@ -72,7 +72,7 @@ struct tapir_session_stats {
 	uint64_t captured[TAPIR_FAMILY_CNT];
 	uint64_t lost_cnt;	/* of all families, all causes */
 	uint64_t gap_cnt;	/* GAP records: what was lost in them was not counted */
-	uint64_t unseen_cnt;	/* records of processes and mappings: likewise */
+	uint64_t unseen_cnt;	/* the same of records of processes and mappings */
 	uint64_t unwritten_cnt; /* of lost_cnt, what did not fit on the disk */
 	uint64_t file_bytes;
 	int err; /* of the sink: the session continues to drain and counts */

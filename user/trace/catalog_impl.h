@@ -33,7 +33,7 @@ struct process {
 	struct entry *resource;	      /* the newest */
 	struct tapir_ordset mappings; /* by start_va and the time from which they hold */
 	struct tapir_ordset jits;     /* by start_va and from_ns */
-	struct tapir_ordset inlined;  /* likewise */
+	struct tapir_ordset inlined;  /* by the same, too */
 	bool asks_for_inlined;
 	uint64_t exit_ns;		  /* 0: it lives */
 	uint64_t first_ns;		  /* of its first record; 0: none */

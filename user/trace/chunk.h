@@ -59,7 +59,7 @@ void tapir_chunk__fini(struct tapir_chunk *chunk);
  */
 int tapir_chunk__load(struct tapir_chunk *chunk, int fd, const struct tapir_chunk_ref *ref);
 /*
- * The three parts of __load, which return likewise: room for the chunk; its bytes, without a call
+ * The three parts of __load, which return the same: room for the chunk; its bytes, without a call
  * of malloc, so that another thread may do it; the list of its records.
  */
 int tapir_chunk__prepare(struct tapir_chunk *chunk, const struct tapir_chunk_ref *ref);

@@ -102,7 +102,7 @@ bool tapir_watch_shm__copy(const struct tapir_watch_shm *page, size_t i,
 size_t tapir_watch_shm__points(const struct tapir_watch_shm *page, size_t i,
 			       const struct tapir_watch_head *head, size_t c, uint64_t since_ms,
 			       struct tapir_watch_point *out);
-/* Copies the pauses, likewise, at most MAX_PAUSES. */
+/* Copies the pauses in the same way, at most MAX_PAUSES. */
 size_t tapir_watch_shm__pauses(const struct tapir_watch_shm *page, size_t i,
 			       const struct tapir_watch_head *head, uint64_t since_ms,
 			       struct tapir_watch_point *out);

@@ -38,8 +38,8 @@ struct tapir_ring_sink {
 	uint64_t session_id;	  /* of all our sessions, by which children know us */
 	bool with_children;
 	bool has_probes;	   /* TAPIR_RING_HAS_PROBES */
-	bool with_probes;	   /* likewise: TAPIR_RING_WANTS_PROBES */
-	uint32_t wait_ms;	   /* likewise: threads wait before they drop (ring.h) */
+	bool with_probes;	   /* lanes of our own: TAPIR_RING_WANTS_PROBES */
+	uint32_t wait_ms;	   /* lanes of our own: how long threads wait for room (ring.h) */
 	struct tapir_block *block; /* being filled; NULL */
 };
 

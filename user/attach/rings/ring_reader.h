@@ -35,7 +35,7 @@ struct tapir_ring_reader_opts {
 	 */
 	const struct tapir_spec *name_spec;
 	const struct tapir_spec
-		*budget_spec; /* likewise, of private_request: recorded while they are few */
+		*budget_spec; /* the same of events that are recorded while they are few */
 };
 
 struct tapir_ring_reader_stats {

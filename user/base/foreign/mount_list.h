@@ -22,7 +22,7 @@ struct tapir_mount {
 	char type[32];
 	char point[256]; /* in the namespace that lists it; cut when longer */
 	char dev[24];	 /* "0:57" */
-	char root[256];	 /* the part of the file system that it shows; cut likewise */
+	char root[256];	 /* the part of the file system that it shows; cut in the same way */
 };
 
 /* Looks in the lists of tgid (0: not there) and of this process. false: neither has the id. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The call tree as a flame graph (callers below) or icicle graph (callers above). A frame is an
-// element, so that it has a name for whoever does not see it, takes the focus, and is printed.
+// element, so that it has a name for people who do not see it, takes the focus, and is printed.
 
 const ROW_PX = 20, CHAR_PX = 7, LEAST_PX = 1.5, MAX_FRAMES = 4000;
 

@@ -3,7 +3,7 @@
  * query_file.h - the tables of a recording (query_table.h) as a database file of SQLite: each
  * record becomes a row as it is given, the lists follow at the end. It has the columns of `tapir
  * query`, but for "stack" of records, which the tables stacks and frames have once. The file has no
- * name; no other is made beside it. One thread.
+ * name; no other file is made. One thread.
  */
 #ifndef TAPIR_USER_QUERY_FILE_H
 #define TAPIR_USER_QUERY_FILE_H

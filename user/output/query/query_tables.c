@@ -466,7 +466,8 @@ static const struct tapir_sql_column request_parts[] = {
 	COLUMN("a_request", F64, request_part, a_request, "of them"),
 	COLUMN("each_ns", ID64, request_part, each_ns, "their mean time"),
 	COLUMN("how", TEXT, request_part, how, "one after the other, in parallel"),
-	COLUMN("parallel", F64, request_part, parallel, "share of them beside others, 0 to 1"),
+	COLUMN("parallel", F64, request_part, parallel,
+	       "share of them at the same time as others, 0 to 1"),
 	COLUMN("longest_ns", ID64, request_part, longest_ns, "mean of the longest, if in parallel"),
 	{}};
 

@@ -27,10 +27,10 @@
 #include "record/images/images.h"
 
 struct tapir_mapped_file {
-	uint64_t inode;	 /* 0: it cannot be kept */
-	uint32_t dev;	 /* tapir_mapping_line__dev: of its mappings */
-	uint32_t st_dev; /* likewise, as stat(2) has it: another one for each mount of an overlay */
-	int watch;	 /* inotify's number of it */
+	uint64_t inode;	  /* 0: it cannot be kept */
+	uint32_t dev;	  /* tapir_mapping_line__dev: of its mappings */
+	uint32_t st_dev;  /* the same as stat(2) has it: another one for each mount of an overlay */
+	int watch;	  /* inotify's number of it */
 	uint64_t from_ns; /* it has not changed since */
 	struct tapir_image *image;
 };

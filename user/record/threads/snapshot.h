@@ -26,7 +26,7 @@ struct tapir_snapshot;
 struct tapir_snapshot_opts {
 	size_t sz;
 	struct tapir_programs *programs; /* loaded with_threads; borrowed until __free */
-	struct tapir_queue *queue;	 /* likewise */
+	struct tapir_queue *queue;	 /* borrowed until __free, too */
 	const uint32_t *tgids;		 /* borrowed for the call */
 	size_t tgid_cnt;
 	unsigned round_cnt;  /* 1: nothing is waited for; each further one takes up to 2 ms */

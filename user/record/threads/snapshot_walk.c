@@ -27,7 +27,7 @@
 struct tapir_walk_tables {
 	struct tapir_vec(struct tapir_unwind_table *) vec;
 	struct tapir_map idx_by_file; /* of vec, and 1; 0: the file has none */
-	uint64_t vdso;		      /* likewise */
+	uint64_t vdso;		      /* of the vdso: idx_by_file's value */
 	bool has_vdso;
 	struct tapir_unwind_cache *cache; /* may be NULL */
 };

@@ -28,7 +28,7 @@
 #include "runtime/peer/peer_helper.h"
 
 #define GRACE_NS	(200 * TAPIR_NS_PER_MS) /* for the child to clean up after its own deadline */
-#define CANCEL_GRACE_NS (500 * TAPIR_NS_PER_MS) /* likewise, after a cancel */
+#define CANCEL_GRACE_NS (500 * TAPIR_NS_PER_MS) /* the same after a cancel */
 #define DEATH_NS	(100 * TAPIR_NS_PER_MS) /* from SIGKILL to the end; longer: it hangs */
 #define LAST_ACT_NS	(500 * TAPIR_NS_PER_MS) /* then it continues alone */
 #define MAX_UNDEAD	8

@@ -62,7 +62,7 @@ struct tapir_peer_answer {
 	bool found;  /* __look, __take, __make, __place: there is such a file, and this is it: */
 	uint64_t dev, inode, size;
 	bool is_asked; /* in a last act: see tapir_peer_guard__note */
-	int asked_fd;  /* likewise; -1: none */
+	int asked_fd;  /* in a last act, too: the connection of that note; -1: none */
 };
 
 struct tapir_peer_helper;
