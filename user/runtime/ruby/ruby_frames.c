@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bpf/interp.h"
+#include "runtime/function_code.h"
 
 #define MAX_NAME_BYTES	   256u
 #define MAX_FILE_BYTES	   1024u
@@ -68,47 +69,6 @@ static const struct tapir_ruby_layout layouts[] = {
 
 /* ---- where it is ---------------------------------------------------------------------------- */
 
-static uint64_t relative(uint64_t va, const uint8_t *code, size_t at)
-{
-	int32_t disp;
-
-	memcpy(&disp, code + at, sizeof(disp));
-	return va + at + sizeof(disp) + (uint64_t)(int64_t)disp;
-}
-
-/*
- * In a library:  data16 lea index(%rip),%rdi; data16 data16 rex.W call __tls_get_addr
- * in a program:  mov %fs:-16,%rax
- */
-static bool find_state(struct tapir_ruby *out, const struct tapir_process_memory *memory,
-		       uint64_t fn_va)
-{
-	static const uint8_t lea[] = {0x66, 0x48, 0x8d, 0x3d}, call[] = {0x66, 0x66, 0x48, 0xe8},
-			     mov[] = {0x64, 0x48, 0x8b, 0x04, 0x25};
-	uint8_t code[32];
-	int32_t disp;
-
-	if (!fn_va || !tapir_process_memory__get(memory, fn_va, code, sizeof(code)))
-		return false;
-	for (size_t i = 0; i + 12 <= sizeof(code); i++) {
-		if (!memcmp(code + i, lea, sizeof(lea)) &&
-		    !memcmp(code + i + 8, call, sizeof(call))) {
-			out->root = TAPIR_INTERP_INDEX;
-			out->root_va = relative(fn_va, code, i + sizeof(lea));
-			return true;
-		}
-		if (!memcmp(code + i, mov, sizeof(mov))) {
-			memcpy(&disp, code + i + sizeof(mov), sizeof(disp));
-			if (disp >= 0)
-				continue; /* the canary of the stack */
-			out->root = TAPIR_INTERP_TLS;
-			out->root_va = (uint64_t)(int64_t)disp;
-			return true;
-		}
-	}
-	return false;
-}
-
 /*
  * rb_id2str continues with the function that reads the table, which compares with its first word,
  * the highest number: jmp get_id_serial_entry; ... cmp %edi,symbols(%rip). What is found has a
@@ -123,12 +83,12 @@ static uint64_t find_symbols(const struct tapir_process_memory *memory, uint64_t
 		return 0;
 	for (size_t i = 0; i + 5 <= 32 && !va; i++)
 		if (code[i] == 0xe9)
-			va = relative(fn_va, code, i + 1);
+			va = tapir_function_code__relative(fn_va, code, i + 1);
 	if (!va || !tapir_process_memory__get(memory, va, code, sizeof(code)))
 		return 0;
 	for (size_t i = 0; i + 6 <= sizeof(code); i++)
 		if (code[i] == 0x39 && code[i + 1] == 0x3d)
-			return relative(va, code, i + 2);
+			return tapir_function_code__relative(va, code, i + 2);
 	return 0;
 }
 
@@ -144,7 +104,8 @@ bool tapir_ruby__read(struct tapir_ruby *out, const struct tapir_process_memory 
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++)
 		if (!memcmp(version, layouts[i].version, sizeof(version) - 1))
 			found.layout = &layouts[i];
-	if (!found.layout || !find_state(&found, memory, vas[TAPIR_RUBY_THREAD]))
+	if (!found.layout || !tapir_function_code__thread_local(memory, vas[TAPIR_RUBY_THREAD],
+								&found.root, &found.root_va))
 		return false;
 	found.symbols_va = find_symbols(memory, vas[TAPIR_RUBY_SYMBOL]);
 	*out = found;
