@@ -5,6 +5,7 @@ import pathlib
 import re
 import signal
 
+from debian_root import in_debian_root
 from harness import wait_cpu
 
 PYTHON = "/usr/bin/python3"
@@ -39,8 +40,9 @@ def recorded(t, *program, seconds=SECONDS, events=()):
     return file, int(pids[0])
 
 
-def test_functions_of_cpython_are_between_the_functions_that_call_them(t):
-    file, pid = recorded(t, PYTHON, FRAMES)
+def are_between_their_callers(t, *program):
+    """Samples and waits of python_calls.py, started so."""
+    file, pid = recorded(t, *program)
     samples = [e for e in t.events(file, "sample") if e.get("stack")]
     chains = [chain for chain in (functions(e["stack"]) for e in samples) if chain]
     wrong = [chain for chain in chains if not CHAINS.fullmatch(chain)]
@@ -56,6 +58,22 @@ def test_functions_of_cpython_are_between_the_functions_that_call_them(t):
     t.ok(asleep, "a thread that sleeps is in its function, which has let go of the GIL")
     t.tapir("flamegraph", file, "-o", t.path("frames.svg"))
     t.ok("Shop.weigh" in pathlib.Path(t.path("frames.svg")).read_text(encoding="utf-8"), "the flame graph")
+
+
+def test_functions_of_cpython_are_between_the_functions_that_call_them(t):
+    are_between_their_callers(t, PYTHON, FRAMES)
+
+
+def test_functions_of_cpython_3_13_are_between_the_functions_that_call_them(t):
+    are_between_their_callers(t, *in_debian_root(t, "trixie", "python3.13", "python3.13", FRAMES))
+
+
+def test_functions_of_cpython_3_14_are_between_the_functions_that_call_them(t):
+    are_between_their_callers(t, *in_debian_root(t, "sid", "python3.14", "python3.14", FRAMES))
+
+
+def test_functions_of_cpython_3_15_are_between_the_functions_that_call_them(t):
+    are_between_their_callers(t, *in_debian_root(t, "sid", "python3.15", "python3.15", FRAMES))
 
 
 def test_functions_of_a_program_that_tapir_starts_have_names(t):

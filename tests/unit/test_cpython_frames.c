@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The threads and functions of a made-up CPython, by the layouts of 3.11 and 3.12 and by what 3.13
- * says of itself: what is right, and what is not.
+ * to 3.15 say of themselves: what is right, and what is not.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -164,17 +164,42 @@ static void calls_of_the_loop_in_3_12_end_with_frames_of_no_function(void **stat
 	assert_int_equal(frames[1].code_va, 0);
 }
 
-/* 73 words; those that are not used have no value. */
-static void describe(uint64_t version)
+/* What a version says of itself, and where: those words that are used. */
+struct described {
+	uint64_t version;
+	unsigned thread_next, frame, tid, previous, code, owner, file, name, text_state;
+};
+
+static const struct described described_3_13 = {0x030d00f0, 21, 23, 25, 29, 30, 33, 35, 37, 68};
+static const struct described described_later[] = {
+	{0x030e0af0, 24, 26, 28, 32, 33, 36, 40, 42, 78},
+	{0x030f02f0, 24, 26, 31, 40, 41, 44, 48, 50, 90},
+};
+
+static void describe(const struct described *d)
 {
-	static const struct {
+	const struct {
 		unsigned at;
 		uint64_t off;
-	} offsets[] = {{5, 0x280}, {8, 8},   {9, 16},	{21, 8},   {23, 72}, {25, 160}, {29, 8},
-		       {30, 0},	   {33, 70}, {35, 112}, {37, 128}, {68, 32}, {69, 16},	{70, 40}};
+	} offsets[] = {{5, 0x800},
+		       {8, 8},
+		       {9, 16},
+		       {d->thread_next, 8},
+		       {d->frame, 72},
+		       {d->tid, 160},
+		       {d->previous, 8},
+		       {d->code, 0},
+		       {d->owner, 74},
+		       {d->file, 112},
+		       {d->name, 128},
+		       {d->text_state, 32},
+		       {d->text_state + 1, 16},
+		       {d->text_state + 2, 40}};
 
+	memset(memory.bytes + (RUNTIME - MEMORY_VA), 0xff, 93 * 8);
 	memcpy(memory.bytes + (RUNTIME - MEMORY_VA), "xdebugpy", 8);
-	put(RUNTIME + 8, version);
+	put(RUNTIME + 8, d->version);
+	put(RUNTIME + 16, 0);
 	for (size_t i = 0; i < sizeof(offsets) / sizeof(*offsets); i++)
 		put(RUNTIME + 8ull * offsets[i].at, offsets[i].off);
 }
@@ -184,7 +209,7 @@ static void layout_of_3_13_is_what_it_says(void **state)
 	struct tapir_interp_function frames[8];
 
 	(void)state;
-	describe(0x030d00f0);
+	describe(&described_3_13);
 	assert_true(read_as(0x030d00f0));
 	add_thread();
 	add_frame(0, add_code(0, "draw"), 0, true);
@@ -196,6 +221,37 @@ static void layout_of_3_13_is_what_it_says(void **state)
 	put(RUNTIME + 16, 0);
 	put(RUNTIME + 8 * 35, 1ull << 40);
 	assert_false(read_as(0x030d00f0));
+}
+
+/* In these a frame's reference to its code has tags. */
+static void layouts_of_later_versions_are_what_they_say(void **state)
+{
+	struct tapir_interp_function frames[8];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(described_later) / sizeof(*described_later); i++) {
+		setup(NULL);
+		describe(&described_later[i]);
+		assert_true(read_as(described_later[i].version));
+		add_thread();
+		add_frame(0, add_code(0, "draw") + 1, 0, false);
+		add_frame(1, 3, 3, true);
+		assert_int_equal(frames_of(TID, frames, 8), 2);
+		names(frames[0].code_va, "py::draw:/srv/shop.py");
+		assert_true(frames[1].is_last);
+		assert_int_equal(frames[1].code_va, 0);
+	}
+}
+
+/* Words of a version that is not released yet are others: 3.14.0rc2. */
+static void versions_before_their_release_are_not_known(void **state)
+{
+	struct described before = described_later[0];
+
+	(void)state;
+	before.version = 0x030e00c2;
+	describe(&before);
+	assert_false(read_as(before.version));
 }
 
 static void names_have_characters_of_any_width(void **state)
@@ -226,6 +282,9 @@ static void other_versions_are_not_known(void **state)
 	assert_false(read_as(0x030a0df0));
 	assert_false(read_as(0x030d00f0)); /* without its description */
 	assert_false(read_as(0x030e00f0));
+	describe(&described_later[1]);
+	put(RUNTIME + 8, 0x031000f0);
+	assert_false(read_as(0x031000f0));
 	assert_false(read_as(0x0103000b));
 }
 
@@ -388,7 +447,9 @@ static uint64_t key_of(const uint8_t *code, size_t bytes)
 {
 	memset(memory.bytes + (STATE - MEMORY_VA), 0x90, 64);
 	put_code(code, bytes);
-	return read_as(0x030b02f0) ? python.key_va : 1;
+	if (!read_as(0x030b02f0))
+		return 1;
+	return python.root == TAPIR_INTERP_TSS ? python.root_va : 0;
 }
 
 static void key_of_the_state_is_where_the_code_has_it(void **state)
@@ -403,10 +464,15 @@ static void key_of_the_state_is_where_the_code_has_it(void **state)
 				     {0x48, 0x8b, 0x05, 9, 0, 0, 0, 0x48, 0x8d, 0x98, 8, 6, 0,
 				      0xff},
 			     };
+	/* cmpl; je; mov $0x123456,%edi; jmp: Debian's python3.14; lea 0x100(%rip),%rdi; jmp */
+	static const uint8_t absolute[] = {0x74, 10, 0xbf, 0x56, 0x34, 0x12, 0, 0xe9},
+			     relative[] = {0x48, 0x8d, 0x3d, 0, 1, 0, 0, 0xe9};
 	struct tapir_interp interp;
 
 	(void)state;
 	assert_int_equal(key_of(program, sizeof(program)), STATE + 12 + 0x100);
+	assert_int_equal(key_of(absolute, sizeof(absolute)), 0x123456 + 4);
+	assert_int_equal(key_of(relative, sizeof(relative)), STATE + 7 + 0x100 + 4);
 	assert_int_equal(key_of(library, sizeof(library)), RUNTIME + 0x608 + 4);
 	assert_true(tapir_cpython__interp(&python, &interp));
 	assert_int_equal(interp.root_va, RUNTIME + 0x60c);
@@ -417,13 +483,26 @@ static void key_of_the_state_is_where_the_code_has_it(void **state)
 	}
 }
 
+/* mov %fs:-40,%rax; ret: Debian's python3.15. */
+static void state_may_be_a_thread_local_variable(void **state)
+{
+	static const uint8_t code[] = {0x64, 0x48, 0x8b, 4, 0x25, 0xd8, 0xff, 0xff, 0xff, 0xc3};
+	struct tapir_interp interp;
+
+	(void)state;
+	assert_int_equal(key_of(code, sizeof(code)), 0);
+	assert_true(tapir_cpython__interp(&python, &interp));
+	assert_int_equal(interp.root, TAPIR_INTERP_TLS);
+	assert_int_equal((int64_t)interp.root_va, -40);
+}
+
 static void frames_that_do_not_fit_are_not_walked(void **state)
 {
 	struct tapir_interp interp;
 
 	(void)state;
 	assert_true(read_as(0x030c01f0));
-	python.key_va = 1;
+	python.root = TAPIR_INTERP_TSS;
 	assert_true(tapir_cpython__interp(&python, &interp));
 	assert_int_equal(interp.flags, TAPIR_INTERP_LAST_IS_BARE);
 	python.layout.previous = TAPIR_INTERP_FRAME_BYTES - 7;
@@ -456,6 +535,8 @@ int main(void)
 		CASE(functions_of_3_11_are_those_of_its_frames),
 		CASE(calls_of_the_loop_in_3_12_end_with_frames_of_no_function),
 		CASE(layout_of_3_13_is_what_it_says),
+		CASE(layouts_of_later_versions_are_what_they_say),
+		CASE(versions_before_their_release_are_not_known),
 		CASE(names_have_characters_of_any_width),
 		CASE(other_versions_are_not_known),
 		CASE(lists_in_circles_end),
@@ -465,6 +546,7 @@ int main(void)
 		CASE(functions_follow_the_call_of_the_loop_that_runs_them),
 		CASE(functions_belong_to_the_outermost_calls_when_the_stack_is_whole),
 		CASE(key_of_the_state_is_where_the_code_has_it),
+		CASE(state_may_be_a_thread_local_variable),
 		CASE(frames_that_do_not_fit_are_not_walked),
 		CASE(functions_with_code_of_their_own_are_not_there_twice),
 	};

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The offsets of 3.11 and 3.12 are what their headers give on x86-64; those of 3.13 begin
- * _PyRuntime.
+ * The offsets of 3.11 and 3.12 are what their headers give on x86-64; those of 3.13 and later
+ * begin _PyRuntime.
  */
 #include "runtime/cpython/cpython_frames.h"
 
 #include <string.h>
 
 #include "bpf/interp.h"
+#include "runtime/function_code.h"
 
 #define MAX_INTERPRETERS 256u
 #define MAX_THREADS	 65536u
@@ -16,9 +17,13 @@
 #define MAX_FILE_CHARS	 1024u
 #define MAX_TEXT_LEN	 65536u /* of more it is no name */
 #define MAX_OFFSET	 (1u << 20)
-#define RUNTIME_BYTES	 (1 << 20)
-#define TYPE_OFF	 8 /* of any object */
-#define OWNED_BY_C	 3 /* a frame of no function, for a call of the loop; 3.12 */
+#define RUNTIME_BYTES	 (1u << 20)
+#define CODE_BYTES	 48u /* are read of a function */
+#define RELEASE_MASK	 0xf0u
+#define RELEASE_IS_FINAL 0xf0u
+#define TYPE_OFF	 8  /* of any object */
+#define OWNED_BY_C	 3  /* a frame of no function, for a call of the loop; from 3.12 on */
+#define TAGS		 7u /* of a reference to an object; from 3.14 on */
 
 /* ---- layouts -------------------------------------------------------------------------------- */
 
@@ -63,96 +68,143 @@ static const struct tapir_cpython_layout layout_3_12 = {
 	.compact_bytes = 56,
 };
 
-/* The members of 3.13's _Py_DebugOffsets, a word each; the first is a mark of eight characters. */
-enum debug_offset {
-	MARK,
-	VERSION,
-	FREE_THREADED,
-	INTERPRETERS = 5,
-	INTERPRETER_NEXT = 8,
-	THREADS,
-	THREAD_NEXT = 21,
-	FRAME = 23,
-	TID = 25,
-	PREVIOUS = 29,
-	CODE,
-	OWNER = 33,
-	FILE_NAME = 35,
-	QUALIFIED_NAME = 37,
-	TEXT_STATE = 68,
-	TEXT_LEN,
-	ASCII_BYTES,
-	DEBUG_OFFSET_CNT
+/*
+ * Where the members that are needed stand in _Py_DebugOffsets, a word each, which begins
+ * _PyRuntime: a mark of eight characters, the version, whether it is without a global lock. Each
+ * version has other members; their values are those of the build.
+ */
+struct debug_words {
+	uint16_t version;
+	uint8_t thread_next, frame, tid, previous, code, owner, file, name;
+	uint8_t text_state; /* and behind it its length, and what precedes its characters */
 };
 
-static bool are_offsets(const uint64_t *words)
+enum {
+	MARK_WORD,
+	VERSION_WORD,
+	FREE_THREADED_WORD,
+	INTERPRETERS_WORD = 5,
+	INTERPRETER_NEXT_WORD = 8,
+	THREADS_WORD,
+	DEBUG_WORD_CNT = 93
+};
+
+static const struct debug_words debug_words[] = {
+	{0x030d, 21, 23, 25, 29, 30, 33, 35, 37, 68},
+	{0x030e, 24, 26, 28, 32, 33, 36, 40, 42, 78},
+	{0x030f, 24, 26, 31, 40, 41, 44, 48, 50, 90},
+};
+
+static bool are_offsets(const struct tapir_cpython_layout *l)
 {
-	for (unsigned i = INTERPRETERS; i < DEBUG_OFFSET_CNT; i++)
-		if (words[i] > MAX_OFFSET)
+	const uint64_t offsets[] = {l->interpreters, l->interpreter_next,
+				    l->threads,	     l->thread_next,
+				    l->tid,	     l->frame,
+				    l->code,	     l->previous,
+				    l->owner,	     l->file,
+				    l->name,	     l->text_len,
+				    l->text_state,   l->ascii_bytes};
+
+	for (size_t i = 0; i < sizeof(offsets) / sizeof(*offsets); i++)
+		if (offsets[i] > MAX_OFFSET)
 			return false;
 	return true;
 }
 
-/* One without a global lock frees what others may read at any time: nothing was tried there. */
+/*
+ * One without a global lock frees what others may read at any time: nothing was tried there. Those
+ * that precede a version's release differ from it.
+ */
 static bool read_layout(const struct tapir_process_memory *memory, uint64_t va, uint64_t version,
-			struct tapir_cpython_layout *out)
+			const struct debug_words *at, struct tapir_cpython_layout *out)
 {
-	uint64_t words[DEBUG_OFFSET_CNT];
+	uint64_t words[DEBUG_WORD_CNT];
 
 	if (!tapir_process_memory__get(memory, va, words, sizeof(words)) ||
-	    memcmp(words, "xdebugpy", 8) != 0 || words[VERSION] != version ||
-	    words[FREE_THREADED] || !are_offsets(words))
+	    memcmp(words, "xdebugpy", 8) != 0 || words[VERSION_WORD] != version ||
+	    words[FREE_THREADED_WORD] || (version & RELEASE_MASK) != RELEASE_IS_FINAL)
 		return false;
 	*out = (struct tapir_cpython_layout){
-		.interpreters = words[INTERPRETERS],
-		.interpreter_next = words[INTERPRETER_NEXT],
-		.threads = words[THREADS],
-		.thread_next = words[THREAD_NEXT],
-		.tid = words[TID],
-		.frame = words[FRAME],
-		.code = words[CODE],
-		.previous = words[PREVIOUS],
-		.owner = words[OWNER],
-		.file = words[FILE_NAME],
-		.name = words[QUALIFIED_NAME],
-		.text_len = words[TEXT_LEN],
-		.text_state = words[TEXT_STATE],
-		.ascii_bytes = words[ASCII_BYTES],
-		.compact_bytes = words[ASCII_BYTES] + 16,
+		.interpreters = words[INTERPRETERS_WORD],
+		.interpreter_next = words[INTERPRETER_NEXT_WORD],
+		.threads = words[THREADS_WORD],
+		.thread_next = words[at->thread_next],
+		.tid = words[at->tid],
+		.frame = words[at->frame],
+		.code = words[at->code],
+		.previous = words[at->previous],
+		.owner = words[at->owner],
+		.file = words[at->file],
+		.name = words[at->name],
+		.text_len = words[at->text_state + 1],
+		.text_state = words[at->text_state],
+		.ascii_bytes = words[at->text_state + 2],
+		.compact_bytes = words[at->text_state + 2] + 16,
 	};
-	return true;
+	return are_offsets(out);
+}
+
+static bool find_layout(const struct tapir_process_memory *memory, uint64_t va, uint64_t version,
+			struct tapir_cpython_layout *out)
+{
+	if (version >> 16 == 0x030b || version >> 16 == 0x030c) {
+		*out = version >> 16 == 0x030b ? layout_3_11 : layout_3_12;
+		return true;
+	}
+	for (size_t i = 0; i < sizeof(debug_words) / sizeof(*debug_words); i++)
+		if (version >> 16 == debug_words[i].version)
+			return read_layout(memory, va, version, &debug_words[i], out);
+	return false;
 }
 
 /*
  * PyGILState_GetThisThreadState passes the key to pthread_getspecific, or the address of the
  * Py_tss_t that has it, as its second member, to PyThread_tss_get. Its code, as gcc makes it of
- * 3.11 to 3.13:
+ * 3.11 to 3.14:
  *
  *	mov	key(%rip),%edi; jmp				  the program has all of it
+ *	mov	$tss,%edi; jmp
+ *	lea	tss(%rip),%rdi; jmp
  *	mov	_PyRuntime@GOT(%rip),%rax; ... lea tss(%rax),%rdi (or %rbx)	in a library
  *
  * Whatever is read by a wrong key is no state of the thread: that has the thread's number.
  */
-static uint64_t find_key(const struct tapir_process_memory *memory, uint64_t fn_va,
-			 uint64_t runtime_va)
+static uint64_t find_key(const uint8_t code[CODE_BYTES], uint64_t fn_va, uint64_t runtime_va)
 {
 	static const uint8_t load[] = {0x48, 0x8b, 0x05};
-	uint8_t code[48];
-	int32_t disp;
+	uint32_t disp;
 
-	if (!fn_va || !tapir_process_memory__get(memory, fn_va, code, sizeof(code)))
-		return 0;
-	for (size_t i = 0; i + 7 <= sizeof(code); i++) {
-		memcpy(&disp, code + i + 2, sizeof(disp));
-		if (code[i] == 0x8b && code[i + 1] == 0x3d && code[i + 6] == 0xe9)
-			return fn_va + i + 6 + (uint64_t)(int64_t)disp;
-		memcpy(&disp, code + i + 3, sizeof(disp));
-		if (code[i] == 0x48 && code[i + 1] == 0x8d &&
-		    (code[i + 2] == 0xb8 || code[i + 2] == 0x98) && disp > 0 &&
+	for (size_t i = 0; i + 8 <= CODE_BYTES; i++) {
+		const uint8_t *c = code + i;
+
+		if (c[0] == 0x8b && c[1] == 0x3d && c[6] == 0xe9)
+			return tapir_function_code__relative(fn_va, code, i + 2);
+		if (c[0] == 0x48 && c[1] == 0x8d && c[2] == 0x3d && c[7] == 0xe9)
+			return tapir_function_code__relative(fn_va, code, i + 3) + sizeof(int);
+		memcpy(&disp, c + 1, sizeof(disp));
+		if (c[0] == 0xbf && c[5] == 0xe9)
+			return disp + sizeof(int);
+		memcpy(&disp, c + 3, sizeof(disp));
+		if (c[0] == 0x48 && c[1] == 0x8d && (c[2] == 0xb8 || c[2] == 0x98) && disp &&
 		    disp < RUNTIME_BYTES && !memcmp(code, load, sizeof(load)))
-			return runtime_va + (uint64_t)disp + sizeof(int);
+			return runtime_va + disp + sizeof(int);
 	}
 	return 0;
+}
+
+/* From 3.15 on the state is a thread-local variable, of which the function returns the value. */
+static void find_state(struct tapir_cpython *out, const struct tapir_process_memory *memory,
+		       uint64_t fn_va)
+{
+	uint8_t code[CODE_BYTES];
+
+	if (!fn_va || !tapir_process_memory__get(memory, fn_va, code, sizeof(code)))
+		return;
+	out->root_va = find_key(code, fn_va, out->runtime_va);
+	if (out->root_va)
+		out->root = TAPIR_INTERP_TSS;
+	else
+		tapir_function_code__thread_local(memory, fn_va, &out->root, &out->root_va);
 }
 
 bool tapir_cpython__read(struct tapir_cpython *out, const struct tapir_process_memory *memory,
@@ -165,21 +217,9 @@ bool tapir_cpython__read(struct tapir_cpython *out, const struct tapir_process_m
 
 	if (!found.runtime_va || !found.loop.va)
 		return false;
-	switch (version >> 16) {
-	case 0x030b:
-		found.layout = layout_3_11;
-		break;
-	case 0x030c:
-		found.layout = layout_3_12;
-		break;
-	case 0x030d:
-		if (!read_layout(memory, found.runtime_va, version, &found.layout))
-			return false;
-		break;
-	default:
+	if (!find_layout(memory, found.runtime_va, version, &found.layout))
 		return false;
-	}
-	found.key_va = find_key(memory, vas[TAPIR_CPYTHON_STATE], found.runtime_va);
+	find_state(&found, memory, vas[TAPIR_CPYTHON_STATE]);
 	*out = found;
 	return true;
 }
@@ -193,13 +233,13 @@ bool tapir_cpython__interp(const struct tapir_cpython *python, struct tapir_inte
 {
 	const struct tapir_cpython_layout *l = &python->layout;
 
-	if (!python->key_va || !is_in_frame(l->code + 7) || !is_in_frame(l->previous + 7) ||
+	if (!python->root || !is_in_frame(l->code + 7) || !is_in_frame(l->previous + 7) ||
 	    !is_in_frame(l->owner) || l->tid > UINT16_MAX || l->frame > UINT16_MAX ||
 	    l->frame_of_cframe > UINT16_MAX || l->name > UINT16_MAX || !l->tid)
 		return false;
 	*out = (struct tapir_interp){
-		.root_va = python->key_va,
-		.root = TAPIR_INTERP_TSS,
+		.root_va = python->root_va,
+		.root = python->root,
 		.language = TAPIR_INTERP_CPYTHON,
 		.flags = l->has_entry ? 0 : TAPIR_INTERP_LAST_IS_BARE,
 		.step_cnt = l->has_cframe ? 2 : 1,
@@ -257,12 +297,14 @@ static bool read_frame(const struct tapir_cpython_layout *l,
 		       const struct tapir_process_memory *memory, uint64_t va,
 		       struct tapir_interp_function *out)
 {
+	uint64_t code_va;
 	uint8_t owner;
 
 	if (!tapir_process_memory__get(memory, va + l->owner, &owner, sizeof(owner)))
 		return false;
 	out->is_last = l->has_entry ? owner != 0 : owner == OWNED_BY_C;
-	out->code_va = !l->has_entry && out->is_last ? 0 : object_at(memory, va + l->code);
+	code_va = tapir_process_memory__u64(memory, va + l->code) & ~(uint64_t)TAGS;
+	out->code_va = is_object(code_va) && (l->has_entry || !out->is_last) ? code_va : 0;
 	return true;
 }
 

@@ -2,8 +2,8 @@
 /*
  * cpython_frames.h - which Python functions a thread of CPython runs, by the interpreter's own
  * lists: of its threads, and of each thread's frames. The layouts are those of 3.11 and 3.12, which
- * do not change within a version, and what 3.13 says of itself (_Py_DebugOffsets); of other
- * versions nothing is known.
+ * do not change within a version, and what 3.13 to 3.15 say of themselves (_Py_DebugOffsets); of
+ * other versions nothing is known.
  *
  * Nothing is asked of the interpreter. Its memory may hold anything and changes while it is read,
  * unless the thread sleeps: what does not look like a function's names is none. Pure but for reads.
@@ -48,10 +48,11 @@ struct tapir_cpython {
 	struct tapir_interp_loop loop; /* the function that runs instructions */
 	uint64_t code_type_va;	       /* 0: not known */
 	/*
-	 * The pthread_key_t of each thread's state, which is set while the thread has not the lock,
-	 * too; 0: not known.
+	 * Each thread's state, which is set while the thread has not the lock, too: a pthread_key_t
+	 * or a thread-local variable; TAPIR_INTERP_NONE: not known.
 	 */
-	uint64_t key_va;
+	uint8_t root; /* enum tapir_interp_root */
+	uint64_t root_va;
 	struct tapir_cpython_layout layout;
 };
 
