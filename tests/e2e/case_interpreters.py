@@ -86,13 +86,22 @@ def test_functions_of_a_program_that_tapir_starts_have_names(t):
          f"{len(stacks)} samples")
 
 
-def test_functions_of_php_are_between_the_functions_that_call_them(t):
-    if "PHP 8.2" not in t.run(t.need("php"), "-v").out:
-        t.skip("the layouts that are known are those of PHP 8.2")
-    file, _ = recorded(t, "php", PHP_FRAMES)
+def are_between_their_callers_of_php(t, *program):
+    """Samples of php_frames.php, started so."""
+    file, _ = recorded(t, *program)
     stacks = [e["stack"] for e in t.events(file, "sample") if e.get("stack")]
     chains = [chain for chain in (functions(stack, PHP_NAME) for stack in stacks) if chain]
     wrong = [chain for chain in chains if not PHP_CHAINS.fullmatch(chain)]
     t.ok(not wrong, f"{len(wrong)} of {len(chains)}: {wrong[:3]}")
     for leaf in ("work Shop::weigh", "usort Shop::compare Shop::weigh", "array_map"):
         t.ok(any(leaf in chain for chain in chains), f"nothing of {leaf} in {len(chains)} samples")
+
+
+def test_functions_of_php_are_between_the_functions_that_call_them(t):
+    if "PHP 8.2" not in t.run(t.need("php"), "-v").out:
+        t.skip("this PHP is not 8.2")
+    are_between_their_callers_of_php(t, "php", PHP_FRAMES)
+
+
+def test_functions_of_php_8_4_are_between_the_functions_that_call_them(t):
+    are_between_their_callers_of_php(t, *in_debian_root(t, "trixie", "php8.4-cli", "php8.4", PHP_FRAMES))

@@ -49,3 +49,17 @@ bool tapir_function_code__thread_local(const struct tapir_process_memory *memory
 	}
 	return false;
 }
+
+uint64_t tapir_function_code__returned(const struct tapir_process_memory *memory, uint64_t fn_va)
+{
+	static const uint8_t lea[] = {0x48, 0x8d, 0x05}, landing[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	uint8_t code[12];
+	size_t at;
+
+	if (!fn_va || !tapir_process_memory__get(memory, fn_va, code, sizeof(code)))
+		return 0;
+	at = memcmp(code, landing, sizeof(landing)) ? 0 : sizeof(landing);
+	if (memcmp(code + at, lea, sizeof(lea)) || code[at + 7] != 0xc3)
+		return 0;
+	return tapir_function_code__relative(fn_va, code, at + sizeof(lea));
+}

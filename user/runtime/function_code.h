@@ -24,4 +24,7 @@ uint64_t tapir_function_code__relative(uint64_t va, const uint8_t *code, size_t 
 bool tapir_function_code__thread_local(const struct tapir_process_memory *memory, uint64_t fn_va,
 				       uint8_t *root, uint64_t *root_va);
 
+/* The address that the function returns: lea disp(%rip),%rax; ret. 0: it does something else. */
+uint64_t tapir_function_code__returned(const struct tapir_process_memory *memory, uint64_t fn_va);
+
 #endif

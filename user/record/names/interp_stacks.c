@@ -259,7 +259,8 @@ static bool read_name(struct tapir_interp_stacks *s, const struct process *p,
 	tapir_str__clear(&s->name);
 	switch (in->language) {
 	case TAPIR_INTERP_PHP:
-		return tapir_php__add_name(&memory, frame->va, &s->name, &code->is_internal);
+		return tapir_php__add_name(&in->php, &memory, frame->va, &s->name,
+					   &code->is_internal);
 	case TAPIR_INTERP_V8:
 		return tapir_v8__add_name(&in->v8, &memory, frame->va, frame->cookie, &s->name);
 	case TAPIR_INTERP_RUBY:

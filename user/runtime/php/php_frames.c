@@ -6,7 +6,10 @@
  */
 #include "runtime/php/php_frames.h"
 
+#include <string.h>
+
 #include "bpf/interp.h"
+#include "runtime/function_code.h"
 
 #define EXECUTE_DATA_OFF  0x1e8u /* executor_globals.current_execute_data */
 #define FUNCTION_OFF	  24u	 /* of an execute_data */
@@ -24,17 +27,48 @@
 #define MAX_NAME_BYTES	  256u
 #define MAX_FILE_BYTES	  1024u
 
-/* Version 8.2. */
-#define GLOBALS_BYTES	  0x708u
-#define FILE_OFF	  152u
+/* The text that php_version returns begins so; before 8.3 there is no such function. */
+struct layout {
+	const char *version;
+	uint16_t globals_bytes;
+	uint16_t file; /* of a function of PHP */
+};
 
-bool tapir_php__read(struct tapir_php *out, uint64_t globals_va, uint64_t globals_bytes,
-		     struct tapir_interp_loop loop)
+static const struct layout layouts[] = {
+	{NULL, 0x708, 152}, /* 8.2 */
+	{"8.4.", 0x7c0, 168},
+};
+
+static bool is_version(const struct tapir_process_memory *memory, uint64_t fn_va,
+		       const char *version)
 {
-	if (!globals_va || !loop.va || globals_bytes != GLOBALS_BYTES)
+	char text[8];
+
+	if (!version || !fn_va)
+		return !version && !fn_va;
+	return tapir_process_memory__get(memory, tapir_function_code__returned(memory, fn_va), text,
+					 strlen(version)) &&
+	       !memcmp(text, version, strlen(version));
+}
+
+bool tapir_php__read(struct tapir_php *out, const struct tapir_process_memory *memory,
+		     const uint64_t vas[TAPIR_PHP_EXPORT_CNT],
+		     const uint64_t bytes[TAPIR_PHP_EXPORT_CNT])
+{
+	uint64_t loop_va = vas[TAPIR_PHP_LOOP];
+
+	if (!vas[TAPIR_PHP_GLOBALS] || !loop_va)
 		return false;
-	*out = (struct tapir_php){.globals_va = globals_va, .loop = loop};
-	return true;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++) {
+		if (bytes[TAPIR_PHP_GLOBALS] != layouts[i].globals_bytes ||
+		    !is_version(memory, vas[TAPIR_PHP_VERSION], layouts[i].version))
+			continue;
+		*out = (struct tapir_php){.globals_va = vas[TAPIR_PHP_GLOBALS],
+					  .loop = {loop_va, loop_va + bytes[TAPIR_PHP_LOOP]},
+					  .file = layouts[i].file};
+		return true;
+	}
+	return false;
 }
 
 void tapir_php__interp(const struct tapir_php *php, struct tapir_interp *out)
@@ -90,8 +124,8 @@ static bool add_function(const struct tapir_process_memory *memory, uint64_t va,
 	return add_text(memory, name_va, MAX_NAME_BYTES, out);
 }
 
-bool tapir_php__add_name(const struct tapir_process_memory *memory, uint64_t function_va,
-			 struct tapir_str *out, bool *is_internal)
+bool tapir_php__add_name(const struct tapir_php *php, const struct tapir_process_memory *memory,
+			 uint64_t function_va, struct tapir_str *out, bool *is_internal)
 {
 	uint8_t type = 0;
 
@@ -105,7 +139,7 @@ bool tapir_php__add_name(const struct tapir_process_memory *memory, uint64_t fun
 	tapir_str__addc(out, ':');
 	if (*is_internal)
 		tapir_str__adds(out, "[internal]");
-	else if (!add_text(memory, tapir_process_memory__u64(memory, function_va + FILE_OFF),
+	else if (!add_text(memory, tapir_process_memory__u64(memory, function_va + php->file),
 			   MAX_FILE_BYTES, out))
 		return false;
 	return !out->failed;

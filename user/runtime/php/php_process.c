@@ -23,12 +23,19 @@ struct search {
 	uint32_t tgid;
 };
 
+static const char *const exports[TAPIR_PHP_EXPORT_CNT] = {
+	[TAPIR_PHP_GLOBALS] = "executor_globals",
+	[TAPIR_PHP_LOOP] = "execute_ex",
+	[TAPIR_PHP_VERSION] = "php_version",
+};
+
 static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
 {
-	static const char *const names[] = {"executor_globals", "execute_ex"};
 	const struct search *s = ctx;
+	struct tapir_process_memory memory = {tapir_process_memory__read_fn,
+					      (void *)(uintptr_t)&s->tgid};
 	struct tapir_elf *elf = NULL;
-	uint64_t vas[2], bytes[2];
+	uint64_t vas[TAPIR_PHP_EXPORT_CNT], bytes[TAPIR_PHP_EXPORT_CNT];
 	bool is_found;
 
 	if (!m->is_executable || !tapir_mapping_line__is_file(m) ||
@@ -38,11 +45,10 @@ static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
 
 	if (fd < 0 || tapir_elf__open_fd(fd, &elf))
 		return 0;
-	tapir_exported__vas(elf, m, names, vas, 2);
-	for (int i = 0; i < 2; i++)
-		bytes[i] = tapir_exported__bytes(elf, names[i]);
-	is_found = tapir_php__read(s->out, vas[0], bytes[0],
-				   (struct tapir_interp_loop){vas[1], vas[1] + bytes[1]});
+	tapir_exported__vas(elf, m, exports, vas, TAPIR_PHP_EXPORT_CNT);
+	for (int i = 0; i < TAPIR_PHP_EXPORT_CNT; i++)
+		bytes[i] = tapir_exported__bytes(elf, exports[i]);
+	is_found = tapir_php__read(s->out, &memory, vas, bytes);
 	tapir_elf__free(elf);
 	return is_found;
 }
