@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The input is the memory of a process that claims to be CoreCLR, HotSpot, CPython, V8, Ruby,
- * PostgreSQL, and a publisher of OpenTelemetry's process context: what is found in it ends.
+ * The input is the memory of a process that claims to be CoreCLR, HotSpot, CPython, PHP, V8,
+ * Ruby, PostgreSQL, and a publisher of OpenTelemetry's process context: what is found in it ends.
  */
 #include <stdlib.h>
 
@@ -10,6 +10,7 @@
 #include "runtime/cpython/cpython_frames.h"
 #include "runtime/dotnet/dotnet_monitors.h"
 #include "runtime/jvm/jvm_interpreter.h"
+#include "runtime/php/php_frames.h"
 #include "runtime/postgresql/postgresql_locks.h"
 #include "runtime/ruby/ruby_frames.h"
 #include "runtime/v8/v8_functions.h"
@@ -187,8 +188,8 @@ static void read_v8(int32_t name, int32_t first_variables,
 	tapir_str__fini(&text);
 }
 
-/* As if its version had been 3.1, and the first words of the input a frame. */
-static void read_ruby(const struct tapir_process_memory *source)
+/* As if its version had been that one, and the first words of the input a frame. */
+static void read_ruby(char minor, const struct tapir_process_memory *source)
 {
 	static const uint64_t vas[TAPIR_RUBY_EXPORT_CNT] = {MEMORY_VA, MEMORY_VA, MEMORY_VA + 8,
 							    MEMORY_VA + 48};
@@ -201,12 +202,33 @@ static void read_ruby(const struct tapir_process_memory *source)
 	bool is_internal;
 
 	(void)tapir_ruby__read(&ruby, source, vas);
+	memory.bytes[2] = (uint8_t)minor;
 	if (!tapir_ruby__read(&ruby, &known, vas))
 		abort();
 	ruby.symbols_va = MEMORY_VA + 64;
 	(void)tapir_process_memory__get(source, MEMORY_VA, &frame, sizeof(frame));
 	if (tapir_ruby__add_name(&ruby, source, &frame, &name, &is_internal) &&
 	    (name.len < 6 || memchr(name.data, 0, name.len)))
+		abort();
+	tapir_str__fini(&name);
+}
+
+/* As it says, by a version of which there is a function; and as 8.2. */
+static void read_php(const struct tapir_process_memory *source)
+{
+	static const uint64_t vas[TAPIR_PHP_EXPORT_CNT] = {MEMORY_VA, MEMORY_VA, MEMORY_VA},
+			      older_vas[TAPIR_PHP_EXPORT_CNT] = {MEMORY_VA, MEMORY_VA},
+			      bytes[TAPIR_PHP_EXPORT_CNT] = {0x7c0, 64, 16},
+			      older_bytes[TAPIR_PHP_EXPORT_CNT] = {0x708, 64};
+	struct tapir_str name = {};
+	struct tapir_php php;
+	bool is_internal;
+
+	(void)tapir_php__read(&php, source, vas, bytes);
+	if (!tapir_php__read(&php, source, older_vas, older_bytes))
+		abort();
+	if (tapir_php__add_name(&php, source, MEMORY_VA, &name, &is_internal) &&
+	    (name.len < 7 || memchr(name.data, 0, name.len)))
 		abort();
 	tapir_str__fini(&name);
 }
@@ -240,6 +262,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_cpython(0x030c01f0, &source);
 	read_v8(16, 3, &source);
 	read_v8(24, 5, &source);
-	read_ruby(&source);
+	read_ruby('1', &source);
+	read_ruby('3', &source);
+	read_php(&source);
 	return 0;
 }

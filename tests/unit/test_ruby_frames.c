@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The methods of a made-up Ruby 3.1: what is right, and what is not. */
+/* The methods of a made-up Ruby 3.1 or 3.3: what is right, and what is not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,6 +31,7 @@ enum {
 	OF_CLASS_TABLE = MEMORY_VA + 0x4800,
 	PATHS = MEMORY_VA + 0x4900,
 	SVAR = MEMORY_VA + 0x4a00,
+	EVAL = MEMORY_VA + 0x4b00,
 	TEXT = MEMORY_VA + 0x5000,
 
 	INTERNAL = 0x1a,
@@ -286,6 +287,73 @@ static void only_known_versions_are_walked(void **state)
 	assert_false(read_ruby());
 }
 
+/* A String of 3.3 has its length in a word, also if it is in itself. */
+static uint64_t add_wide_text(const char *text)
+{
+	uint64_t va = next_text_va, len = strlen(text);
+
+	next_text_va += 0x80;
+	put(va, 5);
+	put(va + 16, len);
+	memcpy(memory.bytes + (va + 24 - MEMORY_VA), text, len);
+	return va;
+}
+
+/* Shop#draw of 3.3, whose loop is not exported: rb_iseq_eval ends with a jump to it. */
+static void set_up_3_3(void)
+{
+	static const uint8_t eval[] = {0xe8, 0, 0, 0, 0, 0x41, 0x5f, 0xe9, 0xf4, 0x0f, 0, 0};
+	static const uint64_t vas[TAPIR_RUBY_EXPORT_CNT] = {VERSION, 0, THREAD, SYMBOL, EVAL};
+	const struct tapir_process_memory source = fake_memory__of(&memory);
+
+	memcpy(memory.bytes, "3.3.8", 6);
+	memcpy(memory.bytes + (EVAL - MEMORY_VA), eval, sizeof(eval));
+	assert_true(tapir_ruby__read(&ruby, &source, vas));
+	put(BODY + 64, add_wide_text("/srv/shop.rb"));
+	put(BODY + 72, add_wide_text("draw"));
+	put(BODY + 80, add_wide_text("block in draw"));
+	put(BODY + 88, 77ull << 32 | 12); /* the number of a node, the line */
+	put(BODY + 168, CODE);
+	put(CLASS + 152, add_wide_text("Shop"));
+	put(OF_CLASS + 128, CLASS);
+}
+
+static void names_of_3_3_have_class_file_and_line(void **state)
+{
+	struct tapir_interp interp;
+	uint64_t name = add_wide_text("draw");
+
+	(void)state;
+	set_up_3_3();
+	assert_int_equal(ruby.loop.va, EVAL + 0x1000);
+	tapir_ruby__interp(&ruby, &interp);
+	assert_int_equal(interp.previous, 56);
+	is_named("rb::block in Shop#draw:/srv/shop.rb:12", CODE, ENTRY, false);
+	put(ENTRY + 32, OF_CLASS);
+	is_named("rb::block in Shop.draw:/srv/shop.rb:12", CODE, ENTRY, false);
+	put(OF_CLASS + 128, 0);
+	is_named("rb::block in draw:/srv/shop.rb:12", CODE, ENTRY, false);
+	put(BODY + 88, 77ull << 32);
+	put(BODY + 80, name);
+	is_named("rb::draw:/srv/shop.rb", CODE, 0, false);
+	put(name + 16, 1ull << 40);
+	is_named(NULL, CODE, 0, false);
+}
+
+static void version_without_a_loop_is_not_walked(void **state)
+{
+	static const uint64_t vas[TAPIR_RUBY_EXPORT_CNT] = {VERSION, 0, THREAD, SYMBOL, EVAL};
+	const struct tapir_process_memory source = fake_memory__of(&memory);
+
+	(void)state;
+	set_up_3_3();
+	memory.bytes[EVAL + 7 - MEMORY_VA] = 0xe8; /* a call */
+	assert_false(tapir_ruby__read(&ruby, &source, vas));
+	memory.bytes[EVAL + 7 - MEMORY_VA] = 0xe9;
+	memory.size = EVAL + 16 - MEMORY_VA; /* its instructions cannot be read */
+	assert_false(tapir_ruby__read(&ruby, &source, vas));
+}
+
 /* A Ruby that is a program, not a library. */
 static void state_of_a_program_is_at_a_distance(void **state)
 {
@@ -312,6 +380,8 @@ int main(void)
 		cmocka_unit_test_setup(symbols_are_used_only_if_the_table_is_theirs, setup),
 		cmocka_unit_test_setup(what_is_no_method_has_no_name, setup),
 		cmocka_unit_test_setup(only_known_versions_are_walked, setup),
+		cmocka_unit_test_setup(names_of_3_3_have_class_file_and_line, setup),
+		cmocka_unit_test_setup(version_without_a_loop_is_not_walked, setup),
 		cmocka_unit_test_setup(state_of_a_program_is_at_a_distance, setup),
 	};
 

@@ -63,3 +63,15 @@ uint64_t tapir_function_code__returned(const struct tapir_process_memory *memory
 		return 0;
 	return tapir_function_code__relative(fn_va, code, at + sizeof(lea));
 }
+
+uint64_t tapir_function_code__tail_call(const struct tapir_process_memory *memory, uint64_t fn_va)
+{
+	uint8_t code[TAPIR_FUNCTION_CODE_BYTES];
+
+	if (!fn_va || !tapir_process_memory__get(memory, fn_va, code, sizeof(code)))
+		return 0;
+	for (size_t i = 0; i + 6 <= sizeof(code); i++)
+		if ((code[i] & 0xf8) == 0x58 && code[i + 1] == 0xe9) /* pop; jmp */
+			return tapir_function_code__relative(fn_va, code, i + 2);
+	return 0;
+}

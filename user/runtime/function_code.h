@@ -27,4 +27,11 @@ bool tapir_function_code__thread_local(const struct tapir_process_memory *memory
 /* The address that the function returns: lea disp(%rip),%rax; ret. 0: it does something else. */
 uint64_t tapir_function_code__returned(const struct tapir_process_memory *memory, uint64_t fn_va);
 
+/*
+ * The function that it ends with, whose caller is then its own: a jump behind the last register
+ * that is restored. 0: none, or not within its first TAPIR_FUNCTION_CODE_BYTES.
+ */
+#define TAPIR_FUNCTION_CODE_BYTES 192u
+uint64_t tapir_function_code__tail_call(const struct tapir_process_memory *memory, uint64_t fn_va);
+
 #endif

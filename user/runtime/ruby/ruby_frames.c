@@ -61,10 +61,15 @@ struct tapir_ruby_layout {
 	uint16_t frame_bytes;
 	uint16_t body_method; /* the code of the method itself */
 	uint8_t last_operator;
+	bool has_wide_texts;  /* their length is a word, also of those that are in themselves */
+	uint8_t array_mask;   /* of the length of an Array in itself */
+	bool has_plain_lines; /* a number, not an Integer */
+	uint16_t class_path, attached; /* of a class; 0: in its table of names */
 };
 
 static const struct tapir_ruby_layout layouts[] = {
-	{"3.1.", 64, 176, 169},
+	{"3.1.", 64, 176, 169, false, 0x03, false, 0, 0},
+	{"3.3.", 56, 168, 169, true, 0x7f, true, 152, 128},
 };
 
 /* ---- where it is ---------------------------------------------------------------------------- */
@@ -98,6 +103,8 @@ bool tapir_ruby__read(struct tapir_ruby *out, const struct tapir_process_memory 
 	struct tapir_ruby found = {.loop = {.va = vas[TAPIR_RUBY_LOOP]}};
 	char version[sizeof(found.layout->version)];
 
+	if (!found.loop.va) /* it is the last that this function calls */
+		found.loop.va = tapir_function_code__tail_call(memory, vas[TAPIR_RUBY_EVAL]);
 	if (!found.loop.va ||
 	    !tapir_process_memory__get(memory, vas[TAPIR_RUBY_VERSION], version, sizeof(version)))
 		return false;
@@ -147,17 +154,17 @@ static bool is_internal_kind(const struct tapir_process_memory *memory, uint64_t
 }
 
 /* A String: in itself, or elsewhere if it has a flag. Without control characters. */
-static bool read_text(const struct tapir_process_memory *memory, uint64_t va, size_t max_bytes,
-		      struct text *out)
+static bool read_text(const struct tapir_ruby *ruby, const struct tapir_process_memory *memory,
+		      uint64_t va, size_t max_bytes, struct text *out)
 {
-	uint64_t words[4]; /* flags, class, length, address; or flags, class, bytes */
+	uint64_t words[4]; /* flags, class, length, address; or flags, class, (length,) bytes */
 	uint64_t len;
 
 	if (va & 7 || !tapir_process_memory__get(memory, va, words, sizeof(words)) ||
 	    (words[0] & TYPE_MASK) != TYPE_STRING)
 		return false;
-	len = words[0] >> 14 & 0x1f;
-	va += 16;
+	len = ruby->layout->has_wide_texts ? words[2] : words[0] >> 14 & 0x1f;
+	va += ruby->layout->has_wide_texts ? 24 : 16;
 	if (words[0] & 1u << 13) {
 		len = words[2];
 		va = words[3];
@@ -171,8 +178,9 @@ static bool read_text(const struct tapir_process_memory *memory, uint64_t va, si
 	return true;
 }
 
-/* An element of an Array: in itself, up to three, or elsewhere. */
-static uint64_t element(const struct tapir_process_memory *memory, uint64_t va, uint64_t idx)
+/* An element of an Array: in itself or elsewhere. */
+static uint64_t element(const struct tapir_ruby *ruby, const struct tapir_process_memory *memory,
+			uint64_t va, uint64_t idx)
 {
 	uint64_t words[5]; /* flags, class, length, capacity, address; or flags, class, elements */
 
@@ -180,7 +188,9 @@ static uint64_t element(const struct tapir_process_memory *memory, uint64_t va, 
 	    (words[0] & TYPE_MASK) != TYPE_ARRAY)
 		return 0;
 	if (words[0] & 1u << 13)
-		return idx < (words[0] >> 15 & 3) ? words[2 + idx] : 0;
+		return idx < (words[0] >> 15 & ruby->layout->array_mask)
+			       ? tapir_process_memory__u64(memory, va + 16 + 8 * idx)
+			       : 0;
 	return idx < words[2] ? tapir_process_memory__u64(memory, words[4] + 8 * idx) : 0;
 }
 
@@ -195,8 +205,8 @@ static bool read_entry(const struct tapir_ruby *ruby, const struct tapir_process
 	    number > highest)
 		return false;
 	texts = tapir_process_memory__u64(memory, ruby->symbols_va + SYMBOLS_TEXT_OFF);
-	piece = element(memory, texts, number / SYMBOLS_A_PIECE);
-	return read_text(memory, element(memory, piece, number % SYMBOLS_A_PIECE * 2),
+	piece = element(ruby, memory, texts, number / SYMBOLS_A_PIECE);
+	return read_text(ruby, memory, element(ruby, memory, piece, number % SYMBOLS_A_PIECE * 2),
 			 MAX_NAME_BYTES, out);
 }
 
@@ -217,7 +227,10 @@ static bool read_symbol(const struct tapir_ruby *ruby, const struct tapir_proces
 
 /* ---- classes -------------------------------------------------------------------------------- */
 
-/* A class has what belongs to it in a table of names, the first of which are its own. */
+/*
+ * A class of 3.1 has what belongs to it in a table of names, the first of which are its own; a
+ * later one in words of its own.
+ */
 #define CLASS_MORE_OFF	24u
 #define MORE_TABLE_OFF	8u
 #define TABLE_START_OFF 32u
@@ -250,6 +263,25 @@ static uint64_t value_in_class(const struct tapir_ruby *ruby,
 	return 0;
 }
 
+static uint64_t path_of(const struct tapir_ruby *ruby, const struct tapir_process_memory *memory,
+			uint64_t class_va)
+{
+	uint16_t off = ruby->layout->class_path;
+
+	return off ? tapir_process_memory__u64(memory, class_va + off)
+		   : value_in_class(ruby, memory, class_va, "__classpath__");
+}
+
+/* The object whose own methods the singleton class has. */
+static uint64_t attached_to(const struct tapir_ruby *ruby,
+			    const struct tapir_process_memory *memory, uint64_t class_va)
+{
+	uint16_t off = ruby->layout->attached;
+
+	return off ? tapir_process_memory__u64(memory, class_va + off)
+		   : value_in_class(ruby, memory, class_va, "__attached__");
+}
+
 /* "Shop#", of a class's own methods "Shop."; nothing of a class that has no name. */
 static void add_class(const struct tapir_ruby *ruby, const struct tapir_process_memory *memory,
 		      uint64_t va, struct tapir_str *out)
@@ -261,13 +293,12 @@ static void add_class(const struct tapir_ruby *ruby, const struct tapir_process_
 	if (type == TYPE_INCLUDED) {
 		va = tapir_process_memory__u64(memory, va + CLASS_OFF);
 	} else if (type == TYPE_CLASS && flags & IS_SINGLETON) {
-		va = value_in_class(ruby, memory, va, "__attached__");
+		va = attached_to(ruby, memory, va);
 		mark = '.';
 	}
 	type = flags_of(memory, va) & TYPE_MASK;
 	if ((type != TYPE_CLASS && type != TYPE_MODULE) ||
-	    !read_text(memory, value_in_class(ruby, memory, va, "__classpath__"), MAX_NAME_BYTES,
-		       &text))
+	    !read_text(ruby, memory, path_of(ruby, memory, va), MAX_NAME_BYTES, &text))
 		return;
 	tapir_str__add(out, text.bytes, text.len);
 	tapir_str__addc(out, mark);
@@ -313,11 +344,11 @@ static bool add_label(const struct tapir_ruby *ruby, const struct tapir_process_
 	struct text label, base;
 	size_t len;
 
-	if (!read_text(memory, tapir_process_memory__u64(memory, body + BODY_LABEL_OFF),
+	if (!read_text(ruby, memory, tapir_process_memory__u64(memory, body + BODY_LABEL_OFF),
 		       MAX_NAME_BYTES, &label))
 		return false;
 	len = label.len;
-	if (read_text(memory, tapir_process_memory__u64(memory, body + BODY_BASE_OFF),
+	if (read_text(ruby, memory, tapir_process_memory__u64(memory, body + BODY_BASE_OFF),
 		      MAX_NAME_BYTES, &base) &&
 	    base.len <= len && !memcmp(label.bytes + len - base.len, base.bytes, base.len)) {
 		len -= base.len;
@@ -332,22 +363,25 @@ static bool add_label(const struct tapir_ruby *ruby, const struct tapir_process_
 }
 
 /* The path as the file system has it, where there is one: it is the second of two. */
-static bool add_place(const struct tapir_process_memory *memory, uint64_t body,
-		      struct tapir_str *out)
+static bool add_place(const struct tapir_ruby *ruby, const struct tapir_process_memory *memory,
+		      uint64_t body, struct tapir_str *out)
 {
 	uint64_t path = tapir_process_memory__u64(memory, body + BODY_PATH_OFF),
 		 line = tapir_process_memory__u64(memory, body + BODY_LINE_OFF);
 	struct text text;
 
 	if ((flags_of(memory, path) & TYPE_MASK) == TYPE_ARRAY) {
-		uint64_t real = element(memory, path, 1);
+		uint64_t real = element(ruby, memory, path, 1);
 
-		path = real && real != NIL ? real : element(memory, path, 0);
+		path = real && real != NIL ? real : element(ruby, memory, path, 0);
 	}
-	if (!read_text(memory, path, MAX_FILE_BYTES, &text))
+	if (!read_text(ruby, memory, path, MAX_FILE_BYTES, &text))
 		return false;
 	tapir_str__add(out, text.bytes, text.len);
-	line = line & 1 ? line >> 1 : 0; /* a small Integer */
+	if (ruby->layout->has_plain_lines)
+		line &= UINT32_MAX;
+	else
+		line = line & 1 ? line >> 1 : 0; /* a small Integer */
 	if (line && line < MAX_LINE)
 		tapir_str__addf(out, ":%u", (unsigned)line);
 	return true;
@@ -377,7 +411,7 @@ static bool add_code(const struct tapir_ruby *ruby, const struct tapir_process_m
 	if (!add_label(ruby, memory, frame, body, out))
 		return false;
 	tapir_str__addc(out, ':');
-	return add_place(memory, body, out);
+	return add_place(ruby, memory, body, out);
 }
 
 /* Code that eval compiles is freed soon, and other code takes its place. */

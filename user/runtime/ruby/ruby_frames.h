@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * ruby_frames.h - which methods of Ruby (MRI) a thread runs, by the virtual machine's control
- * frames. The layouts are those of version 3.1; of others nothing is known. The first instructions
- * of two exported functions lead to the thread's state, and to the texts of symbols.
+ * frames. The layouts are those of versions 3.1 and 3.3; of others nothing is known. Instructions
+ * of exported functions lead to the thread's state, to the texts of symbols, and from 3.2 on to the
+ * loop.
  *
  * Nothing is asked of the virtual machine. Its memory may hold anything: what does not look like a
  * method's names is none. Pure but for reads.
@@ -20,9 +21,10 @@ struct tapir_interp_frame;
 /* The symbols that libruby exports and this module needs. */
 enum {
 	TAPIR_RUBY_VERSION, /* ruby_version, a text */
-	TAPIR_RUBY_LOOP,    /* rb_vm_exec */
+	TAPIR_RUBY_LOOP,    /* rb_vm_exec; 0: TAPIR_RUBY_EVAL leads there */
 	TAPIR_RUBY_THREAD,  /* rb_thread_current, which begins with the thread's state */
 	TAPIR_RUBY_SYMBOL, /* rb_id2str, which begins with the table of symbols; 0: there is none */
+	TAPIR_RUBY_EVAL,   /* rb_iseq_eval */
 	TAPIR_RUBY_EXPORT_CNT
 };
 

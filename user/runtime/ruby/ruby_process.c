@@ -8,15 +8,15 @@
 #include <string.h>
 
 #include "attach/proc.h"
+#include "attach/unwind/functions.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "elf/image.h"
 #include "runtime/exported.h"
 
 static const char *const exports[TAPIR_RUBY_EXPORT_CNT] = {
-	[TAPIR_RUBY_VERSION] = "ruby_version",
-	[TAPIR_RUBY_LOOP] = "rb_vm_exec",
-	[TAPIR_RUBY_THREAD] = "rb_thread_current",
+	[TAPIR_RUBY_VERSION] = "ruby_version", [TAPIR_RUBY_LOOP] = "rb_vm_exec",
+	[TAPIR_RUBY_EVAL] = "rb_iseq_eval",    [TAPIR_RUBY_THREAD] = "rb_thread_current",
 	[TAPIR_RUBY_SYMBOL] = "rb_id2str",
 };
 
@@ -31,6 +31,25 @@ struct search {
 	struct tapir_ruby *out;
 	uint32_t tgid;
 };
+
+/* Where the file does not export the loop, its unwind data have where it begins and ends. */
+static bool find_end(struct tapir_elf *elf, const struct tapir_mapping_line *m,
+		     struct tapir_interp_loop *loop)
+{
+	uint64_t bytes = tapir_exported__bytes(elf, exports[TAPIR_RUBY_LOOP]);
+	struct tapir_function_range range = {};
+	struct tapir_functions *functions;
+
+	if (!bytes && !tapir_functions__load(elf, &functions)) {
+		uint64_t off = loop->va - m->start_va + m->file_off;
+
+		if (tapir_functions__find(functions, off, &range) && range.start_off == off)
+			bytes = range.size;
+		tapir_functions__free(functions);
+	}
+	loop->end_va = loop->va + bytes;
+	return bytes;
+}
 
 static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
 {
@@ -49,10 +68,7 @@ static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
 	if (fd < 0 || tapir_elf__open_fd(fd, &elf))
 		return 0;
 	tapir_exported__vas(elf, m, exports, vas, TAPIR_RUBY_EXPORT_CNT);
-	is_found = tapir_ruby__read(s->out, &memory, vas);
-	if (is_found)
-		s->out->loop.end_va =
-			s->out->loop.va + tapir_exported__bytes(elf, exports[TAPIR_RUBY_LOOP]);
+	is_found = tapir_ruby__read(s->out, &memory, vas) && find_end(elf, m, &s->out->loop);
 	tapir_elf__free(elf);
 	return is_found;
 }
