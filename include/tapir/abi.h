@@ -505,8 +505,8 @@ struct tapir_rec_wait {
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_wait) == 40, "tapir_rec_wait");
 
-/* In which functions of its interpreter a thread was when its process's memory was read. Whether it
- * ran or slept then, SWITCH records tell. */
+/* In which functions of its interpreter a thread was when its process's memory was read, in
+ * recordings from before stacks had them. Whether it ran or slept then, SWITCH records tell. */
 struct tapir_rec_look {
 	struct tapir_rec h;
 	uint32_t tgid;

@@ -31,6 +31,7 @@ def recorded(t, *program, seconds=SECONDS, events=()):
     """A program that says "pid N", and perhaps another one's number; returns the file and the first."""
     file = t.path("frames.tapir")
     pids = re.findall(r"\d+", t.start(t.need(program[0]), *program[1:]).wait_line("pid "))
+    t.tapir("stacks", "-p", pids[0])  # it waits for unwind tables, which a recording finds in the cache
     tapir = t.start_tapir("record", *events, *(["--stack"] if events else []), "-p", ",".join(pids), "-o", file, "-f")
     tapir.wait_ready()
     for pid in pids:

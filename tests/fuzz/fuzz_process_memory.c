@@ -97,7 +97,6 @@ static void name_all(const struct tapir_cpython *python, const struct tapir_proc
 		abort();
 	for (size_t i = 0; i < cnt; i++) {
 		tapir_str__clear(&name);
-		(void)tapir_cpython__identity(python, source, frames[i].code_va);
 		if (tapir_cpython__add_name(python, source, frames[i].code_va, &name) &&
 		    (name.len < 7 || memchr(name.data, 0, name.len)))
 			abort();

@@ -164,9 +164,6 @@ int tapir_recording__start_samplers(struct recording *r)
 		err = tapir_recording__begin_snapshots(r);
 	if (!err && tapir_recording__has_samplers(r) && !r->opts->snapshot_rounds)
 		err = tapir_usage_watch__new(r->targets, r->queue, &r->usage);
-	/* They tell something where it is known which threads run. */
-	if (!err && !r->is_unprivileged && wants_samples(r->opts) && wants_switches(r->opts))
-		err = tapir_recording__start_python_sampler(r);
 	return err;
 }
 

@@ -21,7 +21,6 @@
 #include "record/usage_watch.h"
 #include "runtime/otel/otel_watch.h"
 #include "base/foreign/helper.h"
-#include "record/threads/python_sampler.h"
 #include "trace/recbuf.h"
 
 #define POLL_MS		   500
@@ -121,8 +120,6 @@ static int poll_timeout_ms(const struct recording *r, uint64_t next_ns)
 	until = due_ns < until ? due_ns : until;
 	due_ns = tapir_publish__next_ns(r->publish);
 	until = due_ns < until ? due_ns : until;
-	due_ns = tapir_python_sampler__next_ns(r->python_sampler);
-	until = due_ns < until ? due_ns : until;
 	if (r->is_unprivileged && until > now + LOOK_AGAIN_NS)
 		until = now + LOOK_AGAIN_NS;
 	return until <= now ? 0 : (int)((until - now) / TAPIR_NS_PER_MS + 1);
@@ -218,7 +215,6 @@ static void look_around(struct recording *r)
 	tapir_targets__poll(r->targets);
 	tapir_sampler__poll(r->sampler);
 	tapir_usage_watch__poll(r->usage, tapir_clock__now_ns());
-	tapir_recording__select_python_processes(r);
 	poll_publishers(r, false);
 	post_sideband_loss(r);
 	tapir_recording__post_lanes(r);
@@ -281,7 +277,6 @@ static int watch(struct recording *r)
 			tapir_targets__scan_mappings(r->targets);
 		tapir_unprivileged_samples__drain(r->unprivileged_samples);
 		tapir_publish__poll(r->publish, tapir_clock__now_ns());
-		tapir_python_sampler__sample(r->python_sampler, tapir_clock__now_ns());
 		if (tapir_clock__now_ns() >= next_ns) {
 			look_around(r);
 			next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS;
@@ -455,8 +450,6 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 	tapir_recording__free_snapshots(r);
 	tapir_usage_watch__free(r->usage);
 	r->usage = NULL;
-	tapir_python_sampler__free(r->python_sampler);
-	r->python_sampler = NULL;
 	tapir_otel_watch__free(r->publishers);
 	r->publishers = NULL;
 	if (has_begun)

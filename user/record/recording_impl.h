@@ -24,7 +24,6 @@
 #include "tapir/ring.h"
 
 struct tapir_otel_watch;
-struct tapir_python_sampler;
 struct tapir_usage_watch;
 
 struct recording {
@@ -54,8 +53,7 @@ struct recording {
 	struct tapir_vec(struct tapir_snapshot *) snapshots;
 	size_t running_cnt;		 /* threads of snapshots that were not asleep at any look */
 	struct tapir_usage_watch *usage; /* NULL: CPUs are not watched */
-	struct tapir_python_sampler *python_sampler; /* NULL: no names for samples */
-	struct tapir_otel_watch *publishers;	     /* of their resources; NULL: not requested */
+	struct tapir_otel_watch *publishers; /* of their resources; NULL: not requested */
 	struct {
 		struct tapir_ring_request *ask; /* of .NET's processes */
 		bool is_wanted;			/* of .NET's processes, too */
@@ -131,10 +129,6 @@ void tapir_recording__end_samplers(struct recording *r);
 
 /* Snapshots the threads of each process that is traced by now, where switches are recorded. */
 int tapir_recording__begin_snapshots(struct recording *r);
-/* Samples the Python functions of their threads, for CPU samples that lack them. */
-int tapir_recording__start_python_sampler(struct recording *r);
-/* Chooses the processes that are sampled so, twice per second. */
-void tapir_recording__select_python_processes(struct recording *r);
 /* Snapshots the threads of processes that are still traced; while programs and targets exist. */
 void tapir_recording__end_snapshots(struct recording *r);
 /* Waits until both are in the queue. */

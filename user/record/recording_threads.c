@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "record/threads/python_sampler.h"
 #include "record/threads/snapshot.h"
 
 #define BEGIN_MAX 4096 /* processes that are found by a rule */
@@ -111,22 +110,4 @@ void tapir_recording__free_snapshots(struct recording *r)
 	tapir_vec_for_each (snapshot, &r->snapshots)
 		tapir_snapshot__free(*snapshot);
 	tapir_vec__fini(&r->snapshots);
-}
-
-int tapir_recording__start_python_sampler(struct recording *r)
-{
-	r->python_sampler = tapir_python_sampler__new(r->queue);
-	tapir_recording__select_python_processes(r);
-	return r->python_sampler ? 0 : -ENOMEM;
-}
-
-void tapir_recording__select_python_processes(struct recording *r)
-{
-	struct tapir_pids live = {};
-
-	if (!r->python_sampler)
-		return;
-	(void)tapir_targets__list_live(r->targets, NAMED_MAX, &live);
-	tapir_python_sampler__select(r->python_sampler, live.data, live.cnt, tapir_clock__now_ns());
-	tapir_vec__fini(&live);
 }

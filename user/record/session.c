@@ -256,7 +256,7 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 {
 	if (rec->type == TAPIR_REC_EVENT)
 		return handle_event(s, rec);
-	if (tapir_family__of(rec->type) >= 0 || rec->type == TAPIR_REC_LOOK) {
+	if (tapir_family__of(rec->type) >= 0) {
 		handle_captured(s, rec);
 	} else if (tapir_rec_type__describes(rec->type)) {
 		if (!is_for_names(rec))

@@ -395,19 +395,6 @@ static bool is_code(const struct tapir_cpython *python, const struct tapir_proce
 		tapir_process_memory__u64(memory, va + TYPE_OFF) == python->code_type_va);
 }
 
-uint64_t tapir_cpython__identity(const struct tapir_cpython *python,
-				 const struct tapir_process_memory *memory, uint64_t code_va)
-{
-	const struct tapir_cpython_layout *l = &python->layout;
-	uint64_t identity;
-
-	if (!is_code(python, memory, code_va))
-		return 0;
-	identity = tapir_hash__mix(object_at(memory, code_va + l->name),
-				   object_at(memory, code_va + l->file));
-	return identity ? identity : 1;
-}
-
 bool tapir_cpython__add_name(const struct tapir_cpython *python,
 			     const struct tapir_process_memory *memory, uint64_t code_va,
 			     struct tapir_str *out)

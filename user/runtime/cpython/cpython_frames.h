@@ -81,11 +81,4 @@ bool tapir_cpython__add_name(const struct tapir_cpython *python,
 			     const struct tapir_process_memory *memory, uint64_t code_va,
 			     struct tapir_str *out);
 
-/*
- * A value that distinguishes the code at an address from other code that is there later: the
- * addresses of its texts. 0: it is not code.
- */
-uint64_t tapir_cpython__identity(const struct tapir_cpython *python,
-				 const struct tapir_process_memory *memory, uint64_t code_va);
-
 #endif
