@@ -50,7 +50,9 @@ def are_between_their_callers(t, *program):
     t.ok(not wrong, f"{len(wrong)} of {len(chains)}: {wrong[:3]}")
     for leaf in LEAVES:
         t.ok(any(chain.endswith(leaf) for chain in chains), f"nothing of {leaf} in {len(chains)} samples")
-    for sample in (e for e in samples if e["stack_end"] == "whole"):
+    whole = [e for e in samples if e["stack_end"] == "whole"]
+    t.ok(sum(bool(functions(e["stack"])) for e in whole) >= 0.99 * len(whole) > 0, f"{len(whole)} whole stacks of {len(samples)}")
+    for sample in whole:
         names = [frame["name"] or "" for frame in reversed(sample["stack"])]
         of_c = [i for i, name in enumerate(names) if name.startswith("qsort")]
         compare = [i for i, name in enumerate(names) if name.startswith("py::compare:")]
@@ -94,6 +96,7 @@ def are_between_their_callers_of_php(t, *program):
     chains = [chain for chain in (functions(stack, PHP_NAME) for stack in stacks) if chain]
     wrong = [chain for chain in chains if not PHP_CHAINS.fullmatch(chain)]
     t.ok(not wrong, f"{len(wrong)} of {len(chains)}: {wrong[:3]}")
+    t.ok(len(chains) >= 0.95 * len(stacks) > 0, f"{len(chains)} of {len(stacks)} stacks are in the program")
     for leaf in ("work Shop::weigh", "usort Shop::compare Shop::weigh", "array_map"):
         t.ok(any(leaf in chain for chain in chains), f"nothing of {leaf} in {len(chains)} samples")
 

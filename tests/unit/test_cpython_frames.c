@@ -390,7 +390,7 @@ static void functions_follow_the_call_of_the_loop_that_runs_them(void **state)
 	uint64_t out[8];
 
 	(void)state;
-	python = (struct tapir_cpython){.loop = {LOOP, LOOP_END}};
+	python = (struct tapir_cpython){.loop = {.va = LOOP, .end_va = LOOP_END}};
 	assert_int_equal(
 		tapir_interp__merge(&python.loop, frames, 5, &namer, native, 5, false, out, 8), 8);
 	assert_memory_equal(out, expected, sizeof(expected));
@@ -401,6 +401,14 @@ static void functions_follow_the_call_of_the_loop_that_runs_them(void **state)
 	assert_int_equal(
 		tapir_interp__merge(&python.loop, frames, 5, &namer, native, 2, false, out, 8), 5);
 	assert_int_equal(out[4], 0x3001);
+	/* A part of the loop may be elsewhere. */
+	python.loop.cold_va = 0x10;
+	python.loop.cold_end_va = 0x20;
+	assert_int_equal(
+		tapir_interp__merge(&python.loop, frames, 5, &namer, native, 5, false, out, 8), 8);
+	assert_int_equal(out[4], 0x20);
+	assert_int_equal(out[5], 0x3001);
+	python.loop.cold_end_va = 0;
 	/* A loop without functions has none. */
 	assert_int_equal(
 		tapir_interp__merge(&python.loop, frames, 2, &namer, native, 5, false, out, 8), 7);
@@ -420,7 +428,7 @@ static void functions_belong_to_the_outermost_calls_when_the_stack_is_whole(void
 	uint64_t out[8];
 
 	(void)state;
-	python = (struct tapir_cpython){.loop = {LOOP, LOOP_END}};
+	python = (struct tapir_cpython){.loop = {.va = LOOP, .end_va = LOOP_END}};
 	assert_int_equal(
 		tapir_interp__merge(&python.loop, frames, 2, &namer, native, 6, true, out, 8), 8);
 	assert_memory_equal(out, expected, sizeof(expected));
@@ -515,7 +523,7 @@ static void functions_with_code_of_their_own_are_not_there_twice(void **state)
 	uint64_t out[8];
 
 	(void)state;
-	python = (struct tapir_cpython){.loop = {LOOP, LOOP_END}};
+	python = (struct tapir_cpython){.loop = {.va = LOOP, .end_va = LOOP_END}};
 	assert_int_equal(
 		tapir_interp__merge(&python.loop, frames, 2, &namer, native, 5, false, out, 8), 6);
 	assert_memory_equal(out, expected, sizeof(expected));

@@ -38,7 +38,8 @@ static size_t push_call(struct merged *m, const struct tapir_interp_function *fr
 
 static bool is_loop(const struct tapir_interp_loop *loop, uint64_t va)
 {
-	return va > loop->va && va <= loop->end_va;
+	return (va > loop->va && va <= loop->end_va) ||
+	       (va > loop->cold_va && va <= loop->cold_end_va);
 }
 
 /* Frames without their last one's mark, as those of a list that was truncated, count as a call. */

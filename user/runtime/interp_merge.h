@@ -13,6 +13,7 @@
 /* The function that runs instructions. */
 struct tapir_interp_loop {
 	uint64_t va, end_va;
+	uint64_t cold_va, cold_end_va; /* its part that is elsewhere; 0: none (split_code.h) */
 };
 
 /* A function that runs. The loop was called for one, and runs those it calls itself. */

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "elf/image.h"
 #include "runtime/exported.h"
+#include "runtime/split_code.h"
 
 static const char *const exports[TAPIR_CPYTHON_EXPORT_CNT] = {
 	[TAPIR_CPYTHON_VERSION] = "Py_Version",
@@ -72,9 +73,11 @@ static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
 		return is_worth_a_word(err) ? err : 0;
 	tapir_exported__vas(elf, m, exports, vas, TAPIR_CPYTHON_EXPORT_CNT);
 	s->is_found = tapir_cpython__read(s->out, &memory, vas);
-	if (s->is_found)
+	if (s->is_found) {
 		s->out->loop.end_va =
 			s->out->loop.va + tapir_exported__bytes(elf, exports[TAPIR_CPYTHON_LOOP]);
+		tapir_split_code__find(elf, m, &memory, &s->out->loop);
+	}
 	tapir_elf__free(elf);
 	return s->is_found;
 }

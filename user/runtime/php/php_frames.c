@@ -63,9 +63,10 @@ bool tapir_php__read(struct tapir_php *out, const struct tapir_process_memory *m
 		if (bytes[TAPIR_PHP_GLOBALS] != layouts[i].globals_bytes ||
 		    !is_version(memory, vas[TAPIR_PHP_VERSION], layouts[i].version))
 			continue;
-		*out = (struct tapir_php){.globals_va = vas[TAPIR_PHP_GLOBALS],
-					  .loop = {loop_va, loop_va + bytes[TAPIR_PHP_LOOP]},
-					  .file = layouts[i].file};
+		*out = (struct tapir_php){
+			.globals_va = vas[TAPIR_PHP_GLOBALS],
+			.loop = {.va = loop_va, .end_va = loop_va + bytes[TAPIR_PHP_LOOP]},
+			.file = layouts[i].file};
 		return true;
 	}
 	return false;
