@@ -67,7 +67,8 @@ def are_between_their_callers(t, *program, events=()):
     found = [methods(e["stack"]) for e in samples]
     named = [chain for chain in found if chain and chain[0][0] in ROOTS]
     t.ok(len(named) >= 0.95 * len(found) > 0, f"{len(named)} of {len(found)} samples are in the program")
-    wrong = [pair for chain in found if (pair := wrong_in(chain))]
+    waits = [methods(e["stack"]) for e in t.events(file, "switch") if e["pid"] == pid and e.get("stack_end") == "whole"]
+    wrong = [pair for chain in found + waits if (pair := wrong_in(chain))]
     t.ok(not wrong, f"{len(wrong)} of {len(found)}: {wrong[:3]}")
     chains = [" ".join(name for name, *_ in chain) for chain in found]
     for leaf in LEAVES:

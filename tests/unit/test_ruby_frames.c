@@ -336,6 +336,11 @@ static void names_of_3_3_have_class_file_and_line(void **state)
 	put(BODY + 88, 77ull << 32);
 	put(BODY + 80, name);
 	is_named("rb::draw:/srv/shop.rb", CODE, 0, false);
+	put(PATHS, 7 | ON_HEAP | 2 << 15);
+	put(PATHS + 16, add_wide_text("<internal:kernel>"));
+	put(PATHS + 24, 4); /* nil */
+	put(BODY + 64, PATHS);
+	is_named("rb::draw:<internal:kernel>", CODE, 0, false);
 	put(name + 16, 1ull << 40);
 	is_named(NULL, CODE, 0, false);
 }

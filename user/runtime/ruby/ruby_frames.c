@@ -26,7 +26,6 @@
 #define TYPE_INCLUDED	   0x1cu /* a class that stands for a module */
 #define FLAG_SHIFT	   12u
 #define IS_SINGLETON	   (1u << FLAG_SHIFT)
-#define NIL		   8u
 
 /* Kinds of what is internal, above FLAG_SHIFT. */
 #define KIND_MASK	   0xfu
@@ -61,6 +60,7 @@ struct tapir_ruby_layout {
 	uint16_t frame_bytes;
 	uint16_t body_method; /* the code of the method itself */
 	uint8_t last_operator;
+	uint8_t nil;
 	bool has_wide_texts;  /* their length is a word, also of those that are in themselves */
 	uint8_t array_mask;   /* of the length of an Array in itself */
 	bool has_plain_lines; /* a number, not an Integer */
@@ -68,8 +68,8 @@ struct tapir_ruby_layout {
 };
 
 static const struct tapir_ruby_layout layouts[] = {
-	{"3.1.", 64, 176, 169, false, 0x03, false, 0, 0},
-	{"3.3.", 56, 168, 169, true, 0x7f, true, 152, 128},
+	{"3.1.", 64, 176, 169, 8, false, 0x03, false, 0, 0},
+	{"3.3.", 56, 168, 169, 4, true, 0x7f, true, 152, 128},
 };
 
 /* ---- where it is ---------------------------------------------------------------------------- */
@@ -373,7 +373,7 @@ static bool add_place(const struct tapir_ruby *ruby, const struct tapir_process_
 	if ((flags_of(memory, path) & TYPE_MASK) == TYPE_ARRAY) {
 		uint64_t real = element(ruby, memory, path, 1);
 
-		path = real && real != NIL ? real : element(ruby, memory, path, 0);
+		path = real && real != ruby->layout->nil ? real : element(ruby, memory, path, 0);
 	}
 	if (!read_text(ruby, memory, path, MAX_FILE_BYTES, &text))
 		return false;
