@@ -15,6 +15,7 @@ SECONDS = 0.3
 CHAINS = re.compile("<module>( compute_in_child( compute)?)?|sleep_in_thread|work( Shop.sort_parcels( Shop.weigh( compute)?)?| sort_in_c( compare( compute)?)?"
                     "| count_parcels( parcels( compute)?)?|( descend)+( compute)?)?")
 PHP_FRAMES = str(pathlib.Path(FRAMES).parent / "php_frames.php")
+PHP_SHARES = str(pathlib.Path(FRAMES).parent / "php_shares.php")
 PHP_NAME = r"php::(.*):(?:.*/php_frames\.php|\[internal\])$"
 PHP_CHAINS = re.compile(r"{main}( work( Shop::weigh| sort_parcels( range| usort( Shop::compare( Shop::weigh)?)?)?"
                         "| count_letters( array_fill| array_map( strlen)?)?)?)?")
@@ -101,11 +102,38 @@ def are_between_their_callers_of_php(t, *program):
         t.ok(any(leaf in chain for chain in chains), f"nothing of {leaf} in {len(chains)} samples")
 
 
-def test_functions_of_php_are_between_the_functions_that_call_them(t):
+def need_php(t):
     if "PHP 8.2" not in t.run(t.need("php"), "-v").out:
         t.skip("this PHP is not 8.2")
+
+
+def test_functions_of_php_are_between_the_functions_that_call_them(t):
+    need_php(t)
     are_between_their_callers_of_php(t, "php", PHP_FRAMES)
 
 
 def test_functions_of_php_8_4_are_between_the_functions_that_call_them(t):
     are_between_their_callers_of_php(t, *in_debian_root(t, "trixie", "php8.4-cli", "php8.4", PHP_FRAMES))
+
+
+def shares_are_those_it_counts(t, *program):
+    """Self time of php_shares.php's functions, by samples and by its own count: within 5 points, or 3 sigma of the samples."""
+    file = t.path("shares.tapir")
+    counted = t.tapir("record", "--no-sched", "-o", file, "-f", "--", *program, "1.5").witness()
+    stacks = [e["stack"] for e in t.events(file, "sample") if e.get("stack")]
+    leaves = [name[1] for stack in stacks for name in [re.match(r"php::(\w+):.*/php_shares", next((f["name"] for f in stack if "php::" in (f["name"] or "")), ""))]
+              if name and name[1] in counted]
+    t.ok(len(leaves) >= 300, f"{len(leaves)} samples of functions of {len(stacks)}")
+    for name, share in counted.items():
+        found = leaves.count(name) / len(leaves)
+        limit = max(0.05, 3 * (share * (1 - share) / len(leaves)) ** 0.5)
+        t.ok(abs(found - share) <= limit, f"{name}: {found:.3f} of {len(leaves)} samples, {share:.3f} by its own count")
+
+
+def test_time_of_functions_of_php_is_what_the_program_counts(t):
+    need_php(t)
+    shares_are_those_it_counts(t, "php", PHP_SHARES)
+
+
+def test_time_of_functions_of_php_8_4_is_what_the_program_counts(t):
+    shares_are_those_it_counts(t, *in_debian_root(t, "trixie", "php8.4-cli", "php8.4", PHP_SHARES))

@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import case_interpreters as interpreters  # noqa: E402
 import case_interpreters_ruby as ruby  # noqa: E402
+from debian_root import in_debian_root  # noqa: E402
 from harness import Case, Failure, Skip  # noqa: E402
 
 
@@ -31,8 +32,18 @@ def of_ruby(stack):
     return chain, bool(chain) and chain[0][0] in ruby.ROOTS, ruby.wrong_in(chain)
 
 
-PROGRAMS = (("CPython", [interpreters.PYTHON, interpreters.FRAMES], of_python), ("PHP", ["php", interpreters.PHP_FRAMES], of_php),
-            ("Ruby", ["ruby", ruby.FRAMES], of_ruby))
+def later(suite, package, program, script):
+    return lambda t: in_debian_root(t, suite, package, program, script)
+
+
+PROGRAMS = (("CPython 3.11", lambda t: [interpreters.PYTHON, interpreters.FRAMES], of_python),
+            ("CPython 3.13", later("trixie", "python3.13", "python3.13", interpreters.FRAMES), of_python),
+            ("CPython 3.14", later("sid", "python3.14", "python3.14", interpreters.FRAMES), of_python),
+            ("CPython 3.15", later("sid", "python3.15", "python3.15", interpreters.FRAMES), of_python),
+            ("PHP 8.2", lambda t: [t.need("php"), interpreters.PHP_FRAMES], of_php),
+            ("PHP 8.4", later("trixie", "php8.4-cli", "php8.4", interpreters.PHP_FRAMES), of_php),
+            ("Ruby 3.1", lambda t: [t.need("ruby"), ruby.FRAMES], of_ruby),
+            ("Ruby 3.3", later("trixie", "ruby3.3", "ruby3.3", ruby.FRAMES), of_ruby))
 
 
 def cell(events, judge):
@@ -44,7 +55,7 @@ def cell(events, judge):
 
 
 def measure(t, argv, judge, options):
-    process = t.start(t.need(argv[0]), *argv[1:])
+    process = t.start(*argv(t))
     pid = int(process.wait_line("pid ").split()[1])
     file = t.path("functions.tapir")
     t.tapir("record", "-F", options.hz, "--duration", options.skip + options.seconds, "-f", "-o", file, "-p", pid, timeout=120)
