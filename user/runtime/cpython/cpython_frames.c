@@ -69,9 +69,9 @@ static const struct tapir_cpython_layout layout_3_12 = {
 };
 
 /*
- * Where the members that are needed stand in _Py_DebugOffsets, a word each, which begins
- * _PyRuntime: a mark of eight characters, the version, whether it is without a global lock. Each
- * version has other members; their values are those of the build.
+ * _PyRuntime begins with _Py_DebugOffsets, words of which the first are a mark of eight characters,
+ * the version, and whether it is without a global lock. Here are the indexes of the members that
+ * are needed. Each version has other members; their values are those of the build.
  */
 struct debug_words {
 	uint16_t version;
@@ -192,7 +192,7 @@ static uint64_t find_key(const uint8_t code[CODE_BYTES], uint64_t fn_va, uint64_
 	return 0;
 }
 
-/* From 3.15 on the state is a thread-local variable, of which the function returns the value. */
+/* The state is a thread-local variable from 3.15 on: the function returns its value. */
 static void find_state(struct tapir_cpython *out, const struct tapir_process_memory *memory,
 		       uint64_t fn_va)
 {

@@ -32,7 +32,7 @@ struct search {
 	uint32_t tgid;
 };
 
-/* Where the file does not export the loop, its unwind data have where it begins and ends. */
+/* The file's unwind data have where the loop begins and ends, if it is not exported. */
 static bool find_end(struct tapir_elf *elf, const struct tapir_mapping_line *m,
 		     struct tapir_interp_loop *loop)
 {
