@@ -3,10 +3,12 @@
 import collections
 import functools
 import os
+import re
 import shutil
 import signal
+import time
 
-from harness import EVENTS_ONLY, args_of
+from harness import EVENTS_ONLY, PATIENCE, args_of
 
 TARGETS = ("counted", "countplug")
 
@@ -70,6 +72,57 @@ def test_two_containers_of_one_image_are_counted_once_each(t):
     for options in (("--comm", os.path.basename(program)), ()):
         times = record_containers(t, program, *options)
         t.eq((len(times), set(times.values())), (600, {1}), f"events, times each, with {options or '-p'}")
+
+
+def site_of(t, program, pid):
+    """Where the process has the code of its first probe, and the byte that the file has there."""
+    va = int(re.search(r"Provider: Counted\s+Name: Tick\s+Location: (0x[0-9a-f]+)", t.run(t.need("readelf"), "-n", program).out)[1], 16)
+    with open(program, "rb") as file:
+        elf = file.read()
+    for line in t.run("readelf", "-lW", program).out.splitlines():
+        fields = line.split()
+        if fields[:1] == ["LOAD"] and int(fields[2], 16) <= va < int(fields[2], 16) + int(fields[4], 16):
+            at = va - int(fields[2], 16) + int(fields[1], 16)
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        for line in maps:
+            fields = line.split()
+            start, end = (int(word, 16) for word in fields[0].split("-"))
+            if fields[1][2] == "x" and fields[-1] == program and 0 <= at - int(fields[2], 16) < end - start:
+                return start + at - int(fields[2], 16), elf[at]
+    t.ok(False, f"process {pid} maps no code of {program}")
+
+
+def wait_trap(t, pid, site, is_there):
+    """Waits until the process has a breakpoint at its site, or has none."""
+    address, byte = site
+    end = time.monotonic() + 20 * PATIENCE
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        while time.monotonic() < end:
+            memory.seek(address)
+            if (memory.read(1)[0] != byte) == is_there:
+                return
+            time.sleep(0.01)
+    t.ok(False, f"process {pid} {'has no' if is_there else 'still has a'} breakpoint after {20 * PATIENCE:.0f} s")
+
+
+def test_program_no_longer_traps_when_its_ring_has_the_events(t):
+    program, file = copy_of(t, "after"), t.path("trace.tapir")
+    tapir = t.start_tapir("record", "Counted:*", *EVENTS_ONLY, "-f", "-o", file, "--", program, "--wait", "after", str(COUNT), "200")
+    pid = int(tapir.wait_line("pid ").split()[1])
+    site = site_of(t, program, pid)
+    wait_trap(t, pid, site, True)  # from before its first event on
+    os.kill(pid, signal.SIGUSR1)
+    wait_trap(t, pid, site, False)
+    os.kill(pid, signal.SIGUSR1)  # it makes children, which have no ring yet
+    wait_trap(t, pid, site, True)
+    os.kill(pid, signal.SIGUSR1)
+    result = tapir.wait()
+    t.eq(result.rc, 0, "exit of tapir")
+    fired, report = result.witness()["fired"], t.report(file)
+    times = collections.Counter(tuple(args_of(e)) for e in t.events(file))
+    t.eq(set(times.values()), {1}, "how often an event is there")
+    t.eq(len(times) + sum(report["lost"].values()), fired, f"captured and lost {report['lost']}")
+    t.eq(report["gaps"], [], "gaps")
 
 
 # ---- the matrix --------------------------------------------------------------------------------------

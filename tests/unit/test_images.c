@@ -43,6 +43,8 @@ static struct tapir_programs *programs;
 static struct tapir_queue *queue;
 static struct tapir_images *images;
 static struct tapir_spec_list specs;
+static struct tapir_lane_coverage *cover;
+static struct tapir_map live;
 static char dir[] = "/var/tmp/tapir_images_XXXXXX";
 
 static int group_setup(void **state)
@@ -72,6 +74,9 @@ static int teardown(void **state)
 	tapir_vec_for_each (spec, &specs)
 		tapir_spec__free(*spec);
 	tapir_vec__fini(&specs);
+	tapir_lane_coverage__free(cover);
+	cover = NULL;
+	tapir_map__fini(&live);
 	return 0;
 }
 
@@ -82,7 +87,7 @@ static void start(const char *const *spec_texts, uint32_t site_cap, bool use_mul
 						    .ring_bytes = 4096,
 						    .use_multi = use_multi};
 	struct tapir_images_opts opts = {
-		.sz = sizeof(opts), .specs = &specs, .use_multi = use_multi};
+		.sz = sizeof(opts), .specs = &specs, .use_multi = use_multi, .cover = cover};
 
 	if (!may_trace()) {
 		print_message("skipped: loading BPF programs needs root\n");
@@ -378,6 +383,94 @@ static void no_probe_is_on_when_one_cannot_be(void **state)
 	}
 }
 
+/* The process has some of its own probes' events in a ring, for all that coverage says. */
+static void cover_events(const char *const *names)
+{
+	for (; *names; names++)
+		tapir_lane_coverage__on(
+			cover, (uint32_t)getpid(),
+			tapir_lane_coverage__key(tapir_sv__of("tapir_img"), tapir_sv__of(*names)));
+}
+
+#define COVER(...) cover_events((const char *const[]){__VA_ARGS__, NULL})
+
+/* The process is traced, and has its probes. */
+static struct tapir_image *start_handover(const char *spec)
+{
+	struct tapir_image *image;
+
+	cover = tapir_lane_coverage__new();
+	assert_non_null(cover);
+	assert_non_null(tapir_map__put(&live, (uint64_t)getpid(), NULL));
+	START(16, spec);
+	image = look("/proc/self/exe");
+	assert_int_equal(tapir_images__attach(images, image, 0, false), 1);
+	return image;
+}
+
+static void probes_come_off_when_a_ring_has_all_their_events(void **state)
+{
+	(void)state;
+	start_handover("tapir_img");
+	COVER("one", "two");
+	assert_false(tapir_images__may_hand_over(images, &live));
+	assert_int_equal(tapir_images__hand_over(images, &live), 0);
+	assert_int_equal(raised(), 1);
+	COVER("counted");
+	assert_true(tapir_images__may_hand_over(images, &live));
+	assert_int_equal(tapir_images__hand_over(images, &live), 1);
+	assert_int_equal(raised(), 0);
+	assert_int_equal(tapir_images__attached_cnt(images), 0);
+	assert_null(tapir_images__find_uncarried(images, (uint32_t)getpid()));
+	assert_int_equal(tapir_images__take_back(images), 0);
+	assert_int_equal(raised(), 1);
+	assert_int_equal(tapir_images__attached_cnt(images), 4);
+	assert_int_equal(tapir_images__take_back(images), 0);
+	assert_int_equal(tapir_images__attached_cnt(images), 4);
+}
+
+static void probes_are_missed_when_the_ring_has_ended(void **state)
+{
+	struct tapir_image *image = start_handover("tapir_img");
+
+	(void)state;
+	COVER("one", "two", "counted");
+	assert_int_equal(tapir_images__hand_over(images, &live), 1);
+	tapir_lane_coverage__off(cover, (uint32_t)getpid(), image->cover_keys[0]);
+	assert_ptr_equal(tapir_images__find_uncarried(images, (uint32_t)getpid()), image);
+}
+
+/* A ring may have the events of one file, and not those of the same name of another. */
+static void probes_stay_when_two_files_have_an_event(void **state)
+{
+	(void)state;
+	start_handover("tapir_img");
+	COVER("one", "two", "counted");
+	copy_self(in_dir("twin"));
+	look(in_dir("twin"));
+	assert_int_equal(tapir_images__hand_over(images, &live), 0);
+	assert_int_equal(raised(), 1);
+	unlink(in_dir("twin"));
+}
+
+static void probes_stay_when_a_process_has_two_copies(void **state)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	void *copy;
+
+	(void)state;
+	start_handover("tapir_img:one"); /* the kernel raises a semaphore with each mapping */
+	COVER("one");
+	assert_int_equal(fstat(fd, &st), 0);
+	copy = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(copy, MAP_FAILED);
+	assert_int_equal(tapir_images__hand_over(images, &live), 0);
+	munmap(copy, (size_t)st.st_size);
+	assert_int_equal(tapir_images__hand_over(images, &live), 1);
+	close(fd);
+}
+
 static void sites_are_refused_when_they_are_too_many_for_perf(void **state)
 {
 	struct tapir_images_opts opts = {.sz = sizeof(opts), .specs = &specs, .perf_limit = 3};
@@ -480,6 +573,10 @@ int main(void)
 		CASE(probes_are_on_once_by_one_link),
 		CASE(probes_are_on_once_by_perf_events),
 		CASE(no_probe_is_on_when_one_cannot_be),
+		CASE(probes_come_off_when_a_ring_has_all_their_events),
+		CASE(probes_are_missed_when_the_ring_has_ended),
+		CASE(probes_stay_when_two_files_have_an_event),
+		CASE(probes_stay_when_a_process_has_two_copies),
 		CASE(sites_are_refused_when_they_are_too_many_for_perf),
 		CASE(programs_are_bounded_when_there_is_no_end_of_them),
 		CASE(what_is_no_program_takes_no_place),

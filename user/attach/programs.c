@@ -824,6 +824,12 @@ int tapir_programs__set_known_file(struct tapir_programs *p, const struct tapir_
 				tapir_errno__name(errno));
 }
 
+void tapir_programs__forget_file(struct tapir_programs *p, const struct tapir_file_key *key)
+{
+	if (p->skel)
+		(void)bpf_map_delete_elem(bpf_map__fd(p->skel->maps.known_files), key);
+}
+
 struct tapir_unwind_fds tapir_programs__unwind_fds(const struct tapir_programs *p)
 {
 	if (!p->skel)

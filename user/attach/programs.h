@@ -178,6 +178,8 @@ void tapir_programs__set_holder(struct tapir_programs *p, uint32_t tgid);
 int tapir_programs__file_key(struct tapir_programs *p, int fd, struct tapir_file_key *key);
 /* Notes that the file's probes are attached: a thread that maps it need not be held. */
 int tapir_programs__set_known_file(struct tapir_programs *p, const struct tapir_file_key *key);
+/* Notes that they are no longer attached. */
+void tapir_programs__forget_file(struct tapir_programs *p, const struct tapir_file_key *key);
 
 /* The maps of bpf/unwind.h, borrowed; -1: there are no programs. */
 struct tapir_unwind_fds {

@@ -207,6 +207,8 @@ static int make_parts(struct recording *r)
 		.queue = r->queue,
 		.holder = r->holder,
 		.link_by_pid = r->link_by_pid,
+		.hands_over = r->cover && r->use_multi && r->rules.children &&
+			      tapir_target_rules__are_named(&r->rules),
 		.no_command_lines = r->opts->no_command_lines,
 		.coalesces_wakeups = tapir_recording__coalesces_wakeups(r),
 		.rings = r->rings,

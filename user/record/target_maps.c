@@ -116,6 +116,12 @@ static void post_second(struct mapping_walk *walk, const struct tapir_mapping_li
 	tapir_str__fini(&text);
 }
 
+void tapir_targets__post_handover_gap(void *ctx, uint32_t tgid, const struct tapir_image *image,
+				      uint64_t since_ns)
+{
+	post_gap(ctx, tgid, image->path, since_ns, TAPIR_GAP_ATTACH_LATE);
+}
+
 /* A failure to attach to one process of many is a GAP, to the only one an error. */
 static int attach_image(struct mapping_walk *walk, struct tapir_image *image,
 			const struct tapir_mapping_line *line)
@@ -124,6 +130,8 @@ static int attach_image(struct mapping_walk *walk, struct tapir_image *image,
 	int mark = tapir_diag__cnt(), on;
 
 	tapir_image__mapped_in(t->opts.images, image, walk->tgid);
+	if (image->site_cnt)
+		tapir_lane_handover__disturb(&t->handover, tapir_clock__now_ns());
 	on = tapir_images__attach(t->opts.images, image, t->opts.link_by_pid ? walk->tgid : 0,
 				  walk->mapped_ns != 0);
 

@@ -31,6 +31,8 @@ int tapir_targets__new(const struct tapir_targets_opts *opts, struct tapir_targe
 	t->opts = *opts;
 	t->looks.rings = opts->rings;
 	tapir_mapped_files__init(&t->files);
+	tapir_lane_handover__init(&t->handover, opts->images,
+				  opts->hands_over ? opts->rings : NULL);
 	*out = t;
 	return 0;
 }
@@ -264,6 +266,8 @@ void tapir_targets__poll(struct tapir_targets *t)
 	scan_cgroups(t);
 	sweep(t);
 	tapir_diag__rewind(mark); /* it may be gone: then no process joins it */
+	tapir_lane_handover__poll(&t->handover, &t->live, t->scan_ns,
+				  tapir_targets__post_handover_gap, t);
 }
 
 void tapir_targets__finish(struct tapir_targets *t)
@@ -364,6 +368,7 @@ static void on_process(struct tapir_targets *t, const struct tapir_rec_process *
 	} else if (rec->kind == TAPIR_PROCESS_EXEC || t->opts.rules->children ||
 		   !t->opts.rules->pids.cnt) {
 		list_process(t, rec->tgid, &is_new);
+		tapir_lane_handover__disturb(&t->handover, tapir_clock__now_ns());
 		if (rec->kind == TAPIR_PROCESS_EXEC)
 			tapir_ring_scan__expect(&t->looks, rec->tgid);
 	}

@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "record/cgroup_paths.h"
 #include "record/images/mapped_files.h"
+#include "record/lane_handover.h"
 #include "record/late_attach.h"
 #include "record/second_mapping.h"
 #include "record/targets.h"
@@ -29,6 +30,7 @@ struct tapir_targets {
 	struct tapir_late_attach late_attach; /* with a holder: what may have been held */
 	uint64_t last_poll_ns; /* what a poll finds joined after it; 0: this is the first scan */
 	struct tapir_second_mappings seconds;
+	struct tapir_lane_handover handover;
 	struct tapir_ring_scan looks;
 	struct tapir_postgresql_titles titles;
 	struct tapir_cgroup_paths cgroups;
@@ -61,6 +63,10 @@ int tapir_targets__see_joined(struct tapir_targets *t, uint32_t tgid, uint64_t j
 
 /* Attaches probes that came to be in files that are mapped. */
 void tapir_targets__see_growth(struct tapir_targets *t);
+
+/* Posts the GAP of a process whose ring ended without its probes; a tapir_handover_gap_fn. */
+void tapir_targets__post_handover_gap(void *targets, uint32_t tgid, const struct tapir_image *image,
+				      uint64_t since_ns);
 
 /* Posts the GAP of a target that was not held after all; a tapir_late_fn, ctx is the targets. */
 void tapir_targets__post_late(void *targets, const struct tapir_late_mapping *late);

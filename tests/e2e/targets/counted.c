@@ -10,6 +10,7 @@
  *	late	in three providers, each as soon as it is made
  *	dlopen	here, and in `countplug`, which has a libtapir of its own
  *	dlmopen	in two copies of `countplug` that the process maps
+ *	after	here until SIGUSR1 comes, then as fork, then here until it comes again
  *
  * who: 0 the program, else the place in that process.
  */
@@ -136,16 +137,43 @@ static long fire_late(void)
 	return 2 * count;
 }
 
+static long fire_and_fork(char *self)
+{
+	long fired = 0;
+
+	for (int i = 0; i < 3; i++)
+		fired += fire((uint32_t)i) + in_child(run_forked, self);
+	return fired;
+}
+
+/* SIGUSR1 is blocked, as by target__start with --wait. */
+static long fire_until_signal(uint32_t who)
+{
+	const struct timespec at_once = {};
+	sigset_t set;
+	uint32_t i = 0;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	for (; sigtimedwait(&set, NULL, &at_once) != SIGUSR1; i++) {
+		TAPIR_FIRE(Tick, (uint32_t)getpid(), who, i);
+		rest();
+	}
+	return i;
+}
+
 static long run(const char *way, char *self)
 {
 	long fired = 0;
 
 	if (!strcmp(way, "one"))
 		return fire(0);
-	if (!strcmp(way, "fork")) {
-		for (int i = 0; i < 3; i++)
-			fired += fire((uint32_t)i) + in_child(run_forked, self);
-		return fired;
+	if (!strcmp(way, "fork"))
+		return fire_and_fork(self);
+	if (!strcmp(way, "after")) {
+		fired = fire_until_signal(3);
+		fired += fire_and_fork(self);
+		return fired + fire_until_signal(4);
 	}
 	if (!strcmp(way, "exec"))
 		return fire(0) + in_child(run_executed, self);

@@ -488,6 +488,12 @@ void tapir_ring_process__close(struct tapir_ring_process *p)
 		free_process(p);
 }
 
+void tapir_ring_process__set_has_probes(struct tapir_ring_process *p, bool has)
+{
+	if (!p->lane.is_private)
+		tapir_ring_control__set_has_probes(&p->control, has);
+}
+
 void tapir_ring_process__want_nothing(struct tapir_ring_process *p)
 {
 	tapir_ring_process__uncover(p);

@@ -62,6 +62,9 @@ struct tapir_ring_drained tapir_ring_process__drain(struct tapir_ring_process *p
 /* Posts LOSS records of what was added since the last time; once a second, and at the end. */
 void tapir_ring_process__report_losses(struct tapir_ring_process *p);
 
+/* has: forked children leave events to probes until their lane is open (ring.h). */
+void tapir_ring_process__set_has_probes(struct tapir_ring_process *p, bool has);
+
 /*
  * Withdraws all that was requested: nothing more is to be written. Call it for all lanes before the
  * first is closed.

@@ -100,6 +100,12 @@ bool tapir_ring_reader__published(struct tapir_ring_reader *r, uint32_t tgid, ui
 /* Returns true if the process has a lane under this key that is open. Any thread. */
 bool tapir_ring_reader__has_key(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key);
 
+/*
+ * Changes has_probes of the options, for lanes that are open and those that will be: a child that
+ * is forked while it is false has its events in its ring alone from the first one on. Any thread.
+ */
+void tapir_ring_reader__set_has_probes(struct tapir_ring_reader *r, bool has);
+
 /* Drains what was written until now, counts what was lost, ends every session and the thread. */
 void tapir_ring_reader__stop(struct tapir_ring_reader *r);
 void tapir_ring_reader__free(struct tapir_ring_reader *r); /* stops it, too; NULL is fine */

@@ -42,6 +42,17 @@ bool tapir_ring_reader__has(struct tapir_ring_reader *r, uint32_t tgid)
 	return has;
 }
 
+void tapir_ring_reader__set_has_probes(struct tapir_ring_reader *r, bool has)
+{
+	const struct tapir_ring_reader_lane *lane;
+
+	tapir_ring_reader__lock(r);
+	r->sink.has_probes = has;
+	tapir_vec_for_each (lane, &r->lanes)
+		tapir_ring_process__set_has_probes(lane->process, has);
+	pthread_mutex_unlock(&r->lock);
+}
+
 bool tapir_ring_reader__is_followed(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key)
 {
 	const struct tapir_ring_reader_lane *lane;

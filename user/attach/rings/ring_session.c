@@ -220,6 +220,14 @@ void tapir_ring_control__want_nothing(struct tapir_ring_control *c)
 		clear_words(c);
 }
 
+void tapir_ring_control__set_has_probes(struct tapir_ring_control *c, bool has)
+{
+	if (has)
+		__atomic_fetch_or(&session_of(c)->flags, TAPIR_RING_HAS_PROBES, __ATOMIC_SEQ_CST);
+	else
+		__atomic_fetch_and(&session_of(c)->flags, ~TAPIR_RING_HAS_PROBES, __ATOMIC_SEQ_CST);
+}
+
 void tapir_ring_control__announce(struct tapir_ring_control *c)
 {
 	c->announced = __atomic_add_fetch(&c->map->generation, 1, __ATOMIC_SEQ_CST);

@@ -59,6 +59,8 @@ void tapir_ring_control__want(struct tapir_ring_control *c, uint32_t event, uint
 /* Withdraws what the session requests of that provider; events that are on stay on. */
 void tapir_ring_control__drop(struct tapir_ring_control *c, const char *provider);
 void tapir_ring_control__want_nothing(struct tapir_ring_control *c);
+/* Changes TAPIR_RING_HAS_PROBES of the session; children that have a lane keep what they saw. */
+void tapir_ring_control__set_has_probes(struct tapir_ring_control *c, bool has);
 void tapir_ring_control__announce(struct tapir_ring_control *c); /* what changed: a runtime waits */
 /* The two below return what the process claims: for display only, nothing may depend on it. */
 uint32_t tapir_ring_control__unserved_cnt(const struct tapir_ring_control *c); /* providers */

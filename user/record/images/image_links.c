@@ -39,21 +39,27 @@ void tapir_image__detach(struct tapir_images *images, struct tapir_image *image,
 	}
 }
 
+void tapir_image__drop_links(struct tapir_images *images, struct tapir_image *image)
+{
+	images->attached_cnt -= image->counted_cnt;
+	image->counted_cnt = 0;
+	drop_links(image, 0);
+	image->is_on_everywhere = false;
+	image->attached_tgids.cnt = 0;
+	image->attached_ns = 0;
+}
+
 /*
  * The same file, overwritten: the places of the old content's probes hold other code now, and the
  * kernel inserts the probes there in every process that maps it.
  */
 void tapir_image__give_up(struct tapir_images *images, struct tapir_image *old)
 {
+	old->is_handed_over = false;
 	if (!old->link_fds.cnt)
 		return;
 	tapir_debug("%s was overwritten: its old probes are detached", old->path);
-	images->attached_cnt -= old->counted_cnt;
-	old->counted_cnt = 0;
-	drop_links(old, 0);
-	old->is_on_everywhere = false;
-	old->attached_tgids.cnt = 0;
-	old->attached_ns = 0;
+	tapir_image__drop_links(images, old);
 }
 
 static int keep_link(struct tapir_image *image, int fd)
@@ -197,6 +203,7 @@ int tapir_images__attach(struct tapir_images *images, struct tapir_image *image,
 	if (tgid && !tapir_vec__push(&image->attached_tgids, tgid))
 		return -ENOMEM;
 	image->is_on_everywhere |= !tgid;
+	image->is_handed_over &= !image->is_on_everywhere;
 	for (size_t i = 0; image->tells_taken && i < image->site_cnt; i++)
 		if (image->cover_keys[i])
 			tapir_lane_coverage__set_probed(images->opts.cover, image->cover_keys[i]);

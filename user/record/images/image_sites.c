@@ -165,11 +165,14 @@ static int add_site(struct reading *r, const struct tapir_usdt_note *note,
 	image->site_offs[image->site_cnt] = note->site_off;
 	image->semaphore_offs[image->site_cnt] = note->semaphore_off;
 	image->cookies[image->site_cnt] = plan.site.probe_id;
-	if (!for_names)
-		image->cover_keys[image->site_cnt] = tapir_lane_coverage__key(
-			tapir_sv__of(note->provider), tapir_sv__of(note->name));
-	if (!for_names)
+	if (!for_names) {
+		uint64_t key = tapir_lane_coverage__key(tapir_sv__of(note->provider),
+							tapir_sv__of(note->name));
+
+		image->cover_keys[image->site_cnt] = key;
+		tapir_image__note_event(images, image, key);
 		keep_condition(images, image, note);
+	}
 	image->tells_taken |= (plan.site.flags & TAPIR_SITE_TELLS_TAKEN) != 0;
 	image->site_cnt++;
 	images->next_probe_id++;

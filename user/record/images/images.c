@@ -54,6 +54,7 @@ void tapir_images__free(struct tapir_images *images, tapir_detach_fn on_progress
 	tapir_vec__fini(&images->all);
 	tapir_map__fini(&images->by_file);
 	tapir_map__fini(&images->by_inode);
+	tapir_map__fini(&images->by_event);
 	tapir_recbuf__fini(&images->recbuf);
 	free(images);
 }

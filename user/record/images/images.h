@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "attach/programs.h"
+#include "base/map.h"
 #include "spec/machine_source.h"
 #include "spec/spec.h"
 #include "base/vec.h"
@@ -47,6 +48,8 @@ struct tapir_image {
 	bool is_growing;      /* it may get more probes: __grow */
 	size_t note_cnt;      /* probes that it had when it was read */
 	uint64_t attached_ns; /* when its probes were last attached; 0: none are */
+	bool stays_on;	      /* __hand_over leaves it alone */
+	bool is_handed_over;  /* off: its events arrive by rings */
 	struct tapir_vec(uint32_t) attached_tgids;
 	struct tapir_vec(int) link_fds;
 };
@@ -113,6 +116,20 @@ bool tapir_image__is_on(const struct tapir_image *image, uint32_t tgid);
  */
 void tapir_image__mapped_in(struct tapir_images *images, const struct tapir_image *image,
 			    uint32_t tgid);
+
+/*
+ * Images that are on everywhere, and whose events each process of live (by tgid) that maps the
+ * image has in a ring. __may_hand_over returns true if there are some; __hand_over detaches their
+ * probes and returns how many images there were. Both read mappings of these processes.
+ */
+bool tapir_images__may_hand_over(const struct tapir_images *images, const struct tapir_map *live);
+size_t tapir_images__hand_over(struct tapir_images *images, const struct tapir_map *live);
+/* Returns an image that was handed over and has an event that the process no longer has in a ring.
+ */
+const struct tapir_image *tapir_images__find_uncarried(const struct tapir_images *images,
+						       uint32_t tgid);
+/* Attaches again what was handed over; 0 or -errno with a line. */
+int tapir_images__take_back(struct tapir_images *images);
 
 /*
  * Probes of a growing image were attached, or could not be (err), in a process that maps it;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * images_impl.h - the table of files; for images.c (which files there are), image_sites.c (what is
- * in one), image_entry.c (its memory), image_links.c (where its probes are attached) and
- * image_growth.c (what comes to be in one) only. One thread, that of the targets.
+ * in one), image_entry.c (its memory), image_links.c (where its probes are attached),
+ * image_handover.c (where they need not be) and image_growth.c (what comes to be in one) only. One
+ * thread, that of the targets.
  */
 #ifndef TAPIR_USER_IMAGES_IMPL_H
 #define TAPIR_USER_IMAGES_IMPL_H
@@ -40,6 +41,7 @@ struct tapir_images {
 	struct tapir_vec(struct tapir_image *) all;
 	struct tapir_map by_file;  /* tapir_file__key_of_fd -> index in all + 1 */
 	struct tapir_map by_inode; /* device and inode -> index in all + 1 of the latest */
+	struct tapir_map by_event; /* lane_coverage.h: key -> the image that has it */
 	struct tapir_recbuf recbuf;
 	uint32_t first_probe_id, next_probe_id;
 	size_t for_names_cnt; /* sites that were not requested */
@@ -96,7 +98,15 @@ void tapir_images__unwatch_all(struct tapir_images *images);
 void tapir_image__detach(struct tapir_images *images, struct tapir_image *image,
 			 tapir_detach_fn on_progress, void *ctx);
 
+/* Detaches them at once. */
+void tapir_image__drop_links(struct tapir_images *images, struct tapir_image *image);
+
 /* Detaches the probes of a file's old content after the file was overwritten. */
 void tapir_image__give_up(struct tapir_images *images, struct tapir_image *old);
+
+/* ---- image_handover.c ----------------------------------------------------------------------- */
+
+/* Notes that the image has an event, by the key of its name. */
+void tapir_image__note_event(struct tapir_images *images, struct tapir_image *image, uint64_t key);
 
 #endif
