@@ -406,7 +406,7 @@ static void each_process_of_a_machine_has_its_finding(void **state)
 
 	add_process(f, 1, "java", 3000);
 	add_process(f, 2, "java", 10);
-	add_process(f, 3, "bash", 10);
+	add_process(f, 3, "sd/pam", 10);
 	add_process(f, 4, "kworker/0:1", 5);
 	add_process(f, 5, "kworker/1:0-ev\033", 4);
 	add_finding(f, TAPIR_FOUND_GC, 49, "49% of the time of everybody");
@@ -427,7 +427,7 @@ static void each_process_of_a_machine_has_its_finding(void **state)
 					      "1.60 CPUs"));
 	assert_non_null(strstr(f->out.data, "\nCPUs       1.60 of ?: java \xc3\x97"
 					    "2 1.50, kworker \xc3\x97"
-					    "2 0.10, bash (3) 0.00\n"));
+					    "2 0.10, sd/pam (3) 0.00\n"));
 	assert_non_null(strstr(f->out.data, "\nLocks      worker (7) ended 3.210 s of others' "
 					    "waits for a mutex\n"));
 	assert_non_null(strstr(f->out.data, "\n1  java (1): garbage collection "));

@@ -29,6 +29,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "bpf/io_logic.bpf.h"
@@ -846,15 +847,20 @@ const uint64_t *tapir_programs__losses(const struct tapir_programs *p, uint32_t 
 	return p->losses ? p->losses[probe_id].cnt : none.cnt;
 }
 
+/* The kernel begins anew behind a key that was deleted: each is counted once. */
 uint64_t tapir_programs__unfinished(const struct tapir_programs *p)
 {
 	int fd = p->skel ? bpf_map__fd(p->skel->maps.io_requests) : -1;
 	uint64_t until_ns = tapir_clock__now_ns() - 1000000000ull, cnt = 0, key = 0;
 	struct tapir_io_request request;
+	struct tapir_map seen = {};
+	bool is_new;
 
 	for (bool is_first = true;
 	     fd >= 0 && !bpf_map_get_next_key(fd, is_first ? NULL : &key, &key); is_first = false)
-		cnt += !bpf_map_lookup_elem(fd, &key, &request) && request.issue_ns <= until_ns;
+		cnt += !bpf_map_lookup_elem(fd, &key, &request) && request.issue_ns <= until_ns &&
+		       tapir_map__put(&seen, key, &is_new) && is_new;
+	tapir_map__fini(&seen);
 	return cnt;
 }
 

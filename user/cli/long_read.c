@@ -43,6 +43,7 @@ void tapir_long_read__start(struct tapir_long_read *read, struct tapir_reader *r
 	signal(SIGXFSZ, SIG_IGN); /* a limit is an error of the write */
 	sigaction(SIGINT, &action, &read->old_int);
 	sigaction(SIGTERM, &action, &read->old_term);
+	read->has_handlers = true;
 }
 
 static void clear_line(struct tapir_long_read *read)
@@ -55,11 +56,11 @@ static void clear_line(struct tapir_long_read *read)
 void tapir_long_read__stop(struct tapir_long_read *read)
 {
 	clear_line(read);
-	if (!read->reader)
+	if (!read->has_handlers)
 		return;
 	sigaction(SIGINT, &read->old_int, NULL);
 	sigaction(SIGTERM, &read->old_term, NULL);
-	read->reader = NULL;
+	read->has_handlers = false;
 }
 
 static void show_progress(struct tapir_long_read *read)

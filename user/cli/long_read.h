@@ -12,8 +12,9 @@
 #include "trace/reader.h"
 
 struct tapir_long_read {
-	struct tapir_reader *reader; /* borrowed */
-	struct sigaction old_int, old_term;
+	struct tapir_reader *reader;	    /* borrowed */
+	struct sigaction old_int, old_term; /* where has_handlers */
+	bool has_handlers;
 	bool is_shown, has_line; /* progress is wanted; a line is shown */
 	uint64_t records, began_ns, shown_ns;
 };

@@ -5,6 +5,7 @@
  * how often here, in its own process. --await: in each place it waits until the event is on.
  *
  *	one	here
+ *	early	in each of three children, made before it fires anything, then here three times
  *	fork	here, and in each of three children, made one after the other, as they begin
  *	exec	here, and in a child that executes this program
  *	late	in three providers, each as soon as it is made
@@ -137,6 +138,11 @@ static long fire_late(void)
 	return 2 * count;
 }
 
+static long fork_children(char *self)
+{
+	return in_child(run_forked, self) + in_child(run_forked, self) + in_child(run_forked, self);
+}
+
 static long fire_and_fork(char *self)
 {
 	long fired = 0;
@@ -168,6 +174,8 @@ static long run(const char *way, char *self)
 
 	if (!strcmp(way, "one"))
 		return fire(0);
+	if (!strcmp(way, "early"))
+		return fork_children(self) + fire(0) + fire(1) + fire(2);
 	if (!strcmp(way, "fork"))
 		return fire_and_fork(self);
 	if (!strcmp(way, "after")) {
@@ -204,7 +212,9 @@ int main(int argc, char **argv)
 	count = target__number(argc, argv, 2, 1);
 	pause_us = target__number(argc, argv, 3, 0);
 	fired = run(way, argv[0]);
-	here = !strcmp(way, "fork") ? fired / 2 : !strcmp(way, "exec") ? count : fired;
+	here = !strcmp(way, "fork") || !strcmp(way, "early") ? fired / 2
+	       : !strcmp(way, "exec")			     ? count
+							     : fired;
 	printf("{\"fired\": %ld, \"here\": %ld}\n", fired, here);
 	return 0;
 }

@@ -152,7 +152,7 @@ static void end_row(const struct writer *w, struct tapir_str *text)
 /* "java (4711)", "bash ×60" */
 static void add_processes(const struct tapir_report_program *program, struct tapir_str *out)
 {
-	if (program->cnt == 1 && !memchr(program->name.data, '/', program->name.len)) {
+	if (program->cnt == 1) {
 		tapir_report_programs__add_process(program->first, out);
 		return;
 	}
