@@ -76,6 +76,7 @@ def test_each_call_is_counted_with_its_error(t):
     slept = [r for r in records if r["kind"] == "thread" and r["call"] == "nanosleep"]
     t.ok(sum(r["sum_ns"] for r in slept) >= said["slept_ns"], "the time of sleeps")
     t.eq(sum(r["unbegun"] for r in records), 1, "in which it waited to be traced")
+    t.eq([r["call"] for r in records if r["open"]], [], "that had not returned when it ended")
     check_stacks(t, records, found)
     check_view(t, file, said)
 

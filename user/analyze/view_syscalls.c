@@ -349,7 +349,7 @@ static void write_notes(const struct calls *v, struct tapir_view_result *result)
 					v->all.unbegun_cnt);
 	if (v->all.open_cnt)
 		tapir_view_result__note(
-			result, "%" PRIu64 " had not returned (exit, waits): they are not counted",
+			result, "%" PRIu64 " had not returned (waits): they are not counted",
 			v->all.open_cnt);
 	if (v->more)
 		tapir_view_result__note(result,

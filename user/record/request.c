@@ -309,7 +309,10 @@ static int choose_samples(struct tapir_recording_plan *p, const struct tapir_req
 	return 0;
 }
 
-/* Other numbers, and calls of 32-bit programs, are in no list. */
+/*
+ * Other numbers, and calls of 32-bit programs, are in no list. A call that ends its thread is
+ * counted where it is named alone: it would be one that has not returned, for each thread that ends.
+ */
 static int choose_calls(struct tapir_recording_plan *p, const struct tapir_request *q)
 {
 	bool chosen[TAPIR_SYSTEM_CALL_CNT] = {};
@@ -319,7 +322,8 @@ static int choose_calls(struct tapir_recording_plan *p, const struct tapir_reque
 		if (tapir_system_calls__choose(*list, chosen))
 			return -EINVAL;
 	for (unsigned nr = 0; nr < TAPIR_CALL_NUMBERS; nr++)
-		if (!q->syscalls.cnt || (nr < TAPIR_SYSTEM_CALL_CNT && chosen[nr]))
+		if (q->syscalls.cnt ? nr < TAPIR_SYSTEM_CALL_CNT && chosen[nr]
+				    : tapir_system_call__returns(nr))
 			p->calls.flags[nr] = TAPIR_CALL_IS_COUNTED;
 	p->calls.key_cap = q->rules.all ? MANY_CALL_KEYS : CALL_KEYS;
 	p->calls.long_ns = LONG_CALL_NS;

@@ -127,6 +127,13 @@ enum tapir_system_call_file tapir_system_call__file(unsigned nr)
 	return nr < TAPIR_SYSTEM_CALL_CNT ? files[nr] : TAPIR_SYSTEM_CALL_NO_FILE;
 }
 
+bool tapir_system_call__returns(unsigned nr)
+{
+	const char *name = tapir_system_call__name(nr);
+
+	return !name || (strcmp(name, "exit") != 0 && strcmp(name, "exit_group") != 0);
+}
+
 const char *tapir_system_call__text(unsigned nr, char text[TAPIR_SYSTEM_CALL_TEXT_BYTES])
 {
 	const char *name = tapir_system_call__name(nr);

@@ -20,6 +20,7 @@ enum tapir_system_call_file {
 
 const char *tapir_system_call__name(unsigned nr); /* NULL: not known */
 enum tapir_system_call_file tapir_system_call__file(unsigned nr);
+bool tapir_system_call__returns(unsigned nr); /* false: it ends the thread */
 
 /* The number of a struct tapir_rec_calls for people: "read", "511", "3 (32-bit)". */
 const char *tapir_system_call__text(unsigned nr, char text[TAPIR_SYSTEM_CALL_TEXT_BYTES]);
