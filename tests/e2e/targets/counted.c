@@ -174,6 +174,7 @@ static long run(const char *way, char *self)
 
 	if (!strcmp(way, "one"))
 		return fire(0);
+	await(&Tick); /* children cannot: until they fire, all that they know is their parent's */
 	if (!strcmp(way, "early"))
 		return fork_children(self) + fire(0) + fire(1) + fire(2);
 	if (!strcmp(way, "fork"))
