@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -128,6 +130,55 @@ static void a_fork_has_its_parents_an_exec_its_own_and_an_exit_none(void **state
 	end();
 }
 
+static void drop_record(void *ctx, const struct tapir_rec *rec)
+{
+	(void)ctx;
+	(void)rec;
+}
+
+/* The child inherits what its parent has mapped, and with it the search that is still to be made.
+ */
+static void a_fork_is_searched_for_the_interpreter_of_its_parent(void **state)
+{
+	struct tapir_catalog *catalog;
+	struct tapir_interp_stacks *stacks;
+	char path[64], exe[4096] = "";
+	unsigned pid = 0, child = 0;
+	FILE *python;
+
+	(void)state;
+	need_root();
+	python = popen("exec /usr/bin/python3 -c 'import os, sys, time\n"
+		       "child = os.fork()\n"
+		       "if child: print(os.getpid(), child, flush=True)\n"
+		       "time.sleep(60)'",
+		       "r");
+	assert_non_null(python);
+	if (fscanf(python, "%u %u", &pid, &child) != 2) {
+		pclose(python);
+		print_message("skipped: there is no python3\n");
+		skip();
+	}
+	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+	assert_true(readlink(path, exe, sizeof(exe) - 1) > 0);
+	catalog = tapir_catalog__new(TAPIR_CATALOG_LIVE, NULL);
+	stacks = tapir_interp_stacks__new(catalog, drop_record, NULL);
+	begin_with_interpreters(0, stacks);
+	map_at(pid, 1, 0x1000, 0x2000, 0, exe, -1);
+	process(TAPIR_PROCESS_FORK, child, pid, 2);
+	tapir_unwind_spaces__flush(fixture->spaces);
+	assert_true(look(pid, 0));
+	assert_int_not_equal(fixture->space.interp.root, TAPIR_INTERP_NONE);
+	assert_true(look(child, 0));
+	assert_int_not_equal(fixture->space.interp.root, TAPIR_INTERP_NONE);
+	end();
+	kill((pid_t)pid, SIGKILL);
+	kill((pid_t)child, SIGKILL);
+	pclose(python);
+	tapir_interp_stacks__free(stacks);
+	tapir_catalog__free(catalog);
+}
+
 static void two_thousand_processes_have_their_mappings(void **state)
 {
 	(void)state;
@@ -198,6 +249,7 @@ int main(void)
 		cmocka_unit_test(mappings_that_no_program_has_are_left_out),
 		cmocka_unit_test(many_mappings_are_in_many_blocks_and_too_many_are_counted),
 		cmocka_unit_test(a_fork_has_its_parents_an_exec_its_own_and_an_exit_none),
+		cmocka_unit_test(a_fork_is_searched_for_the_interpreter_of_its_parent),
 		cmocka_unit_test(two_thousand_processes_have_their_mappings),
 		cmocka_unit_test(a_library_that_comes_and_goes_takes_no_room),
 		cmocka_unit_test(what_is_unmapped_goes_with_the_next_look),

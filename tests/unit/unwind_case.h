@@ -11,6 +11,7 @@
 
 #include "attach/programs.h"
 #include "attach/unwind_maps.h"
+#include "record/names/interp_stacks.h"
 #include "record/unwind_spaces.h"
 #include "record/unwind_tables.h"
 #include "may_trace.h"
@@ -32,13 +33,19 @@ struct fixture {
 
 static struct fixture *fixture; /* NULL: not root */
 
-static inline void begin_with(size_t max_bytes)
+/* stacks: borrowed; with them, interpreters are searched. */
+static inline void begin_with_interpreters(size_t max_bytes, struct tapir_interp_stacks *stacks)
 {
 	assert_int_equal(tapir_unwind_maps__new(fixture->programs, &fixture->maps), 0);
 	assert_int_equal(tapir_unwind_tables__new(fixture->maps, max_bytes, &fixture->tables), 0);
 	assert_int_equal(
-		tapir_unwind_spaces__new(fixture->maps, fixture->tables, NULL, &fixture->spaces),
+		tapir_unwind_spaces__new(fixture->maps, fixture->tables, stacks, &fixture->spaces),
 		0);
+}
+
+static inline void begin_with(size_t max_bytes)
+{
+	begin_with_interpreters(max_bytes, NULL);
 }
 
 static inline void end(void)

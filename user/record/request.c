@@ -311,7 +311,8 @@ static int choose_samples(struct tapir_recording_plan *p, const struct tapir_req
 
 /*
  * Other numbers, and calls of 32-bit programs, are in no list. A call that ends its thread is
- * counted where it is named alone: it would be one that has not returned, for each thread that ends.
+ * counted where it is named alone: it would be one that has not returned, for each thread that
+ * ends.
  */
 static int choose_calls(struct tapir_recording_plan *p, const struct tapir_request *q)
 {

@@ -113,6 +113,16 @@ static void mark(struct tapir_unwind_spaces *s, struct space *space)
 
 /* ---- records ---------------------------------------------------------------------------------- */
 
+/* Nothing is mapped in a child that would cause the search that its parent's has not ended. */
+static void inherit_search(struct tapir_unwind_spaces *s, const struct space *parent,
+			   struct space *space)
+{
+	if (!parent->interp_read_cnt || !tapir_vec__push(&s->interps, space->tgid))
+		return;
+	space->interp_read_cnt = INTERPRETER_LOOKS;
+	space->interp_since_ns = parent->interp_since_ns;
+}
+
 /* A fork runs its parent's code. */
 static void inherit(struct tapir_unwind_spaces *s, uint32_t parent_tgid, uint32_t tgid)
 {
@@ -128,6 +138,7 @@ static void inherit(struct tapir_unwind_spaces *s, uint32_t parent_tgid, uint32_
 	memcpy(data, parent->mappings.data, parent->mappings.cnt * sizeof(*data));
 	free(space->mappings.data);
 	space->interp = parent->interp;
+	inherit_search(s, parent, space);
 	space->mappings.data = data;
 	space->mappings.cnt = space->mappings.cap = parent->mappings.cnt;
 	mark(s, space);
