@@ -15,7 +15,7 @@
 #include "analyze/summary.h"
 #include "trace/recbuf.h"
 
-#define SV(text) ((struct tapir_sv){text, sizeof(text) - 1})
+#define SV(text) ((struct tapir_sv){"" text, sizeof("" text) - 1})
 
 struct fixture {
 	struct tapir_catalog *catalog;

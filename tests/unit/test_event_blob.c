@@ -19,7 +19,7 @@
 #include "output/export/event_lines.h"
 #include "trace/recbuf.h"
 
-#define SV(text) ((struct tapir_sv){text, sizeof(text) - 1})
+#define SV(text) ((struct tapir_sv){"" text, sizeof("" text) - 1})
 
 static void head(struct bytes *b, const char *name, unsigned fields)
 {

@@ -14,7 +14,7 @@
 #include "output/export/event_lines.h"
 #include "trace/recbuf.h"
 
-#define SV(text)      ((struct tapir_sv){text, sizeof(text) - 1})
+#define SV(text)      ((struct tapir_sv){"" text, sizeof("" text) - 1})
 #define TGID	      100
 #define START_NS      1000000000ull
 #define FIELD_CNT_MAX 16

@@ -20,7 +20,7 @@
 #include "trace/recbuf.h"
 #include "trace/writer.h"
 
-#define SV(text)   ((struct tapir_sv){text, sizeof(text) - 1})
+#define SV(text)   ((struct tapir_sv){"" text, sizeof("" text) - 1})
 #define HOSTILE	   "</script><script>alert(1)</script><!--"
 #define EVENT_CNT  300
 #define SAMPLE_CNT 200

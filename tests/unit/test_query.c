@@ -20,7 +20,7 @@
 #include "trace/recbuf.h"
 #include "trace/writer.h"
 
-#define SV(text)   ((struct tapir_sv){text, sizeof(text) - 1})
+#define SV(text)   ((struct tapir_sv){"" text, sizeof("" text) - 1})
 #define EVENT_CNT  5000
 #define THREAD_CNT 7
 #define KSTACK_ID  77

@@ -16,7 +16,7 @@
 #include "base/diag.h"
 #include "trace/recbuf.h"
 
-#define SV(text) ((struct tapir_sv){text, sizeof(text) - 1})
+#define SV(text) ((struct tapir_sv){"" text, sizeof("" text) - 1})
 
 static struct tapir_recbuf buf;
 static struct tapir_catalog *catalog;

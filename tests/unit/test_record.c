@@ -10,7 +10,7 @@
 
 #include "trace/recbuf.h"
 
-#define SV(text) ((struct tapir_sv){text, sizeof(text) - 1})
+#define SV(text) ((struct tapir_sv){"" text, sizeof("" text) - 1})
 
 static void assert_sv(struct tapir_sv sv, const char *want)
 {

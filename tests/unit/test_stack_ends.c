@@ -16,7 +16,7 @@
 #include "symbol/stack_end.h"
 #include "trace/recbuf.h"
 
-#define SV(text) ((struct tapir_sv){text, sizeof(text) - 1})
+#define SV(text) ((struct tapir_sv){"" text, sizeof("" text) - 1})
 #define TGID	 100
 #define IN_FILE	 0x400110
 #define IN_START 0x400210

@@ -14,7 +14,7 @@
 #include "symbol/frame_kind.h"
 #include "trace/recbuf.h"
 
-#define SV(text) ((struct tapir_sv){text, sizeof(text) - 1})
+#define SV(text) ((struct tapir_sv){"" text, sizeof("" text) - 1})
 #define TGID	 100
 
 struct fixture {

@@ -433,8 +433,8 @@ static void stack_has_no_name_without_what_is_inlined(void **state)
 	assert_true(tapir_catalog__next_unnamed(f->live, &u));
 	for (unsigned i = 0; i < u.stack->frame_cnt; i++) {
 		inlined.start_va = ((const uint64_t *)(u.stack + 1))[i] - (i > 0);
-		tapir_catalog__describe(f->live,
-					tapir_recbuf__inlined(&f->b, &inlined, SV(i ? "" : "a")));
+		tapir_catalog__describe(f->live, tapir_recbuf__inlined(&f->b, &inlined,
+								       tapir_sv__of(i ? "" : "a")));
 		assert_non_null(
 			tapir_catalog__inlined(f->live, SAMPLE_TGID, inlined.start_va, 2000));
 		assert_null(

@@ -15,7 +15,7 @@
 #include "flight/trigger.h"
 #include "trace/recbuf.h"
 
-#define SV(text) ((struct tapir_sv){text, sizeof(text) - 1})
+#define SV(text) ((struct tapir_sv){"" text, sizeof("" text) - 1})
 #define MS	 TAPIR_NS_PER_MS
 
 static struct tapir_recbuf buf;

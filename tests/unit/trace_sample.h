@@ -17,7 +17,7 @@
 #include "trace/recbuf.h"
 #include "trace/writer.h"
 
-#define SV(text)	 ((struct tapir_sv){text, sizeof(text) - 1})
+#define SV(text)	 ((struct tapir_sv){"" text, sizeof("" text) - 1})
 
 #define SAMPLE_TGID	 100
 #define SAMPLE_STACK_ID	 0xabcdef
