@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/exhaustion.h"
 #include "base/str.h"
+#include "cli/recorder.h"
 
 static void failed_allocation_is_counted(void **state)
 {
@@ -22,6 +23,21 @@ static void failed_allocation_is_counted(void **state)
 	assert_false(tapir_str__reserve(&text, PTRDIFF_MAX / 4));
 	assert_int_equal(tapir_exhaustion__all().memory_cnt, before.memory_cnt + 1);
 	assert_int_equal(tapir_exhaustion__err(), -ENOMEM);
+	tapir_str__fini(&text);
+}
+
+static void recording_is_no_success_when_an_allocation_failed(void **state)
+{
+	struct tapir_recorder recorder = {.plan.opts.program = (char *[]){"true", NULL}};
+	struct tapir_recording_result result = {.program_ended = true};
+	struct tapir_str text = {};
+
+	(void)state;
+	assert_int_equal(tapir_recorder__exit_status(&recorder, &result), 0);
+	assert_false(tapir_str__reserve(&text, PTRDIFF_MAX / 4));
+	assert_int_equal(tapir_recorder__exit_status(&recorder, &result), 1);
+	result.program_status = 7 << 8; /* the program's own says more */
+	assert_int_equal(tapir_recorder__exit_status(&recorder, &result), 7);
 	tapir_str__fini(&text);
 }
 
@@ -57,6 +73,7 @@ static void other_errors_are_not_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(recording_is_no_success_when_an_allocation_failed),
 		cmocka_unit_test(failed_allocation_is_counted),
 		cmocka_unit_test(missing_descriptor_is_counted_and_errno_is_kept),
 		cmocka_unit_test(other_errors_are_not_counted),

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
+#include "base/exhaustion.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "output/render/human_units.h"
@@ -165,11 +166,12 @@ static void say_program(const struct tapir_recording_result *result)
 int tapir_recorder__exit_status(const struct tapir_recorder *r,
 				const struct tapir_recording_result *result)
 {
-	int status = result->program_status;
+	int ended = result->program_status, status = 0;
 
-	if (!r->plan.opts.program || !result->program_ended)
-		return 0;
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	if (r->plan.opts.program && result->program_ended)
+		status = WIFSIGNALED(ended) ? 128 + WTERMSIG(ended) : WEXITSTATUS(ended);
+	/* The last line says that the recording may be incomplete: that is no success. */
+	return status || !tapir_exhaustion__all().memory_cnt ? status : 1;
 }
 
 /* Sooner than --duration or Ctrl-C. */
