@@ -125,6 +125,21 @@ def test_program_no_longer_traps_when_its_ring_has_the_events(t):
     t.eq(report["gaps"], [], "gaps")
 
 
+def test_process_is_found_by_its_executable_when_it_calls_itself_otherwise(t):
+    program, file = copy_of(t, "other"), t.path("trace.tapir")
+    name = os.path.basename(program)
+    process = start_waiting(t, [program, "--renamed", "fork", str(COUNT)])
+    tapir = t.start_tapir("record", "Counted:*", *EVENTS_ONLY, "--comm", name, "-f", "-o", file)
+    said = tapir.wait_ready()
+    process.go()
+    fired = process.wait().witness()["fired"]
+    tapir.signal(signal.SIGINT)
+    result = tapir.wait()
+    t.ok(f"no process is called {name}: 1 that executes a file of this name" in result.err, said + result.err)
+    times = collections.Counter(tuple(args_of(e)) for e in t.events(file))
+    t.eq((set(times.values()), len(times) + sum(t.report(file)["lost"].values())), ({1}, fired), "times each; captured and lost")
+
+
 # ---- the matrix --------------------------------------------------------------------------------------
 
 WHO = ("p", "children", "comm", "cgroup", "all", "cmd")

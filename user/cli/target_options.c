@@ -17,8 +17,10 @@
 const struct tapir_option tapir_target_options[] = {
 	TAPIR_PIDS("pid", 'p', "PID", "this process; repeatable, or PID,PID",
 		   struct tapir_target_args, pids),
-	TAPIR_LIST("comm", 0, "GLOB", "all processes of this name, including later ones",
-		   struct tapir_target_args, comms),
+	TAPIR_LIST(
+		"comm", 0, "GLOB",
+		"all processes of this name, including later ones; where none has it, those that execute a file of it",
+		struct tapir_target_args, comms),
 	TAPIR_LIST("cgroup", 0, "PATH", "all processes in this cgroup and below it",
 		   struct tapir_target_args, cgroups),
 	TAPIR_FLAG("all", 'a', "all processes of the machine", struct tapir_target_args, all),

@@ -123,16 +123,30 @@ static int add_named(struct tapir_targets *t, uint32_t tgid)
 	return err;
 }
 
-static bool rules_match(const struct tapir_target_rules *rules, const struct tapir_proc *proc)
+/* Returns the globs that match the name, as bits of their indexes. */
+static uint32_t comms_matching(const struct tapir_target_rules *rules, const char *name)
 {
-	const char **glob;
+	uint32_t matching = 0;
 
-	if (proc->is_kernel_thread || proc->tgid == (uint32_t)getpid())
+	for (size_t i = 0; i < rules->comms.cnt; i++)
+		if (tapir_glob__match(rules->comms.data[i], name))
+			matching |= 1u << i;
+	return matching;
+}
+
+static bool is_candidate(const struct tapir_proc *proc)
+{
+	return !proc->is_kernel_thread && proc->tgid != (uint32_t)getpid();
+}
+
+static bool rules_match(struct tapir_targets *t, const struct tapir_proc *proc)
+{
+	uint32_t matching = comms_matching(t->opts.rules, proc->comm);
+
+	if (!is_candidate(proc))
 		return false;
-	tapir_vec_for_each (glob, &rules->comms)
-		if (tapir_glob__match(*glob, proc->comm))
-			return true;
-	return rules->all;
+	t->comms_seen |= matching;
+	return matching || t->opts.rules->all;
 }
 
 static int add_if_matching(uint32_t tgid, void *ctx)
@@ -145,7 +159,7 @@ static int add_if_matching(uint32_t tgid, void *ctx)
 		tapir_diag__rewind(mark); /* ended in the meantime */
 		return 0;
 	}
-	if (rules_match(t->opts.rules, &proc))
+	if (rules_match(t, &proc))
 		err = see_process(t, &proc);
 	tapir_proc__fini(&proc);
 	return err;
@@ -183,6 +197,76 @@ static int scan_cgroups(struct tapir_targets *t)
 	return err;
 }
 
+/*
+ * ---- processes by their executables ------------------------------------------------------------
+ *
+ * A program may call itself otherwise than its file: Node's main thread is `MainThread`. A glob
+ * that is no process's name is taken for one of executables that run; the kernel compares names,
+ * so these processes are listed by number, and with them what they start.
+ */
+
+struct by_executable {
+	struct tapir_targets *t;
+	uint32_t missing; /* globs that match no name */
+	size_t cnt;
+	const char *first;
+};
+
+/* Not before there is one: what processes start that have the name is not listed. */
+static int filter_by_number(const struct tapir_targets *t)
+{
+	struct tapir_filter filter;
+	int err = tapir_target_rules__filter(t->opts.rules, &filter);
+
+	filter.use_tgids = filter.follow_fork = 1;
+	return err ? err : tapir_programs__set_filter(t->opts.programs, &filter);
+}
+
+static int add_if_executing(uint32_t tgid, void *ctx)
+{
+	struct by_executable *by = ctx;
+	struct tapir_proc proc;
+	const char *slash;
+	int mark = tapir_diag__cnt(), err = 0;
+	uint32_t matching;
+
+	if (tapir_map__get(&by->t->live, tgid) || tapir_proc__read(tgid, &proc)) {
+		tapir_diag__rewind(mark);
+		return 0;
+	}
+	slash = proc.exe ? strrchr(proc.exe, '/') : NULL;
+	matching = slash && is_candidate(&proc)
+			   ? comms_matching(by->t->opts.rules, slash + 1) & by->missing
+			   : 0;
+	if (matching) {
+		by->first = by->t->opts.rules->comms.data[__builtin_ctz(matching)];
+		err = by->cnt++ ? 0 : filter_by_number(by->t);
+		err = err ? err : add_named(by->t, tgid);
+	}
+	tapir_proc__fini(&proc);
+	return err == -ESRCH ? 0 : err;
+}
+
+static int scan_executables(struct tapir_targets *t)
+{
+	const struct tapir_target_rules *rules = t->opts.rules;
+	struct by_executable by = {
+		.t = t, .missing = (uint32_t)((1ull << rules->comms.cnt) - 1) & ~t->comms_seen};
+	int mark = tapir_diag__cnt(), err;
+
+	if (!by.missing)
+		return 0;
+	err = tapir_proc__each(add_if_executing, &by);
+	if (err)
+		return err;
+	tapir_diag__rewind(mark);
+	if (by.cnt)
+		tapir_info("no process is called %s: %zu that execute%s a file of this name, and "
+			   "what they start, are recorded instead",
+			   by.first, by.cnt, by.cnt == 1 ? "s" : "");
+	return 0;
+}
+
 int tapir_targets__scan(struct tapir_targets *t)
 {
 	const struct tapir_target_rules *rules = t->opts.rules;
@@ -190,8 +274,10 @@ int tapir_targets__scan(struct tapir_targets *t)
 	int err = 0;
 
 	t->scan_ns = tapir_clock__now_ns();
-	if (rules->all || rules->comms.cnt)
-		return tapir_proc__each(add_if_matching, t);
+	if (rules->all || rules->comms.cnt) {
+		err = tapir_proc__each(add_if_matching, t);
+		return err || !rules->comms.cnt ? err : scan_executables(t);
+	}
 	if (rules->cgroups.cnt)
 		return scan_cgroups(t);
 	tapir_vec_for_each (pid, &rules->pids) {

@@ -22,9 +22,10 @@ struct tapir_targets {
 	struct tapir_map reported; /* mappings; without programs only */
 	struct tapir_mapped_files files;
 	struct tapir_map
-		ended;	   /* tgids, and when they began (0: unknown), until they are forgotten */
-	size_t sweep_at;   /* a slot of live */
-	bool has_seen_one; /* process of these rules */
+		ended;	     /* tgids, and when they began (0: unknown), until they are forgotten */
+	size_t sweep_at;     /* a slot of live */
+	bool has_seen_one;   /* process of these rules */
+	uint32_t comms_seen; /* globs of the rules that are the name of some process, by index */
 	uint64_t dropped_cnt;
 	uint64_t scan_ns; /* when the scan began: what it finds was there before */
 	struct tapir_late_attach late_attach; /* with a holder: what may have been held */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * counted [--wait] [--await] WAY COUNT [PAUSE_US] - fires Counted:Tick(pid, who, i) of libtapir
- * COUNT times in each place that WAY names, with a pause after each, and says how often in all, and
- * how often here, in its own process. --await: in each place it waits until the event is on.
+ * counted [--wait] [--await] [--renamed] WAY COUNT [PAUSE_US] - fires Counted:Tick(pid, who, i) of
+ *libtapir COUNT times in each place that WAY names, with a pause after each, and says how often in
+ *all, and how often here, in its own process. --await: in each place it waits until the event is
+ *on. --renamed: it calls itself MainThread, as Node does.
  *
  *	one	here
  *	early	in each of three children, made before it fires anything, then here three times
@@ -17,6 +18,7 @@
  */
 // build: -I. -ldl
 #include <dlfcn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "target.h"
@@ -204,6 +206,8 @@ int main(int argc, char **argv)
 	long fired, here;
 
 	awaits = target__option(&argc, argv, "--await");
+	if (target__option(&argc, argv, "--renamed") && prctl(PR_SET_NAME, "MainThread"))
+		target__die("prctl");
 
 	if (quiet && !freopen("/dev/null", "w", stdout))
 		target__die("/dev/null");
