@@ -164,7 +164,7 @@ __weak __noinline int is_answered(struct machine_scratch *s, const struct tapir_
 	const struct tapir_rec_event *ev;
 	int fate;
 
-	if (!s || !site)
+	if (!has_questions || !s || !site) /* see is_added in usdt.bpf.c */
 		return 0;
 	ev = event_of(s);
 	fate = fate_of(&site->probe_id, &s->question, slot_of(s, 0), ev->fault_mask,
