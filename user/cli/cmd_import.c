@@ -18,6 +18,7 @@
 #include "cli/commands.h"
 #include "cli/long_read.h"
 #include "cli/output_file.h"
+#include "cli/recording_copy.h"
 #include "output/import/import.h"
 #include "output/render/human_units.h"
 
@@ -35,7 +36,7 @@ static const struct tapir_option options[] = {
 struct import {
 	const struct args *args;
 	struct tapir_long_read read;
-	struct tapir_writer *w;
+	struct tapir_recording_copy copy;
 	struct stat st; /* of the file */
 };
 
@@ -59,22 +60,14 @@ static int open_output(void *ctx, uint64_t created_ns, uint64_t created_utc_ns,
 		       struct tapir_writer **out)
 {
 	struct import *import = ctx;
-	struct tapir_writer_opts opts = {.sz = sizeof(opts),
-					 .path = import->args->output,
-					 .force = import->args->force,
-					 .is_whole = true,
-					 .created_ns = created_ns,
-					 .created_utc_ns = created_utc_ns};
 	int err;
 
-	/* A file that root writes belongs to the owner of what it was made of. */
-	if (!geteuid()) {
-		opts.has_owner = true;
-		opts.uid = import->st.st_uid;
-		opts.gid = import->st.st_gid;
-	}
-	err = tapir_writer__open(&opts, &import->w);
-	*out = import->w;
+	import->copy = (struct tapir_recording_copy){.path = import->args->output,
+						     .force = import->args->force,
+						     .created_ns = created_ns,
+						     .created_utc_ns = created_utc_ns};
+	err = tapir_recording_copy__create(&import->copy, &import->st, false);
+	*out = import->copy.w;
 	return err;
 }
 
@@ -83,20 +76,6 @@ static int check_progress(void *ctx)
 	struct import *import = ctx;
 
 	return tapir_long_read__check(&import->read);
-}
-
-static int close_output(struct import *import, int err)
-{
-	if (!import->w)
-		return err;
-	if (!err) {
-		tapir_writer__keep(import->w);
-		err = tapir_writer__close(import->w);
-	}
-	if (err)
-		tapir_writer__abandon(import->w);
-	tapir_writer__free(import->w);
-	return err;
 }
 
 /* "perf.data: 1,234 samples, 310 switches -> x.tapir" */
@@ -152,7 +131,8 @@ static int run(struct tapir_cli *cli)
 	tapir_long_read__start(&import.read, NULL, cli);
 	err = tapir_import__file(
 		&input, &(struct tapir_import_opts){open_output, check_progress, &import}, &result);
-	err = close_output(&import, err);
+	if (import.copy.w)
+		err = tapir_recording_copy__close(&import.copy, err);
 	tapir_long_read__stop(&import.read);
 	if (!err)
 		say_end(args, &result);

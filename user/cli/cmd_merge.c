@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/long_read.h"
 #include "cli/output_file.h"
+#include "cli/recording_copy.h"
 #include "cli/recording_file.h"
 #include "output/export/merge.h"
 
@@ -49,7 +50,6 @@ struct merge {
 	const struct args *args;
 	struct tapir_merge *m;
 	struct tapir_long_read read;
-	struct tapir_writer *w;
 	struct tapir_vec(struct named) inputs;
 	struct stat st; /* of the first input */
 };
@@ -103,40 +103,19 @@ static int check(void *ctx, uint64_t done_bytes, uint64_t all_bytes)
 	return tapir_long_read__check(&merge->read);
 }
 
-static int open_output(struct merge *merge)
-{
-	struct tapir_writer_opts opts = {.sz = sizeof(opts),
-					 .path = merge->args->output,
-					 .force = merge->args->force,
-					 .is_whole = true};
-
-	tapir_merge__begin(merge->m, &opts.created_ns, &opts.created_utc_ns, &opts.is_cut);
-	/* A file that root writes belongs to the owner of what it was made of. */
-	if (!geteuid()) {
-		opts.has_owner = true;
-		opts.uid = merge->st.st_uid;
-		opts.gid = merge->st.st_gid;
-	}
-	return tapir_writer__open(&opts, &merge->w);
-}
-
 static int write_output(struct merge *merge)
 {
-	int mark = tapir_diag__cnt(), err = open_output(merge);
+	struct tapir_recording_copy copy = {.path = merge->args->output,
+					    .force = merge->args->force};
+	bool is_cut;
+	int err;
 
+	tapir_merge__begin(merge->m, &copy.created_ns, &copy.created_utc_ns, &is_cut);
+	err = tapir_recording_copy__create(&copy, &merge->st, is_cut);
 	if (err)
 		return err;
-	err = tapir_merge__write(merge->m, merge->w, &(struct tapir_merge_check){check, merge});
-	if (!err) {
-		tapir_writer__keep(merge->w);
-		err = tapir_writer__close(merge->w);
-	}
-	if (err) {
-		tapir_writer__abandon(merge->w);
-		tapir_long_read__name_output(merge->args->output, mark, err);
-	}
-	tapir_writer__free(merge->w);
-	return err;
+	err = tapir_merge__write(merge->m, copy.w, &(struct tapir_merge_check){check, merge});
+	return tapir_recording_copy__close(&copy, err);
 }
 
 /* "all.tapir: 2 hosts: web1, web2", and what is not known, a line each. */

@@ -4,36 +4,43 @@
  */
 #include "cli/recording_copy.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/diag.h"
 #include "cli/long_read.h"
 
-int tapir_recording_copy__open(struct tapir_recording_copy *copy, const struct tapir_reader *reader)
+int tapir_recording_copy__create(struct tapir_recording_copy *copy, const struct stat *st,
+				 bool is_cut)
 {
-	const struct tapir_reader_stats *stats = tapir_reader__stats(reader);
 	struct tapir_writer_opts opts = {.sz = sizeof(opts),
 					 .path = copy->path,
 					 .force = copy->force,
 					 .is_whole = true,
-					 .is_cut = stats->cut,
-					 .created_utc_ns = stats->created_utc_ns + copy->from_ns,
-					 .created_ns = stats->created_ns + copy->from_ns};
-	struct stat st;
+					 .is_cut = is_cut,
+					 .created_ns = copy->created_ns,
+					 .created_utc_ns = copy->created_utc_ns};
 
-	if (copy->created_ns) {
-		opts.created_ns = copy->created_ns;
-		opts.created_utc_ns = copy->created_utc_ns;
-	}
-	/* A file that root writes belongs to the owner of the recording. */
-	if (!geteuid() && !fstat(tapir_reader__fd(reader), &st)) {
+	if (st && !geteuid()) {
 		opts.has_owner = true;
-		opts.uid = st.st_uid;
-		opts.gid = st.st_gid;
+		opts.uid = st->st_uid;
+		opts.gid = st->st_gid;
 	}
 	copy->diag_cnt = tapir_diag__cnt();
 	return tapir_writer__open(&opts, &copy->w);
+}
+
+int tapir_recording_copy__open(struct tapir_recording_copy *copy, const struct tapir_reader *reader)
+{
+	const struct tapir_reader_stats *stats = tapir_reader__stats(reader);
+	bool has_owner;
+	struct stat st;
+
+	if (!copy->created_ns) {
+		copy->created_ns = stats->created_ns + copy->from_ns;
+		copy->created_utc_ns = stats->created_utc_ns + copy->from_ns;
+	}
+	has_owner = !fstat(tapir_reader__fd(reader), &st);
+	return tapir_recording_copy__create(copy, has_owner ? &st : NULL, stats->cut);
 }
 
 int tapir_recording_copy__close(struct tapir_recording_copy *copy, int err)

@@ -35,7 +35,8 @@ static int begin_segment(struct tapir_writer *w, const struct tapir_rewrite *rew
 {
 	int err = segment > 1 ? tapir_writer__begin_segment(w) : 0;
 
-	return err ? err : rewrite->begin_segment(rewrite->ctx, segment, w);
+	return err || !rewrite->begin_segment ? err
+					      : rewrite->begin_segment(rewrite->ctx, segment, w);
 }
 
 int tapir_rewrite__copy(const struct tapir_reader *reader, struct tapir_writer *w,

@@ -12,7 +12,8 @@
 #include "trace/writer.h"
 
 struct tapir_rewrite {
-	/* segment: from 1, as tapir_reader_stats.segments counts them; 0: before the first. */
+	/* segment: from 1, as tapir_reader_stats.segments counts them; 0: before the first. NULL:
+	 * nothing is put there. */
 	int (*begin_segment)(void *ctx, uint64_t segment, struct tapir_writer *w);
 	/* Puts what the copy has in the place of this record: itself, another, or nothing. */
 	int (*put)(void *ctx, uint64_t segment, const struct tapir_rec *rec,

@@ -162,14 +162,6 @@ static int put(void *ctx, uint64_t segment, const struct tapir_rec *rec, struct 
 	return tapir_writer__put(w, copy);
 }
 
-static int begin_segment(void *ctx, uint64_t segment, struct tapir_writer *w)
-{
-	(void)ctx;
-	(void)segment;
-	(void)w;
-	return 0;
-}
-
 static int check_writing(void *ctx)
 {
 	const struct tapir_host_cut *cut = ctx;
@@ -180,8 +172,7 @@ static int check_writing(void *ctx)
 int tapir_host_cut__write(struct tapir_host_cut *cut, struct tapir_writer *w,
 			  int (*check)(void *ctx), void *ctx)
 {
-	const struct tapir_rewrite rewrite = {
-		.begin_segment = begin_segment, .put = put, .check = check_writing, .ctx = cut};
+	const struct tapir_rewrite rewrite = {.put = put, .check = check_writing, .ctx = cut};
 
 	cut->check = check;
 	cut->ctx = ctx;

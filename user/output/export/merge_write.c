@@ -29,25 +29,23 @@ static uint64_t hash_of(const struct tapir_rec *rec)
 	return tapir_hash__bytes(hash, rec + 1, rec->size - sizeof(*rec));
 }
 
-static bool is_in_segment(struct tapir_merge *m, uint64_t hash, int *err)
+/* Puts a description unless the segment has one of that hash. */
+static int put_once(struct tapir_merge *m, uint64_t hash, const struct tapir_rec *rec)
 {
 	bool is_new = true;
 
 	if (!tapir_map__put(&m->in_segment, hash, &is_new))
-		*err = -ENOMEM;
-	return !is_new;
+		return -ENOMEM;
+	if (!is_new)
+		return 0;
+	m->segment_bytes += rec->size;
+	return tapir_writer__put(m->w, rec);
 }
 
 /* Puts a description that is as the merged recording has it. */
 static int put_made(void *ctx, const struct tapir_rec *rec)
 {
-	struct tapir_merge *m = ctx;
-	int err = 0;
-
-	if (is_in_segment(m, hash_of(rec), &err) || err)
-		return err;
-	m->segment_bytes += rec->size;
-	return tapir_writer__put(m->w, rec);
+	return put_once(ctx, hash_of(rec), rec);
 }
 
 static int put_of_host(struct tapir_merge *m, uint32_t host, const struct tapir_rec *rec)
@@ -139,7 +137,6 @@ static int put_process(struct tapir_merge_input *input, struct tapir_rec_process
 	struct tapir_merge *m = input->merge;
 	uint8_t kind = process->kind;
 	uint64_t hash;
-	int err = 0;
 
 	if (kind == TAPIR_PROCESS_EXIT)
 		return input->is_repeat ? 0 : put_made(m, &process->h);
@@ -147,10 +144,7 @@ static int put_process(struct tapir_merge_input *input, struct tapir_rec_process
 	hash = hash_of(&process->h);
 	if (!input->is_repeat)
 		process->kind = kind;
-	if (is_in_segment(m, hash, &err) || err)
-		return err;
-	m->segment_bytes += process->h.size;
-	return tapir_writer__put(m->w, &process->h);
+	return put_once(m, hash, &process->h);
 }
 
 static int put_clock(struct tapir_merge_input *input, const struct tapir_rec *rec)
