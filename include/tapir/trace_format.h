@@ -22,6 +22,10 @@
  * CRC and a magic number to find it by. An END chunk, empty, means that the recording was closed
  * properly; without it the reader reports a cut file.
  *
+ * A FILE chunk is a part of a file that came with the recording: debug information of a program or
+ * library that occurs in it. It holds a tapir_file_part, the build ID, zeros up to a multiple of 8,
+ * and one zstd frame; the chunk itself is not compressed. The parts of a file follow each other.
+ *
  * CRCs are CRC-32 as in zlib (polynomial 0xedb88320, initial value 0).
  */
 #ifndef TAPIR_TRACE_FORMAT_H
@@ -52,7 +56,8 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_file_header) == 32, "tapir_file_header")
 enum tapir_chunk_type {
 	TAPIR_CHUNK_RECORDS = 1,
 	TAPIR_CHUNK_DESCRIPTIONS = 2,
-	TAPIR_CHUNK_END = 3
+	TAPIR_CHUNK_END = 3,
+	TAPIR_CHUNK_FILE = 4
 };
 
 #define TAPIR_CHUNK_SEGMENT (1u << 0) /* a new segment starts with this chunk */
@@ -73,5 +78,16 @@ struct tapir_chunk_header {
 	uint32_t header_crc; /* of this header, with header_crc = 0 */
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_chunk_header) == 48, "tapir_chunk_header");
+
+#define TAPIR_FILE_PART_MAX_BYTES (1024u * 1024u) /* of part_bytes; a reader refuses more */
+
+struct tapir_file_part {
+	uint64_t file_bytes; /* of the whole file */
+	uint64_t off;	     /* of this part in it */
+	uint32_t part_bytes; /* after decompression */
+	uint8_t build_id_bytes;
+	uint8_t pad[3];
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_file_part) == 24, "tapir_file_part");
 
 #endif /* TAPIR_TRACE_FORMAT_H */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <libdeflate.h>
 #include <zstd.h>
@@ -99,6 +100,21 @@ static int search_chunk(struct tapir_chunk_walk *walk)
 		if (at + overlap != want)
 			return 1;
 	}
+}
+
+int tapir_chunk_walk__start(struct tapir_chunk_walk *walk, int fd)
+{
+	struct tapir_file_header h = {};
+	struct stat st;
+	ssize_t n = fstat(fd, &st) ? -errno : read_at(fd, &h, sizeof(h), 0);
+
+	if (n < 0)
+		return (int)n;
+	*walk = (struct tapir_chunk_walk){
+		.fd = fd, .off = sizeof(h), .file_bytes = (uint64_t)st.st_size};
+	if (h.header_bytes > sizeof(h))
+		walk->off = h.header_bytes;
+	return 0;
 }
 
 int tapir_chunk_walk__next(struct tapir_chunk_walk *walk, struct tapir_chunk_ref *out)

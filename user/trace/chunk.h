@@ -26,6 +26,8 @@ struct tapir_chunk_walk {
 	uint64_t bytes_skipped;
 };
 
+/* Begins at the first chunk of a file. 0, or -errno with a line. */
+int tapir_chunk_walk__start(struct tapir_chunk_walk *walk, int fd);
 /* 1: the next complete chunk, *out set; 0: no more; -errno. Work is linear in the file. */
 int tapir_chunk_walk__next(struct tapir_chunk_walk *walk, struct tapir_chunk_ref *out);
 

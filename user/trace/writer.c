@@ -304,7 +304,7 @@ static int store(struct tapir_writer *w, const struct chunk_buf *buf, struct tap
 
 	*body = buf->data;
 	h->stored_bytes = (uint32_t)buf->used;
-	if (w->plain || !buf->used)
+	if (w->plain || !buf->used || buf->type == TAPIR_CHUNK_FILE)
 		return 0;
 	n = ZSTD_compress2(w->zstd, w->stored, w->stored_cap, buf->data, buf->used);
 	if (ZSTD_isError(n))
@@ -453,6 +453,17 @@ int tapir_writer__flush(struct tapir_writer *w)
 	if (!err)
 		err = flush_buf(w, &w->rec_buf);
 	return err || w->err ? err : take_place(w);
+}
+
+int tapir_writer__put_file(struct tapir_writer *w, const void *part, size_t len)
+{
+	struct chunk_buf buf = {.data = (char *)part, .used = len, .type = TAPIR_CHUNK_FILE};
+	int err = tapir_writer__flush(w);
+
+	if (err || w->err)
+		return err;
+	err = write_chunk(w, &buf, false);
+	return err ? fail(w, err) : 0;
 }
 
 /* ---- segments, closing ---------------------------------------------------------------------- */

@@ -94,6 +94,12 @@ int tapir_writer__put(struct tapir_writer *w, const struct tapir_rec *rec);
 int tapir_writer__put_span(struct tapir_writer *w, const void *data, size_t len,
 			   uint32_t record_cnt, uint64_t first_ns, uint64_t last_ns);
 
+/*
+ * A FILE chunk, after all records so far. part: a struct tapir_file_part and what follows it, as in
+ * trace_format.h (stored_files.h makes them).
+ */
+int tapir_writer__put_file(struct tapir_writer *w, const void *part, size_t len);
+
 /* Both buffers become chunks; call it every second. Nothing buffered: nothing written. */
 int tapir_writer__flush(struct tapir_writer *w);
 

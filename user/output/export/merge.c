@@ -114,12 +114,13 @@ static int scan_descriptions(struct tapir_merge *m, struct tapir_merge_input *in
 
 static int scan_chunks(struct tapir_merge_input *input)
 {
-	struct tapir_chunk_walk walk = {.fd = tapir_reader__fd(input->scan),
-					.off = sizeof(struct tapir_file_header),
-					.file_bytes = tapir_reader__stats(input->scan)->file_bytes};
+	struct tapir_chunk_walk walk;
 	struct tapir_chunk_ref ref;
-	int more;
+	int more = tapir_chunk_walk__start(&walk, tapir_reader__fd(input->scan));
 
+	if (more)
+		return more;
+	walk.file_bytes = tapir_reader__stats(input->scan)->file_bytes;
 	input->first_ns = UINT64_MAX;
 	while ((more = tapir_chunk_walk__next(&walk, &ref)) > 0) {
 		input->digest = tapir_hash__mix(input->digest, ref.h.data_crc);

@@ -15,6 +15,7 @@
 
 #include "output/export/merge_impl.h"
 #include "trace/record.h"
+#include "trace/stored_files.h"
 
 #define CHECK_EVERY 4096 /* records */
 
@@ -353,6 +354,29 @@ static int put_run(struct tapir_merge_input *input, uint64_t next_ns, struct pac
 	return err;
 }
 
+static int check_files(void *ctx)
+{
+	const struct pace *pace = ctx;
+
+	return pace->check->check(pace->check->ctx, pace->all_bytes, pace->all_bytes);
+}
+
+/* Debug information that came with the recordings: a file that several have is put once. */
+static int put_files(struct tapir_merge *m, struct pace *pace)
+{
+	const struct tapir_merge_input *input;
+	struct tapir_map have = {};
+	int err = 0;
+
+	tapir_vec_for_each (input, &m->inputs)
+		err = err ? err
+			  : tapir_stored_files__copy(
+				    tapir_reader__fd(input->scan), m->w, &have,
+				    &(struct tapir_stored_check){check_files, pace});
+	tapir_map__fini(&have);
+	return err;
+}
+
 int tapir_merge__write(struct tapir_merge *m, struct tapir_writer *w,
 		       const struct tapir_merge_check *check)
 {
@@ -371,5 +395,5 @@ int tapir_merge__write(struct tapir_merge *m, struct tapir_writer *w,
 	err = input ? begin_segment(m, input->head_ns, true) : -ENODATA;
 	while (!err && (input = earliest(m, &next_ns)))
 		err = input->reader ? put_run(input, next_ns, &pace) : start(input);
-	return err;
+	return err ? err : put_files(m, &pace);
 }
