@@ -13,6 +13,7 @@
 #include "base/diag.h"
 #include "base/duration.h"
 #include "base/str.h"
+#include "symbol/symbol_files.h"
 
 int tapir_cli__usage(const struct tapir_cli *cli, const char *fmt, ...)
 {
@@ -163,7 +164,7 @@ bool tapir_option__is_place(const char *word)
 	const char *suffix = strrchr(word, '.');
 	struct stat st;
 
-	if (strstr(word, "://"))
+	if (strstr(word, "://") || tapir_symbol_source__url_of(word))
 		return true;
 	if (!stat(word, &st))
 		return S_ISDIR(st.st_mode);

@@ -41,7 +41,9 @@ struct tapir_words_or_default {
 	bool is_given; /* with or without one */
 };
 
-/* The same, where a value is the next word if it is a URL or an existing directory. */
+/* The same, where a value is the next word if it is a URL, a server's name or an existing
+ * directory.
+ */
 struct tapir_places_or_default {
 	struct tapir_words words;
 	bool has_default; /* given without one */
@@ -217,7 +219,7 @@ void tapir_cli__fini(struct tapir_cli *cli);
 int tapir_option__set(struct tapir_cli *cli, const struct tapir_option *option, void *value,
 		      const char *text);
 
-/* Returns true if the word is a URL or meant as a directory (option_values.c). */
+/* Returns true if the word is a URL, a server's name or meant as a directory (option_values.c). */
 bool tapir_option__is_place(const char *word);
 
 /* Adds "COMMAND: line" to the diagnostics; returns TAPIR_CLI_USAGE. */

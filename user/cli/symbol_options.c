@@ -75,8 +75,8 @@ static void ended(void *ctx)
 
 /* ---- sources ----------------------------------------------------------------------------- */
 
-/* DEBUGINFOD_URLS: separated by spaces. */
-static int add_default(const struct tapir_cli *cli, struct tapir_symbol_files *files)
+/* DEBUGINFOD_URLS: separated by spaces. Returns how many, or an error. */
+static int add_of_variable(struct tapir_symbol_files *files)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
 	tapir_autofree char *copy = strdup(urls ? urls : "");
@@ -90,10 +90,27 @@ static int add_default(const struct tapir_cli *cli, struct tapir_symbol_files *f
 		cnt++;
 		err = tapir_symbol_files__add(files, url);
 	}
-	if (!err && !cnt)
-		err = tapir_cli__usage(cli, "--symbols without a value requires an http(s) server "
-					    "in DEBUGINFOD_URLS");
-	return err;
+	return err ? err : cnt;
+}
+
+static int add_default(const struct tapir_cli *cli, struct tapir_symbol_files *files)
+{
+	int cnt = add_of_variable(files);
+
+	if (!cnt)
+		return tapir_cli__usage(cli, "--symbols without a value requires an http(s) server "
+					     "in DEBUGINFOD_URLS");
+	return cnt < 0 ? cnt : 0;
+}
+
+/* "debuginfod" is the variable's servers, where it has any. */
+static int add_named(struct tapir_symbol_files *files, const char *name)
+{
+	int cnt = strcmp(name, "debuginfod") ? 0 : add_of_variable(files);
+
+	if (!cnt)
+		return tapir_symbol_files__add(files, tapir_symbol_source__url_of(name));
+	return cnt < 0 ? cnt : 0;
 }
 
 static int add_sources(const struct tapir_cli *cli, struct tapir_symbol_files *files,
@@ -105,7 +122,9 @@ static int add_sources(const struct tapir_cli *cli, struct tapir_symbol_files *f
 	tapir_vec_for_each (word, &symbols->words) {
 		if (err)
 			break;
-		if (strstr(*word, "://") && !tapir_symbol_source__is_url(*word))
+		if (tapir_symbol_source__url_of(*word))
+			err = add_named(files, *word);
+		else if (strstr(*word, "://") && !tapir_symbol_source__is_url(*word))
 			err = tapir_cli__usage(cli, "--symbols %s: not an http or https URL",
 					       *word);
 		else
@@ -160,6 +179,8 @@ void tapir_symbols_option__attach(struct tapir_cli *cli, struct tapir_reader *re
 {
 	struct tapir_symbol_use *use = cli->symbols;
 
+	if (use)
+		(void)tapir_symbol_files__add_recording(use->files, tapir_reader__fd(reader));
 	if (use && use->names) {
 		struct tapir_offline_source source = tapir_offline_symbols__source(use->names);
 
@@ -175,6 +196,11 @@ void tapir_symbols_option__attach(struct tapir_cli *cli, struct tapir_reader *re
 struct tapir_offline_symbols *tapir_symbols_option__names(const struct tapir_cli *cli)
 {
 	return cli->symbols ? cli->symbols->names : NULL;
+}
+
+struct tapir_symbol_files *tapir_symbols_option__files(const struct tapir_cli *cli)
+{
+	return cli->symbols ? cli->symbols->files : NULL;
 }
 
 static void add_files(struct tapir_str *out, uint64_t cnt, const char *what)

@@ -22,8 +22,8 @@ struct tapir_symbol_args {
 	TAPIR_PLACES_OR_DEFAULT(                                                                   \
 		"symbols", 0, "[DIR|URL]",                                                         \
 		"name functions that have no name from the symbol files in DIR or of the server "  \
-		"URL; without a value, of the servers in DEBUGINFOD_URLS; repeatable ('tapir "     \
-		"help symbols')",                                                                  \
+		"URL; microsoft: of .NET's; debuginfod, or no value: of the servers in "           \
+		"DEBUGINFOD_URLS; repeatable ('tapir help symbols')",                              \
 		args, symbols.places)
 #define TAPIR_LINES_OPTION(args)                                                                   \
 	TAPIR_FLAG("lines", 0, "add the source line to each frame of a file that has debug "       \
@@ -43,6 +43,8 @@ int tapir_symbols_option__start_always(struct tapir_cli *cli, const struct tapir
 void tapir_symbols_option__attach(struct tapir_cli *cli, struct tapir_reader *reader);
 /* Returns the source of names, borrowed until __end; NULL: there is none. */
 struct tapir_offline_symbols *tapir_symbols_option__names(const struct tapir_cli *cli);
+/* Returns where symbol files are looked for, borrowed until __end; NULL: nowhere. */
+struct tapir_symbol_files *tapir_symbols_option__files(const struct tapir_cli *cli);
 /* Logs a line on what was found, after the reader's last record. */
 void tapir_symbols_option__report(const struct tapir_cli *cli);
 /* Ends helper processes and frees; twice, or without a start, is fine. */

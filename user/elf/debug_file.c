@@ -247,24 +247,44 @@ int tapir_debug_file__open(struct tapir_elf *elf, const struct tapir_debug_place
 }
 
 /* The section holds a path, NUL, and the build ID of that file. */
+static const uint8_t *read_alt(struct tapir_elf *elf, const char **path, size_t *len)
+{
+	const Elf64_Shdr *section = tapir_elf__section(elf, ".gnu_debugaltlink");
+	const void *data;
+	size_t bytes, id_at;
+
+	if (!section || tapir_elf__data(elf, section, &data, &bytes))
+		return NULL;
+	id_at = strnlen(data, bytes) + 1;
+	if (id_at + 2 > bytes)
+		return NULL;
+	*path = data;
+	*len = bytes - id_at;
+	return (const uint8_t *)data + id_at;
+}
+
+const uint8_t *tapir_debug_file__alt_id(struct tapir_elf *elf, size_t *len)
+{
+	const char *path;
+
+	return read_alt(elf, &path, len);
+}
+
 int tapir_debug_file__open_alt(struct tapir_elf *elf, const struct tapir_debug_place *place,
 			       struct tapir_elf **out)
 {
-	const Elf64_Shdr *section = tapir_elf__section(elf, ".gnu_debugaltlink");
 	struct tapir_str path = {};
-	const void *data;
-	size_t len, id_at;
+	const char *name;
+	size_t len;
+	const uint8_t *id = read_alt(elf, &name, &len);
 	int err;
 
-	if (!section || tapir_elf__data(elf, section, &data, &len))
+	if (!id)
 		return -ENOENT;
-	id_at = strnlen(data, len) + 1;
-	if (id_at + 2 > len)
-		return -ENOENT;
-	err = open_by_build_id((const uint8_t *)data + id_at, len - id_at, place, out);
-	if (err && *(const char *)data == '/') {
-		tapir_str__adds(&path, data);
-		err = open_of((const uint8_t *)data + id_at, len - id_at, place, &path, out);
+	err = open_by_build_id(id, len, place, out);
+	if (err && *name == '/') {
+		tapir_str__adds(&path, name);
+		err = open_of(id, len, place, &path, out);
 		tapir_str__fini(&path);
 	}
 	return err;

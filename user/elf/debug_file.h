@@ -50,6 +50,8 @@ bool tapir_debug_file__has_functions(struct tapir_elf *elf);
 /* Returns true if the file has DWARF (.debug_info). */
 bool tapir_debug_file__has_lines(const struct tapir_elf *elf);
 
+/* Returns the build ID of what dwz(1) took out of a file, borrowed; NULL: nothing. */
+const uint8_t *tapir_debug_file__alt_id(struct tapir_elf *elf, size_t *len);
 /*
  * Opens what dwz(1) took out of a file with DWARF, by .gnu_debugaltlink. -ENOENT: nothing, or not
  * found.

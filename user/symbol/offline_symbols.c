@@ -86,18 +86,11 @@ static void load_symbols(struct tapir_offline_symbols *n, struct file *file,
 			 const struct tapir_rec_mapping *mapping,
 			 const struct tapir_rec_symbol *range)
 {
-	struct tapir_mapping_view view;
 	struct tapir_elf *elf = NULL;
 	struct tapir_str path = {};
 	int mark = tapir_diag__cnt();
-	struct tapir_symbol_key key = {};
+	struct tapir_symbol_key key = tapir_symbol_key__of(mapping, &path);
 
-	tapir_mapping_view__of(&mapping->h, &view);
-	tapir_str__adds(&path, "");
-	tapir_str__add(&path, view.path.data, strnlen(view.path.data, view.path.len));
-	key = (struct tapir_symbol_key){.build_id = (const uint8_t *)view.build_id.data,
-					.build_id_bytes = view.build_id.len,
-					.path = path.data ? path.data : ""};
 	if (!tapir_symbol_files__open(n->files, &key, &elf) &&
 	    !tapir_symtab__load_biased(elf, tapir_mapping__bias(mapping, range), &file->symtab)) {
 		n->symbol_cnt += tapir_symtab__cnt(file->symtab);

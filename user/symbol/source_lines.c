@@ -17,7 +17,6 @@
 #include "elf/debug_file.h"
 #include "elf/demangle.h"
 #include "elf/image.h"
-#include "base/foreign/foreign_file.h"
 #include "base/file.h"
 #include "symbol/line_helper.h"
 #include "symbol/mapping_bias.h"
@@ -92,24 +91,15 @@ void tapir_source_lines__free(struct tapir_source_lines *l)
 static bool open_file(struct tapir_source_lines *l, const struct tapir_rec_mapping *mapping,
 		      struct file *file)
 {
-	tapir_autofd int root_fd = tapir_foreign__root(0);
-	const struct tapir_debug_place place = {.root_fd = root_fd};
-	struct tapir_mapping_view view;
 	struct tapir_str path = {};
 	int mark = tapir_diag__cnt();
-	struct tapir_symbol_key key;
+	struct tapir_symbol_key key = tapir_symbol_key__of(mapping, &path);
 
-	tapir_mapping_view__of(&mapping->h, &view);
-	tapir_str__adds(&path, "");
-	tapir_str__add(&path, view.path.data, strnlen(view.path.data, view.path.len));
-	key = (struct tapir_symbol_key){.build_id = (const uint8_t *)view.build_id.data,
-					.build_id_bytes = view.build_id.len,
-					.path = path.data ? path.data : "",
-					.with_lines = true};
+	key.with_lines = true;
 	if (tapir_symbol_files__open(l->opts.files, &key, &file->elf))
 		file->elf = NULL;
 	else
-		(void)tapir_debug_file__open_alt(file->elf, &place, &file->alt);
+		(void)tapir_symbol_files__open_alt(l->opts.files, file->elf, &file->alt);
 	tapir_diag__rewind(mark);
 	tapir_str__fini(&path);
 	return file->elf;

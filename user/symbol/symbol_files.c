@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Searches this machine, then directories and servers in the order in which they were named. A file
- * counts only if its build ID is the requested one, wherever it is from.
+ * Searches this machine, the recording itself, then directories and servers in the order in which
+ * they were named. A file counts only if its build ID is the requested one, wherever it is from.
  */
 #include "symbol/symbol_files.h"
 
@@ -11,12 +11,15 @@
 
 #include "base/diag.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "elf/debug_file.h"
 #include "elf/image.h"
 #include "base/foreign/foreign_file.h"
 #include "symbol/symbol_server.h"
+#include "trace/record.h"
+#include "trace/stored_files.h"
 
 struct source {
 	char *dir; /* NULL: a server */
@@ -27,6 +30,7 @@ struct tapir_symbol_files {
 	struct tapir_symbol_watch watch;
 	struct tapir_vec(struct source) sources;
 	struct tapir_symbol_fetcher *fetcher; /* NULL: no server was named */
+	struct tapir_vec(struct tapir_stored_files *) recordings;
 };
 
 int tapir_symbol_files__new(const struct tapir_symbol_watch *watch, struct tapir_symbol_files **out)
@@ -52,13 +56,40 @@ void tapir_symbol_files__free(struct tapir_symbol_files *f)
 		tapir_symbol_server__free(source->server);
 	}
 	tapir_vec__fini(&f->sources);
+	for (size_t i = 0; i < f->recordings.cnt; i++)
+		tapir_stored_files__close(f->recordings.data[i]);
+	tapir_vec__fini(&f->recordings);
 	tapir_symbol_fetcher__free(f->fetcher);
 	free(f);
+}
+
+int tapir_symbol_files__add_recording(struct tapir_symbol_files *f, int fd)
+{
+	struct tapir_stored_files *stored;
+	int err = tapir_stored_files__open(fd, &stored);
+
+	if (err || tapir_vec__push(&f->recordings, stored))
+		return err;
+	tapir_stored_files__close(stored);
+	return -ENOMEM;
 }
 
 bool tapir_symbol_source__is_url(const char *source)
 {
 	return !strncmp(source, "http://", 7) || !strncmp(source, "https://", 8);
+}
+
+const char *tapir_symbol_source__url_of(const char *name)
+{
+	static const char *const servers[][2] = {
+		{"microsoft", "https://msdl.microsoft.com/download/symbols"},
+		{"debuginfod", "https://debuginfod.elfutils.org"},
+	};
+
+	for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++)
+		if (!strcmp(servers[i][0], name))
+			return servers[i][1];
+	return NULL;
 }
 
 static int add_server(struct tapir_symbol_files *f, const char *url, struct source *out)
@@ -171,6 +202,81 @@ static int open_in_dir(const char *dir, const struct tapir_symbol_key *key, stru
 	return err;
 }
 
+/* ---- the recording ------------------------------------------------------------------------ */
+
+static void warn_of_copy(const char *path, int err)
+{
+	struct tapir_str line = {};
+
+	tapir_str__adds(&line, "the recording's copy of the debug file of ");
+	tapir_str__add_printable(&line, path, strlen(path));
+	tapir_str__addf(&line, " cannot be used: %s",
+			err == -EBADMSG	 ? "it is damaged"
+			: err == -EFBIG	 ? "it is too large"
+			: err == -ESTALE ? "it is of another build"
+					 : tapir_errno__text(err));
+	if (line.data)
+		tapir_warn("%s", line.data);
+	tapir_str__fini(&line);
+}
+
+/* A descriptor, -ENOENT: no recording has it, or what the last one that has it failed with. */
+static int unpack_stored(struct tapir_symbol_files *f, const uint8_t *build_id, size_t len)
+{
+	int fd = -ENOENT;
+
+	for (size_t i = 0; fd < 0 && i < f->recordings.cnt; i++)
+		if (tapir_stored_files__has(f->recordings.data[i], build_id, len))
+			fd = tapir_stored_files__unpack(f->recordings.data[i], build_id, len);
+	return fd;
+}
+
+static int open_stored(struct tapir_symbol_files *f, const struct tapir_symbol_key *key,
+		       struct tapir_elf **out)
+{
+	tapir_autofd int fd = unpack_stored(f, key->build_id, key->build_id_bytes);
+	int err = fd;
+
+	if (fd >= 0) {
+		err = tapir_symbol_copy__open(fd, key, out);
+		err = err == -ENOENT ? -EBADMSG : err;
+	}
+	if (err && err != -ENOENT)
+		warn_of_copy(key->path, err);
+	return err ? -ENOENT : 0;
+}
+
+static int open_stored_alt(struct tapir_symbol_files *f, struct tapir_elf *elf,
+			   struct tapir_elf **out)
+{
+	size_t len;
+	const uint8_t *id = tapir_debug_file__alt_id(elf, &len);
+	tapir_autofd int fd = id ? unpack_stored(f, id, len) : -ENOENT;
+	struct tapir_elf *found = NULL;
+
+	if (fd < 0 || tapir_elf__open_fd(fd, &found))
+		return -ENOENT;
+	if (tapir_debug_file__is_of(found, id, len)) {
+		*out = found;
+		return 0;
+	}
+	tapir_elf__free(found);
+	return -ENOENT;
+}
+
+int tapir_symbol_files__open_alt(struct tapir_symbol_files *f, struct tapir_elf *elf,
+				 struct tapir_elf **out)
+{
+	tapir_autofd int root_fd = tapir_foreign__root(0);
+	const struct tapir_debug_place place = {.root_fd = root_fd};
+	int mark = tapir_diag__cnt(), err = tapir_debug_file__open_alt(elf, &place, out);
+
+	if (err)
+		err = open_stored_alt(f, elf, out);
+	tapir_diag__rewind(mark);
+	return err;
+}
+
 /* ---- all --------------------------------------------------------------------------------- */
 
 /* The file that was mapped, if it is still there and has lines, or names what has them. */
@@ -227,6 +333,19 @@ static int open_of(struct tapir_symbol_files *f, const struct source *source,
 	return err ? err : check_lines(key, out);
 }
 
+struct tapir_symbol_key tapir_symbol_key__of(const struct tapir_rec_mapping *mapping,
+					     struct tapir_str *path)
+{
+	struct tapir_mapping_view view;
+
+	tapir_mapping_view__of(&mapping->h, &view);
+	tapir_str__adds(path, "");
+	tapir_str__add(path, view.path.data, strnlen(view.path.data, view.path.len));
+	return (struct tapir_symbol_key){.build_id = (const uint8_t *)view.build_id.data,
+					 .build_id_bytes = view.build_id.len,
+					 .path = path->data ? path->data : ""};
+}
+
 int tapir_symbol_files__open(struct tapir_symbol_files *f, const struct tapir_symbol_key *key,
 			     struct tapir_elf **out)
 {
@@ -240,6 +359,10 @@ int tapir_symbol_files__open(struct tapir_symbol_files *f, const struct tapir_sy
 	if (err)
 		err = open_here(key, &elf);
 	err = err ? err : check_lines(key, &elf);
+	if (err) {
+		err = open_stored(f, key, &elf);
+		err = err ? err : check_lines(key, &elf);
+	}
 	if (err && f->fetcher) {
 		err = tapir_symbol_fetcher__cached(f->fetcher, key, &elf);
 		err = err ? err : check_lines(key, &elf);

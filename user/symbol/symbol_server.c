@@ -77,8 +77,7 @@ static void put_id(struct tapir_str *out, const struct tapir_symbol_key *key)
 	tapir_str__add_hex(out, key->build_id, key->build_id_bytes);
 }
 
-/* 0: the image; -ENOENT: no ELF file, no symbols; -ESTALE: of another build. */
-static int open_checked(int fd, const struct tapir_symbol_key *key, struct tapir_elf **out)
+int tapir_symbol_copy__open(int fd, const struct tapir_symbol_key *key, struct tapir_elf **out)
 {
 	struct tapir_elf *elf = NULL;
 	int mark = tapir_diag__cnt(), err = 0;
@@ -107,7 +106,7 @@ int tapir_symbol_fetcher__cached(struct tapir_symbol_fetcher *f, const struct ta
 	if (f->cache.dir_fd >= 0 && !name.failed)
 		fd = tapir_symbol_cache__get(&f->cache, name.data);
 	tapir_str__fini(&name);
-	return fd < 0 || open_checked(fd, key, out) ? -ENOENT : 0;
+	return fd < 0 || tapir_symbol_copy__open(fd, key, out) ? -ENOENT : 0;
 }
 
 /* In the cache's file system, else where temporary files are. */
@@ -250,7 +249,7 @@ static int fetch(struct tapir_symbol_server *s, struct tapir_symbol_fetcher *f, 
 	int err = fd < 0 ? fd : tapir_http__get(f->http, &get);
 
 	if (!err)
-		err = open_checked(fd, key, out);
+		err = tapir_symbol_copy__open(fd, key, out);
 	if (!err)
 		keep_symbol_file(f, fd, key);
 	else if (err != -ENOENT && err != -EINTR)

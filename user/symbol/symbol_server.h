@@ -20,6 +20,10 @@ void tapir_symbol_fetcher__free(struct tapir_symbol_fetcher *f);
 int tapir_symbol_fetcher__cached(struct tapir_symbol_fetcher *f, const struct tapir_symbol_key *key,
 				 struct tapir_elf **out);
 
+/* Opens fd, a copy of a file: 0; -ENOENT: no ELF file, or without symbols; -ESTALE: of another
+ * build. */
+int tapir_symbol_copy__open(int fd, const struct tapir_symbol_key *key, struct tapir_elf **out);
+
 /* url is copied; a password in it is never shown. 0 or -errno; *out is the caller's to free. */
 int tapir_symbol_server__new(const char *url, struct tapir_symbol_server **out);
 void tapir_symbol_server__free(struct tapir_symbol_server *s);
