@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/sudo_user.h"
+#include "cli/archive_file.h"
 #include "cli/commands.h"
 #include "cli/recorder.h"
 #include "cli/start_time.h"
@@ -45,6 +46,7 @@ struct args {
 	bool no_compress;
 	bool force;
 	bool children;
+	bool archive, debug_files;
 	struct {
 		uint64_t mb; /* 0: no ring */
 		struct tapir_words triggers;
@@ -110,6 +112,11 @@ static const struct tapir_option options[] = {
 		"unwind-memory", 0, "MB",
 		"limit for the tables that find callers in code without frame pointers (default: 100)",
 		struct args, unwind_mb, 1, 65536),
+	TAPIR_FLAG("archive", 0,
+		   "when the recording has ended, make FILE complete for a machine without these "
+		   "binaries ('tapir help archives')",
+		   struct args, archive),
+	TAPIR_DEBUG_FILES_OPTION(struct args),
 	TAPIR_FLAG("no-compress", 0, "write FILE uncompressed: less CPU, more disk", struct args,
 		   no_compress),
 	{}};
@@ -335,6 +342,8 @@ static int record_file(struct tapir_recorder *r, const struct args *args,
 	cli->exit_status = tapir_recorder__exit_status(r, &result);
 	if (!err || tapir_captured__sum(result.stats.captured))
 		tapir_recorder__say_result(r, &result, file.path);
+	if (!err && args->archive && !result.is_file_moved)
+		err = tapir_archive_file__after_recording(cli, file.path, args->debug_files);
 	tapir_str__fini(&name);
 	return err;
 }
@@ -366,6 +375,19 @@ static void wait_for(const struct tapir_recorder *r, uint64_t at_ns)
 	if (!r->is_quiet)
 		tapir_info("recording begins at %sZ", when);
 	tapir_start_time__wait(at_ns);
+}
+
+/* An archive is a copy of a file that is there when the recording has ended. */
+static int check_archive(const struct args *args, struct tapir_cli *cli)
+{
+	if (args->debug_files && !args->archive)
+		return tapir_cli__usage(cli, "--debug-files requires --archive");
+	if (args->archive && args->ring.mb)
+		return tapir_cli__usage(cli, "--continuous excludes --archive: run 'tapir archive' "
+					     "on its files");
+	if (args->archive && args->output && tapir_writer__is_stdout(args->output))
+		return tapir_cli__usage(cli, "--archive requires a file, not standard output");
+	return 0;
 }
 
 static int check_ring(const struct args *args, struct tapir_cli *cli)
@@ -404,6 +426,8 @@ static int run(struct tapir_cli *cli)
 
 	if (!err)
 		err = check_ring(args, cli);
+	if (!err)
+		err = check_archive(args, cli);
 	if (!err)
 		err = check_at(args, cli, &at_ns);
 	if (!err && args->ring.mb) {

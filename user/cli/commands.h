@@ -5,6 +5,7 @@
 
 #include "cli/options.h"
 
+extern const struct tapir_command tapir_cmd_archive;
 extern const struct tapir_command tapir_cmd_cut;
 extern const struct tapir_command tapir_cmd_diff;
 extern const struct tapir_command tapir_cmd_doctor;

@@ -32,6 +32,7 @@ static const struct tapir_command *const commands[] = {
 	&tapir_cmd_cut,
 	&tapir_cmd_merge,
 	&tapir_cmd_symbolize,
+	&tapir_cmd_archive,
 	&tapir_cmd_serve, /* static: with --stdio; no HTTP, since GnuTLS is in no static library */
 #ifndef TAPIR_STATIC
 	&tapir_cmd_mcp,

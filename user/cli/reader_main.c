@@ -28,8 +28,8 @@ static const struct tapir_command *const commands[] = {
 /* clang-format on */
 
 /* The commands of tapir that record, or ask what runs. */
-static const char *const lacking[] = {"doctor", "ps",	 "top",	      "stacks", "heap", "list",
-				      "record", "trace", "symbolize", "serve",	"mcp"};
+static const char *const lacking[] = {"doctor", "ps",	 "top",	      "stacks",	 "heap",  "list",
+				      "record", "trace", "symbolize", "archive", "serve", "mcp"};
 
 static int say_lacking(const char *name)
 {

@@ -203,7 +203,7 @@ struct tapir_symbol_files *tapir_symbols_option__files(const struct tapir_cli *c
 	return cli->symbols ? cli->symbols->files : NULL;
 }
 
-static void add_files(struct tapir_str *out, uint64_t cnt, const char *what)
+void tapir_symbols_option__add_files(struct tapir_str *out, uint64_t cnt, const char *what)
 {
 	if (cnt)
 		tapir_str__addf(out, "; %s %" PRIu64 " file%s", what, cnt, cnt == 1 ? "" : "s");
@@ -223,8 +223,8 @@ static void report_names(const struct tapir_offline_symbols *names)
 	tapir_str__adds(&line, " of ");
 	add_count(&line, counts.file_cnt, "file");
 	tapir_str__adds(&line, " named");
-	add_files(&line, counts.nameless_cnt, "no symbols found for");
-	add_files(&line, counts.no_build_id_cnt, "no build ID in");
+	tapir_symbols_option__add_files(&line, counts.nameless_cnt, "no symbols found for");
+	tapir_symbols_option__add_files(&line, counts.no_build_id_cnt, "no build ID in");
 	if (line.data)
 		tapir_info("%s", line.data);
 	tapir_str__fini(&line);
@@ -238,8 +238,8 @@ static void report_lines(const struct tapir_source_lines *lines)
 	tapir_str__adds(&line, "debug information of ");
 	add_count(&line, counts.file_cnt, "file");
 	tapir_str__adds(&line, " used");
-	add_files(&line, counts.lineless_cnt, "none found for");
-	add_files(&line, counts.no_build_id_cnt, "no build ID in");
+	tapir_symbols_option__add_files(&line, counts.lineless_cnt, "none found for");
+	tapir_symbols_option__add_files(&line, counts.no_build_id_cnt, "no build ID in");
 	if (line.data)
 		tapir_info("%s", line.data);
 	tapir_str__fini(&line);

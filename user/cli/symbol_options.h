@@ -7,6 +7,7 @@
 #ifndef TAPIR_USER_SYMBOL_OPTIONS_H
 #define TAPIR_USER_SYMBOL_OPTIONS_H
 
+#include "base/str.h"
 #include "cli/options.h"
 #include "symbol/offline_symbols.h"
 #include "trace/reader.h"
@@ -45,6 +46,8 @@ void tapir_symbols_option__attach(struct tapir_cli *cli, struct tapir_reader *re
 struct tapir_offline_symbols *tapir_symbols_option__names(const struct tapir_cli *cli);
 /* Returns where symbol files are looked for, borrowed until __end; NULL: nowhere. */
 struct tapir_symbol_files *tapir_symbols_option__files(const struct tapir_cli *cli);
+/* Appends "; no build ID in 3 files", or nothing for 0: to such a line. */
+void tapir_symbols_option__add_files(struct tapir_str *out, uint64_t cnt, const char *what);
 /* Logs a line on what was found, after the reader's last record. */
 void tapir_symbols_option__report(const struct tapir_cli *cli);
 /* Ends helper processes and frees; twice, or without a start, is fine. */

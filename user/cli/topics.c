@@ -78,6 +78,7 @@ const struct tapir_topic tapir_topics[] = {
 	{"queries", topic_queries, NULL},
 	{"records", topic_records, tapir_record_page__add},
 	{"symbols", topic_symbols, NULL},
+	{"archives", topic_archives, NULL},
 	{"publish", topic_publish, NULL},
 	{"limits", topic_limits, NULL},
 	{"environment", topic_environment, NULL},

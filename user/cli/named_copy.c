@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Two passes over one reader: the second copies from the file, whatever the reader's position. */
+#include "cli/named_copy.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "cli/output_file.h"
+#include "cli/recording_copy.h"
+#include "cli/symbol_options.h"
+
+static int read_all(struct tapir_named_copy *copy)
+{
+	const struct tapir_rec *rec;
+	int err;
+
+	while ((err = tapir_long_read__next(&copy->read, &rec)) > 0)
+		tapir_symbolize__add(&copy->symbolize, copy->read.reader, rec);
+	/* A download may have been interrupted after the last check. */
+	if (!err)
+		err = tapir_long_read__check(&copy->read);
+	return err ? err : tapir_symbolize__read_end(&copy->symbolize);
+}
+
+static int check_in_place(const struct tapir_named_copy *copy)
+{
+	const struct tapir_reader_stats *stats = tapir_reader__stats(copy->read.reader);
+
+	if (copy->out)
+		return 0;
+	if (stats->cut)
+		return tapir_diag__fail(
+			-EBUSY, "%s is incomplete or still being written: use -o OUT", copy->path);
+	if (tapir_reader_stats__is_damaged(stats))
+		return tapir_diag__fail(-EBADMSG, "%s is damaged and is not replaced: use -o OUT",
+					copy->path);
+	return 0;
+}
+
+int tapir_named_copy__check_output(const struct tapir_cli *cli, const char *out)
+{
+	const char *path = cli->words.data[0];
+
+	if (!strcmp(path, "-") && !out)
+		return tapir_cli__usage(cli,
+					"-o OUT is required for a recording on standard input");
+	if (tapir_output_file__is_same(out, path))
+		return tapir_cli__usage(cli, "-o %s is the recording itself: omit -o to replace it",
+					out);
+	return 0;
+}
+
+int tapir_named_copy__read(struct tapir_named_copy *copy, struct tapir_reader *reader,
+			   const struct tapir_cli *cli)
+{
+	int err;
+
+	copy->symbolize.names = tapir_symbols_option__names(cli);
+	tapir_long_read__start(&copy->read, reader, cli);
+	err = read_all(copy);
+	return err ? err : check_in_place(copy);
+}
+
+static int check(void *ctx)
+{
+	return tapir_long_read__check(ctx);
+}
+
+int tapir_named_copy__write(struct tapir_named_copy *copy)
+{
+	struct tapir_recording_copy file = {.path = copy->out ? copy->out : copy->path,
+					    .force = copy->force || !copy->out};
+	int err = tapir_recording_copy__open(&file, copy->read.reader);
+
+	if (err)
+		return err;
+	err = tapir_symbolize__write(&copy->symbolize, copy->read.reader, file.w, check,
+				     &copy->read);
+	if (!err && copy->write_more)
+		err = copy->write_more(copy->ctx, file.w,
+				       &(struct tapir_stored_check){check, &copy->read});
+	return tapir_recording_copy__close(&file, err);
+}
+
+void tapir_named_copy__fini(struct tapir_named_copy *copy)
+{
+	tapir_long_read__stop(&copy->read);
+	tapir_symbolize__fini(&copy->symbolize);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * named_copy.h - a recording copied with the names that it lacks, for 'symbolize' and 'archive':
+ * read once, in which the names are looked up, then written. In place it replaces only a recording
+ * of which nothing would be lost, and which no process is writing.
+ */
+#ifndef TAPIR_USER_NAMED_COPY_H
+#define TAPIR_USER_NAMED_COPY_H
+
+#include "cli/long_read.h"
+#include "output/export/symbolize.h"
+#include "trace/stored_files.h"
+
+struct tapir_named_copy {
+	const char *path, *out; /* out NULL: in place; both borrowed */
+	bool force;
+	/* Puts more behind the records; NULL: nothing. */
+	int (*write_more)(void *ctx, struct tapir_writer *w,
+			  const struct tapir_stored_check *check);
+	void *ctx;
+	/* Used by the copy alone. */
+	struct tapir_long_read read;
+	struct tapir_symbolize symbolize;
+};
+
+/* Checks -o OUT, before anything is read: 0, or what tapir_cli__usage returned. */
+int tapir_named_copy__check_output(const struct tapir_cli *cli, const char *out);
+/* Reads the recording, with the names of --symbols. 0 or -errno with a line; __fini either way. */
+int tapir_named_copy__read(struct tapir_named_copy *copy, struct tapir_reader *reader,
+			   const struct tapir_cli *cli);
+/* 0, or -errno with a line: then the file that was there remains. */
+int tapir_named_copy__write(struct tapir_named_copy *copy);
+void tapir_named_copy__fini(struct tapir_named_copy *copy);
+
+#endif
