@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "decode/postgresql_text.h"
 #include "output/export/merge.h"
 #include "trace/recbuf.h"
 #include "trace/rehost.h"
@@ -23,7 +24,7 @@
 
 /* A recording: of a host that started at boot_s of some UTC, recorded from from_s for 3 s. */
 struct made {
-	const char *host, *boot, *sync;
+	const char *host, *boot, *sync, *relations;
 	uint64_t boot_s, from_s;
 	uint64_t set_s;	   /* by which its clock was set while it was recorded */
 	bool has_no_clock; /* and no UTC in its header */
@@ -111,6 +112,7 @@ static void write_made(const struct made *made, int fd)
 	put_meta(w, TAPIR_META_BOOT, made->boot, from_ns);
 	put_meta(w, TAPIR_META_SYNC, made->sync, from_ns);
 	put_meta(w, "cpus", "4", from_ns);
+	put_meta(w, TAPIR_META_POSTGRESQL_NAMES, made->relations, from_ns);
 	if (!made->has_no_clock) {
 		put_clock(w, from_ns, from_ns + offset_ns - made->set_s * S);
 		put_clock(w, from_ns + 2 * S, from_ns + 2 * S + offset_ns);
@@ -283,6 +285,27 @@ static void names_that_differ_are_hosts(void **state)
 	says("2 hosts: shop, cart");
 }
 
+static void relations_have_the_names_of_their_host(void **state)
+{
+	static const struct made hosts[] = {
+		{.host = "web1",
+		 .from_s = 100,
+		 .relations = "7 5 16412 orders\n7 5 0 shop\n0 5 9 x\n"},
+		{.host = "web2", .boot_s = 50, .from_s = 50, .relations = "7 5 16412 customers\n"}};
+	const struct tapir_rec *rec;
+	struct tapir_sv text;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(add(&hosts[i], NULL), 0);
+	merge();
+	assert_int_equal(tapir_reader__next(f.reader, &rec), 1);
+	text = tapir_catalog__meta_value(tapir_reader__catalog(f.reader),
+					 TAPIR_META_POSTGRESQL_NAMES);
+	assert_true(tapir_sv__is(text, "10000007 5 16412 orders\n10000007 5 0 shop\n"
+				       "20000007 5 16412 customers\n"));
+}
+
 static void a_recording_is_not_merged_twice(void **state)
 {
 	const struct made made = {.host = "web", .boot = "x", .from_s = 10};
@@ -321,6 +344,7 @@ int main(void)
 		T(one_boot_is_one_host),
 		T(another_boot_or_name_is_another_host),
 		T(names_that_differ_are_hosts),
+		T(relations_have_the_names_of_their_host),
 		T(a_recording_is_not_merged_twice),
 		T(an_interrupted_merge_ends_with_its_error),
 	};

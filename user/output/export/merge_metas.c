@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/postgresql_text.h"
 #include "output/export/cut.h"
 #include "output/export/merge_impl.h"
 
@@ -16,12 +17,14 @@ enum rule {
 	RULE_ONE_HOST,
 	RULE_SUM,
 	RULE_LINES,
+	RULE_SERVERS,
 	RULE_EARLIEST,
 	RULE_LATEST,
 	RULE_NEVER
 };
 
 #define LINES_MAX_BYTES 16384
+#define NAMES_MAX_BYTES 60000 /* as of one recording */
 
 static const struct {
 	const char *key;
@@ -32,7 +35,7 @@ static const struct {
 	{TAPIR_META_SPECS, RULE_LINES},	  {TAPIR_META_LACKS, RULE_LINES},
 	{TAPIR_META_CUT, RULE_LINES},	  {TAPIR_META_BEGAN, RULE_EARLIEST},
 	{TAPIR_META_ENDED, RULE_LATEST},  {"frozen", RULE_LATEST},
-	{TAPIR_META_MERGED, RULE_NEVER},
+	{TAPIR_META_MERGED, RULE_NEVER},  {TAPIR_META_POSTGRESQL_NAMES, RULE_SERVERS},
 };
 
 static enum rule rule_of(struct tapir_sv key)
@@ -102,6 +105,8 @@ struct fact {
 	struct tapir_sv key;
 	enum rule rule;
 	uint64_t time_ns, sum;
+	bool has_hosts;
+	uint32_t first_pid; /* of the host whose recording is added; 0: pids stay */
 	struct tapir_str text;
 };
 
@@ -128,6 +133,24 @@ static void add_lines(struct tapir_str *out, struct tapir_sv text)
 	}
 }
 
+/*
+ * Names of relations are of a server, by its process. One that is not known is left out where there
+ * are several hosts: another host's relation of that number has another name.
+ */
+static void add_servers(struct fact *fact, struct tapir_sv text)
+{
+	struct tapir_postgresql_name name;
+
+	while (tapir_postgresql_name__next(&text, &name)) {
+		if ((!name.server && fact->has_hosts) || name.server >= TAPIR_HOST_PIDS ||
+		    fact->text.len + name.name.len > NAMES_MAX_BYTES)
+			continue;
+		if (name.server)
+			name.server += fact->first_pid;
+		tapir_postgresql_name__add(&name, &fact->text);
+	}
+}
+
 static void add_to_fact(struct fact *fact, const struct tapir_rec *rec, uint64_t time_ns,
 			bool is_first, bool is_first_of_host)
 {
@@ -145,6 +168,8 @@ static void add_to_fact(struct fact *fact, const struct tapir_rec *rec, uint64_t
 		fact->sum += is_first_of_host ? strtoull(number, NULL, 10) : 0;
 	else if (fact->rule == RULE_LINES)
 		add_lines(&fact->text, view.value);
+	else if (fact->rule == RULE_SERVERS)
+		add_servers(fact, view.value);
 	else if (is_first)
 		tapir_str__add(&fact->text, view.value.data, view.value.len);
 }
@@ -179,6 +204,7 @@ static void collect(const struct tapir_merge *m, const struct tapir_merge_host *
 		const struct tapir_rec *rec =
 			is_of(m, input, host) ? find(&input->metas, fact->key) : NULL;
 
+		fact->first_pid = is_own ? 0 : input->rehost.host * TAPIR_HOST_PIDS;
 		if (rec)
 			add_to_fact(fact, rec, time_of(input, rec, is_own), !cnt++,
 				    m->hosts.data[input->host].first_input == i);
@@ -204,7 +230,9 @@ static int put_fact(struct tapir_merge *m, const struct tapir_merge_host *host, 
 		    struct tapir_sv key, int (*put)(void *ctx, const struct tapir_rec *rec),
 		    void *ctx)
 {
-	struct fact fact = {.key = key, .rule = rule_of(key)};
+	struct fact fact = {.key = key,
+			    .rule = rule_of(key),
+			    .has_hosts = !is_own && tapir_merge__has_hosts(m)};
 	const struct tapir_rec *rec;
 	int err;
 
