@@ -103,6 +103,26 @@ def test_parts_of_one_host_are_joined(t):
     t.ok("overlap by" in err, "what both recorded is there twice: " + err)
 
 
+def test_merged_recording_is_merged_as_its_hosts(t):
+    files = {"a": CONVOY, "b": THREADS, "c": str(CORPUS / "postgresql-plpgsql.tapir")}
+    two = merge(t, f"a={CONVOY}", f"b={THREADS}", out="two.tapir")
+    at_once = merge(t, *(f"{host}={file}" for host, file in files.items()), out="at-once.tapir")
+    whole = merge(t, two, f"c={files['c']}")
+    want, got = (collections.Counter(json.dumps(line, sort_keys=True) for line in lines(t, file)) for file in (at_once, whole))
+    t.eq(got - want, collections.Counter(), "lines that a merge of the three does not have")
+    t.eq(want - got, collections.Counter(), "lines that are missing")
+    t.eq([host["name"] for host in t.report(whole)["hosts"]], list(files), "hosts")
+    for host, file in files.items():
+        t.tapir("cut", whole, "--host", host, "-o", t.path("one.tapir"), "-f")
+        want, got = (collections.Counter(without(line, "utc") for line in lines(t, name)) for name in (file, t.path("one.tapir")))
+        t.eq(got, want, f"records of {host}")
+    damaged = bytearray(pathlib.Path(two).read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    pathlib.Path(t.path("damaged.tapir")).write_bytes(damaged)
+    said = t.tapir("merge", t.path("damaged.tapir"), f"c={files['c']}", "-o", t.path("out.tapir"), expect=1).err
+    t.ok("is damaged, and is of several hosts" in said and not os.path.exists(t.path("out.tapir")), said)
+
+
 def test_what_cannot_be_merged_is_refused(t):
     out = t.path("out.tapir")
     pathlib.Path(t.path("copy.tapir")).write_bytes(pathlib.Path(CONVOY).read_bytes())
@@ -111,7 +131,7 @@ def test_what_cannot_be_merged_is_refused(t):
         ([CONVOY], 2, "two recordings or more"),
         ([CONVOY, CONVOY], 1, "the same recording"),
         ([f"a={CONVOY}", "b=" + t.path("copy.tapir")], 1, "the same recording"),
-        ([CONVOY, whole], 1, "is a merged recording"),
+        ([THREADS, f"c={whole}"], 1, "c= names one host"),
         ([CONVOY, "/dev/null"], 1, "not a .tapir recording"),
         ([CONVOY, t.path("none.tapir")], 1, "cannot open"),
     ):

@@ -14,6 +14,7 @@
 #include "cli/output_file.h"
 #include "cli/recording_copy.h"
 #include "cli/recording_file.h"
+#include "output/export/host_part.h"
 #include "output/export/merge.h"
 
 struct args {
@@ -51,7 +52,8 @@ struct merge {
 	struct tapir_merge *m;
 	struct tapir_long_read read;
 	struct tapir_vec(struct named) inputs;
-	struct stat st; /* of the first input */
+	struct tapir_host_names hosts; /* of merged ones among them */
+	struct stat st;		       /* of the first input */
 };
 
 static int open_input(struct merge *merge, const char *word)
@@ -77,30 +79,61 @@ static int open_all(struct merge *merge, const struct tapir_cli *cli)
 	return err;
 }
 
+static int check_parts(void *ctx)
+{
+	struct merge *merge = ctx;
+
+	return tapir_long_read__check(&merge->read);
+}
+
+static int check(void *ctx, uint64_t done_bytes, uint64_t all_bytes)
+{
+	(void)done_bytes;
+	(void)all_bytes;
+	return check_parts(ctx);
+}
+
+/* Adds each host of a merged recording from the first-th name on. */
+static int add_hosts(struct merge *merge, const struct named *named, size_t first)
+{
+	int err = 0;
+
+	if (named->host)
+		return tapir_diag__fail(-EINVAL, "%s= names one host, and %s has several",
+					named->host, named->path);
+	for (size_t i = first; i < merge->hosts.cnt && !err; i++) {
+		const char *name = merge->hosts.data[i];
+		struct tapir_reader *part;
+
+		err = tapir_host_part__open(named->reader, named->path, name, check_parts, merge,
+					    &part);
+		err = err ? err : tapir_merge__add(merge->m, part, named->path, name);
+	}
+	return err;
+}
+
+static int add_input(struct merge *merge, struct named *named)
+{
+	struct tapir_reader *reader = named->reader;
+	size_t first = merge->hosts.cnt;
+	int err = tapir_host_names__read(reader, &merge->hosts);
+
+	if (err || merge->hosts.cnt > first)
+		return err ? err : add_hosts(merge, named, first);
+	named->reader = NULL;
+	return tapir_merge__add(merge->m, reader, named->path, named->host);
+}
+
 static int add_all(struct merge *merge)
 {
 	struct named *named;
 	int err = 0;
 
 	tapir_vec_for_each (named, &merge->inputs) {
-		struct tapir_reader *reader = named->reader;
-
 		err = err ? err : tapir_long_read__check(&merge->read);
-		if (err)
-			break;
-		named->reader = NULL;
-		err = tapir_merge__add(merge->m, reader, named->path, named->host);
+		err = err ? err : add_input(merge, named);
 	}
 	return err ? err : tapir_merge__plan(merge->m);
-}
-
-static int check(void *ctx, uint64_t done_bytes, uint64_t all_bytes)
-{
-	struct merge *merge = ctx;
-
-	(void)done_bytes;
-	(void)all_bytes;
-	return tapir_long_read__check(&merge->read);
 }
 
 static int write_output(struct merge *merge)
@@ -141,10 +174,11 @@ static void say_end(const struct merge *merge)
 static int check_damage(const struct merge *merge)
 {
 	const struct tapir_reader_stats *stats;
+	const char *path;
 	int err = 0;
 
-	for (size_t i = 0; (stats = tapir_merge__stats(merge->m, i)); i++) {
-		int one = tapir_recording_file__check_damage(merge->inputs.data[i].path, stats);
+	for (size_t i = 0; (stats = tapir_merge__stats(merge->m, i, &path)); i++) {
+		int one = tapir_recording_file__check_damage(path, stats);
 
 		err = err ? err : one;
 	}
@@ -194,6 +228,7 @@ static int run(struct tapir_cli *cli)
 		free(named->host);
 	}
 	tapir_vec__fini(&merge.inputs);
+	tapir_host_names__fini(&merge.hosts);
 	return err;
 }
 
@@ -214,7 +249,8 @@ const struct tapir_command tapir_cmd_merge = {
 		"apart from UTC, no recording knows but by what the kernel said then; OUT says "
 		"which clocks were synchronized and to within how much, and which were not. "
 		"'tapir record --at' starts on many hosts at one instant.\n\n"
-		"'tapir cut --host NAME' gives back one host's recording.",
+		"'tapir cut --host NAME' gives back one host's recording. FILE may be a merged one: its "
+		"hosts are merged with the others, for which each is a temporary file meanwhile.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.positionals = (const struct tapir_positional[]){{.name = "FILE",
 							  .help = "a recording; two or more",

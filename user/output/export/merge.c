@@ -201,9 +201,13 @@ void tapir_merge__begin(const struct tapir_merge *m, uint64_t *created_ns, uint6
 	}
 }
 
-const struct tapir_reader_stats *tapir_merge__stats(const struct tapir_merge *m, size_t idx)
+const struct tapir_reader_stats *tapir_merge__stats(const struct tapir_merge *m, size_t idx,
+						    const char **path)
 {
-	return idx < m->inputs.cnt ? &m->inputs.data[idx].stats : NULL;
+	if (idx >= m->inputs.cnt)
+		return NULL;
+	*path = m->inputs.data[idx].path;
+	return &m->inputs.data[idx].stats;
 }
 
 uint64_t tapir_merge__left_out(const struct tapir_merge *m)

@@ -26,7 +26,7 @@ void tapir_merge__free(struct tapir_merge *m);
 /*
  * Adds a recording, which is read once here; reader is taken, also after an error. host: its name,
  * NULL: as the recording says; path: in messages, both borrowed. -EINVAL with a line: it is a
- * merged one, or there is one like it already; others with a line.
+ * merged one (host_part.h), or there is one like it already; others with a line.
  */
 int tapir_merge__add(struct tapir_merge *m, struct tapir_reader *reader, const char *path,
 		     const char *host);
@@ -46,8 +46,9 @@ struct tapir_merge_check {
 int tapir_merge__write(struct tapir_merge *m, struct tapir_writer *w,
 		       const struct tapir_merge_check *check);
 
-/* After __write: what the idx-th recording had, NULL: there are fewer. Borrowed. */
-const struct tapir_reader_stats *tapir_merge__stats(const struct tapir_merge *m, size_t idx);
+/* After __write: what the idx-th recording had, and its path; NULL: there are fewer. Borrowed. */
+const struct tapir_reader_stats *tapir_merge__stats(const struct tapir_merge *m, size_t idx,
+						    const char **path);
 /* Records whose ids no host has: they were left out. */
 uint64_t tapir_merge__left_out(const struct tapir_merge *m);
 
