@@ -4,14 +4,17 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/data/golden_v1.h"
 #include "tests/data/golden_v1_hosts.h"
 #include "trace/chunk.h"
 #include "trace/reader.h"
+#include "trace/stored_files.h"
 
 #define GOLDEN "tests/data/golden-v1.tapir" /* tests run at the root of the tree */
 
@@ -108,12 +111,46 @@ static void records_of_hosts_of_version_1_are_read(void **state)
 	tapir_reader__close(r);
 }
 
+#define GOLDEN_FILE	 "tests/data/golden-v1-file.tapir" /* the first, with a file */
+#define GOLDEN_FILE_TEXT "debug information "
+#define GOLDEN_FILE_CNT	 32
+
+static void file_of_version_1_is_unpacked(void **state)
+{
+	static const uint8_t id[] = {1,	 2,  3,	 4,  5,	 6,  7,	 8,  9,	 10,
+				     11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
+	const size_t len = strlen(GOLDEN_FILE_TEXT);
+	struct tapir_stored_files *files;
+	const struct tapir_rec *rec;
+	struct tapir_reader *r;
+	char text[32];
+	int fd;
+
+	(void)state;
+	assert_int_equal(tapir_reader__open(GOLDEN_FILE, &r), 0);
+	while (tapir_reader__next(r, &rec) > 0)
+		;
+	assert_false(tapir_reader_stats__is_damaged(tapir_reader__stats(r)));
+	assert_int_equal(tapir_reader__stats(r)->records, GOLDEN_CNT);
+	assert_int_equal(tapir_stored_files__open(tapir_reader__fd(r), &files), 0);
+	fd = tapir_stored_files__unpack(files, id, sizeof(id));
+	for (size_t i = 0; i < GOLDEN_FILE_CNT; i++) {
+		assert_int_equal(pread(fd, text, len, (off_t)(i * len)), len);
+		assert_memory_equal(text, GOLDEN_FILE_TEXT, len);
+	}
+	assert_int_equal(pread(fd, text, 1, (off_t)(GOLDEN_FILE_CNT * len)), 0);
+	close(fd);
+	tapir_stored_files__close(files);
+	tapir_reader__close(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_record_of_version_1_is_read),
 		cmocka_unit_test(names_of_version_1_are_found),
 		cmocka_unit_test(records_of_hosts_of_version_1_are_read),
+		cmocka_unit_test(file_of_version_1_is_unpacked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
