@@ -1,50 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The reader over any bytes. The input is repaired first (magics, CRCs), or no mutation
- * would come behind them; what the repaired file says is still the fuzzer's.
- */
+/* The reader over any bytes, and the files that came with a recording. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "base/diag.h"
-#include "tapir/trace_format.h"
+#include "repaired_file.h"
 #include "trace/reader.h"
+#include "trace/stored_files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);
-
-static void repair(uint8_t *data, size_t len)
-{
-	struct tapir_file_header *f = (struct tapir_file_header *)data;
-	size_t at = sizeof(*f);
-
-	if (len < at)
-		return;
-	f->magic = TAPIR_FILE_MAGIC;
-	f->version = TAPIR_FILE_VERSION;
-	f->header_bytes = sizeof(*f);
-	f->crc = 0;
-	f->crc = (uint32_t)crc32(0, data, sizeof(*f));
-	while (len - at >= sizeof(struct tapir_chunk_header)) {
-		struct tapir_chunk_header h;
-		size_t left = len - at - sizeof(h);
-
-		memcpy(&h, data + at, sizeof(h));
-		h.magic = TAPIR_CHUNK_MAGIC;
-		if (h.stored_bytes > left)
-			h.stored_bytes = (uint32_t)left;
-		if (!(h.flags & TAPIR_CHUNK_ZSTD))
-			h.raw_bytes = h.stored_bytes;
-		h.data_crc = (uint32_t)crc32(0, data + at + sizeof(h), h.stored_bytes);
-		h.header_crc = 0;
-		h.header_crc = (uint32_t)crc32(0, (const Bytef *)&h, sizeof(h));
-		memcpy(data + at, &h, sizeof(h));
-		at += sizeof(h) + h.stored_bytes;
-	}
-}
 
 static void look_up(const struct tapir_catalog *c, const struct tapir_rec *rec)
 {
@@ -60,6 +27,24 @@ static void look_up(const struct tapir_catalog *c, const struct tapir_rec *rec)
 	m = tapir_catalog__mapping(c, ev->tgid, ev->stack_id, rec->time_ns);
 	if (m)
 		tapir_catalog__symbol(c, m->file_id, ev->stack_id - m->start_va + m->file_off);
+}
+
+static void unpack_files(int fd)
+{
+	struct tapir_stored_files *files;
+	struct tapir_stored_file file;
+
+	if (tapir_stored_files__open(fd, &files))
+		return;
+	for (size_t i = 0; tapir_stored_files__get(files, i, &file); i++) {
+		int out = tapir_stored_files__unpack(files, file.build_id, file.build_id_bytes);
+
+		if (out >= 0 && lseek(out, 0, SEEK_END) != (off_t)file.bytes)
+			abort();
+		if (out >= 0)
+			close(out);
+	}
+	tapir_stored_files__close(files);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
@@ -87,5 +72,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 	while (tapir_reader__next(r, &rec) == 1)
 		look_up(tapir_reader__catalog(r), rec);
 	tapir_reader__close(r);
+	unpack_files(fd);
 	return 0;
 }
