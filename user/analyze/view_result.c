@@ -6,6 +6,7 @@
  */
 #include "analyze/view_result.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,6 +172,15 @@ void tapir_view_result__note(struct tapir_view_result *s, const char *fmt, ...)
 		free(text);
 		s->failed = true;
 	}
+}
+
+void tapir_view_result__beyond(struct tapir_view_result *s, uint64_t more, bool failed,
+			       const char *what)
+{
+	s->failed |= failed;
+	if (more)
+		tapir_view_result__note(s, "%" PRIu64 " %s found no room in the tables", more,
+					what);
 }
 
 size_t tapir_view_result_table__rows(const struct tapir_view_result_table *table)

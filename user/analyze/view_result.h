@@ -112,6 +112,12 @@ void tapir_view_result__percentile(struct tapir_view_result *s, const char *key,
 				   const struct tapir_histogram *took, double percent);
 void tapir_view_result__note(struct tapir_view_result *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/*
+ * Notes how often a table of the view (base/keyed.h) had no room: "3 waits found no room in the
+ * tables"; nothing for 0. The result fails if memory was short for the table.
+ */
+void tapir_view_result__beyond(struct tapir_view_result *s, uint64_t more, bool failed,
+			       const char *what);
 
 /* Returns the number of rows, all of them full. */
 size_t tapir_view_result_table__rows(const struct tapir_view_result_table *table);
