@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/histogram.h"
+#include "base/keyed.h"
 #include "analyze/runtime_work.h"
 #include "analyze/tally.h"
 #include "analyze/view.h"
@@ -53,9 +54,8 @@ struct gc_view {
 	uint64_t first_ns, last_ns;
 	uint64_t dotnet_cnt, gen2_cnt, background_cnt; /* collections of .NET that began */
 	struct tapir_vec(struct gc) gcs;
-	struct tapir_vec(struct waiter) waiters;
-	struct tapir_vec(struct heap) heaps;
-	struct tapir_map by_tid, by_tgid;
+	struct tapir_keyed(struct waiter) waiters; /* by tid */
+	struct tapir_keyed(struct heap) heaps;	   /* by tgid */
 	struct tapir_works works;
 	struct tapir_tally allocated;
 	bool failed;
@@ -84,32 +84,15 @@ static void fini(void *ctx)
 		free(heap->pauses);
 	}
 	tapir_vec__fini(&v->gcs);
-	tapir_vec__fini(&v->waiters);
-	tapir_vec__fini(&v->heaps);
-	tapir_map__fini(&v->by_tid);
-	tapir_map__fini(&v->by_tgid);
+	tapir_keyed__fini(&v->waiters);
+	tapir_keyed__fini(&v->heaps);
 	tapir_works__fini(&v->works);
 	tapir_tally__fini(&v->allocated);
 }
 
 static struct heap *heap_of(struct gc_view *v, uint32_t tgid)
 {
-	uint64_t *idx = tapir_map__get(&v->by_tgid, tgid);
-	struct heap heap = {.tgid = tgid};
-
-	if (idx)
-		return &v->heaps.data[*idx];
-	if (v->heaps.cnt == MAX_WAITERS)
-		return NULL;
-	idx = tapir_map__put(&v->by_tgid, tgid, NULL);
-	if (!idx || !tapir_vec__push(&v->heaps, heap)) {
-		if (idx)
-			tapir_map__del(&v->by_tgid, tgid);
-		v->failed = true;
-		return NULL;
-	}
-	*idx = v->heaps.cnt - 1;
-	return &v->heaps.data[*idx];
+	return tapir_keyed__add(&v->heaps, tgid, MAX_WAITERS, ((struct heap){.tgid = tgid}));
 }
 
 /* ---- what happens --------------------------------------------------------------------------- */
@@ -132,23 +115,15 @@ static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_r
 
 static void count_waiter(struct gc_view *v, const struct tapir_wait *w, uint64_t ns)
 {
-	uint64_t *idx = tapir_map__get(&v->by_tid, w->thread->tid);
-	struct waiter waiter = {.tgid = w->thread->tgid, .tid = w->thread->tid};
+	const struct waiter made = {.tgid = w->thread->tgid, .tid = w->thread->tid};
+	struct waiter *waiter = tapir_keyed__add(&v->waiters, made.tid, MAX_WAITERS, made);
 
-	if (!idx && v->waiters.cnt < MAX_WAITERS) {
-		tapir_comm__copy(waiter.comm,
-				 tapir_timeline__comm(v->asked.tl, waiter.tid, w->until_ns));
-		idx = tapir_map__put(&v->by_tid, waiter.tid, NULL);
-		if (!idx || !tapir_vec__push(&v->waiters, waiter)) {
-			v->failed = true;
-			return;
-		}
-		*idx = v->waiters.cnt - 1;
-	}
-	if (!idx || *idx >= v->waiters.cnt)
+	if (!waiter)
 		return;
-	v->waiters.data[*idx].ns += ns;
-	v->waiters.data[*idx].cnt++;
+	if (!waiter->cnt++)
+		tapir_comm__copy(waiter->comm,
+				 tapir_timeline__comm(v->asked.tl, made.tid, w->until_ns));
+	waiter->ns += ns;
 }
 
 /* Threads stopped for it, including those that would have slept anyway. */
@@ -425,8 +400,7 @@ static void write_waiters(struct gc_view *v, struct tapir_view_result *result)
 	size_t t = tapir_view_result__table(result, "waiters",
 					    "threads that were off-CPU during a pause", columns);
 
-	if (v->waiters.cnt)
-		qsort(v->waiters.data, v->waiters.cnt, sizeof(*v->waiters.data), by_ns);
+	tapir_keyed__sort(&v->waiters, by_ns);
 	for (size_t i = 0; i < v->waiters.cnt && i < v->asked.top; i++) {
 		tapir_view_result__u64(result, t, v->waiters.data[i].ns);
 		tapir_view_result__u64(result, t, v->waiters.data[i].cnt);
@@ -451,8 +425,7 @@ static size_t sort_processes(struct gc_view *v)
 {
 	size_t cnt = 0;
 
-	if (v->heaps.cnt)
-		qsort(v->heaps.data, v->heaps.cnt, sizeof(*v->heaps.data), by_sum);
+	tapir_keyed__sort(&v->heaps, by_sum);
 	while (cnt < v->heaps.cnt && v->heaps.data[cnt].pauses)
 		cnt++;
 	return cnt;
@@ -589,6 +562,8 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	struct gc_view *v = ctx;
 	size_t process_cnt;
 
+	tapir_view_result__beyond(result, v->waiters.more, v->waiters.failed, "waits");
+	tapir_view_result__beyond(result, v->heaps.more, v->heaps.failed, "events");
 	write_gcs(v, result);
 	process_cnt = sort_processes(v);
 	if (!process_cnt) {
