@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/histogram.h"
+#include "base/keyed.h"
 #include "analyze/own_code.h"
 #include "analyze/view.h"
 #include "symbol/dotnet_name.h"
@@ -47,13 +48,11 @@ struct group {
 struct jit {
 	struct tapir_view_args asked;
 	uint64_t cnt, took_ns, cpu_ns, half, loaded_cnt, loaded_bytes;
-	uint64_t dynamic_cnt, own_cnt, more; /* own: for the recording's sake */
-	struct tapir_vec(struct group) groups;
-	struct tapir_map group_by_name;
+	uint64_t dynamic_cnt, own_cnt;		 /* own: for the recording's sake */
+	struct tapir_keyed(struct group) groups; /* by name */
 	struct tapir_own_code own;
-	struct tapir_vec(struct method) slowest; /* sorted, the slowest first */
-	struct tapir_vec(struct compiler) threads;
-	struct tapir_map by_tid;
+	struct tapir_vec(struct method) slowest;     /* sorted, the slowest first */
+	struct tapir_keyed(struct compiler) threads; /* by tid */
 	struct tapir_histogram took;
 	bool failed;
 };
@@ -75,33 +74,21 @@ static void fini(void *ctx)
 		free(m->label);
 	tapir_vec_for_each (g, &v->groups)
 		free(g->name);
-	tapir_vec__fini(&v->groups);
-	tapir_map__fini(&v->group_by_name);
+	tapir_keyed__fini(&v->groups);
 	tapir_own_code__fini(&v->own);
 	tapir_vec__fini(&v->slowest);
-	tapir_vec__fini(&v->threads);
-	tapir_map__fini(&v->by_tid);
+	tapir_keyed__fini(&v->threads);
 }
 
 static void count_thread(struct jit *v, const struct method *m)
 {
-	uint64_t *idx = tapir_map__get(&v->by_tid, m->tid);
-	struct compiler *c;
+	struct compiler *c = tapir_keyed__add(&v->threads, m->tid, MAX_THREADS,
+					      ((struct compiler){.tid = m->tid}));
 
-	if (!idx && v->threads.cnt < MAX_THREADS) {
-		idx = tapir_map__put(&v->by_tid, m->tid, NULL);
-		c = idx ? tapir_vec__add(&v->threads) : NULL;
-		v->failed |= !c;
-		if (c) {
-			*idx = v->threads.cnt - 1;
-			c->tid = m->tid;
-			memcpy(c->thread, m->thread, sizeof(c->thread));
-		}
-	}
-	if (!idx || *idx >= v->threads.cnt)
+	if (!c)
 		return;
-	c = &v->threads.data[*idx];
-	c->cnt++;
+	if (!c->cnt++)
+		memcpy(c->thread, m->thread, sizeof(c->thread));
 	c->took_ns += m->took_ns;
 	c->cpu_ns += m->cpu_ns;
 }
@@ -169,24 +156,17 @@ static struct group *group_of(struct jit *v, const struct tapir_str *name,
 			      const struct tapir_str *masked, bool is_dynamic)
 {
 	uint64_t key = tapir_hash__bytes(is_dynamic, masked->data, masked->len);
-	uint64_t *idx = tapir_map__get(&v->group_by_name, key);
-	struct group group = {.is_dynamic = is_dynamic};
+	struct group *group = tapir_keyed__get(&v->groups, key);
+	struct group made = {.is_dynamic = is_dynamic};
 
-	if (idx)
-		return &v->groups.data[*idx];
-	if (v->groups.cnt == MAX_METHODS) {
-		v->more++;
-		return NULL;
-	}
-	group.name = strdup(name->data);
-	idx = group.name ? tapir_map__put(&v->group_by_name, key, NULL) : NULL;
-	if (!idx || !tapir_vec__push(&v->groups, group)) {
-		free(group.name);
-		v->failed = true;
-		return NULL;
-	}
-	*idx = v->groups.cnt - 1;
-	return &v->groups.data[*idx];
+	if (group)
+		return group;
+	made.name = strdup(name->data);
+	v->failed |= !made.name;
+	group = made.name ? tapir_keyed__add(&v->groups, key, MAX_METHODS, made) : NULL;
+	if (!group)
+		free(made.name);
+	return group;
 }
 
 /* The majority's name stays (Boyer and Moore). */
@@ -320,8 +300,7 @@ static void add_groups(struct jit *v, struct tapir_view_result *result)
 	size_t t = tapir_view_result__table(result, "groups",
 					    "methods by name, '#' for digits that differ", columns);
 
-	if (v->groups.cnt)
-		qsort(v->groups.data, v->groups.cnt, sizeof(*v->groups.data), by_cnt);
+	tapir_keyed__sort(&v->groups, by_cnt);
 	for (size_t i = 0; i < v->groups.cnt && i < v->asked.top; i++) {
 		const struct group *g = &v->groups.data[i];
 
@@ -332,9 +311,10 @@ static void add_groups(struct jit *v, struct tapir_view_result *result)
 		tapir_view_result__text(result, t,
 					g->votes ? result->tree->names.data[g->asker] : NULL);
 	}
-	if (v->more)
+	if (v->groups.more)
 		tapir_view_result__note(result, "%llu methods not counted by name: limit reached",
-					(unsigned long long)v->more);
+					(unsigned long long)v->groups.more);
+	result->failed |= v->groups.failed;
 }
 
 static void add_loaded(const struct jit *v, struct tapir_view_result *result)
@@ -416,8 +396,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	char took[TAPIR_NS_TEXT_BYTES], cpu[TAPIR_NS_TEXT_BYTES], late[TAPIR_NS_TEXT_BYTES];
 
 	add_groups(v, result);
-	if (v->threads.cnt)
-		qsort(v->threads.data, v->threads.cnt, sizeof(*v->threads.data), by_took);
+	tapir_keyed__sort(&v->threads, by_took);
 	if (v->cnt)
 		tapir_str__addf(&result->headline,
 				"%llu methods compiled in %s, of which %s on a CPU; 99%% within %s",
@@ -440,6 +419,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 				TAPIR_CELL_BYTES, v->loaded_bytes);
 	add_threads(v, result);
 	add_methods(v, result);
+	tapir_view_result__beyond(result, v->threads.more, v->threads.failed, "methods");
 	return v->failed ? -ENOMEM : 0;
 }
 
