@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/histogram.h"
+#include "base/keyed.h"
 #include "analyze/own_code.h"
 #include "analyze/pool_waits.h"
 #include "analyze/view.h"
@@ -26,10 +27,7 @@ struct place {
 	uint64_t unbegun_cnt, unbegun_ns; /* from before the recording: blocked, if any are */
 };
 
-struct places {
-	struct tapir_map by_node;
-	struct tapir_vec(struct place) rows;
-};
+struct places tapir_keyed(struct place); /* by node */
 
 /* A thread that waits for a task. */
 struct task_wait {
@@ -38,8 +36,7 @@ struct task_wait {
 };
 
 struct task_waits {
-	struct tapir_map by_tid; /* -> idx of open; from_ns 0: the thread waits for none */
-	struct tapir_vec(struct task_wait) open;
+	struct tapir_keyed(struct task_wait) open; /* by tid; from_ns 0: it waits for none */
 	struct places places;
 	uint64_t cnt, ns, open_cnt, half;
 };
@@ -67,12 +64,9 @@ static void fini(void *ctx)
 	struct threadpool *v = ctx;
 
 	tapir_vec__fini(&v->changes);
-	tapir_vec__fini(&v->places.rows);
-	tapir_map__fini(&v->places.by_node);
-	tapir_vec__fini(&v->tasks.places.rows);
-	tapir_map__fini(&v->tasks.places.by_node);
-	tapir_vec__fini(&v->tasks.open);
-	tapir_map__fini(&v->tasks.by_tid);
+	tapir_keyed__fini(&v->places);
+	tapir_keyed__fini(&v->tasks.places);
+	tapir_keyed__fini(&v->tasks.open);
 	tapir_pool_waits__fini(&v->waits);
 	tapir_own_code__fini(&v->own);
 }
@@ -95,24 +89,9 @@ static void add_change(struct threadpool *v, const struct tapir_event_fields *f,
 		v->failed |= !tapir_vec__push(&v->changes, change);
 }
 
-static struct place *place_of(struct threadpool *v, struct places *places, uint32_t node)
+static struct place *place_of(struct places *places, uint32_t node)
 {
-	uint64_t *idx = tapir_map__get(&places->by_node, node);
-	struct place *place;
-
-	if (idx)
-		return &places->rows.data[*idx];
-	if (places->rows.cnt == MAX_PLACES)
-		return NULL;
-	idx = tapir_map__put(&places->by_node, node, NULL);
-	place = idx ? tapir_vec__add(&places->rows) : NULL;
-	if (!place) {
-		v->failed = true;
-		return NULL;
-	}
-	*idx = places->rows.cnt - 1;
-	*place = (struct place){.node = node};
-	return place;
+	return tapir_keyed__add(places, node, MAX_PLACES, ((struct place){.node = node}));
 }
 
 /* ---- tasks that are waited for ---------------------------------------------------------------- */
@@ -122,29 +101,21 @@ static void begin_task_wait(struct threadpool *v, const struct tapir_tl_thread *
 			    const struct tapir_event_fields *f,
 			    const struct tapir_event_view *event)
 {
-	uint64_t *idx = tapir_map__get(&v->tasks.by_tid, t->tid);
-	struct task_wait wait = {.task = tapir_event_fields__u64(f, "TaskID"),
-				 .from_ns = event->rec->h.time_ns,
-				 .node = event->rec->stack_id ? t->last_node : TAPIR_NO_NODE};
+	struct task_wait *last,
+		wait = {.task = tapir_event_fields__u64(f, "TaskID"),
+			.from_ns = event->rec->h.time_ns,
+			.node = event->rec->stack_id ? t->last_node : TAPIR_NO_NODE};
 
 	if (tapir_event_fields__u64(f, "Behavior") != SYNCHRONOUS)
 		return;
-	if (!idx && v->tasks.open.cnt < MAX_WAITING) {
-		idx = tapir_map__put(&v->tasks.by_tid, t->tid, NULL);
-		if (!idx || !tapir_vec__add(&v->tasks.open)) {
-			v->failed = true;
-			return;
-		}
-		*idx = v->tasks.open.cnt - 1;
-		v->tasks.open.data[*idx].from_ns = 0;
-	}
-	if (!idx) {
+	last = tapir_keyed__add(&v->tasks.open, t->tid, MAX_WAITING, (struct task_wait){});
+	if (!last) {
 		v->tasks.half++;
 		return;
 	}
-	v->tasks.half += v->tasks.open.data[*idx].from_ns != 0;
-	v->tasks.open_cnt += v->tasks.open.data[*idx].from_ns == 0;
-	v->tasks.open.data[*idx] = wait;
+	v->tasks.half += last->from_ns != 0;
+	v->tasks.open_cnt += last->from_ns == 0;
+	*last = wait;
 }
 
 /*
@@ -154,8 +125,7 @@ static void begin_task_wait(struct threadpool *v, const struct tapir_tl_thread *
 static void end_task_wait(struct threadpool *v, const struct tapir_tl_thread *t,
 			  const struct tapir_event_fields *f, uint64_t now_ns)
 {
-	const uint64_t *idx = tapir_map__get(&v->tasks.by_tid, t->tid);
-	struct task_wait *wait = idx ? &v->tasks.open.data[*idx] : NULL;
+	struct task_wait *wait = tapir_keyed__get(&v->tasks.open, t->tid);
 	struct place *place;
 	uint64_t took_ns;
 
@@ -167,7 +137,7 @@ static void end_task_wait(struct threadpool *v, const struct tapir_tl_thread *t,
 	v->tasks.ns += took_ns;
 	v->tasks.open_cnt--;
 	wait->from_ns = 0;
-	place = place_of(v, &v->tasks.places,
+	place = place_of(&v->tasks.places,
 			 tapir_own_code__origin(tapir_timeline__stacks(v->asked.tl), wait->node));
 	if (!place)
 		return;
@@ -233,7 +203,7 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 					     TAPIR_OWN_CODE_NONE);
 	if (what != TAPIR_POOL_BLOCKED && what != TAPIR_POOL_UNBEGUN)
 		return;
-	place = place_of(v, &v->places, tapir_own_code__origin(tree, w->node));
+	place = place_of(&v->places, tapir_own_code__origin(tree, w->node));
 	if (!place)
 		return;
 	*(what == TAPIR_POOL_BLOCKED ? &place->cnt : &place->unbegun_cnt) += 1;
@@ -257,8 +227,8 @@ static uint64_t sum_places(struct threadpool *v)
 	uint64_t sum = 0;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < v->places.rows.cnt; i++) {
-		struct place place = v->places.rows.data[i];
+	for (size_t i = 0; i < v->places.cnt; i++) {
+		struct place place = v->places.data[i];
 
 		if (v->starved) {
 			place.ns += place.unbegun_ns;
@@ -266,11 +236,10 @@ static uint64_t sum_places(struct threadpool *v)
 		}
 		sum += place.ns;
 		if (place.cnt)
-			v->places.rows.data[kept++] = place;
+			v->places.data[kept++] = place;
 	}
-	v->places.rows.cnt = kept;
-	if (kept)
-		qsort(v->places.rows.data, kept, sizeof(*v->places.rows.data), by_ns);
+	v->places.cnt = kept;
+	tapir_keyed__sort(&v->places, by_ns);
 	return sum;
 }
 
@@ -282,8 +251,8 @@ static const struct tapir_column place_columns[] = {
 static void write_rows(const struct places *places, size_t t, uint64_t top, uint64_t sum_ns,
 		       struct tapir_view_result *result)
 {
-	for (size_t i = 0; i < places->rows.cnt && i < top; i++) {
-		const struct place *place = &places->rows.data[i];
+	for (size_t i = 0; i < places->cnt && i < top; i++) {
+		const struct place *place = &places->data[i];
 
 		tapir_view_result__u64(result, t, place->ns);
 		tapir_view_result__share(result, t, place->ns, sum_ns);
@@ -296,13 +265,13 @@ static void write_rows(const struct places *places, size_t t, uint64_t top, uint
 static void write_places(struct threadpool *v, struct tapir_view_result *result, uint64_t sum_ns)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(v->asked.tl);
-	const struct place *first = v->places.rows.data;
+	const struct place *first = v->places.data;
 	size_t t = tapir_view_result__table(result, "blocked",
 					    "threads of the pool that were blocked", place_columns);
 	const char *name = NULL;
 
 	write_rows(&v->places, t, v->asked.top, sum_ns, result);
-	if (!v->places.rows.cnt || !span_ns)
+	if (!v->places.cnt || !span_ns)
 		return;
 	if (first->node)
 		name = result->tree->names.data[result->tree->nodes.data[first->node].name];
@@ -327,7 +296,7 @@ static void write_task_waits(struct threadpool *v, struct tapir_view_result *res
 	tapir_view_result__fact(result, "task_waits_half", NULL, TAPIR_CELL_COUNT, tasks->half);
 	if (!tasks->cnt)
 		return;
-	qsort(tasks->places.rows.data, tasks->places.rows.cnt, sizeof(struct place), by_ns);
+	tapir_keyed__sort(&tasks->places, by_ns);
 	t = tapir_view_result__table(result, "task_waits_by_place",
 				     "threads that waited for tasks (Task.Wait, Result)",
 				     place_columns);
@@ -434,6 +403,9 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	write_facts(v, result);
 	write_task_waits(v, result);
 	write_changes(v, result);
+	tapir_view_result__beyond(
+		result, v->places.more + v->tasks.places.more,
+		v->places.failed || v->tasks.places.failed || v->tasks.open.failed, "waits");
 	if (has_events && !v->queued_cnt && !v->half)
 		tapir_view_result__note(result,
 					"how long work was queued was not recorded: `tapir record "
