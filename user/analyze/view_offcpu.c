@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/keyed.h"
 #include "analyze/own_code.h"
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"
@@ -27,9 +28,8 @@ struct row {
 
 struct offcpu_view {
 	struct tapir_view_args asked;
-	uint64_t more_ns, waited_ns, ready_ns, cut_ns, open_ns, open_cnt;
-	struct tapir_map by_key;
-	struct tapir_vec(struct row) rows;
+	uint64_t waited_ns, ready_ns, cut_ns, open_ns, open_cnt;
+	struct tapir_keyed(struct row) rows;
 	struct tapir_wait_reasons reasons;
 	bool failed;
 };
@@ -38,8 +38,7 @@ static void fini(void *ctx)
 {
 	struct offcpu_view *v = ctx;
 
-	tapir_map__fini(&v->by_key);
-	tapir_vec__fini(&v->rows);
+	tapir_keyed__fini(&v->rows);
 	tapir_wait_reasons__fini(&v->reasons);
 }
 
@@ -47,27 +46,13 @@ static struct row *row_of(struct offcpu_view *v, const struct tapir_wait *w, boo
 {
 	uint64_t key =
 		tapir_hash__mix(tapir_hash__mix(w->node, w->waker_tid), w->state * 2ull + is_cut);
-	struct row row = {.node = w->node,
-			  .is_cut = is_cut,
-			  .waker_tid = w->waker_tid,
-			  .state = w->state,
-			  .is_preempted = w->flags & TAPIR_SWITCH_PREEMPTED};
-	uint64_t *idx = tapir_map__get(&v->by_key, key);
+	const struct row made = {.node = w->node,
+				 .is_cut = is_cut,
+				 .waker_tid = w->waker_tid,
+				 .state = w->state,
+				 .is_preempted = w->flags & TAPIR_SWITCH_PREEMPTED};
 
-	if (idx)
-		return &v->rows.data[*idx];
-	if (v->rows.cnt == MAX_ROWS)
-		return NULL;
-	tapir_comm__copy(row.waker, tapir_timeline__comm(v->asked.tl, w->waker_tid, w->wake_ns));
-	idx = tapir_map__put(&v->by_key, key, NULL);
-	if (!idx || !tapir_vec__push(&v->rows, row)) {
-		if (idx)
-			tapir_map__del(&v->by_key, key);
-		v->failed = true;
-		return NULL;
-	}
-	*idx = v->rows.cnt - 1;
-	return &v->rows.data[*idx];
+	return tapir_keyed__add(&v->rows, key, MAX_ROWS, made);
 }
 
 static void add_wait(struct offcpu_view *v, const struct tapir_wait *w, bool is_cut)
@@ -75,12 +60,10 @@ static void add_wait(struct offcpu_view *v, const struct tapir_wait *w, bool is_
 	uint64_t took_ns = w->until_ns - w->from_ns;
 	struct row *row = row_of(v, w, is_cut);
 
-	if (!row) {
-		v->more_ns += took_ns;
+	if (!row)
 		return;
-	}
 	row->cnt++;
-	if (!(row->cnt & (row->cnt - 1))) /* it may have got its name in the meantime */
+	if (!(row->cnt & (row->cnt - 1))) /* the first, or it may have got its name since */
 		tapir_comm__copy(row->waker,
 				 tapir_timeline__comm(v->asked.tl, w->waker_tid, w->wake_ns));
 	row->waited_ns += took_ns;
@@ -207,12 +190,6 @@ static int by_waited(const void *a, const void *b)
 	if (x->waited_ns != y->waited_ns)
 		return x->waited_ns < y->waited_ns ? 1 : -1;
 	return x->node < y->node ? -1 : x->node > y->node;
-}
-
-static void sort(struct offcpu_view *v)
-{
-	if (v->rows.cnt)
-		qsort(v->rows.data, v->rows.cnt, sizeof(*v->rows.data), by_waited);
 }
 
 static const char *state_text(const struct row *row)
@@ -347,12 +324,12 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	struct offcpu_view *v = ctx;
 	size_t more;
 
-	sort(v);
+	tapir_keyed__sort(&v->rows, by_waited);
 	/*
 	 * Rows that look alike once frames are folded become one, so that the order is made anew.
 	 */
 	merge_alike(v, result);
-	sort(v);
+	tapir_keyed__sort(&v->rows, by_waited);
 	more = write_rows(v, result, false, columns);
 	more += write_rows(v, result, true, columns);
 	tapir_view_result__fact(result, "waited_ns", NULL, TAPIR_CELL_NS, v->waited_ns);
@@ -371,6 +348,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 					100.0 * (double)v->cut_ns / (double)v->waited_ns);
 	if (more)
 		tapir_view_result__note(result, "%zu more places (--all shows them)", more);
+	tapir_view_result__beyond(result, v->rows.more, v->rows.failed, "waits");
 	return v->failed ? -ENOMEM : 0;
 }
 
