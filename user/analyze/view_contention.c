@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/keyed.h"
 #include "analyze/own_code.h"
 #include "analyze/untold_locks.h"
 #include "analyze/view.h"
@@ -48,16 +49,14 @@ struct seen {
 
 struct contention {
 	struct tapir_view_args asked;
-	uint64_t cnt, waited_ns, half, more;
+	uint64_t cnt, waited_ns, half;
 	uint64_t others_ns; /* of waited_ns: in no function of the program's own */
-	struct tapir_map by_key;
-	struct tapir_vec(struct lock *) locks;
+	struct tapir_keyed(struct lock *) locks;
 	struct tapir_wait_reasons reasons;
-	struct tapir_monitor_owners owners; /* as processes number them */
-	struct tapir_map numbered;	    /* threads whose number is known */
-	struct tapir_map wanting;	    /* by lock and thread: it waited for it */
-	struct tapir_vec(struct seen) seen;
-	struct tapir_map seen_by_tid; /* the last one, idx + 1 */
+	struct tapir_monitor_owners owners;   /* as processes number them */
+	struct tapir_map numbered;	      /* threads whose number is known */
+	struct tapir_map wanting;	      /* by lock and thread: it waited for it */
+	struct tapir_keyed(struct seen) seen; /* by tid, the last one */
 	struct tapir_own_code own;
 	struct tapir_untold_locks untold;
 	bool failed;
@@ -71,8 +70,7 @@ static void fini(void *ctx)
 
 	tapir_vec_for_each (seen, &v->seen)
 		free(seen->type);
-	tapir_vec__fini(&v->seen);
-	tapir_map__fini(&v->seen_by_tid);
+	tapir_keyed__fini(&v->seen);
 	tapir_own_code__fini(&v->own);
 	tapir_untold_locks__fini(&v->untold);
 	tapir_vec_for_each (lock, &v->locks) {
@@ -82,40 +80,32 @@ static void fini(void *ctx)
 		free((*lock)->type);
 		free(*lock);
 	}
-	tapir_vec__fini(&v->locks);
-	tapir_map__fini(&v->by_key);
+	tapir_keyed__fini(&v->locks);
 	tapir_wait_reasons__fini(&v->reasons);
 	tapir_monitor_owners__fini(&v->owners);
 	tapir_map__fini(&v->numbered);
 	tapir_map__fini(&v->wanting);
 }
 
-static struct lock *make_lock(struct contention *v, uint64_t key, uint32_t kind, const char *label)
+/* A lock that was not seen before has the kind and the label. NULL: no room, or no memory. */
+static struct lock *lock_at(struct contention *v, uint64_t key, uint32_t kind, const char *label)
 {
-	struct lock *lock = NULL;
-	uint64_t *idx = NULL;
+	struct lock **known = tapir_keyed__get(&v->locks, key);
+	struct lock *lock = known ? *known : calloc(1, sizeof(*lock));
 
-	if (v->locks.cnt == MAX_LOCKS) {
-		v->more++;
-		return NULL;
-	}
-	lock = calloc(1, sizeof(*lock));
-	if (lock)
-		lock->label = label ? strdup(label) : NULL;
-	idx = lock ? tapir_map__put(&v->by_key, key, NULL) : NULL;
-	if (!idx || (label && !lock->label) || !tapir_vec__push(&v->locks, lock)) {
-		if (idx)
-			tapir_map__del(&v->by_key, key);
-		if (lock)
-			free(lock->label);
-		free(lock);
-		v->failed = true;
-		return NULL;
+	if (known || !lock) {
+		v->failed |= !lock;
+		return lock;
 	}
 	lock->kind = kind;
 	lock->key = key;
-	*idx = v->locks.cnt - 1;
-	return lock;
+	lock->label = label ? strdup(label) : NULL;
+	v->failed |= label && !lock->label;
+	if (tapir_keyed__add(&v->locks, key, MAX_LOCKS, lock))
+		return lock;
+	free(lock->label);
+	free(lock);
+	return NULL;
 }
 
 /* Until now only a snapshot said what it is, as the event does. */
@@ -130,10 +120,7 @@ static void name_lock(struct contention *v, struct lock *lock, const struct tapi
 
 static struct lock *lock_of(struct contention *v, const struct tapir_interval *i)
 {
-	uint64_t key = tapir_timeline__lock_key(v->asked.tl, i);
-	const uint64_t *idx = tapir_map__get(&v->by_key, key);
-
-	struct lock *lock = idx ? v->locks.data[*idx] : make_lock(v, key, i->kind, i->label);
+	struct lock *lock = lock_at(v, tapir_timeline__lock_key(v->asked.tl, i), i->kind, i->label);
 
 	if (lock && lock->kind == TAPIR_NO_KIND)
 		name_lock(v, lock, i);
@@ -143,8 +130,7 @@ static struct lock *lock_of(struct contention *v, const struct tapir_interval *i
 /* The type of the object for which a snapshot saw the thread wait within this wait; NULL: none. */
 static const char *seen_in(const struct contention *v, const struct tapir_wait *w)
 {
-	const uint64_t *idx = tapir_map__get(&v->seen_by_tid, w->thread->tid);
-	const struct seen *seen = idx && *idx ? &v->seen.data[*idx - 1] : NULL;
+	const struct seen *seen = tapir_keyed__get(&v->seen, w->thread->tid);
 
 	return seen && seen->at_ns >= w->from_ns && seen->at_ns <= w->until_ns ? seen->type : NULL;
 }
@@ -179,8 +165,7 @@ static struct lock *untold_lock(struct contention *v, const struct tapir_wait *w
 {
 	uint64_t key =
 		wait->is_shared ? shared_key(v, w, wait->reason) : stack_key(v, w, wait->reason);
-	const uint64_t *idx = tapir_map__get(&v->by_key, key);
-	struct lock *lock = idx ? v->locks.data[*idx] : make_lock(v, key, TAPIR_NO_KIND, NULL);
+	struct lock *lock = lock_at(v, key, TAPIR_NO_KIND, NULL);
 
 	if (lock)
 		lock->reason = wait->reason;
@@ -265,21 +250,19 @@ static void on_call(void *ctx, const struct tapir_rec *rec)
 {
 	struct contention *v = ctx;
 	struct tapir_wait_view wait;
-	struct seen seen = {.at_ns = rec->time_ns};
-	uint64_t *idx;
+	struct seen *seen;
 
 	tapir_wait_view__of(rec, &wait);
-	if (!wait.object.len || v->seen.cnt >= MAX_LOCKS)
+	if (!wait.object.len)
 		return;
 	note_type(v, wait.rec->tid, wait.object);
-	idx = tapir_map__put(&v->seen_by_tid, wait.rec->tid, NULL);
-	seen.type = idx ? strndup(wait.object.data, wait.object.len) : NULL;
-	if (seen.type && tapir_vec__push(&v->seen, seen)) {
-		*idx = v->seen.cnt;
+	seen = tapir_keyed__add(&v->seen, wait.rec->tid, MAX_LOCKS, (struct seen){});
+	if (!seen)
 		return;
-	}
-	free(seen.type);
-	v->failed = true;
+	free(seen->type);
+	seen->at_ns = rec->time_ns;
+	seen->type = strndup(wait.object.data, wait.object.len);
+	v->failed |= !seen->type;
 }
 
 /* If a snapshot saw the thread within this wait. */
@@ -444,12 +427,11 @@ static void count_untold(struct contention *v)
 		uint32_t leaf =
 			tapir_stack_tree__user_leaf(tapir_timeline__stacks(v->asked.tl), row->node);
 		uint64_t key = tapir_hash__mix(tapir_hash__mix(4, row->tgid), leaf);
-		const uint64_t *idx = tapir_map__get(&v->by_key, key);
 		struct lock *lock;
 
 		if (!tapir_untold_locks__is_one(&v->untold, v->asked.tl, row))
 			continue;
-		lock = idx ? v->locks.data[*idx] : make_lock(v, key, TAPIR_NO_KIND, NULL);
+		lock = lock_at(v, key, TAPIR_NO_KIND, NULL);
 		if (!lock)
 			continue;
 		lock->reason = "monitor";
@@ -551,8 +533,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	size_t t = tapir_view_result__table(result, "locks", "locks", columns), tiny = 0;
 
 	count_untold(v);
-	if (v->locks.cnt)
-		qsort(v->locks.data, v->locks.cnt, sizeof(*v->locks.data), by_waited);
+	tapir_keyed__sort(&v->locks, by_waited);
 	for (size_t i = 0; i < v->locks.cnt && i < v->asked.top; i++) {
 		struct lock *lock = v->locks.data[i];
 
@@ -584,6 +565,8 @@ static int finish(void *ctx, struct tapir_view_result *result)
 		tapir_view_result__note(
 			result, "%llu waits began before the recording or did not end in it",
 			(unsigned long long)v->half);
+	tapir_view_result__beyond(result, v->locks.more + v->seen.more,
+				  v->locks.failed || v->seen.failed, "waits");
 	return v->failed ? -ENOMEM : 0;
 }
 
