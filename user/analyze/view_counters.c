@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/keyed.h"
 #include "analyze/view.h"
 
 #define MAX_COUNTERS 4096u
@@ -32,9 +33,8 @@ struct counter {
 
 struct counters {
 	struct tapir_view_args asked;
-	uint64_t more, point_cnt;
-	struct tapir_vec(struct counter *) rows;
-	struct tapir_map by_name;
+	uint64_t point_cnt;
+	struct tapir_keyed(struct counter *) rows; /* by name */
 	bool failed;
 };
 
@@ -55,8 +55,7 @@ static void fini(void *ctx)
 
 	tapir_vec_for_each (c, &v->rows)
 		free_counter(*c);
-	tapir_vec__fini(&v->rows);
-	tapir_map__fini(&v->by_name);
+	tapir_keyed__fini(&v->rows);
 }
 
 static char *copy(struct tapir_sv text)
@@ -67,13 +66,10 @@ static char *copy(struct tapir_sv text)
 static struct counter *make_counter(struct counters *v, const struct tapir_counter_view *view,
 				    uint64_t key)
 {
-	struct counter *c = v->rows.cnt < MAX_COUNTERS ? calloc(1, sizeof(*c)) : NULL;
-	uint64_t *idx;
+	struct counter *c = calloc(1, sizeof(*c));
 
 	if (!c) {
-		v->more++;
-		/* Only a lack of memory is a failure; what is beyond the limit is counted. */
-		v->failed |= v->rows.cnt < MAX_COUNTERS;
+		v->failed = true;
 		return NULL;
 	}
 	c->tgid = view->rec->tgid;
@@ -83,16 +79,10 @@ static struct counter *make_counter(struct counters *v, const struct tapir_count
 	c->name = copy(view->name);
 	c->unit = copy(view->unit);
 	c->tags = copy(view->tags);
-	idx = c->provider && c->name && c->unit && c->tags && tapir_vec__push(&v->rows, c)
-		      ? tapir_map__put(&v->by_name, key, NULL)
-		      : NULL;
-	if (idx) {
-		*idx = v->rows.cnt - 1;
+	if (!c->provider || !c->name || !c->unit || !c->tags)
+		v->failed = true;
+	else if (tapir_keyed__add(&v->rows, key, MAX_COUNTERS, c))
 		return c;
-	}
-	v->failed = true;
-	if (v->rows.cnt && v->rows.data[v->rows.cnt - 1] == c)
-		v->rows.cnt--;
 	free_counter(c);
 	return NULL;
 }
@@ -100,15 +90,15 @@ static struct counter *make_counter(struct counters *v, const struct tapir_count
 static struct counter *counter_of(struct counters *v, const struct tapir_counter_view *view)
 {
 	uint64_t key = tapir_hash__mix(view->rec->kind, view->rec->tgid);
-	const uint64_t *idx;
+	struct counter **known;
 
 	key = tapir_hash__bytes(key, view->provider.data, view->provider.len);
 	key = tapir_hash__mix(key, view->provider.len);
 	key = tapir_hash__bytes(key, view->name.data, view->name.len);
 	key = tapir_hash__mix(key, view->name.len);
 	key = tapir_hash__bytes(key, view->tags.data, view->tags.len);
-	idx = tapir_map__get(&v->by_name, key);
-	return idx ? v->rows.data[*idx] : make_counter(v, view, key);
+	known = tapir_keyed__get(&v->rows, key);
+	return known ? *known : make_counter(v, view, key);
 }
 
 /* Two become one. */
@@ -267,8 +257,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	size_t t = tapir_view_result__table(result, "counters", NULL, columns);
 	struct counter **row;
 
-	if (v->rows.cnt)
-		qsort(v->rows.data, v->rows.cnt, sizeof(*v->rows.data), by_name);
+	tapir_keyed__sort(&v->rows, by_name);
 	tapir_vec_for_each (row, &v->rows) {
 		const struct counter *c = *row;
 
@@ -293,7 +282,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 		write_sparks(result, t, c);
 		write_points(result, t, c);
 	}
-	if (v->more)
+	if (v->rows.more)
 		tapir_view_result__note(result,
 					"more than %u counters: values of the others are left out",
 					MAX_COUNTERS);
@@ -303,7 +292,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 		tapir_str__adds(
 			&result->headline,
 			"the recording has no counters: `tapir record --counters` records them");
-	return v->failed ? -ENOMEM : 0;
+	return v->failed || v->rows.failed ? -ENOMEM : 0;
 }
 
 const struct tapir_view tapir_view_counters = {
