@@ -59,11 +59,10 @@ struct cpu {
 	struct tapir_thread_names names;
 	struct tapir_vec(struct thread_row) threads; /* a row of names each */
 	struct tapir_vec(uint64_t) by_kind;	     /* samples inside intervals, by kind */
-	struct tapir_vec(struct purposed) purposed;
-	struct tapir_map purposed_by_key;
+	struct tapir_keyed(struct purposed) purposed;
 	struct tapir_folded_tree folded;
-	struct tapir_vec(struct function_row) functions;
-	struct tapir_vec(struct own_row) own_functions;
+	struct tapir_keyed(struct function_row) functions;
+	struct tapir_keyed(struct own_row) own_functions;
 	bool unfold, failed;
 };
 
@@ -75,10 +74,9 @@ static void fini(void *ctx)
 	tapir_thread_names__fini(&v->names);
 	tapir_vec__fini(&v->threads);
 	tapir_vec__fini(&v->by_kind);
-	tapir_vec__fini(&v->functions);
-	tapir_vec__fini(&v->own_functions);
-	tapir_vec__fini(&v->purposed);
-	tapir_map__fini(&v->purposed_by_key);
+	tapir_keyed__fini(&v->functions);
+	tapir_keyed__fini(&v->own_functions);
+	tapir_keyed__fini(&v->purposed);
 	tapir_folded_tree__fini(&v->folded);
 }
 
@@ -118,9 +116,8 @@ static void count_intervals(struct cpu *v, const struct tapir_tl_thread *t)
 static void count_purpose(struct cpu *v, uint32_t node, const char *purpose)
 {
 	const struct purposed made = {.node = node, .purpose = purpose};
-	struct purposed *row =
-		tapir_keyed__row(&v->purposed, &v->purposed_by_key,
-				 tapir_hash__mix(node, (uintptr_t)purpose), MAX_PURPOSED, made);
+	struct purposed *row = tapir_keyed__add(
+		&v->purposed, tapir_hash__mix(node, (uintptr_t)purpose), MAX_PURPOSED, made);
 
 	if (row)
 		row->cnt++;
@@ -169,25 +166,13 @@ static const char *label_of(struct cpu *v, const struct tapir_stack_tree *tree, 
 	return run ? folded->names.data[folded->nodes.data[run].name] : name;
 }
 
-static struct function_row *function_of(struct cpu *v, struct tapir_map *by_name, const char *label,
-					uint8_t kind)
+static struct function_row *function_of(struct cpu *v, const char *label, uint8_t kind)
 {
-	struct function_row row = {.label = tapir_sv__of(label), .kind = kind};
-	uint64_t key = tapir_hash__bytes(row.kind, row.label.data, row.label.len);
-	uint64_t *idx = tapir_map__put(by_name, key, NULL);
+	const struct function_row made = {.label = tapir_sv__of(label), .kind = kind};
 
-	if (!idx) {
-		v->failed = true;
-		return NULL;
-	}
-	if (!*idx) {
-		if (!tapir_vec__push(&v->functions, row)) {
-			v->failed = true;
-			return NULL;
-		}
-		*idx = v->functions.cnt;
-	}
-	return &v->functions.data[*idx - 1];
+	return tapir_keyed__add(&v->functions,
+				tapir_hash__bytes(made.kind, made.label.data, made.label.len),
+				SIZE_MAX, made);
 }
 
 /* The caller of the innermost run that a purpose is of, as folded_tree.h has it; 0: none. */
@@ -201,7 +186,7 @@ static uint32_t end_of_purpose(const struct tapir_stack_tree *tree, uint32_t nod
 }
 
 /* Counts samples at a node for all functions of its stack. */
-static void add_stack(struct cpu *v, const struct tapir_stack_tree *tree, struct tapir_map *by_name,
+static void add_stack(struct cpu *v, const struct tapir_stack_tree *tree,
 		      const struct purposed *row, uint32_t mark)
 {
 	uint32_t end = row->purpose ? end_of_purpose(tree, row->node) : 0;
@@ -211,8 +196,7 @@ static void add_stack(struct cpu *v, const struct tapir_stack_tree *tree, struct
 		struct function_row *f;
 
 		purpose = n == end ? NULL : purpose;
-		f = function_of(v, by_name, label_of(v, tree, n, purpose),
-				tree->nodes.data[n].kind);
+		f = function_of(v, label_of(v, tree, n, purpose), tree->nodes.data[n].kind);
 		if (!f)
 			return;
 		f->self += n == row->node ? row->cnt : 0;
@@ -224,7 +208,6 @@ static void add_stack(struct cpu *v, const struct tapir_stack_tree *tree, struct
 /* The nodes' own counts are of all samples: those with a purpose are taken from them. */
 static void add_functions(struct cpu *v, struct tapir_stack_tree *tree)
 {
-	struct tapir_map by_name = {};
 	struct purposed *row;
 	uint32_t mark = 0;
 
@@ -234,7 +217,7 @@ static void add_functions(struct cpu *v, struct tapir_stack_tree *tree)
 	tapir_vec_for_each (row, &v->purposed) {
 		uint32_t node;
 
-		add_stack(v, tree, &by_name, row, ++mark);
+		add_stack(v, tree, row, ++mark);
 		if (v->unfold)
 			continue;
 		node = tapir_folded_tree__node(&v->folded, tree, row->node, row->purpose);
@@ -245,15 +228,14 @@ static void add_functions(struct cpu *v, struct tapir_stack_tree *tree)
 		tapir_stack_tree__count(tree, row->node, -row->cnt);
 	for (uint32_t n = 1; n < tree->nodes.cnt; n++)
 		if (tapir_stack_tree__self(tree, n))
-			add_stack(v, tree, &by_name,
+			add_stack(v, tree,
 				  &(struct purposed){n, NULL, tapir_stack_tree__self(tree, n)},
 				  ++mark);
 	if (!v->unfold)
 		tapir_folded_tree__add(&v->folded, tree);
 	tapir_vec_for_each (row, &v->purposed)
 		tapir_stack_tree__count(tree, row->node, row->cnt);
-	v->failed |= v->folded.tree.failed;
-	tapir_map__fini(&by_name);
+	v->failed |= v->folded.tree.failed || v->functions.failed;
 }
 
 static int by_self(const void *a, const void *b)
@@ -280,8 +262,7 @@ static void write_functions(struct cpu *v, struct tapir_view_result *result)
 	uint64_t left = v->asked.top;
 
 	add_functions(v, tapir_timeline__stacks(v->asked.tl));
-	if (v->functions.cnt)
-		qsort(v->functions.data, v->functions.cnt, sizeof(*v->functions.data), by_self);
+	tapir_keyed__sort(&v->functions, by_self);
 	tapir_vec_for_each (f, &v->functions) {
 		if (!left--)
 			break;
@@ -300,13 +281,12 @@ struct own_count {
 	struct cpu *v;
 	const struct tapir_stack_tree *tree;
 	struct tapir_own_code code;
-	struct tapir_map by_name;
 };
 
 static struct own_row *own_row_of(struct own_count *c, uint32_t name)
 {
-	struct own_row *row = tapir_keyed__row(&c->v->own_functions, &c->by_name, name, UINT32_MAX,
-					       (struct own_row){.name = name});
+	struct own_row *row = tapir_keyed__add(&c->v->own_functions, name, UINT32_MAX,
+					       ((struct own_row){.name = name}));
 
 	c->v->failed |= !row;
 	return row;
@@ -361,11 +341,8 @@ static void count_own_functions(struct cpu *v)
 	for (uint32_t n = 1; n < c.tree->nodes.cnt; n++)
 		if (tapir_stack_tree__self(c.tree, n))
 			add_own_stack(&c, n, tapir_stack_tree__self(c.tree, n));
-	if (v->own_functions.cnt)
-		qsort(v->own_functions.data, v->own_functions.cnt, sizeof(*v->own_functions.data),
-		      by_own);
+	tapir_keyed__sort(&v->own_functions, by_own);
 	tapir_own_code__fini(&c.code);
-	tapir_map__fini(&c.by_name);
 }
 
 static void write_own_functions(struct cpu *v, struct tapir_view_result *result)
