@@ -3,6 +3,7 @@
  * Rows by a hash of their text. The heaviest stacks of a row that begin in one place are shown as
  * one.
  */
+#include "base/keyed.h"
 #include "analyze/tally.h"
 
 #include <stdlib.h>
@@ -62,27 +63,17 @@ static char *text_of(const struct tapir_event_fields *f, const char *names)
 static struct tapir_tally_row *row_of(struct tapir_tally *t, char *what)
 {
 	uint64_t key = tapir_hash__bytes(1, what, strlen(what) + 1);
-	uint64_t *idx = tapir_map__get(&t->by_text, key);
-	struct tapir_tally_row *row = NULL;
+	struct tapir_tally_row **known = tapir_keyed__get(&t->rows, key);
+	struct tapir_tally_row *row = known ? NULL : calloc(1, sizeof(*row));
 
-	if (!idx && t->rows.cnt < TAPIR_TALLY_MAX_ROWS)
-		row = calloc(1, sizeof(*row));
-	if (!row) {
-		free(what);
-		return idx ? t->rows.data[*idx] : NULL;
-	}
-	row->what = what;
-	if (tapir_vec__push(&t->rows, row)) {
-		idx = tapir_map__put(&t->by_text, key, NULL);
-		if (idx)
-			*idx = t->rows.cnt - 1;
-		t->failed |= !idx;
+	if (row && tapir_keyed__add(&t->rows, key, TAPIR_TALLY_MAX_ROWS, row)) {
+		row->what = what;
 		return row;
 	}
-	free(row->what);
+	t->failed |= !known && (!row || t->rows.failed);
 	free(row);
-	t->failed = true;
-	return NULL;
+	free(what);
+	return known ? *known : NULL;
 }
 
 /* Takes the text. */
@@ -150,7 +141,6 @@ bool tapir_tally__add(struct tapir_tally *t, const struct tapir_tl_thread *threa
 	}
 	row = row_of(t, what);
 	if (!row) {
-		t->more++;
 		free(more);
 		return true;
 	}
@@ -186,8 +176,7 @@ void tapir_tally__sort(struct tapir_tally *t)
 {
 	struct tapir_tally_row **row;
 
-	if (t->rows.cnt)
-		qsort(t->rows.data, t->rows.cnt, sizeof(*t->rows.data), by_weight);
+	tapir_keyed__sort(&t->rows, by_weight);
 	tapir_vec_for_each (row, &t->rows)
 		qsort((*row)->ways, (*row)->way_cnt, sizeof(*(*row)->ways), way_by_weight);
 }
@@ -290,9 +279,9 @@ void tapir_tally__write(const struct tapir_tally *t, struct tapir_view_result *r
 			write_messages(result, table, row);
 		write_stacks(result, table, row, is_bytes);
 	}
-	if (t->more)
+	if (t->rows.more)
 		tapir_view_result__note(result, "%llu more are not listed",
-					(unsigned long long)t->more);
+					(unsigned long long)t->rows.more);
 }
 
 void tapir_tally__fini(struct tapir_tally *t)
@@ -305,7 +294,6 @@ void tapir_tally__fini(struct tapir_tally *t)
 			free((*row)->messages[i].text);
 		free(*row);
 	}
-	tapir_vec__fini(&t->rows);
-	tapir_map__fini(&t->by_text);
+	tapir_keyed__fini(&t->rows);
 	tapir_map__fini(&t->by_probe);
 }

@@ -6,6 +6,7 @@
 #ifndef TAPIR_USER_TALLY_H
 #define TAPIR_USER_TALLY_H
 
+#include "base/keyed.h"
 #include "analyze/view_result.h"
 #include "analyze/timeline.h"
 #include "spec/runtime_db/lore.h"
@@ -38,9 +39,8 @@ struct tapir_tally_row {
 struct tapir_tally {
 	enum tapir_tally_id id; /* which events count: spec/runtime_db */
 	struct tapir_timeline *tl;
-	uint64_t cnt, weight, more; /* more: in no row, because there were too many */
-	struct tapir_vec(struct tapir_tally_row *) rows;
-	struct tapir_map by_text;
+	uint64_t cnt, weight;
+	struct tapir_keyed(struct tapir_tally_row *) rows; /* by text */
 	struct tapir_tally_row *last; /* to which __add counted; NULL: to none */
 	uint64_t last_weight;
 	struct tapir_map by_probe; /* -> idx of its tapir_lore__tally + 1; 0: it does not count */
