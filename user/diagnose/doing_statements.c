@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/keyed.h"
 #include "decode/postgresql_text.h"
 #include "diagnose/finding_impl.h"
 
@@ -35,34 +36,32 @@ void tapir_finding_doing__call(struct tapir_finding *f, const struct tapir_rec *
 {
 	struct tapir_wait_view wait;
 	struct tapir_str text = {};
-	uint64_t *idx;
-	bool is_new;
+	struct tapir_doing_begun *begun;
 
 	tapir_wait_view__of(rec, &wait);
-	if (!wait.statement.len || f->doings.begun.cnt >= MAX_PROCESSES)
+	if (!wait.statement.len)
 		return;
-	idx = tapir_map__put(&f->doings.begun_by_tid, wait.rec->tid, &is_new);
+	begun = tapir_keyed__get(&f->doings.begun, wait.rec->tid);
 	tapir_finding_doing__add_without_numbers(wait.statement, &text);
-	if (idx && is_new && text.data &&
-	    tapir_vec__push(&f->doings.begun, ((struct tapir_doing_begun){.text = text.data}))) {
-		*idx = f->doings.begun.cnt;
+	if (!begun && text.data &&
+	    tapir_keyed__add(&f->doings.begun, wait.rec->tid, MAX_PROCESSES,
+			     ((struct tapir_doing_begun){.text = text.data})))
 		return;
-	}
-	if (idx && *idx && text.data && !strcmp(f->doings.begun.data[*idx - 1].text, text.data))
-		f->doings.begun.data[*idx - 1].is_seen_again = true;
+	if (begun && !begun->has_ended && text.data && !strcmp(begun->text, text.data))
+		begun->is_seen_again = true;
 	tapir_str__fini(&text);
 }
 
 void tapir_finding_doing__close(struct tapir_finding *f, const struct tapir_interval *i)
 {
 	const struct tapir_kind *kinds = tapir_timeline__pairs(f->tl)->kinds.data;
-	uint64_t *idx =
-		f->doings.begun_by_tid.cnt && tapir_finding_requests__is_one(&kinds[i->kind])
-			? tapir_map__get(&f->doings.begun_by_tid, i->tid)
+	struct tapir_doing_begun *begun =
+		f->doings.begun.cnt && tapir_finding_requests__is_one(&kinds[i->kind])
+			? tapir_keyed__get(&f->doings.begun, i->tid)
 			: NULL;
 
-	if (idx)
-		*idx = 0;
+	if (begun)
+		begun->has_ended = true;
 }
 
 /* Are there events by which its end is known? */
@@ -90,11 +89,11 @@ bool tapir_finding_doing__is_believed(const struct tapir_finding *f, const char 
 
 static bool add_begun(const struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
 {
-	const uint64_t *idx = tapir_map__get(&f->doings.begun_by_tid, tid);
+	const struct tapir_doing_begun *begun = tapir_keyed__get(&f->doings.begun, tid);
 
-	if (!idx || !*idx)
+	if (!begun || begun->has_ended)
 		return false;
-	tapir_str__adds(out, f->doings.begun.data[*idx - 1].text);
+	tapir_str__adds(out, begun->text);
 	return true;
 }
 

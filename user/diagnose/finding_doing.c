@@ -4,6 +4,7 @@
  * findings about processes, connections and threads that are started again and again count events
  * and waits, and name the function that starts them.
  */
+#include "base/keyed.h"
 #include "diagnose/finding_doing.h"
 
 #include <inttypes.h>
@@ -62,23 +63,13 @@ static struct tapir_doing_sum *sum_of(struct tapir_finding *f, const struct tapi
 {
 	uint64_t key = tapir_hash__bytes((uintptr_t)doing->what,
 					 statement->data ? statement->data : "", statement->len);
-	struct tapir_doing_sum sum = {.doing = doing};
-	uint64_t *idx = tapir_map__get(&f->doings.sum_by_key, key);
+	const size_t cnt = f->doings.sums.cnt;
+	struct tapir_doing_sum *sum = tapir_keyed__add(&f->doings.sums, key, MAX_SUMS,
+						       ((struct tapir_doing_sum){.doing = doing}));
 
-	if (idx)
-		return &f->doings.sums.data[*idx];
-	if (f->doings.sums.cnt == MAX_SUMS)
-		return NULL;
-	sum.statement = statement->len ? strdup(statement->data) : NULL;
-	idx = tapir_map__put(&f->doings.sum_by_key, key, NULL);
-	if (idx && tapir_vec__push(&f->doings.sums, sum)) {
-		*idx = f->doings.sums.cnt - 1;
-		return &f->doings.sums.data[*idx];
-	}
-	if (idx)
-		tapir_map__del(&f->doings.sum_by_key, key);
-	free(sum.statement);
-	return NULL;
+	if (f->doings.sums.cnt > cnt && statement->len)
+		sum->statement = strdup(statement->data);
+	return sum;
 }
 
 void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t node,
@@ -484,10 +475,9 @@ void tapir_finding_doing__fini(struct tapir_finding *f)
 	struct tapir_doing_begun *begun;
 
 	tapir_map__fini(&f->doings.tgids);
-	tapir_map__fini(&f->doings.begun_by_tid);
 	tapir_vec_for_each (begun, &f->doings.begun)
 		free(begun->text);
-	tapir_vec__fini(&f->doings.begun);
+	tapir_keyed__fini(&f->doings.begun);
 	tapir_weights__fini(&f->doings.callers);
 	tapir_weights__fini(&f->doings.parents);
 	tapir_weights__fini(&f->doings.starters);
@@ -498,7 +488,6 @@ void tapir_finding_doing__fini(struct tapir_finding *f)
 	tapir_weights__fini(&f->doings.new_threads);
 	tapir_vec_for_each (sum, &f->doings.sums)
 		free(sum->statement);
-	tapir_vec__fini(&f->doings.sums);
-	tapir_map__fini(&f->doings.sum_by_key);
+	tapir_keyed__fini(&f->doings.sums);
 	tapir_found_labels__fini(&f->doings.statements);
 }

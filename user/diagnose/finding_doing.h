@@ -7,6 +7,7 @@
 #ifndef TAPIR_USER_FINDING_DOING_H
 #define TAPIR_USER_FINDING_DOING_H
 
+#include "base/keyed.h"
 #include "diagnose/found.h"
 #include "diagnose/weights.h"
 #include "trace/record.h"
@@ -32,6 +33,7 @@ struct tapir_doing_sum {
 struct tapir_doing_begun {
 	char *text;
 	bool is_seen_again; /* by the one at the end */
+	bool has_ended;
 };
 
 /* A process whose title implies no work, as long as the catalog has this version. */
@@ -43,14 +45,12 @@ struct tapir_untitled {
 #define TAPIR_UNTITLED 64 /* remembered, by their number */
 
 struct tapir_doings {
-	struct tapir_vec(struct tapir_doing_sum) sums;
-	struct tapir_map sum_by_key;	      /* -> idx */
+	struct tapir_keyed(struct tapir_doing_sum) sums;
 	struct tapir_found_labels statements; /* of all samples */
 	bool is_told;			      /* what most of a CPU is used for, and for which */
 	struct tapir_weights callers;	      /* of the program's own functions */
 	/* The statements that were executed when a thread was seen, until they end; by thread. */
-	struct tapir_map begun_by_tid; /* idx of begun, and 1; 0: it has ended */
-	struct tapir_vec(struct tapir_doing_begun) begun;
+	struct tapir_keyed(struct tapir_doing_begun) begun; /* by tid */
 	struct tapir_map tgids;
 	uint64_t child_cnt; /* started by a thread that waited until they were */
 	struct tapir_weights parents, starters;	     /* of its waits; of the CPU time for it */
