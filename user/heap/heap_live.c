@@ -4,6 +4,7 @@
  * are one row, found by a hash of the three texts; the texts are in an arena, which bounds the
  * memory.
  */
+#include "base/keyed.h"
 #include "heap/heap_live.h"
 
 #include <inttypes.h>
@@ -21,27 +22,21 @@ static const char *keep_text(struct tapir_heap_live *l, const struct tapir_str *
 void tapir_heap_live__count(struct tapir_heap_live *l,
 			    const struct tapir_str texts[TAPIR_HEAP_LIVE_TEXTS], uint64_t bytes)
 {
-	struct tapir_heap_live_row *row = NULL;
-	uint64_t hash = 3, *idx;
-	bool is_new = false;
+	struct tapir_heap_live_row *row;
+	uint64_t hash = 3;
 
 	for (unsigned i = 0; i < TAPIR_HEAP_LIVE_TEXTS; i++)
 		hash = tapir_hash__bytes(hash + i, texts[i].data ? texts[i].data : "",
 					 texts[i].len);
-	idx = tapir_map__put(&l->by_key, hash, &is_new);
-	if (idx)
-		row = is_new ? tapir_vec__add(&l->rows) : &l->rows.data[*idx];
-	if (!row) {
-		l->failed = true;
+	row = tapir_keyed__add(&l->rows, hash, SIZE_MAX, (struct tapir_heap_live_row){});
+	l->failed |= !row;
+	if (!row)
 		return;
-	}
-	if (is_new) {
+	if (!row->cnt++) {
 		row->type = keep_text(l, &texts[TAPIR_HEAP_LIVE_TYPE]);
 		row->stack = keep_text(l, &texts[TAPIR_HEAP_LIVE_STACK]);
 		row->path = keep_text(l, &texts[TAPIR_HEAP_LIVE_PATH]);
-		*idx = l->rows.cnt - 1;
 	}
-	row->cnt++;
 	row->bytes += bytes;
 	l->cnt++;
 	l->bytes += bytes;
@@ -60,14 +55,12 @@ static int by_weight(const void *a, const void *b)
 
 void tapir_heap_live__sort(struct tapir_heap_live *l)
 {
-	if (l->rows.cnt)
-		qsort(l->rows.data, l->rows.cnt, sizeof(*l->rows.data), by_weight);
+	tapir_keyed__sort(&l->rows, by_weight);
 }
 
 void tapir_heap_live__fini(struct tapir_heap_live *l)
 {
-	tapir_vec__fini(&l->rows);
-	tapir_map__fini(&l->by_key);
+	tapir_keyed__fini(&l->rows);
 	tapir_arena__fini(&l->texts);
 }
 

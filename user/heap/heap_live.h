@@ -15,7 +15,7 @@
 
 #include "analyze/view_result.h"
 #include "base/arena.h"
-#include "base/map.h"
+#include "base/keyed.h"
 #include "heap/heap_allocations.h"
 
 struct tapir_heap_live_row {
@@ -25,13 +25,12 @@ struct tapir_heap_live_row {
 };
 
 struct tapir_heap_live {
-	struct tapir_vec(struct tapir_heap_live_row) rows; /* most samples first, once sorted */
+	struct tapir_keyed(struct tapir_heap_live_row) rows; /* most samples first, once sorted */
 	uint64_t cnt, bytes;
 	uint64_t taken_cnt; /* sampled in all; 0: not known */
 	uint64_t left_cnt;  /* not where they must be if they are alive: in no row */
 	uint64_t lost_cnt;  /* records that were lost, so that samples may be missing */
 	bool is_uneven;	    /* not taken at random: types have wrong shares */
-	struct tapir_map by_key;
 	struct tapir_arena texts;
 	bool failed;
 };
