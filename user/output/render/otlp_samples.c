@@ -3,6 +3,7 @@
  * Collects samples and waits as rows (process, thread, stack, span). Rows are found by a hash of
  * what identifies them, which is compared in full; beyond a limit, further rows are counted.
  */
+#include "base/keyed.h"
 #include "output/render/otlp_samples.h"
 
 #include <errno.h>
@@ -36,13 +37,10 @@ void tapir_otlp_samples__fini(struct tapir_otlp_samples *s)
 		free(owner->cgroup);
 		free((char *)owner->resource.data);
 	}
-	tapir_vec__fini(&s->owners);
-	tapir_vec__fini(&s->rows);
-	tapir_vec__fini(&s->links);
+	tapir_keyed__fini(&s->owners);
+	tapir_keyed__fini(&s->rows);
+	tapir_keyed__fini(&s->links);
 	tapir_vec__fini(&s->points);
-	tapir_map__fini(&s->owner_by_key);
-	tapir_map__fini(&s->row_by_key);
-	tapir_map__fini(&s->link_by_key);
 	tapir_stack_tree__fini(&s->tree);
 	tapir_offcpu__free(s->offcpu);
 	s->offcpu = NULL;
@@ -74,19 +72,13 @@ static struct tapir_sv copy_of(struct tapir_otlp_samples *s, struct tapir_sv byt
 	return (struct tapir_sv){copy, bytes.len};
 }
 
-static bool add_owner(struct tapir_otlp_samples *s, uint32_t tgid,
-		      const struct tapir_process_view *view, struct tapir_sv resource)
+static void describe(struct tapir_otlp_samples *s, struct tapir_otlp_owner *owner,
+		     const struct tapir_process_view *view, struct tapir_sv resource)
 {
-	struct tapir_otlp_owner *owner = tapir_vec__add(&s->owners);
-
-	if (!owner)
-		return false;
-	owner->tgid = tgid;
 	owner->comm = text_of(s, view->comm);
 	owner->exe = text_of(s, view->exe);
 	owner->cgroup = text_of(s, view->cgroup);
 	owner->resource = copy_of(s, resource);
-	return true;
 }
 
 /* The owner's index; UINT32_MAX: there is no more room. */
@@ -96,7 +88,9 @@ static uint32_t owner_of(struct tapir_otlp_samples *s, uint32_t tgid, uint64_t t
 	const struct tapir_rec_resource *says = tapir_catalog__resource(s->catalog, tgid, time_ns);
 	struct tapir_process_view view = {};
 	struct tapir_resource_view resource = {};
-	uint64_t key = tapir_hash__mix(1, tgid), *idx;
+	const size_t cnt = s->owners.cnt;
+	uint64_t key = tapir_hash__mix(1, tgid);
+	struct tapir_otlp_owner *owner;
 
 	if (rec) {
 		tapir_process_view__of(&rec->h, &view);
@@ -107,27 +101,27 @@ static uint32_t owner_of(struct tapir_otlp_samples *s, uint32_t tgid, uint64_t t
 		tapir_resource_view__of(&says->h, &resource);
 		key = hash_text(key, resource.payload);
 	}
-	idx = s->owners.cnt < TAPIR_OTLP_MAX_OWNERS ? tapir_map__put(&s->owner_by_key, key, NULL)
-						    : tapir_map__get(&s->owner_by_key, key);
-	if (idx && !*idx && add_owner(s, tgid, &view, resource.payload))
-		*idx = s->owners.cnt;
-	s->failed |= (!idx || !*idx) && s->owners.cnt < TAPIR_OTLP_MAX_OWNERS;
-	return idx && *idx ? (uint32_t)*idx - 1 : UINT32_MAX;
+	owner = tapir_keyed__add(&s->owners, key, TAPIR_OTLP_MAX_OWNERS,
+				 ((struct tapir_otlp_owner){.tgid = tgid}));
+	if (s->owners.cnt > cnt)
+		describe(s, owner, &view, resource.payload);
+	s->failed |= s->owners.failed;
+	return owner ? (uint32_t)(owner - s->owners.data) : UINT32_MAX;
 }
 
 /* 0: none, or there is no more room. */
 static uint32_t link_of(struct tapir_otlp_samples *s, const struct tapir_trace_ids *ids)
 {
-	uint64_t key = ids ? tapir_hash__bytes(3, ids, sizeof(*ids)) : 0, *idx;
+	uint64_t key = ids ? tapir_hash__bytes(3, ids, sizeof(*ids)) : 0;
+	const struct tapir_trace_ids *link;
 
 	if (!ids)
 		return 0;
-	idx = s->rows.cnt < TAPIR_OTLP_MAX_ROWS ? tapir_map__put(&s->link_by_key, key, NULL)
-						: tapir_map__get(&s->link_by_key, key);
-	if (idx && !*idx && tapir_vec__push(&s->links, *ids))
-		*idx = s->links.cnt;
-	s->failed |= (!idx || !*idx) && s->rows.cnt < TAPIR_OTLP_MAX_ROWS;
-	return idx ? (uint32_t)*idx : 0;
+	link = s->rows.cnt < TAPIR_OTLP_MAX_ROWS
+		       ? tapir_keyed__add(&s->links, key, TAPIR_OTLP_MAX_ROWS, *ids)
+		       : tapir_keyed__get(&s->links, key);
+	s->failed |= s->links.failed;
+	return link ? (uint32_t)(link - s->links.data) + 1 : 0;
 }
 
 static uint64_t key_of(const struct tapir_otlp_row *row)
@@ -140,16 +134,13 @@ static uint64_t key_of(const struct tapir_otlp_row *row)
 /* The row's index; UINT32_MAX: there is no more room. */
 static uint32_t find_row(struct tapir_otlp_samples *s, const struct tapir_otlp_row *row)
 {
-	bool has_room = s->rows.cnt < TAPIR_OTLP_MAX_ROWS;
-	uint64_t *idx = has_room ? tapir_map__put(&s->row_by_key, key_of(row), NULL)
-				 : tapir_map__get(&s->row_by_key, key_of(row));
+	const size_t cnt = s->rows.cnt;
+	const struct tapir_otlp_row *found =
+		tapir_keyed__add(&s->rows, key_of(row), TAPIR_OTLP_MAX_ROWS, *row);
 
-	if (idx && !*idx && tapir_vec__push(&s->rows, *row)) {
-		s->owners.data[row->owner].row_cnts[row->kind]++;
-		*idx = s->rows.cnt;
-	}
-	s->failed |= (!idx || !*idx) && has_room;
-	return idx && *idx ? (uint32_t)*idx - 1 : UINT32_MAX;
+	s->owners.data[row->owner].row_cnts[row->kind] += s->rows.cnt > cnt;
+	s->failed |= s->rows.failed;
+	return found ? (uint32_t)(found - s->rows.data) : UINT32_MAX;
 }
 
 /* The row in which the observations of such a stack are added up; UINT32_MAX: they are left out. */

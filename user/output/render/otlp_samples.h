@@ -11,6 +11,7 @@
 #ifndef TAPIR_USER_OTLP_SAMPLES_H
 #define TAPIR_USER_OTLP_SAMPLES_H
 
+#include "base/keyed.h"
 #include "analyze/offcpu.h"
 #include "analyze/stack_tree.h"
 #include "trace/trace_filter.h"
@@ -54,9 +55,9 @@ struct tapir_otlp_samples {
 	const struct tapir_trace_filter *trace; /* borrowed; NULL: of every trace */
 	uint64_t begin_ns, begin_utc_ns;	/* of the recording */
 	struct tapir_stack_tree tree;		/* of the stacks of all processes */
-	struct tapir_vec(struct tapir_otlp_owner) owners;
-	struct tapir_vec(struct tapir_otlp_row) rows;
-	struct tapir_vec(struct tapir_trace_ids) links;
+	struct tapir_keyed(struct tapir_otlp_owner) owners;
+	struct tapir_keyed(struct tapir_otlp_row) rows;
+	struct tapir_keyed(struct tapir_trace_ids) links;
 	struct tapir_vec(struct tapir_otlp_point) points;
 	uint64_t first_utc_ns, end_utc_ns; /* of all observations; end: behind the last */
 	uint64_t period;		   /* of CPU samples, of the last one */
@@ -67,7 +68,6 @@ struct tapir_otlp_samples {
 	bool has_samples;
 	bool has_no_times; /* too many points */
 	/* for the samples alone */
-	struct tapir_map owner_by_key, row_by_key, link_by_key;
 	struct tapir_offcpu *offcpu;
 	bool failed;
 };
