@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/keyed.h"
 #include "output/render/messages.h"
 #include "pprof.pb-c.h"
 
@@ -41,27 +42,20 @@ struct builder {
 void tapir_pprof_spans__add(struct tapir_pprof_spans *spans, uint32_t node,
 			    const struct tapir_trace_ids *ids)
 {
-	uint64_t key = ids ? tapir_hash__bytes(node, ids, sizeof(*ids)) : 0, *idx;
-	bool has_room = spans->rows.cnt < TAPIR_PPROF_MAX_SPANS;
+	struct tapir_pprof_span *row;
 
 	if (!ids)
 		return;
-	idx = has_room ? tapir_map__put(&spans->row_by_key, key, NULL)
-		       : tapir_map__get(&spans->row_by_key, key);
-	if (idx && !*idx &&
-	    tapir_vec__push(&spans->rows, ((struct tapir_pprof_span){.ids = *ids, .node = node})))
-		*idx = spans->rows.cnt;
-	if (idx && *idx)
-		spans->rows.data[*idx - 1].cnt++;
-	else
-		spans->untied++;
-	spans->failed |= has_room && (!idx || !*idx);
+	row = tapir_keyed__add(&spans->rows, tapir_hash__bytes(node, ids, sizeof(*ids)),
+			       TAPIR_PPROF_MAX_SPANS,
+			       ((struct tapir_pprof_span){.ids = *ids, .node = node}));
+	if (row)
+		row->cnt++;
 }
 
 void tapir_pprof_spans__fini(struct tapir_pprof_spans *spans)
 {
-	tapir_vec__fini(&spans->rows);
-	tapir_map__fini(&spans->row_by_key);
+	tapir_keyed__fini(&spans->rows);
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */

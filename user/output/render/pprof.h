@@ -9,6 +9,7 @@
 
 #include "analyze/stack_tree.h"
 #include "base/str.h"
+#include "base/keyed.h"
 
 #define TAPIR_PPROF_MAX_SPANS (1u << 20) /* stacks in spans; what exceeds it has no labels */
 
@@ -21,10 +22,7 @@ struct tapir_pprof_span {
 
 /* All zero: empty. */
 struct tapir_pprof_spans {
-	struct tapir_vec(struct tapir_pprof_span) rows;
-	struct tapir_map row_by_key;
-	uint64_t untied; /* counts without their labels */
-	bool failed;	 /* out of memory */
+	struct tapir_keyed(struct tapir_pprof_span) rows; /* more: counts without their labels */
 };
 
 /* Adds one observation of the node. ids: NULL: it was in no span. */

@@ -95,7 +95,7 @@ static int finish(struct tapir_export *x, struct folded **out, struct tapir_stac
 		tapir_folded_tree__add(&(*out)->runs, &(*out)->tree);
 	tapir_stack_tree__sort(*tree);
 	if (!err && ((*tree)->failed || t->samples.tree.failed || t->events.tree.failed ||
-		     t->samples.spans.failed || t->events.spans.failed))
+		     t->samples.spans.rows.failed || t->events.spans.rows.failed))
 		err = -ENOMEM;
 	return err;
 }
@@ -105,11 +105,11 @@ static void say_what_lacks(const struct folded *f)
 	if (f->tree.folded_cnt)
 		tapir_warn("%" PRIu64 TAPIR_SINK_FOLDED_TEXT, f->tree.folded_cnt,
 			   TAPIR_STACK_TREE_MAX_NODES);
-	if (f->spans.untied)
+	if (f->spans.rows.more)
 		tapir_warn(
 			"%" PRIu64
 			" samples are written without their span: the limit of %u stacks is reached",
-			f->spans.untied, TAPIR_PPROF_MAX_SPANS);
+			f->spans.rows.more, TAPIR_PPROF_MAX_SPANS);
 }
 
 /* ---- folded ---------------------------------------------------------------------------------- */
