@@ -3,37 +3,25 @@
  * Each thread waits for one other at most. So a search from each thread, which ends where an
  * earlier one has been, finds all cycles in linear time.
  */
+#include "base/keyed.h"
 #include "record/threads/lock_waits.h"
 
 #include <errno.h>
 
-static struct tapir_lock_wait *find_wait(const struct tapir_lock_waits *w, uint32_t tid)
-{
-	const uint64_t *idx = tapir_map__get(&w->idx_by_tid, tid);
-
-	return idx && *idx ? &w->vec.data[*idx - 1] : NULL;
-}
-
 int tapir_lock_waits__add(struct tapir_lock_waits *w, uint32_t tid, uint32_t owner_tid)
 {
 	const struct tapir_lock_wait wait = {.tid = tid, .owner_tid = owner_tid};
-	uint64_t *idx = tapir_map__put(&w->idx_by_tid, tid, NULL);
+	struct tapir_lock_wait *row = tapir_keyed__add(&w->by_tid, tid, SIZE_MAX, wait);
 
-	if (!idx)
+	if (!row)
 		return -ENOMEM;
-	if (*idx) {
-		w->vec.data[*idx - 1] = wait;
-		return 0;
-	}
-	if (!tapir_vec__push(&w->vec, wait))
-		return -ENOMEM;
-	*idx = w->vec.cnt;
+	*row = wait;
 	return 0;
 }
 
 uint32_t tapir_lock_waits__owner(const struct tapir_lock_waits *w, uint32_t tid)
 {
-	const struct tapir_lock_wait *wait = find_wait(w, tid);
+	const struct tapir_lock_wait *wait = tapir_keyed__get(&w->by_tid, tid);
 
 	return wait ? wait->owner_tid : 0;
 }
@@ -53,11 +41,11 @@ size_t tapir_lock_waits__each_deadlock(struct tapir_lock_waits *w, tapir_deadloc
 	uint32_t round = 0;
 	size_t cycle_cnt = 0;
 
-	tapir_vec_for_each (from, &w->vec)
+	tapir_vec_for_each (from, &w->by_tid)
 		from->round = 0;
-	tapir_vec_for_each (from, &w->vec) {
+	tapir_vec_for_each (from, &w->by_tid) {
 		round++;
-		for (at = from; at && !at->round; at = find_wait(w, at->owner_tid))
+		for (at = from; at && !at->round; at = tapir_keyed__get(&w->by_tid, at->owner_tid))
 			at->round = round;
 		if (!at || at->round != round)
 			continue; /* it ends with a thread that runs, or where an earlier one was */
@@ -74,7 +62,7 @@ uint32_t tapir_lock_waits__most_contended(const struct tapir_lock_waits *w, size
 	uint32_t owner = 0;
 
 	*cnt = 0;
-	tapir_vec_for_each (wait, &w->vec) {
+	tapir_vec_for_each (wait, &w->by_tid) {
 		uint64_t *waiting = tapir_map__put(&cnt_by_owner, wait->owner_tid, NULL);
 
 		if (waiting && ++*waiting > *cnt) {
@@ -88,6 +76,5 @@ uint32_t tapir_lock_waits__most_contended(const struct tapir_lock_waits *w, size
 
 void tapir_lock_waits__fini(struct tapir_lock_waits *w)
 {
-	tapir_vec__fini(&w->vec);
-	tapir_map__fini(&w->idx_by_tid);
+	tapir_keyed__fini(&w->by_tid);
 }

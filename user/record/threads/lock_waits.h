@@ -12,8 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/map.h"
-#include "base/vec.h"
+#include "base/keyed.h"
 
 struct tapir_lock_wait {
 	uint32_t tid, owner_tid;
@@ -21,8 +20,7 @@ struct tapir_lock_wait {
 };
 
 struct tapir_lock_waits { /* zeroed at first */
-	struct tapir_vec(struct tapir_lock_wait) vec;
-	struct tapir_map idx_by_tid; /* and 1 */
+	struct tapir_keyed(struct tapir_lock_wait) by_tid;
 };
 
 /* Replaces what the thread waited for before. 0 or -ENOMEM. */
