@@ -8,8 +8,7 @@
 
 #include <stdint.h>
 
-#include "base/map.h"
-#include "base/vec.h"
+#include "base/keyed.h"
 
 #define TAPIR_RECENT_NS (150 * 1000000ull)
 
@@ -19,8 +18,7 @@ struct tapir_recent_sample {
 };
 
 struct tapir_recent_samples { /* zeroed at first */
-	struct tapir_vec(struct tapir_recent_sample) vec;
-	struct tapir_map idx_by_tid; /* and 1 */
+	struct tapir_keyed(struct tapir_recent_sample) by_tid;
 };
 
 /* 0 or -ENOMEM. Samples of more threads than a snapshot has are left out. */
