@@ -54,8 +54,7 @@ static void keep_listener(struct tapir_exchange_tally *tally, const struct tapir
 			  const struct tapir_exchange_who *who)
 {
 	uint64_t key = key_of_listener(rec->local, rec->local_port, rec->netns);
-	struct tapir_exchange_who *known =
-		tapir_keyed__row(&tally->listeners, &tally->listener_by_key, key, MAX_ROWS, *who);
+	struct tapir_exchange_who *known = tapir_keyed__add(&tally->listeners, key, MAX_ROWS, *who);
 
 	if (known)
 		meet(known, who);
@@ -78,7 +77,7 @@ static struct tapir_exchange_row *row_of(struct tapir_exchange_tally *tally,
 	key = tapir_hash__mix(tapir_hash__mix(key, made.is_opened), made.netns);
 	key = tapir_hash__bytes(tapir_hash__mix(key, made.port), made.address,
 				sizeof(made.address));
-	row = tapir_keyed__row(&tally->rows, &tally->by_key, key, MAX_ROWS, made);
+	row = tapir_keyed__add(&tally->rows, key, MAX_ROWS, made);
 	tally->failed |= !row && tally->rows.cnt < MAX_ROWS;
 	return row;
 }
@@ -188,7 +187,7 @@ void tapir_exchange_tally__sort(struct tapir_exchange_tally *tally)
 		if (row->took_ns.cnt)
 			qsort(row->took_ns.data, row->took_ns.cnt, sizeof(*row->took_ns.data),
 			      by_number);
-	qsort(tally->rows.data, tally->rows.cnt, sizeof(*tally->rows.data), by_time);
+	tapir_keyed__sort(&tally->rows, by_time);
 }
 
 const struct tapir_exchange_row *tapir_exchange_tally__row(const struct tapir_exchange_tally *tally,
@@ -222,7 +221,7 @@ void tapir_exchange_tally__add_place(const struct tapir_exchange_tally *tally,
 		return;
 	}
 	tapir_net__add_address(out, row->address, row->port);
-	who = tapir_keyed__find(&tally->listeners, &tally->listener_by_key, key);
+	who = tapir_keyed__get(&tally->listeners, key);
 	if (!who || !*who->comm)
 		return;
 	tapir_str__adds(out, " (");
@@ -246,8 +245,6 @@ void tapir_exchange_tally__fini(struct tapir_exchange_tally *tally)
 
 	tapir_vec_for_each (row, &tally->rows)
 		tapir_vec__fini(&row->took_ns);
-	tapir_vec__fini(&tally->rows);
-	tapir_vec__fini(&tally->listeners);
-	tapir_map__fini(&tally->by_key);
-	tapir_map__fini(&tally->listener_by_key);
+	tapir_keyed__fini(&tally->rows);
+	tapir_keyed__fini(&tally->listeners);
 }

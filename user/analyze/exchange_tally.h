@@ -7,7 +7,7 @@
 #ifndef TAPIR_USER_EXCHANGE_TALLY_H
 #define TAPIR_USER_EXCHANGE_TALLY_H
 
-#include "base/map.h"
+#include "base/keyed.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "trace/catalog.h"
@@ -43,10 +43,8 @@ struct tapir_exchange_row {
 };
 
 struct tapir_exchange_tally {
-	struct tapir_vec(struct tapir_exchange_row) rows;
-	struct tapir_map by_key;
-	struct tapir_vec(struct tapir_exchange_who) listeners;
-	struct tapir_map listener_by_key;
+	struct tapir_keyed(struct tapir_exchange_row) rows;
+	struct tapir_keyed(struct tapir_exchange_who) listeners;
 	uint64_t took_cnt, more; /* more: requests beyond the bounds, without a row or a time */
 	bool is_sorted, failed;	 /* failed: out of memory */
 };
