@@ -48,7 +48,7 @@ static struct tapir_io_row *row_of(struct tapir_io_tally *tally,
 	if (file.failed)
 		return NULL;
 	key = tapir_hash__bytes(key, file.data, file.len);
-	row = tapir_keyed__row(&tally->rows, &tally->by_key, key, MAX_ROWS, made);
+	row = tapir_keyed__add(&tally->rows, key, MAX_ROWS, made);
 	tally->failed |= !row && tally->rows.cnt < MAX_ROWS;
 	if (row && !row->file) {
 		row->who = strndup(who.data, who.len);
@@ -94,7 +94,7 @@ static int by_bytes(const void *a, const void *b)
 void tapir_io_tally__sort(struct tapir_io_tally *tally)
 {
 	if (tally->rows.cnt && !tally->failed)
-		qsort(tally->rows.data, tally->rows.cnt, sizeof(*tally->rows.data), by_bytes);
+		tapir_keyed__sort(&tally->rows, by_bytes);
 }
 
 void tapir_io_tally__fini(struct tapir_io_tally *tally)
@@ -105,6 +105,5 @@ void tapir_io_tally__fini(struct tapir_io_tally *tally)
 		free(row->who);
 		free(row->file);
 	}
-	tapir_vec__fini(&tally->rows);
-	tapir_map__fini(&tally->by_key);
+	tapir_keyed__fini(&tally->rows);
 }

@@ -6,7 +6,7 @@
 #ifndef TAPIR_USER_IO_TALLY_H
 #define TAPIR_USER_IO_TALLY_H
 
-#include "base/map.h"
+#include "base/keyed.h"
 #include "base/vec.h"
 #include "trace/catalog.h"
 #include "trace/record.h"
@@ -18,8 +18,7 @@ struct tapir_io_row {
 };
 
 struct tapir_io_tally {
-	struct tapir_vec(struct tapir_io_row) rows;
-	struct tapir_map by_key;
+	struct tapir_keyed(struct tapir_io_row) rows;
 	uint64_t cnt, read_bytes, written_bytes; /* of all, also those without a row */
 	bool failed;				 /* out of memory */
 };
