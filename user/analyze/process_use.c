@@ -12,7 +12,7 @@ static struct tapir_used *used_by(struct tapir_process_use *v, uint32_t pid)
 {
 	struct tapir_process_used made = {.pid = pid, .cnt = 1}, *row;
 
-	row = tapir_keyed__row(&v->rows, &v->by_pid, pid, TAPIR_PROCESS_USE_MAX, made);
+	row = tapir_keyed__add(&v->rows, pid, TAPIR_PROCESS_USE_MAX, made);
 	v->more += !row;
 	return row ? &row->used : NULL;
 }
@@ -141,7 +141,6 @@ uint64_t tapir_process_use__finish(struct tapir_process_use *use)
 
 void tapir_process_use__fini(struct tapir_process_use *use)
 {
-	tapir_vec__fini(&use->rows);
+	tapir_keyed__fini(&use->rows);
 	tapir_vec__fini(&use->cpus);
-	tapir_map__fini(&use->by_pid);
 }

@@ -8,6 +8,7 @@
 #ifndef TAPIR_USER_PROCESS_USE_H
 #define TAPIR_USER_PROCESS_USE_H
 
+#include "base/keyed.h"
 #include "analyze/view.h"
 
 #define TAPIR_PROCESS_USE_MAX 65536u /* processes */
@@ -31,8 +32,7 @@ struct tapir_used_cpu {
 /* Set tl, and zero the others. */
 struct tapir_process_use {
 	struct tapir_timeline *tl;
-	struct tapir_vec(struct tapir_process_used) rows;
-	struct tapir_map by_pid;
+	struct tapir_keyed(struct tapir_process_used) rows;
 	struct tapir_vec(struct tapir_used_cpu) cpus; /* by number; none: no switch was seen */
 	uint64_t first_ns, last_ns;		      /* of all switches */
 	uint64_t more;				      /* records of processes without a row */

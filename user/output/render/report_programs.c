@@ -62,8 +62,7 @@ int tapir_report_programs__make(struct tapir_report_programs *programs,
 
 		if (!records)
 			continue;
-		program = tapir_keyed__row(&programs->rows, &programs->by_name, key_of(made.name),
-					   MAX_PROGRAMS, made);
+		program = tapir_keyed__add(&programs->rows, key_of(made.name), MAX_PROGRAMS, made);
 		if (!program) {
 			err = programs->rows.cnt < MAX_PROGRAMS ? -ENOMEM : 0;
 			continue;
@@ -77,17 +76,13 @@ int tapir_report_programs__make(struct tapir_report_programs *programs,
 
 void tapir_report_programs__sort(struct tapir_report_programs *programs)
 {
-	if (programs->rows.cnt)
-		qsort(programs->rows.data, programs->rows.cnt, sizeof(*programs->rows.data),
-		      by_use);
-	tapir_map__clear(&programs->by_name); /* rows have other places now */
+	tapir_keyed__sort(&programs->rows, by_use);
 }
 
 void tapir_report_programs__fini(struct tapir_report_programs *programs)
 {
 	tapir_found_list__fini(&programs->findings);
-	tapir_vec__fini(&programs->rows);
-	tapir_map__fini(&programs->by_name);
+	tapir_keyed__fini(&programs->rows);
 }
 
 void tapir_report_programs__add_process(const struct tapir_process_row *row, struct tapir_str *out)
@@ -116,8 +111,7 @@ struct judge {
 	struct tapir_map by_tgid; /* -> idx */
 	struct tapir_process_use use;
 	struct tapir_wait_reasons reasons;
-	struct tapir_vec(struct tapir_lock_owner) owners;
-	struct tapir_map owner_by_tid;
+	struct tapir_keyed(struct tapir_lock_owner) owners;
 };
 
 /* Returns NULL if the process is not one of them. */
@@ -153,7 +147,7 @@ static void count_owner(struct judge *j, const struct tapir_wait *wait)
 	if (!reason || !reason->is_lock || reason->may_idle || !wait->waker_tid || !wait->state)
 		return;
 	made.reason = reason->reason;
-	owner = tapir_keyed__row(&j->owners, &j->owner_by_tid, made.tid, MAX_OWNERS, made);
+	owner = tapir_keyed__add(&j->owners, made.tid, MAX_OWNERS, made);
 	if (!owner)
 		return;
 	owner->ns += wait->wake_ns - wait->from_ns;
@@ -312,10 +306,9 @@ static void add_use(struct judge *j, struct tapir_report_programs *programs,
 
 	programs->cpu_ns = tapir_process_use__finish(&j->use);
 	tapir_vec_for_each (row, &summary->processes) {
-		struct tapir_process_used *used =
-			tapir_keyed__find(&j->use.rows, &j->use.by_pid, row->pid);
-		struct tapir_report_program *program = tapir_keyed__find(
-			&programs->rows, &programs->by_name, key_of(name_of(row)));
+		struct tapir_process_used *used = tapir_keyed__get(&j->use.rows, row->pid);
+		struct tapir_report_program *program =
+			tapir_keyed__get(&programs->rows, key_of(name_of(row)));
 
 		if (!used || !program)
 			continue;
@@ -362,8 +355,7 @@ static void judge__fini(struct judge *j)
 	tapir_map__fini(&j->by_tgid);
 	tapir_process_use__fini(&j->use);
 	tapir_wait_reasons__fini(&j->reasons);
-	tapir_vec__fini(&j->owners);
-	tapir_map__fini(&j->owner_by_tid);
+	tapir_keyed__fini(&j->owners);
 }
 
 int tapir_report_programs__judge(struct tapir_report_programs *programs,

@@ -7,6 +7,7 @@
 #ifndef TAPIR_USER_REPORT_PROGRAMS_H
 #define TAPIR_USER_REPORT_PROGRAMS_H
 
+#include "base/keyed.h"
 #include "analyze/summary.h"
 #include "analyze/process_use.h"
 #include "base/vec.h"
@@ -33,8 +34,7 @@ struct tapir_lock_owner {
 
 struct tapir_report_programs {
 	/* with most CPU time first: by samples, once judged by cpu_ns */
-	struct tapir_vec(struct tapir_report_program) rows;
-	struct tapir_map by_name;
+	struct tapir_keyed(struct tapir_report_program) rows;
 	/* of a machine, once judged */
 	struct tapir_found_list findings; /* of single processes, the worst first */
 	uint64_t cpu_ns;		  /* of all processes; 0: not known */
