@@ -28,7 +28,7 @@ static struct tapir_untold_lock *row_of(struct tapir_untold_locks *u, const stru
 	const struct tapir_untold_lock new = {
 		.tgid = w->thread->tgid, .tid = w->thread->tid, .node = w->node};
 
-	return tapir_keyed__row(&u->rows, &u->by_key, key, MAX_ROWS, new);
+	return tapir_keyed__add(&u->rows, key, MAX_ROWS, new);
 }
 
 static void add_lock_wait(struct tapir_untold_locks *u, const struct tapir_wait *w, uint32_t place,
@@ -68,7 +68,6 @@ bool tapir_untold_locks__is_one(const struct tapir_untold_locks *u, struct tapir
 
 void tapir_untold_locks__fini(struct tapir_untold_locks *u)
 {
-	tapir_vec__fini(&u->rows);
-	tapir_map__fini(&u->by_key);
+	tapir_keyed__fini(&u->rows);
 	tapir_map__fini(&u->told);
 }

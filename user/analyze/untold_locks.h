@@ -8,6 +8,7 @@
 #ifndef TAPIR_USER_UNTOLD_LOCKS_H
 #define TAPIR_USER_UNTOLD_LOCKS_H
 
+#include "base/keyed.h"
 #include "analyze/timeline.h"
 
 /* Waits of one thread with one stack. */
@@ -17,8 +18,7 @@ struct tapir_untold_lock {
 };
 
 struct tapir_untold_locks {
-	struct tapir_vec(struct tapir_untold_lock) rows;
-	struct tapir_map by_key;
+	struct tapir_keyed(struct tapir_untold_lock) rows;
 	struct tapir_map told; /* stacks of waits inside a lock's events */
 };
 
