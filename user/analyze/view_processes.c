@@ -22,8 +22,7 @@
 struct processes {
 	struct tapir_view_args asked;
 	struct tapir_process_use use;
-	struct tapir_vec(struct tapir_process_used) shown;
-	struct tapir_map by_name;
+	struct tapir_keyed(struct tapir_process_used) shown;
 	bool failed;
 };
 
@@ -40,8 +39,7 @@ static void fini(void *ctx)
 	struct processes *v = ctx;
 
 	tapir_process_use__fini(&v->use);
-	tapir_vec__fini(&v->shown);
-	tapir_map__fini(&v->by_name);
+	tapir_keyed__fini(&v->shown);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -119,7 +117,7 @@ static void fold(struct processes *v, uint64_t all_ns)
 						? row->pid
 						: UINT64_MAX,
 					row->comm, strlen(row->comm));
-		folded = tapir_keyed__row(&v->shown, &v->by_name, key, TAPIR_PROCESS_USE_MAX, made);
+		folded = tapir_keyed__add(&v->shown, key, TAPIR_PROCESS_USE_MAX, made);
 		v->failed |= !folded;
 		if (!folded)
 			return;
