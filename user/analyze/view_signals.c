@@ -30,8 +30,7 @@ struct sent {
 
 struct signals {
 	struct tapir_view_args asked;
-	struct tapir_vec(struct sent) rows;
-	struct tapir_map by_key;
+	struct tapir_keyed(struct sent) rows;
 	uint64_t cnt, more;
 };
 
@@ -57,7 +56,7 @@ static void on_record(void *ctx, const struct tapir_rec *rec)
 	set_who(v, &made.to, s->to_tgid, s->to_tid, rec->time_ns);
 	key = tapir_hash__mix(tapir_hash__mix(s->number, (uint32_t)s->code),
 			      (uint64_t)s->tgid << 32 | s->to_tgid);
-	row = tapir_keyed__row(&v->rows, &v->by_key, key, ROWS_MAX, made);
+	row = tapir_keyed__add(&v->rows, key, ROWS_MAX, made);
 	v->cnt++;
 	v->more += !row;
 	if (!row)
@@ -139,7 +138,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 		tapir_view_result__nothing(result, "no signal was sent");
 		return v->more ? -ENOMEM : 0;
 	}
-	qsort(v->rows.data, v->rows.cnt, sizeof(*v->rows.data), by_cnt);
+	tapir_keyed__sort(&v->rows, by_cnt);
 	write_rows(v, result);
 	for (size_t i = 0; i < v->rows.cnt; i++)
 		pending += v->rows.data[i].pending_cnt;
@@ -155,8 +154,7 @@ static void fini(void *ctx)
 {
 	struct signals *v = ctx;
 
-	tapir_vec__fini(&v->rows);
-	tapir_map__fini(&v->by_key);
+	tapir_keyed__fini(&v->rows);
 }
 
 const struct tapir_view tapir_view_signals = {
