@@ -30,8 +30,7 @@ struct row {
 struct calls {
 	struct tapir_view_args asked;
 	struct table {
-		struct tapir_vec(struct row) rows;
-		struct tapir_map by_key;
+		struct tapir_keyed(struct row) rows;
 	} of[GROUPS];
 	struct row all;
 	uint64_t more;
@@ -46,8 +45,7 @@ static void fini(void *ctx)
 	for (int group = 0; group < GROUPS; group++) {
 		tapir_vec_for_each (row, &v->of[group].rows)
 			free(row->steps);
-		tapir_vec__fini(&v->of[group].rows);
-		tapir_map__fini(&v->of[group].by_key);
+		tapir_keyed__fini(&v->of[group].rows);
 	}
 }
 
@@ -109,7 +107,7 @@ static struct row *row_of(struct calls *v, enum group group, const struct tapir_
 	size_t max = has_steps(group) ? MAX_ROWS / 4 : MAX_ROWS;
 	struct table *t = &v->of[group];
 	size_t before = t->rows.cnt;
-	struct row *row = tapir_keyed__row(&t->rows, &t->by_key, key_of(&made), max, made);
+	struct row *row = tapir_keyed__add(&t->rows, key_of(&made), max, made);
 
 	v->more += !row;
 	v->failed |= !row && before < max;
@@ -317,7 +315,7 @@ static void write_table(struct calls *v, struct tapir_view_result *result, enum 
 
 	if (!of->rows.cnt)
 		return;
-	qsort(of->rows.data, of->rows.cnt, sizeof(*of->rows.data), by_count);
+	tapir_keyed__sort(&of->rows, by_count);
 	t = tapir_view_result__table(result, tables[group].key, tables[group].title,
 				     tables[group].columns);
 	tapir_vec_for_each (row, &of->rows)
