@@ -21,9 +21,8 @@ struct span {
 
 struct tapir_lane_coverage {
 	pthread_mutex_t lock;
-	struct tapir_map by_event; /* tgid and key -> index in spans */
-	struct tapir_map probed;   /* keys */
-	struct tapir_vec(struct span) spans;
+	struct tapir_map probed; /* keys */
+	struct tapir_keyed(struct span) spans;
 	atomic_size_t cnt; /* of spans: most recordings have none */
 };
 
@@ -40,9 +39,8 @@ void tapir_lane_coverage__free(struct tapir_lane_coverage *c)
 {
 	if (!c)
 		return;
-	tapir_map__fini(&c->by_event);
 	tapir_map__fini(&c->probed);
-	tapir_vec__fini(&c->spans);
+	tapir_keyed__fini(&c->spans);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
@@ -57,13 +55,12 @@ uint64_t tapir_lane_coverage__key(struct tapir_sv provider, struct tapir_sv even
 
 static struct span *find_span(const struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key)
 {
-	return tapir_keyed__find(&c->spans, &c->by_event, tapir_hash__mix(key, tgid));
+	return tapir_keyed__get(&c->spans, tapir_hash__mix(key, tgid));
 }
 
 static struct span *find_or_add(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key)
 {
-	return tapir_keyed__row(&c->spans, &c->by_event, tapir_hash__mix(key, tgid), COVER_MAX,
-				(struct span){});
+	return tapir_keyed__add(&c->spans, tapir_hash__mix(key, tgid), COVER_MAX, (struct span){});
 }
 
 /* Covered from now on, or until now. */
