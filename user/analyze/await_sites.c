@@ -25,7 +25,7 @@ struct tapir_await_site *tapir_awaits__site_of(struct tapir_awaits *a,
 	struct tapir_await_site *site;
 
 	key = tapir_hash__mix(key, made.code_va);
-	site = tapir_keyed__row(&a->sites, &a->site_by_key, key, TAPIR_AWAITS_MAX_SITES, made);
+	site = tapir_keyed__add(&a->sites, key, TAPIR_AWAITS_MAX_SITES, made);
 	if (site && !site->took)
 		site->took = calloc(1, sizeof(*site->took));
 	if (site && site->took)

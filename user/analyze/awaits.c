@@ -391,7 +391,7 @@ static struct tapir_await_thread *thread_of(struct tapir_awaits *a, uint32_t tid
 {
 	const struct tapir_await_thread made = {};
 
-	return tapir_keyed__row(&a->threads, &a->thread_by_tid, tid, MAX_THREADS, made);
+	return tapir_keyed__add(&a->threads, tid, MAX_THREADS, made);
 }
 
 static void on_begin(struct tapir_awaits *a, const struct tapir_tl_thread *thread,
@@ -503,17 +503,15 @@ void tapir_awaits__fini(struct tapir_awaits *a)
 
 	tapir_vec_for_each (site, &a->sites)
 		free(site->took);
-	tapir_vec__fini(&a->sites);
+	tapir_keyed__fini(&a->sites);
 	tapir_vec__fini(&a->sites_now);
 	tapir_vec__fini(&a->tasks);
 	tapir_vec__fini(&a->free_tasks);
 	tapir_vec__fini(&a->spans);
-	tapir_vec__fini(&a->threads);
+	tapir_keyed__fini(&a->threads);
 	tapir_vec__fini(&a->kinds);
 	tapir_vec__fini(&a->places);
-	tapir_map__fini(&a->site_by_key);
 	tapir_map__fini(&a->task_by_id);
-	tapir_map__fini(&a->thread_by_tid);
 	tapir_map__fini(&a->event_by_probe);
 	tapir_map__fini(&a->method_by_node);
 	tapir_map__fini(&a->kind_by_node);

@@ -9,6 +9,7 @@
 #ifndef TAPIR_USER_AWAITS_H
 #define TAPIR_USER_AWAITS_H
 
+#include "base/keyed.h"
 #include "analyze/name_traits.h"
 #include "analyze/timeline.h"
 #include "base/histogram.h"
@@ -48,7 +49,7 @@ struct tapir_await_span {
 struct tapir_awaits {
 	struct tapir_timeline *tl; /* set by the owner before the first event */
 	bool has_events;
-	struct tapir_vec(struct tapir_await_site) sites;
+	struct tapir_keyed(struct tapir_await_site) sites;
 	uint64_t dropped_cnt; /* awaits beyond the bounds */
 	bool failed;	      /* out of memory */
 	/*
@@ -61,9 +62,9 @@ struct tapir_awaits {
 	struct tapir_vec(struct tapir_await_task) tasks;
 	struct tapir_vec(uint32_t) free_tasks;
 	struct tapir_vec(struct tapir_await_span) spans;
-	struct tapir_vec(struct tapir_await_thread) threads;
+	struct tapir_keyed(struct tapir_await_thread) threads;
 	struct tapir_vec(const struct tapir_lore_awaited *) kinds; /* [0]: NULL */
-	struct tapir_map site_by_key, task_by_id, thread_by_tid, event_by_probe;
+	struct tapir_map task_by_id, event_by_probe;
 	struct tapir_map method_by_node, kind_by_node, place_by_stack;
 	struct tapir_map first_ns; /* process: of its first event */
 	struct tapir_name_traits traits;

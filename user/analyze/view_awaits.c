@@ -148,7 +148,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 		tapir_view_result__nothing(result, "no await of the program's methods was seen");
 		return v->awaits.failed ? -ENOMEM : 0;
 	}
-	qsort(v->awaits.sites.data, v->awaits.sites.cnt, sizeof(*v->awaits.sites.data), by_time);
+	tapir_keyed__sort(&v->awaits.sites, by_time);
 	add_headline(v, result);
 	add_table(v, result);
 	add_coverage(v, result);
