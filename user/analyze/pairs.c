@@ -65,17 +65,18 @@ static uint32_t kind_of(struct tapir_pairs *pairs, const struct tapir_pair *like
 				  .is_shared = more && more->is_shared,
 				  .is_postgresql_lock = more && more->is_postgresql_lock,
 				  .nesting = more ? more->nesting : TAPIR_NESTS};
-	uint64_t key = tapir_hash__bytes(1, like->provider, strlen(like->provider) + 1), *idx;
+	uint64_t key = tapir_hash__bytes(1, like->provider, strlen(like->provider) + 1);
+	const struct tapir_kind *known;
 
 	key = tapir_hash__bytes(key, like->kind, strlen(like->kind) + 1);
-	idx = tapir_map__get(&pairs->kind_by_name, key);
-	if (idx)
-		return (uint32_t)*idx;
+	known = tapir_keyed__get(&pairs->kinds, key);
+	if (known)
+		return (uint32_t)(known - pairs->kinds.data);
 	/* Kinds are numbers that intervals carry: none is ever removed. */
 	if (pairs->kinds.cnt == TAPIR_PAIRS_MAX_KINDS)
 		return TAPIR_NO_KIND;
-	if (!init_texts(&kind, like) || !tapir_keyed__row(&pairs->kinds, &pairs->kind_by_name, key,
-							  TAPIR_PAIRS_MAX_KINDS, kind)) {
+	if (!init_texts(&kind, like) ||
+	    !tapir_keyed__add(&pairs->kinds, key, TAPIR_PAIRS_MAX_KINDS, kind)) {
 		fini_texts(&kind);
 		pairs->failed = true;
 		return TAPIR_NO_KIND;
@@ -434,9 +435,8 @@ void tapir_pairs__fini(struct tapir_pairs *pairs)
 		fini_texts(kind);
 	tapir_vec_for_each (user, &pairs->user)
 		fini_user(user);
-	tapir_vec__fini(&pairs->kinds);
+	tapir_keyed__fini(&pairs->kinds);
 	tapir_vec__fini(&pairs->user);
 	tapir_vec__fini(&pairs->roles);
 	tapir_map__fini(&pairs->roles_by_probe);
-	tapir_map__fini(&pairs->kind_by_name);
 }

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "base/map.h"
+#include "base/keyed.h"
 #include "base/vec.h"
 #include "spec/runtime_db/lore.h"
 #include "trace/record.h"
@@ -56,10 +56,10 @@ struct tapir_roles {
 };
 
 struct tapir_pairs {
-	struct tapir_vec(struct tapir_kind) kinds;
+	struct tapir_keyed(struct tapir_kind) kinds;
 	struct tapir_vec(struct tapir_roles) roles;
 	/* for the pairs alone */
-	struct tapir_map roles_by_probe, kind_by_name;
+	struct tapir_map roles_by_probe;
 	struct tapir_vec(struct tapir_user_pair) user;
 	bool failed; /* out of memory: intervals are missing */
 };
