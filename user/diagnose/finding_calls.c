@@ -113,7 +113,7 @@ bool tapir_finding_calls__wait(struct tapir_finding *f, const struct tapir_wait 
 
 	if (!is_recorded(f) || c->is_concluded || !is_for_one_socket(f, w))
 		return false;
-	t = tapir_keyed__row(&c->threads, &c->thread_by_tid, made.tid, MAX_THREADS, made);
+	t = tapir_keyed__add(&c->threads, made.tid, MAX_THREADS, made);
 	if (!t)
 		return false;
 	if (t->cnt == TAPIR_CALL_WAITS) { /* the first may be the one for work */
@@ -136,8 +136,7 @@ bool tapir_finding_calls__wait(struct tapir_finding *f, const struct tapir_wait 
 static void explain_call(struct tapir_finding *f, const struct tapir_rec_exchange *rec,
 			 uint32_t idx)
 {
-	struct tapir_call_thread *t =
-		tapir_keyed__find(&f->calls.threads, &f->calls.thread_by_tid, rec->tid);
+	struct tapir_call_thread *t = tapir_keyed__get(&f->calls.threads, rec->tid);
 
 	for (; t && t->cnt; drop(t, 0)) {
 		if (t->waits->until_ns <= rec->begin_ns) {
@@ -152,8 +151,7 @@ static void explain_call(struct tapir_finding *f, const struct tapir_rec_exchang
 /* The thread that received the request waited for it before. */
 static void explain_request(struct tapir_finding *f, const struct tapir_rec_exchange *rec)
 {
-	struct tapir_call_thread *t =
-		tapir_keyed__find(&f->calls.threads, &f->calls.thread_by_tid, rec->ask_tid);
+	struct tapir_call_thread *t = tapir_keyed__get(&f->calls.threads, rec->ask_tid);
 
 	for (; t && t->cnt; drop(t, 0)) {
 		if (t->waits->until_ns <= rec->begin_ns)
@@ -168,7 +166,7 @@ static void keep_open(struct tapir_calls *c, const struct tapir_rec_exchange *re
 {
 	struct tapir_call_thread made = {.tid = rec->ask_tid}, *t;
 
-	t = tapir_keyed__row(&c->threads, &c->thread_by_tid, made.tid, MAX_THREADS, made);
+	t = tapir_keyed__add(&c->threads, made.tid, MAX_THREADS, made);
 	if (!t)
 		return;
 	t->open_row = idx + 1;
@@ -292,8 +290,7 @@ void tapir_finding_calls__fini(struct tapir_finding *f)
 		tapir_map__fini(&called->tids);
 	}
 	tapir_vec__fini(&f->calls.called);
-	tapir_vec__fini(&f->calls.threads);
-	tapir_map__fini(&f->calls.thread_by_tid);
+	tapir_keyed__fini(&f->calls.threads);
 	tapir_map__fini(&f->calls.role_by_node);
 	tapir_exchange_tally__fini(&f->calls.tally);
 }

@@ -4,7 +4,7 @@
 #define TAPIR_USER_FINDING_CALLS_H
 
 #include "analyze/exchange_tally.h"
-#include "base/map.h"
+#include "base/keyed.h"
 #include "base/vec.h"
 #include "base/str.h"
 #include "diagnose/weights.h"
@@ -40,8 +40,7 @@ struct tapir_called {
 struct tapir_calls {
 	struct tapir_exchange_tally tally;
 	struct tapir_vec(struct tapir_called) called; /* by the rows' idx */
-	struct tapir_vec(struct tapir_call_thread) threads;
-	struct tapir_map thread_by_tid;
+	struct tapir_keyed(struct tapir_call_thread) threads;
 	struct tapir_map role_by_node; /* what was waited for with that stack: enum role */
 	bool is_known, is_recorded;    /* by --net */
 	bool is_concluded;
