@@ -6,6 +6,7 @@
 #ifndef TAPIR_USER_FINDING_H
 #define TAPIR_USER_FINDING_H
 
+#include "base/keyed.h"
 #include "analyze/allocators.h"
 #include "analyze/io_tally.h"
 #include "diagnose/cut_waits.h"
@@ -123,8 +124,7 @@ struct tapir_finding {
 		struct tapir_weights calls; /* by which the kernel was entered */
 	} cpu;
 	struct {
-		struct tapir_vec(struct tapir_collector) processes;
-		struct tapir_map by_tgid;
+		struct tapir_keyed(struct tapir_collector) processes;
 		struct tapir_weights callers;  /* of GC.Collect */
 		struct tapir_weights askers;   /* who allocated, by samples of collections */
 		struct tapir_weights triggers; /* who allocated when another one was due, */
@@ -140,8 +140,7 @@ struct tapir_finding {
 		struct tapir_vec(struct tapir_stuck) stuck_in;
 		struct tapir_map turned; /* keys of reasons of whose locks some were got */
 		struct tapir_untold_locks untold;
-		struct tapir_vec(struct tapir_held_up) held_up;
-		struct tapir_map held_up_by_tid;
+		struct tapir_keyed(struct tapir_held_up) held_up;
 		bool has_ended; /* the last snapshot began: it replaces the first */
 		bool are_deadlocked;
 	} locks;

@@ -34,13 +34,13 @@ static struct tapir_collector *collector_of(struct tapir_finding *f, uint32_t tg
 {
 	struct tapir_collector made = {.tgid = tgid};
 
-	return tapir_keyed__row(&f->gc.processes, &f->gc.by_tgid, tgid, MAX_PROCESSES, made);
+	return tapir_keyed__add(&f->gc.processes, tgid, MAX_PROCESSES, made);
 }
 
 const struct tapir_collector *tapir_finding_gc__collector(const struct tapir_finding *f,
 							  uint32_t tgid)
 {
-	return tapir_keyed__find(&f->gc.processes, &f->gc.by_tgid, tgid);
+	return tapir_keyed__get(&f->gc.processes, tgid);
 }
 
 void tapir_finding_gc__finalizer(struct tapir_finding *f, uint32_t tgid, uint32_t function,
@@ -507,8 +507,7 @@ void tapir_finding_gc__fini(struct tapir_finding *f)
 		tapir_weights__fini(&gc->finalizers);
 		free(gc->dotnet_label);
 	}
-	tapir_vec__fini(&f->gc.processes);
-	tapir_map__fini(&f->gc.by_tgid);
+	tapir_keyed__fini(&f->gc.processes);
 	tapir_weights__fini(&f->gc.callers);
 	tapir_weights__fini(&f->gc.askers);
 	tapir_weights__fini(&f->gc.triggers);

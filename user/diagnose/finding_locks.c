@@ -47,13 +47,13 @@ static uint64_t key_of(uint32_t tgid, uint64_t tid)
 
 static struct tapir_held_up *held_up_of(struct tapir_finding *f, uint32_t tgid, uint64_t tid)
 {
-	return tapir_keyed__find(&f->locks.held_up, &f->locks.held_up_by_tid, key_of(tgid, tid));
+	return tapir_keyed__get(&f->locks.held_up, key_of(tgid, tid));
 }
 
 static struct tapir_held_up *make_held_up(struct tapir_finding *f, uint32_t tgid, uint64_t tid)
 {
-	return tapir_keyed__row(&f->locks.held_up, &f->locks.held_up_by_tid, key_of(tgid, tid),
-				MAX_HELD_UP, (struct tapir_held_up){});
+	return tapir_keyed__add(&f->locks.held_up, key_of(tgid, tid), MAX_HELD_UP,
+				(struct tapir_held_up){});
 }
 
 void tapir_finding_locks__event(struct tapir_finding *f, const struct tapir_finding_event *e)
@@ -598,6 +598,5 @@ void tapir_finding_locks__fini(struct tapir_finding *f)
 	tapir_vec__fini(&f->locks.stuck_in);
 	tapir_map__fini(&f->locks.turned);
 	tapir_untold_locks__fini(&f->locks.untold);
-	tapir_vec__fini(&f->locks.held_up);
-	tapir_map__fini(&f->locks.held_up_by_tid);
+	tapir_keyed__fini(&f->locks.held_up);
 }
