@@ -47,7 +47,7 @@ enum tapir_gil_place tapir_finding_gil__place(struct tapir_finding *f, uint32_t 
 
 static struct tapir_gil_thread *thread_of(struct tapir_finding *f, uint32_t tid)
 {
-	return tapir_keyed__row(&f->gil.threads, &f->gil.by_tid, tid, MAX_THREADS,
+	return tapir_keyed__add(&f->gil.threads, tid, MAX_THREADS,
 				((struct tapir_gil_thread){.tid = tid}));
 }
 
@@ -123,6 +123,5 @@ void tapir_finding_gil__fini(struct tapir_finding *f)
 
 	tapir_vec_for_each (thread, &f->gil.threads)
 		tapir_weights__fini(&thread->functions);
-	tapir_vec__fini(&f->gil.threads);
-	tapir_map__fini(&f->gil.by_tid);
+	tapir_keyed__fini(&f->gil.threads);
 }

@@ -6,6 +6,7 @@
 #ifndef TAPIR_USER_FINDING_GIL_H
 #define TAPIR_USER_FINDING_GIL_H
 
+#include "base/keyed.h"
 #include "diagnose/found.h"
 #include "diagnose/weights.h"
 
@@ -29,8 +30,7 @@ struct tapir_gil_thread {
 };
 
 struct tapir_gil {
-	struct tapir_vec(struct tapir_gil_thread) threads;
-	struct tapir_map by_tid;
+	struct tapir_keyed(struct tapir_gil_thread) threads;
 };
 
 /* Takes a sample of an interpreter's thread, by which the holder of its lock is known. */
