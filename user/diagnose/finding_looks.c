@@ -16,9 +16,8 @@
 void tapir_finding_looks__look(struct tapir_finding *f, const struct tapir_rec_look *look,
 			       uint32_t node)
 {
-	struct tapir_looked *thread =
-		tapir_keyed__row(&f->looks.threads, &f->looks.by_tid, look->tid, MAX_THREADS,
-				 ((struct tapir_looked){.tid = look->tid}));
+	struct tapir_looked *thread = tapir_keyed__add(&f->looks.threads, look->tid, MAX_THREADS,
+						       ((struct tapir_looked){.tid = look->tid}));
 	uint32_t name = tapir_own_code__or_library(&f->own, tapir_timeline__stacks(f->tl), node);
 
 	if (!thread)
@@ -30,8 +29,7 @@ void tapir_finding_looks__look(struct tapir_finding *f, const struct tapir_rec_l
 void tapir_finding_looks__sample(struct tapir_finding *f, uint32_t tid)
 {
 	struct tapir_looked *thread =
-		f->looks.by_tid.cnt ? tapir_keyed__find(&f->looks.threads, &f->looks.by_tid, tid)
-				    : NULL;
+		f->looks.threads.cnt ? tapir_keyed__get(&f->looks.threads, tid) : NULL;
 
 	if (thread)
 		thread->sample_cnt++;
@@ -69,8 +67,7 @@ const char *tapir_finding_looks__add_most(const struct tapir_finding *f, struct 
 bool tapir_finding_looks__add_of_thread(const struct tapir_finding *f, uint32_t tid,
 					const char *before, struct tapir_str *out)
 {
-	const struct tapir_looked *thread =
-		tapir_keyed__find(&f->looks.threads, &f->looks.by_tid, tid);
+	const struct tapir_looked *thread = tapir_keyed__get(&f->looks.threads, tid);
 
 	if (!thread || !tells(f, &thread->functions))
 		return false;
@@ -85,7 +82,6 @@ void tapir_finding_looks__fini(struct tapir_finding *f)
 
 	tapir_vec_for_each (thread, &f->looks.threads)
 		tapir_weights__fini(&thread->functions);
-	tapir_vec__fini(&f->looks.threads);
-	tapir_map__fini(&f->looks.by_tid);
+	tapir_keyed__fini(&f->looks.threads);
 	tapir_weights__fini(&f->looks.functions);
 }

@@ -7,6 +7,7 @@
 #ifndef TAPIR_USER_FINDING_LOOKS_H
 #define TAPIR_USER_FINDING_LOOKS_H
 
+#include "base/keyed.h"
 #include "diagnose/weights.h"
 
 struct tapir_finding;
@@ -20,8 +21,7 @@ struct tapir_looked {
 };
 
 struct tapir_looks {
-	struct tapir_vec(struct tapir_looked) threads;
-	struct tapir_map by_tid;
+	struct tapir_keyed(struct tapir_looked) threads;
 	struct tapir_weights functions; /* of all of them */
 };
 
