@@ -30,14 +30,14 @@ static struct tapir_loop *make_loop(struct tapir_finding *f, uint32_t tgid, uint
 {
 	struct tapir_loop made = {.tgid = tgid, .tid = tid, .lore = spot->lore};
 
-	return tapir_keyed__row(&f->loops.rows, &f->loops.by_tid, tid, MAX_LOOPS, made);
+	return tapir_keyed__add(&f->loops.rows, tid, MAX_LOOPS, made);
 }
 
 /* NULL: the thread runs none, as far as is known. */
 static struct tapir_loop *loop_of(struct tapir_finding *f, uint32_t tgid, uint32_t tid,
 				  const struct tapir_loop_spot *spot)
 {
-	struct tapir_loop *loop = tapir_keyed__find(&f->loops.rows, &f->loops.by_tid, tid);
+	struct tapir_loop *loop = tapir_keyed__get(&f->loops.rows, tid);
 
 	if (!loop && (spot->place == TAPIR_LOOP_ITSELF || spot->is_proof))
 		loop = make_loop(f, tgid, tid, spot);
@@ -358,7 +358,6 @@ void tapir_finding_loop__fini(struct tapir_finding *f)
 		tapir_weights__fini(&loop->called);
 		tapir_found_labels__fini(&loop->reasons);
 	}
-	tapir_vec__fini(&f->loops.rows);
-	tapir_map__fini(&f->loops.by_tid);
+	tapir_keyed__fini(&f->loops.rows);
 	tapir_map__fini(&f->loops.sync_by_node);
 }

@@ -7,6 +7,7 @@
 #ifndef TAPIR_USER_FINDING_LOOP_H
 #define TAPIR_USER_FINDING_LOOP_H
 
+#include "base/keyed.h"
 #include "diagnose/found.h"
 #include "diagnose/loop_busy.h"
 #include "diagnose/loop_sync.h"
@@ -80,8 +81,8 @@ struct tapir_loop {
 };
 
 struct tapir_loops {
-	struct tapir_vec(struct tapir_loop) rows;
-	struct tapir_map by_tid, sync_by_node;
+	struct tapir_keyed(struct tapir_loop) rows; /* by tid */
+	struct tapir_map sync_by_node;
 };
 
 /*

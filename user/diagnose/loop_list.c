@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/keyed.h"
 #include "analyze/view.h"
 #include "diagnose/finding_impl.h"
 #include "spec/runtime_db/lore.h"
@@ -49,7 +50,7 @@ static uint64_t blocked_ns(const struct tapir_loop *loop)
  */
 static bool is_worker(const struct tapir_finding *f, const struct tapir_loop *loop)
 {
-	return loop->tid != loop->tgid && tapir_map__get(&f->loops.by_tid, loop->tgid);
+	return loop->tid != loop->tgid && tapir_keyed__get(&f->loops.rows, loop->tgid);
 }
 
 /* *cnt: how many are blocked. NULL: none. */
