@@ -26,8 +26,8 @@ static void keep_session_text(struct tapir_finding *f, uint32_t tid, uint64_t at
 
 	if (!is_idle && !f->sessions.rows.cnt)
 		return;
-	row = tapir_keyed__row(
-		&f->sessions.rows, &f->sessions.by_tid, tid, MAX_SESSIONS,
+	row = tapir_keyed__add(
+		&f->sessions.rows, tid, MAX_SESSIONS,
 		((struct tapir_idle_session){.tid = tid, .is_of_holder = is_of_holder}));
 	if (!row)
 		return;
@@ -71,8 +71,7 @@ static uint64_t idle_ns(struct tapir_finding *f, const struct tapir_idle_session
 
 bool tapir_finding_sessions__add(struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
 {
-	const struct tapir_idle_session *row =
-		tapir_keyed__find(&f->sessions.rows, &f->sessions.by_tid, tid);
+	const struct tapir_idle_session *row = tapir_keyed__get(&f->sessions.rows, tid);
 	uint64_t ns = idle_ns(f, row);
 	char text[TAPIR_NS_TEXT_BYTES];
 
@@ -135,6 +134,5 @@ void tapir_finding_sessions__fini(struct tapir_finding *f)
 
 	tapir_vec_for_each (row, &f->sessions.rows)
 		free(row->statement);
-	tapir_vec__fini(&f->sessions.rows);
-	tapir_map__fini(&f->sessions.by_tid);
+	tapir_keyed__fini(&f->sessions.rows);
 }

@@ -7,6 +7,7 @@
 #ifndef TAPIR_USER_FINDING_SESSIONS_H
 #define TAPIR_USER_FINDING_SESSIONS_H
 
+#include "base/keyed.h"
 #include "diagnose/found.h"
 #include "diagnose/weights.h"
 
@@ -22,8 +23,7 @@ struct tapir_idle_session {
 };
 
 struct tapir_idle_sessions {
-	struct tapir_vec(struct tapir_idle_session) rows;
-	struct tapir_map by_tid;
+	struct tapir_keyed(struct tapir_idle_session) rows;
 };
 
 /* A WAIT record. */
