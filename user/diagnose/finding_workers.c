@@ -58,7 +58,7 @@ static struct tapir_worker *worker_of(struct tapir_workers *w, const struct tapi
 {
 	struct tapir_worker made = {.tgid = thread->tgid, .tid = thread->tid};
 
-	return tapir_keyed__row(&w->rows, &w->by_tid, thread->tid, MAX_WORKERS, made);
+	return tapir_keyed__add(&w->rows, thread->tid, MAX_WORKERS, made);
 }
 
 static bool is_sleep(struct tapir_finding *f, uint32_t node)
@@ -218,7 +218,6 @@ void tapir_finding_workers__fini(struct tapir_finding *f)
 
 	tapir_vec_for_each (w, &f->workers.rows)
 		tapir_weights__fini(&w->places);
-	tapir_vec__fini(&f->workers.rows);
-	tapir_map__fini(&f->workers.by_tid);
+	tapir_keyed__fini(&f->workers.rows);
 	tapir_map__fini(&f->workers.traits_by_node);
 }

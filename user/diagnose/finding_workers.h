@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/map.h"
+#include "base/keyed.h"
 #include "base/vec.h"
 #include "diagnose/weights.h"
 
@@ -30,8 +30,7 @@ struct tapir_worker {
 };
 
 struct tapir_workers {
-	struct tapir_vec(struct tapir_worker) rows;
-	struct tapir_map by_tid;
+	struct tapir_keyed(struct tapir_worker) rows;
 	struct tapir_map traits_by_node; /* enum in finding_workers.c */
 };
 
