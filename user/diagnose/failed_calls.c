@@ -35,7 +35,7 @@ void tapir_failed_calls__add(struct tapir_failed_calls *calls, const struct tapi
 	thread = tapir_catalog__thread(catalog, rec->tid, rec->h.time_ns);
 	if (thread)
 		memcpy(made.who, thread->leader_comm, TAPIR_COMM_BYTES);
-	row = tapir_keyed__row(&calls->rows, &calls->by_key,
+	row = tapir_keyed__add(&calls->rows,
 			       tapir_hash__mix(rec->tgid, (uint64_t)rec->nr << 16 | rec->err),
 			       MAX_ROWS, made);
 	calls->failed |= !row && calls->rows.cnt < MAX_ROWS;
@@ -54,12 +54,10 @@ static int by_count(const void *a, const void *b)
 
 void tapir_failed_calls__sort(struct tapir_failed_calls *calls)
 {
-	if (calls->rows.cnt)
-		qsort(calls->rows.data, calls->rows.cnt, sizeof(*calls->rows.data), by_count);
+	tapir_keyed__sort(&calls->rows, by_count);
 }
 
 void tapir_failed_calls__fini(struct tapir_failed_calls *calls)
 {
-	tapir_vec__fini(&calls->rows);
-	tapir_map__fini(&calls->by_key);
+	tapir_keyed__fini(&calls->rows);
 }

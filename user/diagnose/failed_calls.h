@@ -6,7 +6,7 @@
 #ifndef TAPIR_USER_FAILED_CALLS_H
 #define TAPIR_USER_FAILED_CALLS_H
 
-#include "base/map.h"
+#include "base/keyed.h"
 #include "base/vec.h"
 #include "trace/catalog.h"
 
@@ -18,8 +18,7 @@ struct tapir_failed_call {
 };
 
 struct tapir_failed_calls {
-	struct tapir_vec(struct tapir_failed_call) rows;
-	struct tapir_map by_key;
+	struct tapir_keyed(struct tapir_failed_call) rows;
 	uint64_t call_cnt, failed_cnt; /* of all, also those without a row */
 	bool failed;		       /* out of memory */
 };
