@@ -23,7 +23,7 @@ static struct tapir_passed_row *row_of(struct tapir_passed *p, const struct tapi
 {
 	uint64_t key = key_of(like->tgid, like->name, like->waker_tid);
 
-	return tapir_keyed__row(&p->rows, &p->by_key, key, MAX_ROWS, *like);
+	return tapir_keyed__add(&p->rows, key, MAX_ROWS, *like);
 }
 
 static void count_thread(struct tapir_passed *p, const struct tapir_passed_row *like, uint32_t tid,
@@ -31,8 +31,7 @@ static void count_thread(struct tapir_passed *p, const struct tapir_passed_row *
 {
 	struct tapir_passed_thread made = {
 		.wait = like->wait, .tgid = like->tgid, .tid = tid, .name = like->name};
-	struct tapir_passed_thread *thread =
-		tapir_keyed__row(&p->threads, &p->thread_by_tid, tid, MAX_ROWS, made);
+	struct tapir_passed_thread *thread = tapir_keyed__add(&p->threads, tid, MAX_ROWS, made);
 
 	if (!thread)
 		return;
@@ -45,8 +44,7 @@ static void count_nameless(struct tapir_passed *p, const struct tapir_wait *w)
 	struct tapir_passed_nameless made = {
 		.tgid = w->thread->tgid, .tid = w->thread->tid, .waker_tid = w->waker_tid};
 	uint64_t key = key_of(made.tgid, made.waker_tid, made.tid);
-	struct tapir_passed_nameless *row =
-		tapir_keyed__row(&p->nameless, &p->nameless_by_key, key, MAX_ROWS, made);
+	struct tapir_passed_nameless *row = tapir_keyed__add(&p->nameless, key, MAX_ROWS, made);
 
 	if (!row)
 		return;
@@ -142,8 +140,7 @@ static void add_cut_waits(const struct tapir_finding *f, struct passed_sum *all)
 static const struct tapir_passed_thread *fellow_of(const struct tapir_finding *f,
 						   const struct passed_sum *all, uint32_t tid)
 {
-	const struct tapir_passed_thread *t =
-		tapir_keyed__find(&f->passed.threads, &f->passed.thread_by_tid, tid);
+	const struct tapir_passed_thread *t = tapir_keyed__get(&f->passed.threads, tid);
 
 	return t && !t->has_several && tapir_map__get(&all->places, key_of(t->tgid, t->name, 0))
 		       ? t
@@ -160,7 +157,7 @@ static void add_nameless(const struct tapir_finding *f, struct passed_sum *all)
 	struct tapir_map tids = {};
 
 	tapir_vec_for_each (row, &f->passed.nameless) {
-		fellow = tapir_map__get(&f->passed.thread_by_tid, row->tid)
+		fellow = tapir_keyed__get(&f->passed.threads, row->tid)
 				 ? NULL
 				 : fellow_of(f, all, row->waker_tid);
 		if (!fellow || fellow->tgid != row->tgid)
@@ -239,11 +236,8 @@ void tapir_finding_passed__add_parked(const struct tapir_finding *f, struct tapi
 void tapir_finding_passed__fini(struct tapir_finding *f)
 {
 	tapir_vec__fini(&f->passed.parked);
-	tapir_vec__fini(&f->passed.rows);
-	tapir_vec__fini(&f->passed.threads);
-	tapir_vec__fini(&f->passed.nameless);
-	tapir_map__fini(&f->passed.nameless_by_key);
-	tapir_map__fini(&f->passed.by_key);
+	tapir_keyed__fini(&f->passed.rows);
+	tapir_keyed__fini(&f->passed.threads);
+	tapir_keyed__fini(&f->passed.nameless);
 	tapir_map__fini(&f->passed.waiters);
-	tapir_map__fini(&f->passed.thread_by_tid);
 }

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/map.h"
+#include "base/keyed.h"
 #include "base/vec.h"
 #include "diagnose/weights.h"
 
@@ -49,11 +49,10 @@ struct tapir_parked {
 
 struct tapir_passed {
 	struct tapir_vec(struct tapir_parked) parked;
-	struct tapir_vec(struct tapir_passed_nameless) nameless;
-	struct tapir_map nameless_by_key;
-	struct tapir_vec(struct tapir_passed_row) rows;
-	struct tapir_vec(struct tapir_passed_thread) threads;
-	struct tapir_map by_key, waiters, thread_by_tid;
+	struct tapir_keyed(struct tapir_passed_nameless) nameless;
+	struct tapir_keyed(struct tapir_passed_row) rows;
+	struct tapir_keyed(struct tapir_passed_thread) threads;
+	struct tapir_map waiters;
 };
 
 /* Takes a wait. True: it was one for a semaphore. */
