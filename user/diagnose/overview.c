@@ -65,15 +65,14 @@ void tapir_overview__wait(struct tapir_finding *f, const struct tapir_wait *w, b
 			  (!is_open && tapir_own_code__is_unnamed(tree, w->node));
 	made.waker_tid = waker_of(w, made.reason, is_open);
 	key = tapir_hash__mix(key_of_place(&made), made.waker_tid * 2ull + is_open);
-	row = tapir_keyed__row(&f->overview.rows, &f->overview.by_key, key, MAX_WAITS, made);
+	row = tapir_keyed__add(&f->overview.rows, key, MAX_WAITS, made);
 	if (row)
 		row->ns += w->wake_ns - w->from_ns;
 }
 
 void tapir_overview_waits__fini(struct tapir_overview_waits *waits)
 {
-	tapir_vec__fini(&waits->rows);
-	tapir_map__fini(&waits->by_key);
+	tapir_keyed__fini(&waits->rows);
 }
 
 struct place {
@@ -132,19 +131,17 @@ static void add_ends(const struct tapir_finding *f, const struct place *place,
 
 static void add_places(struct tapir_finding *f, struct tapir_overview *o)
 {
-	struct tapir_vec(struct place) places = {};
+	struct tapir_keyed(struct place) places = {};
 	const struct tapir_overview_wait *wait;
-	struct tapir_map by_key = {};
 
 	tapir_vec_for_each (wait, &f->overview.rows) {
 		struct place made = {.first = wait}, *place;
 
-		place = tapir_keyed__row(&places, &by_key, key_of_place(wait), MAX_PLACES, made);
+		place = tapir_keyed__add(&places, key_of_place(wait), MAX_PLACES, made);
 		if (place)
 			place->ns += wait->ns;
 	}
-	if (places.cnt)
-		qsort(places.data, places.cnt, sizeof(*places.data), by_importance);
+	tapir_keyed__sort(&places, by_importance);
 	/* Idle threads are shown where there is nothing else. */
 	for (size_t i = 0;
 	     i < places.cnt && i < TAPIR_OVERVIEW_ROWS && (!i || places.data[i].first->is_telling);
@@ -163,8 +160,7 @@ static void add_places(struct tapir_finding *f, struct tapir_overview *o)
 		out->thread = thread.data;
 		add_ends(f, &places.data[i], out);
 	}
-	tapir_vec__fini(&places);
-	tapir_map__fini(&by_key);
+	tapir_keyed__fini(&places);
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/map.h"
+#include "base/keyed.h"
 #include "base/vec.h"
 #include "diagnose/failed_calls.h"
 
@@ -32,8 +32,7 @@ struct tapir_overview_wait {
 };
 
 struct tapir_overview_waits {
-	struct tapir_vec(struct tapir_overview_wait) rows;
-	struct tapir_map by_key;
+	struct tapir_keyed(struct tapir_overview_wait) rows;
 };
 
 /* The overview owns all strings except const ones. */
