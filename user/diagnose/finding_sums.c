@@ -62,12 +62,10 @@ void tapir_found_labels__add(struct tapir_found_labels *labels, uint64_t key, co
 	struct tapir_found_label made = {.name = name}, *row;
 
 	key = tapir_hash__bytes(tapir_hash__mix(key, name), label, strlen(label));
-	row = tapir_keyed__find(&labels->rows, &labels->by_key, key);
+	row = tapir_keyed__get(&labels->rows, key);
 	if (!row && labels->rows.cnt < MAX_LABELS) {
 		made.label = strdup(label);
-		row = made.label ? tapir_keyed__row(&labels->rows, &labels->by_key, key, MAX_LABELS,
-						    made)
-				 : NULL;
+		row = made.label ? tapir_keyed__add(&labels->rows, key, MAX_LABELS, made) : NULL;
 		if (!row)
 			free(made.label);
 	}
@@ -94,8 +92,7 @@ void tapir_found_labels__fini(struct tapir_found_labels *labels)
 
 	tapir_vec_for_each (row, &labels->rows)
 		free(row->label);
-	tapir_vec__fini(&labels->rows);
-	tapir_map__fini(&labels->by_key);
+	tapir_keyed__fini(&labels->rows);
 }
 
 uint32_t tapir_finding__function(struct tapir_finding *f, uint32_t node)

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "base/map.h"
+#include "base/keyed.h"
 #include "base/vec.h"
 
 struct tapir_weights {
@@ -24,8 +24,7 @@ struct tapir_found_label {
 };
 
 struct tapir_found_labels {
-	struct tapir_map by_key;
-	struct tapir_vec(struct tapir_found_label) rows;
+	struct tapir_keyed(struct tapir_found_label) rows;
 };
 
 #endif
