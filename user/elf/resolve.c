@@ -22,8 +22,7 @@ struct variable {
 
 struct tapir_resolver {
 	struct tapir_elf *elf; /* borrowed */
-	struct tapir_vec(struct variable) variables;
-	struct tapir_map by_name;    /* hash of the name -> index */
+	struct tapir_keyed(struct variable) variables;
 	struct tapir_map slot_by_va; /* address of a variable -> slot; relocated by the base */
 	bool have_names, have_slots;
 };
@@ -41,8 +40,7 @@ void tapir_resolver__free(struct tapir_resolver *r)
 {
 	if (!r)
 		return;
-	tapir_vec__fini(&r->variables);
-	tapir_map__fini(&r->by_name);
+	tapir_keyed__fini(&r->variables);
 	tapir_map__fini(&r->slot_by_va);
 	free(r);
 }
@@ -91,9 +89,8 @@ static void add_names(struct tapir_resolver *r, uint32_t table_type)
 
 		if (!*name || !is_variable(&syms.syms[i]))
 			continue;
-		v = tapir_keyed__row(&r->variables, &r->by_name,
-				     tapir_hash__bytes(0, name, strlen(name)), SIZE_MAX,
-				     ((struct variable){.name = name}));
+		v = tapir_keyed__add(&r->variables, tapir_hash__bytes(0, name, strlen(name)),
+				     SIZE_MAX, ((struct variable){.name = name}));
 		if (!v)
 			return;
 		merge_symbol(v, name, &syms.syms[i]);
@@ -103,18 +100,14 @@ static void add_names(struct tapir_resolver *r, uint32_t table_type)
 static struct variable *find_variable(struct tapir_resolver *r, const char *name, size_t len)
 {
 	struct variable *v;
-	uint64_t *idx;
 
 	if (!r->have_names) {
 		add_names(r, SHT_SYMTAB);
 		add_names(r, SHT_DYNSYM);
 		r->have_names = true;
 	}
-	idx = tapir_map__get(&r->by_name, tapir_hash__bytes(0, name, len));
-	if (!idx)
-		return NULL;
-	v = &r->variables.data[*idx];
-	if (v->ambiguous || strlen(v->name) != len || memcmp(v->name, name, len) != 0)
+	v = tapir_keyed__get(&r->variables, tapir_hash__bytes(0, name, len));
+	if (!v || v->ambiguous || strlen(v->name) != len || memcmp(v->name, name, len) != 0)
 		return NULL;
 	return v;
 }
