@@ -36,8 +36,7 @@ struct tapir_counter_maker {
 	const struct tapir_counter_choice *choice; /* NULL: all */
 	tapir_counter_fn fn;
 	void *fn_ctx;
-	struct tapir_map by_probe; /* -> idx in sources */
-	struct tapir_vec(struct source) sources;
+	struct tapir_keyed(struct source) sources;
 	struct tapir_map intervals;	     /* tgid -> of its metrics session */
 	struct tapir_map reported_problems;  /* hashes of problems */
 	struct tapir_map instruments;	     /* hashes of their names -> number of the first */
@@ -74,8 +73,7 @@ void tapir_counter_maker__free(struct tapir_counter_maker *m)
 		return;
 	tapir_vec_for_each (source, &m->sources)
 		tapir_event_layout__free(source->layout);
-	tapir_vec__fini(&m->sources);
-	tapir_map__fini(&m->by_probe);
+	tapir_keyed__fini(&m->sources);
 	tapir_map__fini(&m->intervals);
 	tapir_map__fini(&m->reported_problems);
 	tapir_map__fini(&m->instruments);
@@ -99,7 +97,7 @@ void tapir_counter_maker__learn(struct tapir_counter_maker *m, const struct tapi
 
 	tapir_probe_view__of(rec, &probe);
 	if (tapir_dotnet_counters__are_in(&probe))
-		(void)tapir_keyed__row(&m->sources, &m->by_probe, probe.rec->probe_id, MAX_PROBES,
+		(void)tapir_keyed__add(&m->sources, probe.rec->probe_id, MAX_PROBES,
 				       (struct source){});
 }
 
@@ -262,16 +260,16 @@ static void read_event(struct tapir_counter_maker *m, const struct tapir_probe_v
 void tapir_counter_maker__add(struct tapir_counter_maker *m, const struct tapir_catalog *catalog,
 			      const struct tapir_rec_event *ev)
 {
-	const uint64_t *idx = m->by_probe.cnt ? tapir_map__get(&m->by_probe, ev->probe_id) : NULL;
+	struct source *source = m->sources.cnt ? tapir_keyed__get(&m->sources, ev->probe_id) : NULL;
 	const struct tapir_rec_probe *rec =
-		idx ? tapir_catalog__probe(catalog, ev->probe_id) : NULL;
+		source ? tapir_catalog__probe(catalog, ev->probe_id) : NULL;
 	struct tapir_event_layout *layout;
 	struct tapir_probe_view probe;
 
 	if (!rec)
 		return;
 	tapir_probe_view__of(&rec->h, &probe);
-	layout = layout_of(&m->sources.data[*idx], catalog, &probe);
+	layout = layout_of(source, catalog, &probe);
 	if (layout)
 		read_event(m, &probe, layout, ev);
 }
