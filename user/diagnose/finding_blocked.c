@@ -37,7 +37,7 @@ static struct tapir_blocked_kind *kind_of(struct tapir_finding *f,
 
 static struct tapir_blocked_thread *thread_of(struct tapir_blocked_kind *kind, uint32_t tid)
 {
-	return tapir_keyed__row(&kind->threads, &kind->thread_by_tid, tid, MAX_THREADS,
+	return tapir_keyed__add(&kind->threads, tid, MAX_THREADS,
 				((struct tapir_blocked_thread){.tid = tid}));
 }
 
@@ -48,7 +48,7 @@ static void count_other(struct tapir_finding *f, const struct tapir_wait *w)
 	struct tapir_blocked_kind *kind;
 
 	tapir_vec_for_each (kind, &f->blocked.kinds) {
-		thread = tapir_keyed__find(&kind->threads, &kind->thread_by_tid, w->thread->tid);
+		thread = tapir_keyed__get(&kind->threads, w->thread->tid);
 		if (thread)
 			thread->other_ns += w->wake_ns - w->from_ns;
 	}
@@ -119,7 +119,7 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 
 static struct tapir_seen_wait *seen_of(struct tapir_finding *f, uint32_t tid)
 {
-	return tapir_keyed__find(&f->blocked.seen, &f->blocked.seen_by_tid, tid);
+	return tapir_keyed__get(&f->blocked.seen, tid);
 }
 
 static void free_seen(struct tapir_seen_wait *seen)
@@ -131,8 +131,7 @@ static void free_seen(struct tapir_seen_wait *seen)
 
 static struct tapir_seen_wait *make_seen(struct tapir_finding *f, uint32_t tid)
 {
-	return tapir_keyed__row(&f->blocked.seen, &f->blocked.seen_by_tid, tid, MAX_THREADS,
-				(struct tapir_seen_wait){});
+	return tapir_keyed__add(&f->blocked.seen, tid, MAX_THREADS, (struct tapir_seen_wait){});
 }
 
 /* The statement without its numbers. NULL: there is none. */
@@ -495,12 +494,10 @@ void tapir_finding_blocked__fini(struct tapir_finding *f)
 
 	tapir_vec_for_each (kind, &f->blocked.kinds) {
 		tapir_weights__fini(&kind->callers);
-		tapir_vec__fini(&kind->threads);
-		tapir_map__fini(&kind->thread_by_tid);
+		tapir_keyed__fini(&kind->threads);
 	}
 	tapir_vec__fini(&f->blocked.kinds);
 	tapir_vec_for_each (seen, &f->blocked.seen)
 		free_seen(seen);
-	tapir_vec__fini(&f->blocked.seen);
-	tapir_map__fini(&f->blocked.seen_by_tid);
+	tapir_keyed__fini(&f->blocked.seen);
 }

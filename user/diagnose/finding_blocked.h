@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/keyed.h"
 #include "base/vec.h"
 #include "diagnose/found.h"
 #include "diagnose/weights.h"
@@ -34,8 +35,7 @@ struct tapir_blocked_thread {
 struct tapir_blocked_kind {
 	const struct tapir_lore_wait *wait;
 	struct tapir_weights callers;
-	struct tapir_vec(struct tapir_blocked_thread) threads;
-	struct tapir_map thread_by_tid;
+	struct tapir_keyed(struct tapir_blocked_thread) threads;
 };
 
 /* The lock that a thread waited for when snapshots saw it. */
@@ -49,8 +49,7 @@ struct tapir_seen_wait {
 struct tapir_blocked {
 	struct tapir_vec(struct tapir_blocked_kind) kinds;
 	uint64_t event_ns; /* of waits for locks that have events */
-	struct tapir_vec(struct tapir_seen_wait) seen;
-	struct tapir_map seen_by_tid;
+	struct tapir_keyed(struct tapir_seen_wait) seen;
 };
 
 /*
