@@ -27,8 +27,8 @@ static uint64_t lock_key(uint32_t tgid, uint64_t futex_va)
 /* NULL: there are too many. */
 static struct tapir_either_lock *lock_of(struct tapir_either *e, const struct tapir_wait *w)
 {
-	return tapir_keyed__row(&e->locks, &e->lock_by_key, lock_key(w->thread->tgid, w->futex_va),
-				MAX_ROWS, ((struct tapir_either_lock){.tgid = w->thread->tgid}));
+	return tapir_keyed__add(&e->locks, lock_key(w->thread->tgid, w->futex_va), MAX_ROWS,
+				((struct tapir_either_lock){.tgid = w->thread->tgid}));
 }
 
 static void count_share(struct tapir_either *e, const struct tapir_either_lock *lock, uint32_t tid,
@@ -36,8 +36,7 @@ static void count_share(struct tapir_either *e, const struct tapir_either_lock *
 {
 	struct tapir_either_share made = {.tid = tid, .lock = (uint32_t)(lock - e->locks.data)};
 	uint64_t key = tapir_hash__mix(tapir_hash__mix(19, tid), made.lock);
-	struct tapir_either_share *share =
-		tapir_keyed__row(&e->shares, &e->share_by_key, key, MAX_ROWS, made);
+	struct tapir_either_share *share = tapir_keyed__add(&e->shares, key, MAX_ROWS, made);
 
 	if (!share)
 		return;
@@ -138,8 +137,7 @@ static void keep_seen(struct tapir_either *e, uint32_t tid, const struct tapir_l
 		      uint32_t name)
 {
 	struct tapir_either_seen made = {.wait = wait, .name = name};
-	struct tapir_either_seen *seen =
-		tapir_keyed__row(&e->seen, &e->seen_by_tid, tid, MAX_ROWS, made);
+	struct tapir_either_seen *seen = tapir_keyed__add(&e->seen, tid, MAX_ROWS, made);
 
 	if (seen)
 		seen->differs |=
@@ -159,15 +157,15 @@ void tapir_finding_either__snapshot(struct tapir_finding *f, const struct tapir_
 	if (name == TAPIR_OWN_CODE_NONE || !passes(tree, node))
 		return;
 	keep_seen(&f->either, rec->out_tid, wait, name);
-	lock = tapir_keyed__find(&f->either.locks, &f->either.lock_by_key,
-				 lock_key(rec->out_tgid, tapir_switch__futex_va(rec)));
+	lock = tapir_keyed__get(&f->either.locks,
+				lock_key(rec->out_tgid, tapir_switch__futex_va(rec)));
 	if (lock && wait->may_be_work)
 		lock->is_named = true;
 }
 
 static const struct tapir_either_seen *seen_of(const struct tapir_either *e, uint32_t tid)
 {
-	return tapir_keyed__find(&e->seen, &e->seen_by_tid, tid);
+	return tapir_keyed__get(&e->seen, tid);
 }
 
 /* ---- findings ------------------------------------------------------------------------------- */
@@ -361,11 +359,8 @@ void tapir_finding_either__fini(struct tapir_finding *f)
 		tapir_weights__fini(&lock->callers);
 		tapir_weights__fini(&lock->holders);
 	}
-	tapir_vec__fini(&f->either.locks);
-	tapir_vec__fini(&f->either.shares);
-	tapir_vec__fini(&f->either.seen);
-	tapir_map__fini(&f->either.seen_by_tid);
+	tapir_keyed__fini(&f->either.locks);
+	tapir_keyed__fini(&f->either.shares);
+	tapir_keyed__fini(&f->either.seen);
 	tapir_found_labels__fini(&f->either.told);
-	tapir_map__fini(&f->either.lock_by_key);
-	tapir_map__fini(&f->either.share_by_key);
 }

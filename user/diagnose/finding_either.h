@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/map.h"
+#include "base/keyed.h"
 #include "base/vec.h"
 #include "diagnose/weights.h"
 
@@ -56,10 +56,9 @@ struct tapir_either_seen {
 };
 
 struct tapir_either {
-	struct tapir_vec(struct tapir_either_lock) locks;
-	struct tapir_vec(struct tapir_either_share) shares;
-	struct tapir_vec(struct tapir_either_seen) seen;
-	struct tapir_map lock_by_key, share_by_key, seen_by_tid;
+	struct tapir_keyed(struct tapir_either_lock) locks;
+	struct tapir_keyed(struct tapir_either_share) shares;
+	struct tapir_keyed(struct tapir_either_seen) seen;
 	uint64_t seen_ns; /* of waits whose stacks do not tell what for, but those did */
 	struct tapir_found_labels told; /* by reason */
 };
