@@ -19,7 +19,7 @@ static struct tapir_statement_session *session_of(struct tapir_finding *f, uint3
 {
 	struct tapir_statements *s = &f->statements;
 
-	return tapir_keyed__row(&s->sessions, &s->session_by_tid, tid, MAX_ROWS,
+	return tapir_keyed__add(&s->sessions, tid, MAX_ROWS,
 				((struct tapir_statement_session){.tid = tid}));
 }
 
@@ -31,9 +31,8 @@ static void count_statement(struct tapir_finding *f, const char *label, uint64_t
 
 	tapir_finding_doing__add_without_numbers(tapir_sv__of(label), &text);
 	row = text.len && !text.failed
-		      ? tapir_keyed__row(&s->rows, &s->row_by_text,
-					 tapir_hash__bytes(3, text.data, text.len), MAX_ROWS,
-					 ((struct tapir_statement_row){}))
+		      ? tapir_keyed__add(&s->rows, tapir_hash__bytes(3, text.data, text.len),
+					 MAX_ROWS, ((struct tapir_statement_row){}))
 		      : NULL;
 	if (row) {
 		row->text = row->text ? row->text : strdup(text.data);
@@ -84,9 +83,8 @@ void tapir_finding_statements__close(struct tapir_finding *f, const struct tapir
 void tapir_finding_statements__wait(struct tapir_finding *f, const struct tapir_wait *w)
 {
 	struct tapir_statement_session *session =
-		f->statements.session_by_tid.cnt && w->state
-			? tapir_keyed__find(&f->statements.sessions, &f->statements.session_by_tid,
-					    w->thread->tid)
+		f->statements.sessions.cnt && w->state
+			? tapir_keyed__get(&f->statements.sessions, w->thread->tid)
 			: NULL;
 	const char *reason = session ? tapir_wait_reasons__of(
 					       &f->reasons, tapir_timeline__stacks(f->tl), w->node)
@@ -162,8 +160,6 @@ void tapir_finding_statements__fini(struct tapir_finding *f)
 
 	tapir_vec_for_each (row, &f->statements.rows)
 		free(row->text);
-	tapir_vec__fini(&f->statements.rows);
-	tapir_vec__fini(&f->statements.sessions);
-	tapir_map__fini(&f->statements.row_by_text);
-	tapir_map__fini(&f->statements.session_by_tid);
+	tapir_keyed__fini(&f->statements.rows);
+	tapir_keyed__fini(&f->statements.sessions);
 }

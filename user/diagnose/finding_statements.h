@@ -7,6 +7,7 @@
 #ifndef TAPIR_USER_FINDING_STATEMENTS_H
 #define TAPIR_USER_FINDING_STATEMENTS_H
 
+#include "base/keyed.h"
 #include "diagnose/found.h"
 #include "diagnose/weights.h"
 
@@ -26,9 +27,8 @@ struct tapir_statement_session {
 };
 
 struct tapir_statements {
-	struct tapir_vec(struct tapir_statement_row) rows;
-	struct tapir_vec(struct tapir_statement_session) sessions;
-	struct tapir_map row_by_text, session_by_tid;
+	struct tapir_keyed(struct tapir_statement_row) rows;
+	struct tapir_keyed(struct tapir_statement_session) sessions;
 	uint64_t cnt; /* short ones */
 };
 
