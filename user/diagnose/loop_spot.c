@@ -147,13 +147,12 @@ struct tapir_loop_spot tapir_loop_spot__look_up(struct tapir_finding *f, uint32_
 
 struct tapir_loop_spot tapir_loop_spot__of(struct tapir_finding *f, uint32_t node)
 {
-	struct tapir_loop_spot spot,
-		*known = tapir_keyed__find(&f->facts.spots, &f->facts.spot_by_node, node);
+	struct tapir_loop_spot spot, *known = tapir_keyed__get(&f->facts.spots, node);
 
 	if (known)
 		return *known;
 	spot = tapir_loop_spot__look_up(f, node);
-	(void)tapir_keyed__row(&f->facts.spots, &f->facts.spot_by_node, node, UINT32_MAX, spot);
+	(void)tapir_keyed__add(&f->facts.spots, node, UINT32_MAX, spot);
 	return spot;
 }
 

@@ -98,8 +98,7 @@ void tapir_node_facts__expect(struct tapir_finding *f, uint32_t node)
 void tapir_node_facts__fini(struct tapir_finding *f)
 {
 	tapir_vec__fini(&f->facts.by_node);
-	tapir_map__fini(&f->facts.spot_by_node);
-	tapir_vec__fini(&f->facts.spots);
+	tapir_keyed__fini(&f->facts.spots);
 	tapir_vec__fini(&f->facts.rows);
 	tapir_name_traits__fini(&f->facts.loops);
 	tapir_name_traits__fini(&f->facts.throwing);

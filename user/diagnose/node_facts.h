@@ -8,7 +8,7 @@
 #define TAPIR_USER_NODE_FACTS_H
 
 #include "analyze/name_traits.h"
-#include "base/map.h"
+#include "base/keyed.h"
 #include "base/vec.h"
 #include "diagnose/loop_spot.h"
 
@@ -35,8 +35,7 @@ struct tapir_nodes_facts {
 	uint32_t expected;	       /* the last one */
 	struct tapir_node_facts spare; /* where there is no memory for another row */
 	/* of nodes that threads wait at, for loop_spot.c */
-	struct tapir_map spot_by_node;
-	struct tapir_vec(struct tapir_loop_spot) spots;
+	struct tapir_keyed(struct tapir_loop_spot) spots;
 	struct tapir_name_traits loops, throwing, doings, timers, interpreters;
 };
 
