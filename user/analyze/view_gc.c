@@ -344,14 +344,6 @@ static const char *what_of(const struct gc_view *v, const struct gc *gc, char *t
 	return text;
 }
 
-static void add_bytes(struct tapir_view_result *result, size_t t, uint64_t bytes)
-{
-	if (bytes)
-		tapir_view_result__u64(result, t, bytes);
-	else
-		tapir_view_result__none(result, t);
-}
-
 static void write_gcs(struct gc_view *v, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {
@@ -381,9 +373,9 @@ static void write_gcs(struct gc_view *v, struct tapir_view_result *result)
 		tapir_view_result__u64(result, t, gc->tgid);
 		tapir_view_result__text(result, t, what_of(v, gc, text, sizeof(text)));
 		tapir_view_result__text(result, t, gc->reason);
-		add_bytes(result, t, gc->before_bytes);
-		add_bytes(result, t, gc->after_bytes);
-		add_bytes(result, t, gc->promoted_bytes);
+		tapir_view_result__known(result, t, gc->before_bytes, gc->before_bytes);
+		tapir_view_result__known(result, t, gc->after_bytes, gc->after_bytes);
+		tapir_view_result__known(result, t, gc->promoted_bytes, gc->promoted_bytes);
 		tapir_view_result__u64(result, t, gc->samples);
 		tapir_view_result__text(result, t,
 					gc->is_half ? "begin or end not recorded" : NULL);
@@ -434,10 +426,8 @@ static size_t sort_processes(struct gc_view *v)
 static void cell_percentile(struct tapir_view_result *result, size_t t, const struct pauses *p,
 			    double percent)
 {
-	if (p->cnt)
-		tapir_view_result__u64(result, t, tapir_histogram__percentile(&p->took, percent));
-	else
-		tapir_view_result__none(result, t);
+	tapir_view_result__known(result, t, tapir_histogram__percentile(&p->took, percent),
+				 p->cnt > 0);
 }
 
 static void write_processes(const struct gc_view *v, size_t cnt, struct tapir_view_result *result)

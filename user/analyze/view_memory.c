@@ -113,21 +113,13 @@ static const struct committed *committed_at(const struct memory *v, uint32_t tgi
 	return NULL;
 }
 
-static void add_bytes(struct tapir_view_result *result, size_t t, uint64_t bytes, bool is_there)
-{
-	if (is_there)
-		tapir_view_result__u64(result, t, bytes);
-	else
-		tapir_view_result__none(result, t);
-}
-
 /* The collector says it when one begins: what it has after a long one may be more. */
 static void add_committed_bytes(struct tapir_view_result *result, size_t t,
 				const struct committed *committed, const struct heap *heap)
 {
 	bool is_known = committed && (!heap || committed->bytes >= heap->sum_bytes);
 
-	add_bytes(result, t, is_known ? committed->bytes : 0, is_known);
+	tapir_view_result__known(result, t, is_known ? committed->bytes : 0, is_known);
 }
 
 static void write_series(const struct memory *v, struct tapir_view_result *result, size_t t,
@@ -144,9 +136,10 @@ static void write_series(const struct memory *v, struct tapir_view_result *resul
 		tapir_view_result__time(result, t, p->at_ns);
 		tapir_view_result__u64(result, t, p->resident_bytes);
 		tapir_view_result__u64(result, t, p->file_bytes);
-		add_bytes(result, t, heap ? heap->sum_bytes : 0, heap);
+		tapir_view_result__known(result, t, heap ? heap->sum_bytes : 0, heap);
 		add_committed_bytes(result, t, committed, heap);
-		add_bytes(result, t, has_rest ? anonymous - heap->sum_bytes : 0, has_rest);
+		tapir_view_result__known(result, t, has_rest ? anonymous - heap->sum_bytes : 0,
+					 has_rest);
 	}
 }
 

@@ -62,10 +62,7 @@ static void write_who(struct tapir_view_result *result, size_t t,
 static void write_time(struct tapir_view_result *result, size_t t,
 		       const struct tapir_exchange_row *row, uint64_t ns)
 {
-	if (row->took_ns.cnt)
-		tapir_view_result__u64(result, t, ns);
-	else
-		tapir_view_result__none(result, t);
+	tapir_view_result__known(result, t, ns, row->took_ns.cnt);
 }
 
 /* Text has what fits into 80 columns with a peer and a process. */

@@ -153,15 +153,6 @@ static void write_process(const struct processes *v, struct tapir_view_result *r
 	tapir_view_result__textn(result, t, (struct tapir_sv){text, len});
 }
 
-/* A value that was not recorded is not known, which is not 0. */
-static void write_known(struct tapir_view_result *result, size_t t, uint64_t value, bool is_known)
-{
-	if (is_known)
-		tapir_view_result__u64(result, t, value);
-	else
-		tapir_view_result__none(result, t);
-}
-
 /* A figure that was not recorded is not known. */
 struct known {
 	bool cpu, switches, io, calls;
@@ -195,13 +186,16 @@ static void write_rows(const struct processes *v, struct tapir_view_result *resu
 				result, t, tapir_process_use__cpu_ns(&v->use, &row->used), all_ns);
 		else
 			tapir_view_result__none(result, t);
-		write_known(result, t, tapir_process_use__cpu_ns(&v->use, &row->used), known->cpu);
-		write_known(result, t, row->used.runnable_ns, known->switches && v->use.has_ended);
-		write_known(result, t, row->used.asleep_ns, known->switches && v->use.has_ended);
-		write_known(result, t, row->used.read_bytes, known->io);
-		write_known(result, t, row->used.written_bytes, known->io);
-		write_known(result, t, row->used.call_cnt, known->calls);
-		write_known(result, t, row->used.failed_call_cnt, known->calls);
+		tapir_view_result__known(result, t, tapir_process_use__cpu_ns(&v->use, &row->used),
+					 known->cpu);
+		tapir_view_result__known(result, t, row->used.runnable_ns,
+					 known->switches && v->use.has_ended);
+		tapir_view_result__known(result, t, row->used.asleep_ns,
+					 known->switches && v->use.has_ended);
+		tapir_view_result__known(result, t, row->used.read_bytes, known->io);
+		tapir_view_result__known(result, t, row->used.written_bytes, known->io);
+		tapir_view_result__known(result, t, row->used.call_cnt, known->calls);
+		tapir_view_result__known(result, t, row->used.failed_call_cnt, known->calls);
 		write_process(v, result, t, row);
 	}
 	if (v->shown.cnt > v->asked.top)

@@ -174,6 +174,15 @@ void tapir_view_result__note(struct tapir_view_result *s, const char *fmt, ...)
 	}
 }
 
+void tapir_view_result__known(struct tapir_view_result *s, size_t table, uint64_t value,
+			      bool is_known)
+{
+	if (is_known)
+		tapir_view_result__u64(s, table, value);
+	else
+		tapir_view_result__none(s, table);
+}
+
 void tapir_view_result__beyond(struct tapir_view_result *s, uint64_t more, bool failed,
 			       const char *what)
 {

@@ -112,6 +112,9 @@ void tapir_view_result__percentile(struct tapir_view_result *s, const char *key,
 				   const struct tapir_histogram *took, double percent);
 void tapir_view_result__note(struct tapir_view_result *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Adds a number, or an empty cell for one that is not known, which is not 0. */
+void tapir_view_result__known(struct tapir_view_result *s, size_t table, uint64_t value,
+			      bool is_known);
 /*
  * Notes how often a table of the view (base/keyed.h) had no room: "3 waits found no room in the
  * tables"; nothing for 0. The result fails if memory was short for the table.

@@ -68,10 +68,7 @@ static void add_part(struct slow *s, struct tapir_view_result *result, size_t ta
 	tapir_view_result__text(result, table, text.data);
 	tapir_view_result__u64(result, table, ns);
 	tapir_view_result__share(result, table, ns, one->until_ns - one->from_ns);
-	if (d->cnt)
-		tapir_view_result__u64(result, table, d->cnt);
-	else
-		tapir_view_result__none(result, table);
+	tapir_view_result__known(result, table, d->cnt, d->cnt);
 	tapir_view_result__text(result, table, tapir_slow_state_names[d->state]);
 	tapir_view_result__text(result, table, tapir_cause__name(d->cause));
 	tapir_view_result__text(result, table, reason);

@@ -366,10 +366,7 @@ static void add_threads(const struct stacks_view *v, struct tapir_view_result *r
 		tapir_view_result__u64(result, t, row->tid);
 		tapir_view_result__text(result, t, row->comm);
 		tapir_view_result__text(result, t, row->call);
-		if (row->owner_tid)
-			tapir_view_result__u64(result, t, row->owner_tid);
-		else
-			tapir_view_result__none(result, t);
+		tapir_view_result__known(result, t, row->owner_tid, row->owner_tid);
 		tapir_view_result__text(result, t, owner_text(v, row, text));
 	}
 }

@@ -74,14 +74,6 @@ struct row {
 	uint64_t lived_ns; /* of all */
 };
 
-static void write_known(struct tapir_view_result *result, size_t t, uint64_t value, bool is_known)
-{
-	if (is_known)
-		tapir_view_result__u64(result, t, value);
-	else
-		tapir_view_result__none(result, t);
-}
-
 static void write_name(struct tapir_view_result *result, size_t t, const struct row *row)
 {
 	unsigned indent = 2 * (row->depth < DEPTH_MAX ? row->depth : DEPTH_MAX);
@@ -133,11 +125,11 @@ static void write_row(struct tree *v, struct tapir_view_result *result, size_t t
 	write_end(result, t, life);
 	write_name(result, t, row);
 	tapir_view_result__u64(result, t, row->cnt);
-	write_known(result, t, life->pid, row->cnt == 1);
+	tapir_view_result__known(result, t, life->pid, row->cnt == 1);
 	tapir_view_result__u64(result, t, life->parent_pid);
 	tapir_view_result__u64(result, t, row->depth);
-	write_known(result, t, (uint32_t)life->status, life->end_ns);
-	write_known(result, t, life->killer_pid, life->has_killer);
+	tapir_view_result__known(result, t, (uint32_t)life->status, life->end_ns);
+	tapir_view_result__known(result, t, life->killer_pid, life->has_killer);
 	tapir_view_result__u64(result, t, life->is_oom_victim);
 	tapir_view_result__text(result, t, row->cnt == 1 ? life->command : NULL);
 }

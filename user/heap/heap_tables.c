@@ -95,10 +95,7 @@ static void add_types(struct tapir_view_result *out, const struct tapir_heap_sna
 		tapir_view_result__u64(out, table, row->bytes);
 		tapir_view_result__u64(out, table, row->cnt);
 		tapir_view_result__share(out, table, row->bytes, s->bytes);
-		if (s->has_references)
-			tapir_view_result__u64(out, table, row->retained_bytes);
-		else
-			tapir_view_result__none(out, table);
+		tapir_view_result__known(out, table, row->retained_bytes, s->has_references);
 		tapir_view_result__text(out, table, row->name);
 	}
 }
@@ -249,10 +246,7 @@ static void add_growth(struct tapir_view_result *out, const struct tapir_heap_sn
 		tapir_view_result__u64(out, table, g->cnt);
 		tapir_view_result__u64(out, table, g->row->bytes);
 		tapir_view_result__u64(out, table, g->row->cnt);
-		if (after->has_references)
-			tapir_view_result__u64(out, table, g->row->retained_bytes);
-		else
-			tapir_view_result__none(out, table);
+		tapir_view_result__known(out, table, g->row->retained_bytes, after->has_references);
 		tapir_view_result__text(out, table, g->row->name);
 	}
 	if (!after->has_references)
