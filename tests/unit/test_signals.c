@@ -61,6 +61,27 @@ static void ways_are_told_by_their_code(void **state)
 	assert_string_equal(tapir_signal__result(200), "not known");
 }
 
+static void expect_command(const char *args, size_t len, size_t room, const char *text)
+{
+	char out[16];
+
+	assert_int_equal(tapir_command_text__copy(out, room, (struct tapir_sv){args, len}),
+			 strlen(text));
+	assert_memory_equal(out, text, strlen(text));
+}
+
+static void commands_are_one_line(void **state)
+{
+	(void)state;
+	expect_command("sh\0-c\0true\0", 11, 16, "sh -c true");
+	expect_command("sh\0-c\0true\0", 11, 4, "sh -"); /* cut */
+	expect_command("sh\0-c\0true\0", 11, 3, "sh");
+	expect_command("sh \0\0\0", 6, 16, "sh");
+	expect_command("\0\0", 2, 16, "");
+	expect_command(NULL, 0, 16, "");
+	expect_command("sh", 2, 0, "");
+}
+
 static void expect_end(int status, bool is_oom_victim, const char *text)
 {
 	struct tapir_str out = {};
@@ -159,6 +180,23 @@ static void killer_is_the_last_who_sent_what_ended_it(void **state)
 	assert_false(cell(table("processes", 0), 0, "began_ns")->is_there);
 	assert_false(cell(table("processes", 0), 0, "end")->is_there);
 	assert_string_equal(result.headline.data, "2 processes: 1 began, 1 ended, 1 by a signal");
+}
+
+/* As findings have them, which show none. */
+static void commands_are_copied_where_they_are_wanted(void **state)
+{
+	struct tapir_lives lives = {};
+
+	(void)state;
+	ask("tree", 0);
+	lives.tl = f.tl;
+	assert_int_equal(tapir_timeline__listen(f.tl, &tapir_lives_fns, &lives), 0);
+	feed_process((struct made){2, 1, TAPIR_PROCESS_EXEC, 11, .comm = "a", .command = "a b"});
+	assert_int_equal(answer(), 0);
+	assert_string_equal(text_of("processes", 0, "command"), "a b");
+	assert_int_equal(lives.all.cnt, 1);
+	assert_null(lives.all.data[0].command);
+	tapir_lives__fini(&lives);
 }
 
 static void an_id_that_is_used_again_is_another_life(void **state)
@@ -264,6 +302,9 @@ int main(void)
 		cmocka_unit_test(defaults_are_those_of_the_kernel),
 		cmocka_unit_test(ways_are_told_by_their_code),
 		cmocka_unit_test(ends_have_words),
+		cmocka_unit_test(commands_are_one_line),
+		cmocka_unit_test_setup_teardown(commands_are_copied_where_they_are_wanted, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(killer_is_the_last_who_sent_what_ended_it, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(an_id_that_is_used_again_is_another_life, setup,

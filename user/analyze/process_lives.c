@@ -40,18 +40,12 @@ static struct tapir_life *begin_life(struct tapir_lives *v, const struct tapir_r
 
 static void take_command(struct tapir_lives *v, struct tapir_life *life, struct tapir_sv args)
 {
-	size_t len = args.len < TAPIR_LIFE_COMMAND_BYTES ? args.len : TAPIR_LIFE_COMMAND_BYTES;
-	char *text;
+	char text[TAPIR_LIFE_COMMAND_BYTES];
+	size_t len = v->wants_commands ? tapir_command_text__copy(text, sizeof(text), args) : 0;
+	const char *kept = len ? tapir_arena__text(&v->texts, text, len) : NULL;
 
-	while (len && !args.data[len - 1])
-		len--;
-	if (!len)
-		return;
-	text = tapir_arena__text(&v->texts, args.data, len);
-	v->more += !text;
-	for (size_t i = 0; text && i < len; i++)
-		text[i] = text[i] ? text[i] : ' ';
-	life->command = text ? text : life->command;
+	v->more += len && !kept;
+	life->command = kept ? kept : life->command;
 }
 
 static void on_process(void *ctx, const struct tapir_rec *rec)

@@ -41,9 +41,10 @@ struct tapir_deadly {
 	char from[TAPIR_COMM_TEXT_BYTES];
 };
 
-/* Set tl, and zero the others. */
+/* Set tl and wants_commands, and zero the others. */
 struct tapir_lives {
 	struct tapir_timeline *tl;
+	bool wants_commands;			 /* what each process executed last, too */
 	struct tapir_vec(struct tapir_life) all; /* in the order in which they were seen */
 	struct tapir_map by_pid;		 /* -> index of the latest */
 	struct tapir_vec(struct tapir_deadly) deadly;

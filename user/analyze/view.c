@@ -40,6 +40,17 @@ void tapir_comm__copy(char out[TAPIR_COMM_TEXT_BYTES], struct tapir_sv comm)
 	out[len] = 0;
 }
 
+size_t tapir_command_text__copy(char *out, size_t size, struct tapir_sv args)
+{
+	size_t len = args.len < size ? args.len : size;
+
+	for (size_t i = 0; i < len; i++)
+		out[i] = args.data[i] ? args.data[i] : ' ';
+	while (len && out[len - 1] == ' ')
+		len--;
+	return len;
+}
+
 const char *tapir_ns__text(uint64_t ns, char text[TAPIR_NS_TEXT_BYTES])
 {
 	if (ns < 1000)

@@ -75,6 +75,12 @@ void tapir_view__free(const struct tapir_view *view, void *ctx); /* accepts NULL
 #define TAPIR_COMM_TEXT_BYTES 16
 void tapir_comm__copy(char out[TAPIR_COMM_TEXT_BYTES], struct tapir_sv comm); /* cut, terminated */
 
+/*
+ * Copies arguments, which NULs separate, as a command line of one line: blanks for NULs, none at
+ * the end. Returns its length, at most size; it has no NUL at its end.
+ */
+size_t tapir_command_text__copy(char *out, size_t size, struct tapir_sv args);
+
 /* "query select 1": what a thread was in. Yours to free; NULL: nothing, or out of memory. */
 char *tapir_tl_thread__within(struct tapir_timeline *tl, const struct tapir_tl_thread *thread,
 			      uint64_t at_ns);

@@ -135,7 +135,6 @@ static void write_process(const struct processes *v, struct tapir_view_result *r
 {
 	struct tapir_process_view view;
 	char text[COMMAND_BYTES];
-	size_t len;
 
 	snprintf(text, sizeof(text), row->cnt > 1 ? "%s \u00d7%u" : "%s (%u)", row->comm,
 		 row->cnt > 1 ? row->cnt : row->pid);
@@ -145,12 +144,10 @@ static void write_process(const struct processes *v, struct tapir_view_result *r
 		tapir_view_result__none(result, t);
 		return;
 	}
-	len = view.cmdline.len < sizeof(text) ? view.cmdline.len : sizeof(text) - 1;
-	for (size_t i = 0; i < len; i++)
-		text[i] = view.cmdline.data[i] ? view.cmdline.data[i] : ' ';
-	while (len && text[len - 1] == ' ')
-		len--;
-	tapir_view_result__textn(result, t, (struct tapir_sv){text, len});
+	tapir_view_result__textn(
+		result, t,
+		(struct tapir_sv){text,
+				  tapir_command_text__copy(text, sizeof(text) - 1, view.cmdline)});
 }
 
 /* A figure that was not recorded is not known. */

@@ -29,6 +29,7 @@ static void begin(void *ctx)
 	struct tree *v = ctx;
 
 	v->lives.tl = v->asked.tl;
+	v->lives.wants_commands = true;
 	v->lives.failed = tapir_timeline__listen(v->asked.tl, &tapir_lives_fns, &v->lives) < 0;
 }
 
