@@ -12,9 +12,9 @@ READER_ALSO := $(patsubst %,user/%.c,attach/container_path attach/unwind/eh_sour
                record/threads/lock_waits record/threads/monitor_owners record/threads/own_thread \
                record/threads/recent_samples runtime/dotnet/dotnet_metadata runtime/dotnet/dotnet_pe) \
                $(wildcard user/record/async_stacks/await_*.c)
+READER_LACKS := $(shell sed -n 's/.*ASKS(\([a-z]*\)).*/\1/p' user/cli/commands.h)
 READER_NOT  := $(MAINS) $(patsubst %,user/%.c,base/clock_watch base/file_linux base/private_file \
-               cli/archive_file cli/cmd_archive cli/cmd_doctor cli/cmd_heap cli/cmd_list cli/cmd_mcp cli/cmd_ps cli/cmd_record cli/cmd_serve cli/cmd_stacks \
-               cli/cmd_symbolize cli/cmd_top cli/cmd_trace cli/command_line_linux cli/list_machine cli/recorder \
+               $(READER_LACKS:%=cli/cmd_%) cli/archive_file cli/command_line_linux cli/list_machine cli/recorder \
                cli/start_time cli/target_options cli/top_rows cli/top_screen cli/top_table \
                elf/kernel_types output/render/counter_table output/render/list_counters output/render/list_dotnet \
                output/render/list_rings output/render/list_view output/render/live_lines symbol/doctor_symbols \

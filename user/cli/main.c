@@ -10,37 +10,9 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 
-/* In the order a newcomer needs them. */
-/* clang-format off */
-static const struct tapir_command *const commands[] = {
-	&tapir_cmd_doctor,
-	&tapir_cmd_ps,
-	&tapir_cmd_top,
-	&tapir_cmd_stacks,
-	&tapir_cmd_heap,
-	&tapir_cmd_list,
-	&tapir_cmd_record,
-	&tapir_cmd_trace,
-	&tapir_cmd_report,
-	&tapir_cmd_events,
-	&tapir_cmd_query,
-	&tapir_cmd_diff,
-	&tapir_cmd_flamegraph,
-	&tapir_cmd_html,
-	&tapir_cmd_export,
-	&tapir_cmd_import,
-	&tapir_cmd_cut,
-	&tapir_cmd_merge,
-	&tapir_cmd_symbolize,
-	&tapir_cmd_archive,
-	&tapir_cmd_serve, /* static: with --stdio; no HTTP, since GnuTLS is in no static library */
-#ifndef TAPIR_STATIC
-	&tapir_cmd_mcp,
-#endif
-	&tapir_cmd_help,
-	NULL,
-};
-/* clang-format on */
+#define TAPIR_X(name) &tapir_cmd_##name,
+static const struct tapir_command *const commands[] = {TAPIR_COMMANDS(TAPIR_X, TAPIR_X) NULL};
+#undef TAPIR_X
 
 TAPIR_SIBLING_NOTE("tapir");
 #ifdef TAPIR_STATIC

@@ -10,26 +10,11 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 
-/* clang-format off */
-static const struct tapir_command *const commands[] = {
-	&tapir_cmd_report,
-	&tapir_cmd_events,
-	&tapir_cmd_query,
-	&tapir_cmd_diff,
-	&tapir_cmd_flamegraph,
-	&tapir_cmd_html,
-	&tapir_cmd_export,
-	&tapir_cmd_import,
-	&tapir_cmd_cut,
-	&tapir_cmd_merge,
-	&tapir_cmd_help,
-	NULL,
-};
-/* clang-format on */
-
-/* The commands of tapir that record, or ask what runs. */
-static const char *const lacking[] = {"doctor", "ps",	 "top",	      "stacks",	 "heap",  "list",
-				      "record", "trace", "symbolize", "archive", "serve", "mcp"};
+#define COMMAND(name) &tapir_cmd_##name,
+#define NAME(name)    #name,
+#define NOTHING(name)
+static const struct tapir_command *const commands[] = {TAPIR_COMMANDS(COMMAND, NOTHING) NULL};
+static const char *const lacking[] = {TAPIR_COMMANDS(NOTHING, NAME)};
 
 static int say_lacking(const char *name)
 {
