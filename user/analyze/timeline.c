@@ -113,11 +113,18 @@ static void expect(void *ctx, const struct tapir_rec *rec, enum tapir_reorder_st
 		NOTIFY(tl, expect, node);
 }
 
+/* A record may be about two threads, as that of a signal, of which one may have been asked for. */
 static bool is_reported(const struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
+	int which = tapir_rec__whose(rec);
+
+	if (!which && tapir_rec__tid(rec, 1) &&
+	    !tapir_timeline__reports(tl, tapir_rec__tgid(rec, 0), tapir_rec__tid(rec, 0)))
+		which = 1;
 	return tapir_timeline__in_range(tl, rec->time_ns) &&
-	       tapir_timeline__reports(tl, tapir_rec__tgid(rec, 0), tapir_rec__tid(rec, 0)) &&
-	       tapir_where__has(tl->opts.where, rec, 0);
+	       tapir_timeline__reports(tl, tapir_rec__tgid(rec, which),
+				       tapir_rec__tid(rec, which)) &&
+	       tapir_where__has(tl->opts.where, rec, which);
 }
 
 /* A thread that did not run is known by its wait. */
@@ -143,20 +150,6 @@ static void add_io(struct tapir_timeline *tl, const struct tapir_rec *rec)
 		NOTIFY(tl, io, rec, tapir_timeline__node(tl, &ref));
 }
 
-/* A record may be about two threads, as that of a signal, of which one may have been asked for. */
-static bool is_either_reported(const struct tapir_timeline *tl, const struct tapir_rec *rec)
-{
-	bool has_two = tapir_rec__tid(rec, 1);
-	int which = has_two &&
-		    (!tapir_rec__tid(rec, 0) ||
-		     !tapir_timeline__reports(tl, tapir_rec__tgid(rec, 0), tapir_rec__tid(rec, 0)));
-
-	return tapir_timeline__in_range(tl, rec->time_ns) &&
-	       tapir_timeline__reports(tl, tapir_rec__tgid(rec, which),
-				       tapir_rec__tid(rec, which)) &&
-	       tapir_where__has(tl->opts.where, rec, which);
-}
-
 static void add_calls(struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_calls *calls = (const void *)rec;
@@ -171,9 +164,7 @@ static void add_counter(struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_counter *counter = (const void *)rec;
 
-	if (tapir_timeline__in_range(tl, rec->time_ns) &&
-	    tapir_timeline__reports(tl, counter->tgid, 0) &&
-	    tapir_where__has(tl->opts.where, rec, 0))
+	if (is_reported(tl, rec))
 		NOTIFY(tl, counter, counter);
 }
 
@@ -227,7 +218,7 @@ static void out(void *ctx, const struct tapir_rec *rec)
 		add_counter(tl, rec);
 		break;
 	default:
-		if (is_either_reported(tl, rec))
+		if (is_reported(tl, rec))
 			NOTIFY(tl, record, rec);
 	}
 }
