@@ -221,6 +221,25 @@ static void look_around(struct recording *r)
 	report_progress(r, false, 0);
 }
 
+/* Answers what woke the thread, if it is more than records. 0, or an error that ends all. */
+static int answer(struct recording *r, struct pollfd fds[FD_CNT])
+{
+	if (fds[FD_PROGRAM].revents) {
+		int err = tapir_command_run__exec_error(r->command);
+
+		if (err)
+			return err;
+		fds[FD_PROGRAM].fd = -1;
+	}
+	if (tapir_clock__was_set(r->clock_fd))
+		post_clock(r);
+	if (fds[FD_FREEZE].revents)
+		take_request(r);
+	if (fds[FD_SNAPSHOT].revents)
+		scan_threads(r);
+	return 0;
+}
+
 static int watch(struct recording *r)
 {
 	struct pollfd fds[FD_CNT] = {
@@ -244,6 +263,7 @@ static int watch(struct recording *r)
 				  tapir_recording__coalesces_wakeups(r) ? PROCESS_BACKOFF_NS : 0,
 				  UINT64_MAX};
 	uint64_t next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS;
+	int err;
 
 	poll_publishers(r, false);
 	for (;;) {
@@ -260,19 +280,9 @@ static int watch(struct recording *r)
 		 */
 		tapir_recording__drain_control(r);
 		tapir_targets__scan_lanes(r->targets);
-		if (fds[FD_PROGRAM].revents) {
-			int err = tapir_command_run__exec_error(r->command);
-
-			if (err)
-				return err;
-			fds[FD_PROGRAM].fd = -1;
-		}
-		if (tapir_clock__was_set(r->clock_fd))
-			post_clock(r);
-		if (fds[FD_FREEZE].revents)
-			take_request(r);
-		if (fds[FD_SNAPSHOT].revents)
-			scan_threads(r);
+		err = answer(r, fds);
+		if (err)
+			return err;
 		if (r->is_unprivileged)
 			tapir_targets__scan_mappings(r->targets);
 		tapir_unprivileged_samples__drain(r->unprivileged_samples);
