@@ -109,16 +109,21 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int load(bool use_multi)
+static void load_with(const struct tapir_programs_opts *opts)
 {
-	struct tapir_programs_opts opts = {
-		.sz = sizeof(opts), .site_cap = 2, .ring_bytes = 4096, .use_multi = use_multi};
-
 	if (!may_trace()) {
 		print_message("skipped: loading BPF programs needs root\n");
 		skip();
 	}
-	assert_int_equal(tapir_programs__load(&opts, &programs), 0);
+	assert_int_equal(tapir_programs__load(opts, &programs), 0);
+}
+
+static int load(bool use_multi)
+{
+	const struct tapir_programs_opts opts = {
+		.sz = sizeof(opts), .site_cap = 2, .ring_bytes = 4096, .use_multi = use_multi};
+
+	load_with(&opts);
 	return tapir_programs__usdt_fd(programs);
 }
 
@@ -163,15 +168,18 @@ static void one_site_is_on_by_one_event(void **state)
 	raised_are(0, 0);
 }
 
+/* Of this process alone; what follows adds up, or is nothing. */
+#define QUESTION_OPTS(...)                                                                         \
+	{                                                                                          \
+		.sz = sizeof(struct tapir_programs_opts), .filter.use_tgids = 1, .site_cap = 2,    \
+		.ring_bytes = 1 << 18, .use_multi = true, .with_questions = true, __VA_ARGS__      \
+	}
+
 /* Both sites are on, and the second one has the question. */
 static void start_with(const struct tapir_programs_opts *opts,
 		       const struct tapir_hit_question *question)
 {
-	if (!may_trace()) {
-		print_message("skipped: loading BPF programs needs root\n");
-		skip();
-	}
-	assert_int_equal(tapir_programs__load(opts, &programs), 0);
+	load_with(opts);
 	assert_int_equal(tapir_programs__add_tgid(programs, (uint32_t)getpid()), 0);
 	for (uint32_t i = 1; i <= 2; i++) {
 		struct tapir_site site = {.probe_id = i, .arg_cnt = 1};
@@ -195,12 +203,7 @@ static void hits_are_rejected_by_their_numbers(void **state)
 			     .yes = TAPIR_TERM_ACCEPT,
 			     .no = TAPIR_TERM_REJECT,
 			     .constant = (uint64_t)-2}};
-	struct tapir_programs_opts opts = {.sz = sizeof(opts),
-					   .filter.use_tgids = 1,
-					   .site_cap = 2,
-					   .ring_bytes = 1 << 18,
-					   .use_multi = true,
-					   .with_questions = true};
+	const struct tapir_programs_opts opts = QUESTION_OPTS();
 
 	(void)state;
 	start_with(&opts, &condition);
@@ -258,6 +261,17 @@ static void see_step(void *ctx, const struct tapir_sums_key *key, uint64_t cnt)
 	seen->steps += cnt;
 }
 
+/* Runs fn on four threads to its end. */
+static void run_on_threads(void *(*fn)(void *))
+{
+	pthread_t threads[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, fn, NULL), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
 /* Of four threads, by their value: nothing is recorded, and nothing is missing. */
 static void hits_are_added_up_by_key(void **state)
 {
@@ -267,28 +281,18 @@ static void hits_are_added_up_by_key(void **state)
 		.value_slots = 1,
 		.values[0] = {.is_signed = 1, .has_steps = 1},
 		.keys[0] = {.source = TAPIR_HIT_SLOT, .is_signed = 1}};
-	struct tapir_programs_opts opts = {.sz = sizeof(opts),
-					   .filter.use_tgids = 1,
-					   .site_cap = 2,
-					   .ring_bytes = 1 << 18,
-					   .use_multi = true,
-					   .with_questions = true,
-					   .sums = {.is_on = true,
-						    .column_cnt = 1,
-						    .key_cnt = 1,
-						    .has_steps = true,
-						    .table_bytes = 1 << 20}};
+	const struct tapir_programs_opts opts = QUESTION_OPTS(.sums = {.is_on = true,
+								       .column_cnt = 1,
+								       .key_cnt = 1,
+								       .has_steps = true,
+								       .table_bytes = 1 << 20});
 	struct seen seen = {};
 	const struct tapir_sums_sink sink = {.row = see_row, .step = see_step, .ctx = &seen};
-	pthread_t threads[THREADS];
 	struct tapir_sums_state counted = {.unkeyed = 1};
 
 	(void)state;
 	start_with(&opts, &question);
-	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, fire_all, NULL), 0);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	run_on_threads(fire_all);
 	tapir_programs__enable(programs, false);
 	assert_int_equal(tapir_sums__read(programs, &sink, &counted), 0);
 	assert_int_equal(seen.row_cnt, 20);
@@ -307,17 +311,11 @@ static struct tapir_hit_question pair_end = {
 
 static void start_pairs(uint8_t scope)
 {
-	struct tapir_programs_opts opts = {.sz = sizeof(opts),
-					   .filter.use_tgids = 1,
-					   .site_cap = 2,
-					   .ring_bytes = 1 << 18,
-					   .use_multi = true,
-					   .with_questions = true,
-					   .sums = {.is_on = true,
-						    .has_pairs = true,
-						    .column_cnt = 1,
-						    .key_cnt = 1,
-						    .table_bytes = 1 << 20}};
+	const struct tapir_programs_opts opts = QUESTION_OPTS(.sums = {.is_on = true,
+								       .has_pairs = true,
+								       .column_cnt = 1,
+								       .key_cnt = 1,
+								       .table_bytes = 1 << 20});
 
 	pair_begin.scope = pair_end.scope = scope;
 	start_with(&opts, &pair_end);
@@ -377,15 +375,11 @@ static void *nest(void *arg)
 
 static void intervals_of_a_thread_end_from_the_innermost_on(void **state)
 {
-	pthread_t threads[THREADS];
 	struct paired paired;
 
 	(void)state;
 	start_pairs(TAPIR_HIT_OF_THREAD);
-	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, nest, NULL), 0);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	run_on_threads(nest);
 	paired = read_pairs();
 	for (int i = 1; i <= 7; i++)
 		assert_int_equal(paired.cnts[i], i == 5 || i == 6 ? 0 : THREADS * ROUNDS);
