@@ -21,6 +21,7 @@
 #include "record/unwind_mappings.h"
 #include "record/unwind_tables.h"
 #include "runtime/dotnet/dotnet.h"
+#include "runtime/interpreters.h"
 #include "runtime/jvm/jvm.h"
 #include "runtime/jvm/jvm_interpreter.h"
 #include "symbol/vdso.h"
@@ -329,7 +330,7 @@ static void want_interp(struct tapir_unwind_spaces *s, struct space *space,
 	struct tapir_mapping_view view;
 
 	tapir_mapping_view__of(&rec->h, &view);
-	if (!s->interp_stacks || space->interp.root || !tapir_interp_stacks__is_path(view.path) ||
+	if (!s->interp_stacks || space->interp.root || !tapir_interpreters__is_path(view.path) ||
 	    (!space->interp_read_cnt && !tapir_vec__push(&s->interps, space->tgid)))
 		return;
 	space->interp_read_cnt = INTERPRETER_LOOKS;

@@ -19,12 +19,9 @@
 #include "elf/go_table.h"
 #include "elf/image.h"
 #include "spec/runtime_db/lore.h"
-#include "runtime/cpython/cpython_process.h"
+#include "runtime/interpreters.h"
 #include "runtime/jvm/jvm_interpreter.h"
-#include "runtime/php/php_process.h"
 #include "runtime/recognize.h"
-#include "runtime/ruby/ruby_process.h"
-#include "runtime/v8/v8_process.h"
 
 #define ENVIRON_MAX_BYTES (256u << 10)
 
@@ -80,15 +77,13 @@ static bool has_frame_sizes(uint32_t tgid)
 
 static bool are_frames_walked(uint32_t tgid)
 {
-	struct tapir_cpython python;
+	struct tapir_interp_loop loop;
 	struct tapir_interp interp;
-	struct tapir_php php;
-	struct tapir_ruby ruby;
-	struct tapir_v8 v8;
+	void *state = NULL;
+	bool are_walked = tapir_interpreters__find(tgid, &interp, &loop, &state);
 
-	return tapir_php__in(&php, tgid) || tapir_v8__in(&v8, tgid) ||
-	       tapir_ruby__in(&ruby, tgid) ||
-	       (tapir_cpython__in(&python, tgid) && tapir_cpython__interp(&python, &interp));
+	free(state);
+	return are_walked;
 }
 
 static bool is_limited(const struct tapir_lore_yield *yield, const struct tapir_str *options,

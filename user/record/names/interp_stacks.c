@@ -14,17 +14,14 @@
 
 #include "base/clock.h"
 #include "base/keyed.h"
-#include "runtime/cpython/cpython_process.h"
-#include "runtime/php/php_process.h"
-#include "runtime/ruby/ruby_process.h"
-#include "runtime/v8/v8_process.h"
+#include "runtime/interpreters.h"
 #include "trace/recbuf.h"
 
 #define MAX_PROCESSES 4096u
 #define MAX_CODES     262144u /* of all processes */
 #define CODE_BYTES    16u     /* at least that many are no other function's */
-/* V8: the first half stands for compiled code, the other for what is interpreted. */
-#define V8_BYTES      (CODE_BYTES / 2)
+/* Frames of its own: the first half stands for compiled code, the other for what is interpreted. */
+#define HALF_BYTES    (CODE_BYTES / 2)
 #define KEEP_NS	      (5 * TAPIR_NS_PER_SEC)
 
 struct code {
@@ -33,15 +30,11 @@ struct code {
 	bool is_internal; /* C runs it: no call of the loop */
 };
 
-/* The interpreter whose frames the list has, and how its functions are read. */
+/* The interpreter of a process, and how its functions are read. */
 struct interpreter {
-	enum tapir_interp_language language;
-	union {
-		struct tapir_cpython python;
-		struct tapir_php php;
-		struct tapir_v8 v8;
-		struct tapir_ruby ruby;
-	};
+	const struct tapir_interpreter_ops *ops;
+	struct tapir_interp_loop loop;
+	void *state;
 };
 
 struct process {
@@ -50,8 +43,7 @@ struct process {
 	uint64_t mapped_ns; /* its interpreter */
 	uint64_t exit_ns;   /* 0: it lives */
 	struct interpreter interpreter;
-	struct tapir_map code_by_va; /* idx of codes */
-	struct tapir_vec(struct code) codes;
+	struct tapir_keyed(struct code) codes; /* by va */
 };
 
 struct tapir_interp_stacks {
@@ -79,8 +71,8 @@ struct tapir_interp_stacks *tapir_interp_stacks__new(struct tapir_catalog *catal
 
 static void free_process(struct process *p)
 {
-	tapir_map__fini(&p->code_by_va);
-	tapir_vec__fini(&p->codes);
+	tapir_keyed__fini(&p->codes);
+	free(p->interpreter.state);
 	free(p);
 }
 
@@ -130,6 +122,7 @@ static void drop_ended(struct tapir_interp_stacks *s, uint64_t now_ns)
 	}
 }
 
+/* Takes the interpreter's state. */
 static void add_interpreter(struct tapir_interp_stacks *s, uint32_t tgid,
 			    const struct interpreter *interpreter, uint64_t since_ns,
 			    uint64_t mapped_ns)
@@ -143,6 +136,7 @@ static void add_interpreter(struct tapir_interp_stacks *s, uint32_t tgid,
 	if (p)
 		value = tapir_map__put(&s->processes, tgid, NULL);
 	if (!value) {
+		free(interpreter->state);
 		free(p);
 		return;
 	}
@@ -153,44 +147,37 @@ static void add_interpreter(struct tapir_interp_stacks *s, uint32_t tgid,
 	*value = (uint64_t)(uintptr_t)p;
 }
 
-bool tapir_interp_stacks__is_path(struct tapir_sv path)
-{
-	return tapir_cpython__is_path(path) || tapir_php__is_path(path) ||
-	       tapir_v8__is_path(path) || tapir_ruby__is_path(path);
-}
-
-static bool find_interpreter(uint32_t tgid, struct interpreter *out, struct tapir_interp *how)
-{
-	if (tapir_php__in(&out->php, tgid)) {
-		tapir_php__interp(&out->php, how);
-	} else if (tapir_v8__in(&out->v8, tgid)) {
-		tapir_v8__interp(&out->v8, how);
-	} else if (tapir_ruby__in(&out->ruby, tgid)) {
-		tapir_ruby__interp(&out->ruby, how);
-	} else if (!tapir_cpython__in(&out->python, tgid) ||
-		   !tapir_cpython__interp(&out->python, how)) {
-		return false;
-	}
-	out->language = how->language;
-	return true;
-}
-
 bool tapir_interp_stacks__find(struct tapir_interp_stacks *s, uint32_t tgid, uint64_t mapped_ns,
 			       struct tapir_interp *out)
 {
 	struct interpreter found = {};
 
-	if (!find_interpreter(tgid, &found, out))
+	found.ops = tapir_interpreters__find(tgid, out, &found.loop, &found.state);
+	if (!found.ops)
 		return false;
 	add_interpreter(s, tgid, &found, 0, mapped_ns);
 	return process_of(s, tgid);
+}
+
+static void inherit(struct tapir_interp_stacks *s, const struct tapir_rec_process *rec)
+{
+	const struct process *parent = process_of(s, rec->parent_tgid);
+	struct interpreter same;
+
+	if (!parent)
+		return;
+	same = parent->interpreter;
+	same.state = malloc(same.ops->state_bytes);
+	if (!same.state)
+		return;
+	memcpy(same.state, parent->interpreter.state, same.ops->state_bytes);
+	add_interpreter(s, rec->tgid, &same, rec->h.time_ns, parent->mapped_ns);
 }
 
 void tapir_interp_stacks__on_process(struct tapir_interp_stacks *s,
 				     const struct tapir_rec_process *rec)
 {
 	struct process *p = process_of(s, rec->tgid);
-	const struct process *parent;
 
 	drop_ended(s, rec->h.time_ns);
 	switch (rec->kind) {
@@ -205,10 +192,7 @@ void tapir_interp_stacks__on_process(struct tapir_interp_stacks *s,
 			p->since_ns = rec->h.time_ns;
 		break;
 	case TAPIR_PROCESS_FORK:
-		parent = process_of(s, rec->parent_tgid);
-		if (parent)
-			add_interpreter(s, rec->tgid, &parent->interpreter, rec->h.time_ns,
-					parent->mapped_ns);
+		inherit(s, rec);
 		break;
 	default:
 		break;
@@ -240,12 +224,12 @@ static void describe_name(struct tapir_interp_stacks *s, const struct process *p
 static void describe_names(struct tapir_interp_stacks *s, const struct process *p, uint64_t va,
 			   uint64_t from_ns)
 {
-	if (p->interpreter.language != TAPIR_INTERP_V8) {
+	if (!p->interpreter.ops->has_frames_of_its_own) {
 		describe_name(s, p, va, CODE_BYTES, TAPIR_JIT_INTERPRETED, "", from_ns);
 		return;
 	}
-	describe_name(s, p, va, V8_BYTES, TAPIR_JIT_METHOD_EVENT, "JS:", from_ns);
-	describe_name(s, p, va + V8_BYTES, V8_BYTES, TAPIR_JIT_INTERPRETED, "JS:~", from_ns);
+	describe_name(s, p, va, HALF_BYTES, TAPIR_JIT_METHOD_EVENT, "JS:", from_ns);
+	describe_name(s, p, va + HALF_BYTES, HALF_BYTES, TAPIR_JIT_INTERPRETED, "JS:~", from_ns);
 }
 
 static bool read_name(struct tapir_interp_stacks *s, const struct process *p,
@@ -257,25 +241,14 @@ static bool read_name(struct tapir_interp_stacks *s, const struct process *p,
 
 	code->is_internal = false;
 	tapir_str__clear(&s->name);
-	switch (in->language) {
-	case TAPIR_INTERP_PHP:
-		return tapir_php__add_name(&in->php, &memory, frame->va, &s->name,
-					   &code->is_internal);
-	case TAPIR_INTERP_V8:
-		return tapir_v8__add_name(&in->v8, &memory, frame->va, frame->cookie, &s->name);
-	case TAPIR_INTERP_RUBY:
-		return tapir_ruby__add_name(&in->ruby, &memory, frame, &s->name,
-					    &code->is_internal);
-	default:
-		return tapir_cpython__add_name(&in->python, &memory, frame->va, &s->name);
-	}
+	return in->ops->add_name(in->state, &memory, frame, &s->name, &code->is_internal);
 }
 
-/* V8's has the frame's number, too: where a function is called from makes no other of it. */
+/* It may have the frame's number, too: where a function is called from makes no other of it. */
 static uint64_t cookie_of(const struct process *p, const struct tapir_interp_frame *frame)
 {
-	return p->interpreter.language == TAPIR_INTERP_V8 ? frame->cookie >> TAPIR_INTERP_IDX_BITS
-							  : frame->cookie;
+	return p->interpreter.ops->has_frames_of_its_own ? frame->cookie >> TAPIR_INTERP_IDX_BITS
+							 : frame->cookie;
 }
 
 /* The first one at an address was there before it was seen: stacks of other CPUs come later. */
@@ -283,7 +256,7 @@ static void learn_code(struct tapir_interp_stacks *s, struct process *p,
 		       const struct tapir_interp_frame *frame, uint64_t time_ns)
 {
 	uint64_t cookie = cookie_of(p, frame);
-	struct code *code = tapir_keyed__find(&p->codes, &p->code_by_va, frame->va);
+	struct code *code = tapir_keyed__get(&p->codes, frame->va);
 	bool is_first = !code;
 
 	if (code && code->cookie == cookie)
@@ -291,8 +264,7 @@ static void learn_code(struct tapir_interp_stacks *s, struct process *p,
 	if (is_first) {
 		if (s->code_cnt >= MAX_CODES)
 			return;
-		code = tapir_keyed__row(&p->codes, &p->code_by_va, frame->va, MAX_CODES,
-					((struct code){}));
+		code = tapir_keyed__add(&p->codes, frame->va, MAX_CODES, (struct code){});
 		if (!code)
 			return;
 		s->code_cnt++;
@@ -313,7 +285,7 @@ struct naming {
 
 static const struct code *code_of(const struct process *p, uint64_t va)
 {
-	return tapir_keyed__find(&p->codes, &p->code_by_va, va);
+	return tapir_keyed__get(&p->codes, va);
 }
 
 static bool is_named(void *ctx, uint64_t code_va)
@@ -322,18 +294,6 @@ static bool is_named(void *ctx, uint64_t code_va)
 	const struct code *code = code_of(naming->p, code_va);
 
 	return code && code->is_named;
-}
-
-static const struct tapir_interp_loop *loop_of(const struct interpreter *interpreter)
-{
-	switch (interpreter->language) {
-	case TAPIR_INTERP_PHP:
-		return &interpreter->php.loop;
-	case TAPIR_INTERP_RUBY:
-		return &interpreter->ruby.loop;
-	default:
-		return &interpreter->python.loop;
-	}
 }
 
 static bool is_generated(void *ctx, uint64_t native_va)
@@ -381,19 +341,18 @@ static size_t merge_loop(const struct tapir_interp_stacks *s, const struct proce
 			.is_last = frame->cookie & TAPIR_INTERP_FRAME_LAST &&
 				   !(code && code->is_internal)};
 	}
-	/* A thread or fiber of Ruby may begin with functions of C, outside of any loop. */
-	if (list->language == TAPIR_INTERP_RUBY && !is_cut)
+	if (p->interpreter.ops->may_begin_outside && !is_cut)
 		while (cnt && !functions[cnt - 1].is_last)
 			cnt--;
-	return tapir_interp__merge(loop_of(&p->interpreter), functions, cnt, &namer,
+	return tapir_interp__merge(&p->interpreter.loop, functions, cnt, &namer,
 				   (const uint64_t *)(native + 1), native->frame_cnt,
 				   native->end == TAPIR_STACK_END_WHOLE && !is_cut, frames, max);
 }
 
 /* A function's frame is its own: the address of its code makes room for that of the function. */
-static size_t merge_v8(const struct tapir_interp_stacks *s, const struct process *p,
-		       const struct tapir_rec_stack *native, const struct tapir_interp_list *list,
-		       uint64_t *frames)
+static size_t merge_frames(const struct tapir_interp_stacks *s, const struct process *p,
+			   const struct tapir_rec_stack *native,
+			   const struct tapir_interp_list *list, uint64_t *frames)
 {
 	struct naming naming = {s, p, native->h.time_ns};
 
@@ -405,7 +364,7 @@ static size_t merge_v8(const struct tapir_interp_stacks *s, const struct process
 
 		if (at < native->frame_cnt && is_named(&naming, function->va))
 			frames[at] = function->va + 1 +
-				     (is_generated(&naming, frames[at]) ? 0 : V8_BYTES);
+				     (is_generated(&naming, frames[at]) ? 0 : HALF_BYTES);
 	}
 	return native->frame_cnt;
 }
@@ -413,18 +372,17 @@ static size_t merge_v8(const struct tapir_interp_stacks *s, const struct process
 static void merge(struct tapir_interp_stacks *s, struct process *p,
 		  const struct tapir_rec_stack *native, const struct tapir_interp_list *list)
 {
+	bool has_frames = p->interpreter.ops->has_frames_of_its_own;
 	uint64_t frames[TAPIR_MAX_FRAMES + TAPIR_INTERP_FRAMES];
 	size_t cnt;
 
 	for (unsigned i = 0; i < list->cnt; i++)
 		learn_code(s, p, &list->frames[i], native->h.time_ns);
-	if (p->interpreter.language == TAPIR_INTERP_V8)
-		cnt = merge_v8(s, p, native, list, frames);
+	if (has_frames)
+		cnt = merge_frames(s, p, native, list, frames);
 	else
 		cnt = merge_loop(s, p, native, list, frames, sizeof(frames) / sizeof(*frames));
-	describe_stack(s, native, list->stack_id,
-		       p->interpreter.language != TAPIR_INTERP_V8 &&
-			       list->flags & TAPIR_INTERP_IS_CUT,
+	describe_stack(s, native, list->stack_id, !has_frames && list->flags & TAPIR_INTERP_IS_CUT,
 		       frames, cnt);
 }
 
@@ -445,7 +403,7 @@ bool tapir_interp_stacks__on_stack(struct tapir_interp_stacks *s, const struct t
 	    rec->size != tapir_interp__record_bytes(room, list->cnt))
 		return false;
 	p = process_of(s, list->tgid);
-	if (p && p->interpreter.language == list->language)
+	if (p && p->interpreter.ops->language == list->language)
 		merge(s, p, native, list);
 	else
 		describe_stack(s, native, list->stack_id, false, (const uint64_t *)(native + 1),

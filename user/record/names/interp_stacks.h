@@ -26,9 +26,6 @@ struct tapir_interp_stacks *tapir_interp_stacks__new(struct tapir_catalog *catal
 						     tapir_interp_describe_fn *describe, void *ctx);
 void tapir_interp_stacks__free(struct tapir_interp_stacks *s);
 
-/* Returns true if a file with that path might be an interpreter. */
-bool tapir_interp_stacks__is_path(struct tapir_sv path);
-
 /*
  * Searches for the process's interpreter, whose file was mapped at mapped_ns: an EXEC of before,
  * which may come later, does not end it. False: there is none whose frames can be found.

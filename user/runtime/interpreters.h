@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * interpreters.h - the interpreters whose functions stacks have (bpf/interp.h): how each is found
+ * in a process and names what it runs, in runtime/NAME/NAME_interpreter.c. What asks them knows
+ * none of them by name. Any thread; it reads the process's mappings and memory.
+ */
+#ifndef TAPIR_USER_INTERPRETERS_H
+#define TAPIR_USER_INTERPRETERS_H
+
+#include "base/str.h"
+#include "bpf/interp.h"
+#include "runtime/interp_merge.h"
+#include "runtime/process_memory.h"
+#include "trace/record.h"
+
+struct tapir_interpreter_ops {
+	enum tapir_interp_language language;
+	size_t state_bytes;
+
+	/* Returns true for a file that is the interpreter, by its path alone. */
+	bool (*is_path)(struct tapir_sv path);
+	/*
+	 * Fills state, zeroed, and how the kernel finds the functions of a process, and the loop
+	 * that runs them. False: it has none, or not one that can be read. No line.
+	 */
+	bool (*find)(void *state, uint32_t tgid, struct tapir_interp *how,
+		     struct tapir_interp_loop *loop);
+	/* Adds the function's name. False: it has none. Sets *is_internal where C runs it. */
+	bool (*add_name)(const void *state, const struct tapir_process_memory *memory,
+			 const struct tapir_interp_frame *frame, struct tapir_str *out,
+			 bool *is_internal);
+
+	bool has_frames_of_its_own; /* each function has a native frame; there is no loop */
+	bool may_begin_outside;	    /* threads may begin with functions outside of any loop */
+};
+
+/* All of them, in the order in which they are looked for. */
+#define TAPIR_INTERPRETERS(X)                                                                      \
+	X(php)                                                                                     \
+	X(v8)                                                                                      \
+	X(ruby)                                                                                    \
+	X(cpython)                                                                                 \
+	/* An interpreter is a row above this line. */
+
+#define TAPIR_X(name) extern const struct tapir_interpreter_ops tapir_interpreter_##name;
+TAPIR_INTERPRETERS(TAPIR_X)
+#undef TAPIR_X
+
+/* Returns true for a file that is an interpreter, by its path alone. */
+bool tapir_interpreters__is_path(struct tapir_sv path);
+
+/*
+ * Returns the interpreter of a process, and in *state, which the caller frees, what its functions
+ * take. NULL: it has none that can be read, or there is no memory; outputs are as they were then.
+ */
+const struct tapir_interpreter_ops *tapir_interpreters__find(uint32_t tgid,
+							     struct tapir_interp *how,
+							     struct tapir_interp_loop *loop,
+							     void **state);
+
+#endif
