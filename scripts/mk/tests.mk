@@ -71,9 +71,9 @@ bench-hold: ## what it costs a program to be held; a few minutes
 	$(Q)$(PYTHON) tests/bench/hold.py --build $(BUILD)
 
 .PHONY: check-touch
-check-touch: ## what a stranger adds (tests/touch) built in a copy, with its tests; a few minutes
+check-touch: ## what a stranger adds (tests/touch) built in a copy, with its tests, and without each runtime; a few minutes
 	$(Q)$(MAKE) --no-print-directory all
-	$(Q)BUILD=$(BUILD) $(PYTHON) tests/touch/touch.py --build
+	$(Q)BUILD=$(BUILD) $(PYTHON) tests/touch/touch.py --build --without all
 
 .PHONY: costs
 costs: ## count again what make check holds to tests/costs/*.tsv, and write it there

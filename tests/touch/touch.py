@@ -10,8 +10,11 @@ What a stranger writes to add a thing of a kind, as samples: tests/touch/KIND/ h
 `touch.py` checks that each sample applies, that it touches no more files than LIMITS says, and that
 "Where to add things" of user/README.md names these files ("touched" stands for NAME there).
 `touch.py --build [KIND ...]` builds each sample in one copy of the tree and runs its test.
+`touch.py --without RUNTIME ...` (all: each of WITHOUT) deletes the runtime's files and its rows in the copy: the tree
+builds, and reports of the recordings of all others in tests/corpus say what they said.
 """
 import argparse
+import functools
 import os
 import re
 import shutil
@@ -31,6 +34,22 @@ LIMITS = {
     "doctor_check": (1, "A check of `tapir doctor`"),
     "record_type": (9, "A kind of record that is captured"),  # issue 38 asks for 8
 }
+
+# Runtimes that can be taken out: names of their rows, their directory, the first word of their recordings in tests/corpus.
+WITHOUT = {
+    "erlang": (("erlang",), None, None),
+    "go": (("go",), None, None),
+    "luajit": (("luajit",), None, None),
+    "mono": (("mono",), None, None),
+    "mysql": (("mysql", "mariadb"), None, None),
+    "node": (("node", "v8"), "v8", "node"),
+    "perl": (("perl",), None, None),
+    "php": (("php",), "php", None),
+    "ruby": (("ruby",), "ruby", None),
+    "rust": (("rust",), None, None),
+}
+# The tables that have a row of a runtime.
+RUNTIME_TABLES = ("user/spec/runtime_db/lore.c", "user/runtime/interpreters.h")
 
 
 def read(path):
@@ -151,6 +170,14 @@ def write(root, texts):
             f.write(text)
 
 
+def run(command, copy):
+    """The exit code; what was said is printed if it is not 0."""
+    ran = subprocess.run(command, cwd=copy, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    if ran.returncode:
+        print(ran.stdout, end="")
+    return ran.returncode
+
+
 def build(kind, copy):
     """True: it builds and its test passes. The copy is as before then."""
     texts = changed(kind, copy)
@@ -158,28 +185,65 @@ def build(kind, copy):
               if os.path.exists(os.path.join(copy, file))}
     write(copy, texts)
     try:
-        for command in (["make", "-s", f"-j{os.cpu_count()}", "all"],
-                        ["sh", "-x", os.path.join(HOME, kind, "test")]):
-            ran = subprocess.run(command, cwd=copy, stdout=subprocess.PIPE,
-                                 stderr=subprocess.STDOUT, text=True, errors="replace")
-            if ran.returncode:
-                print(ran.stdout, end="")
-                return ran.returncode == 77 and command[0] == "sh"
-        return True
+        return (not run(["make", "-s", f"-j{os.cpu_count()}", "all"], copy)
+                and run(["sh", "-x", os.path.join(HOME, kind, "test")], copy) in (0, 77))
     finally:
         for file in texts.keys() - before.keys():
             os.unlink(os.path.join(copy, file))
         write(copy, before)
 
 
-def build_all(kinds):
+def files_of_runtime(name, copy):
+    _, folder, _ = WITHOUT[name]
+    files = [f"user/spec/runtime_db/lore_{name}.c"]
+    if folder:
+        files += [f"user/runtime/{folder}/{file}" for file in os.listdir(os.path.join(copy, "user/runtime", folder))]
+    return files
+
+
+def rows_without(name, copy):
+    """{table: its text without the runtime's rows}"""
+    texts = {}
+    for table in RUNTIME_TABLES:
+        text = before = read(os.path.join(copy, table))
+        for row in WITHOUT[name][0]:
+            text = re.sub(rf"(?m)^\tX\({row}\).*\n", "", text)
+        if text != before:
+            texts[table] = text
+    return texts
+
+
+def build_without(name, copy):
+    """True: without the runtime it builds, and all others are reported as with it. The copy is as before then."""
+    gone = {file: read(os.path.join(copy, file)) for file in files_of_runtime(name, copy)}
+    texts = rows_without(name, copy)
+    if not texts:
+        print(f"{name}: no table has a row of it")
+        return False
+    before = {file: read(os.path.join(copy, file)) for file in texts}
+    corpus = os.path.join(copy, "tests/corpus")
+    first_word = WITHOUT[name][2]
+    others = sorted(file[:-len(".tapir")] for file in os.listdir(corpus)
+                    if file.endswith(".tapir") and file.split("-")[0] != first_word)
+    for file in gone:
+        os.unlink(os.path.join(copy, file))
+    write(copy, texts)
+    try:
+        return not (run(["make", "-s", f"-j{os.cpu_count()}", "build/tapir"], copy)
+                    or run([sys.executable, "tests/corpus/replay.py", *others], copy))
+    finally:
+        write(copy, gone | before)
+
+
+def build_all(jobs):
+    """jobs: [(label, function of the copy that returns True if all is well)]"""
     copy = os.path.join(ROOT, os.environ.get("BUILD", "build"), "touch")
     failed = 0
     copy_tree(copy)
-    for kind in kinds or sorted(LIMITS):
-        is_well = build(kind, copy)
+    for label, job in jobs:
+        is_well = job(copy)
         failed += not is_well
-        print(f"{'ok   ' if is_well else 'FAIL '} {kind}", flush=True)
+        print(f"{'ok   ' if is_well else 'FAIL '} {label}", flush=True)
     if not failed:
         shutil.rmtree(copy)
     return failed
@@ -188,9 +252,13 @@ def build_all(kinds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--build", action="store_true")
+    parser.add_argument("--without", nargs="+", metavar="RUNTIME", choices=["all", *WITHOUT])
     parser.add_argument("kinds", nargs="*")
     args = parser.parse_args()
-    return min(1, build_all(args.kinds) if args.build else check_all())
+    jobs = [(kind, functools.partial(build, kind)) for kind in args.kinds or sorted(LIMITS)] if args.build else []
+    without = sorted(WITHOUT) if args.without == ["all"] else args.without or []
+    jobs += [(f"without {name}", functools.partial(build_without, name)) for name in without]
+    return min(1, build_all(jobs) if jobs else check_all())
 
 
 if __name__ == "__main__":

@@ -244,7 +244,9 @@ static bool read_name(struct tapir_interp_stacks *s, const struct process *p,
 	return in->ops->add_name(in->state, &memory, frame, &s->name, &code->is_internal);
 }
 
-/* It may have the frame's number, too: where a function is called from makes no other of it. */
+/*
+ * A cookie may have the frame's number, too: where a function is called from makes no other of it.
+ */
 static uint64_t cookie_of(const struct process *p, const struct tapir_interp_frame *frame)
 {
 	return p->interpreter.ops->has_frames_of_its_own ? frame->cookie >> TAPIR_INTERP_IDX_BITS

@@ -9,32 +9,34 @@
 
 #include "base/str.h"
 
-extern const struct tapir_lore tapir_lore_dotnet, tapir_lore_hotspot, tapir_lore_postgresql,
-	tapir_lore_cpython, tapir_lore_ruby, tapir_lore_php, tapir_lore_node, tapir_lore_cxx,
-	tapir_lore_mono, tapir_lore_erlang, tapir_lore_perl, tapir_lore_mysql, tapir_lore_mariadb,
-	tapir_lore_luajit, tapir_lore_go, tapir_lore_rust, tapir_lore_libc, tapir_lore_linux;
+#define TAPIR_LORES(X)                                                                             \
+	X(dotnet)                                                                                  \
+	X(hotspot)                                                                                 \
+	X(postgresql)                                                                              \
+	X(cpython)                                                                                 \
+	X(ruby)                                                                                    \
+	X(php)                                                                                     \
+	X(node)                                                                                    \
+	X(cxx)                                                                                     \
+	X(mono)                                                                                    \
+	X(erlang)                                                                                  \
+	X(perl)                                                                                    \
+	X(mysql)                                                                                   \
+	X(mariadb)                                                                                 \
+	X(luajit)                                                                                  \
+	X(go)                                                                                      \
+	X(rust)                                                                                    \
+	X(libc)                                                                                    \
+	X(linux)                                                                                   \
+	/* A runtime is a row above this line. */
 
-const struct tapir_lore *const tapir_lore_all[] = {
-	&tapir_lore_dotnet,
-	&tapir_lore_hotspot,
-	&tapir_lore_postgresql,
-	&tapir_lore_cpython,
-	&tapir_lore_ruby,
-	&tapir_lore_php,
-	&tapir_lore_node,
-	&tapir_lore_cxx,
-	&tapir_lore_mono,
-	&tapir_lore_erlang,
-	&tapir_lore_perl,
-	&tapir_lore_mysql,
-	&tapir_lore_mariadb,
-	&tapir_lore_luajit,
-	&tapir_lore_go,
-	&tapir_lore_rust,
-	&tapir_lore_libc,
-	&tapir_lore_linux,
-	NULL,
-};
+#define TAPIR_X(name) extern const struct tapir_lore tapir_lore_##name;
+TAPIR_LORES(TAPIR_X)
+#undef TAPIR_X
+
+#define TAPIR_X(name) &tapir_lore_##name,
+const struct tapir_lore *const tapir_lore_all[] = {TAPIR_LORES(TAPIR_X) NULL};
+#undef TAPIR_X
 
 int tapir_lore__of_provider(const char *provider, size_t len)
 {
