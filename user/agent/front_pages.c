@@ -85,22 +85,13 @@ static void show_processes(struct tapir_page_job *job)
 
 /* ---- what a recording says ------------------------------------------------------------------ */
 
-enum {
-	VIEW_GC,
-	VIEW_COUNTERS,
-	VIEW_JIT,
-	VIEW_EXCEPTIONS,
-	VIEW_CONTENTION,
-	VIEW_THREADPOOL,
-	VIEW_CPU,
-	VIEW_OFFCPU,
-	VIEW_REQUESTS,
-	VIEW_CNT
-};
+#define VIEW(name) {#name, offsetof(struct tapir_page_results, name)},
+static const struct {
+	const char *name;
+	size_t document_off; /* in struct tapir_page_results */
+} views[] = {TAPIR_PAGE_VIEWS(VIEW)};
 
-static const char *const view_names[VIEW_CNT] = {"gc",	       "counters",   "jit",
-						 "exceptions", "contention", "threadpool",
-						 "cpu",	       "offcpu",     "requests"};
+#define VIEW_CNT (sizeof(views) / sizeof(views[0]))
 
 struct results {
 	struct tapir_page_doc findings, views[VIEW_CNT];
@@ -118,9 +109,9 @@ static void ask_view(struct tapir_page_job *job, struct results *r, const char *
 	struct tapir_wire_request rq = {.route = TAPIR_ROUTE_SESSION_VIEW};
 	char arg[TAPIR_ROUTE_ARG_BYTES];
 
-	snprintf(arg, sizeof(arg), "%s/%s", id, view_names[i]);
+	snprintf(arg, sizeof(arg), "%s/%s", id, views[i].name);
 	rq.path_arg = arg;
-	if (i == VIEW_GC) /* all pauses, for the chart */
+	if (!strcmp(views[i].name, "gc")) /* all pauses, for the chart */
 		rq.pairs[rq.pair_cnt++] = (struct tapir_wire_pair){"top", "2000"};
 	tapir_page_doc__ask(job, &r->views[i], &rq);
 }
@@ -138,13 +129,10 @@ static void take_results(struct tapir_page_job *job, struct results *r, const js
 		ask_view(job, r, id, i);
 	if (tapir_page_doc__take(job, &r->findings))
 		r->page.findings = r->findings.json;
-	const json_t **const slots[VIEW_CNT] = {
-		&r->page.gc,	     &r->page.counters,	  &r->page.jit,
-		&r->page.exceptions, &r->page.contention, &r->page.threadpool,
-		&r->page.cpu,	     &r->page.offcpu,	  &r->page.requests};
 	for (size_t i = 0; i < VIEW_CNT; i++)
 		if (tapir_page_doc__take(job, &r->views[i]))
-			*slots[i] = r->views[i].json;
+			*(const json_t **)((char *)&r->page + views[i].document_off) =
+				r->views[i].json;
 }
 
 static void init_results(struct results *r)

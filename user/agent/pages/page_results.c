@@ -81,9 +81,8 @@ static void begin_share(struct tapir_str *out, const json_t *of, const char *kin
 /* Returns true if the page has a section for a view, to which a finding can lead. */
 static bool is_section(const char *view)
 {
-	static const char *const names[] = {"counters",	  "gc",		"jit",
-					    "contention", "exceptions", "threadpool",
-					    "cpu",	  "offcpu",	"requests"};
+#define NAME(name) #name,
+	static const char *const names[] = {TAPIR_PAGE_VIEWS(NAME)};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(names[i], view))

@@ -14,12 +14,26 @@
 
 #include "base/str.h"
 
+/* The views that are sections of a session's page. */
+#define TAPIR_PAGE_VIEWS(X)                                                                        \
+	X(gc)                                                                                      \
+	X(counters)                                                                                \
+	X(jit)                                                                                     \
+	X(exceptions)                                                                              \
+	X(contention)                                                                              \
+	X(threadpool)                                                                              \
+	X(cpu)                                                                                     \
+	X(offcpu)                                                                                  \
+	X(requests)                                                                                \
+	/* A section is a row above this line. */
+
+#define TAPIR_PAGE_X(name) const json_t *name;
 /* The documents about a finished recording: /v1/sessions/ID/findings and views; NULL: not known. */
 struct tapir_page_results {
-	const json_t *session;
-	const json_t *findings, *gc, *counters, *jit, *exceptions, *contention, *threadpool, *cpu,
-		*offcpu, *requests;
+	const json_t *session, *findings;
+	TAPIR_PAGE_VIEWS(TAPIR_PAGE_X)
 };
+#undef TAPIR_PAGE_X
 
 /* Values of the form above the list, as they were requested; "" or text. */
 struct tapir_page_filter {
