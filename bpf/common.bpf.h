@@ -107,6 +107,16 @@ static __always_inline void tapir_lose(const __u32 *probe_id, enum tapir_loss_ca
 		__sync_fetch_and_add(&of_probe->cnt[cause], 1);
 }
 
+/*
+ * Returns true if the task is traced by tapir's holder, which is its parent as long as it is there
+ * to release it.
+ */
+static __always_inline int is_held(const struct tapir_live *now, struct task_struct *task)
+{
+	return now->holder_tgid && BPF_CORE_READ(task, ptrace) &&
+	       BPF_CORE_READ(task, parent, tgid) == now->holder_tgid;
+}
+
 /* The state of a sender of records, outside the stack. */
 struct sender {
 	__u64 unasked_bytes; /* sent since the ring was last asked how full it is */

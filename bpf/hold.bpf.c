@@ -74,17 +74,11 @@ static __noinline int is_unknown(struct task_struct *task, __u64 va)
 	return !since_ns || bpf_ktime_get_ns() - *since_ns < MOMENT_NS;
 }
 
-/*
- * Returns true if the current thread is traced by tapir's holder, and the parent is there to
- * release it.
- */
 static __always_inline int may_be_held(struct task_struct *task)
 {
 	struct tapir_live *now = tapir_live();
 
-	if (!now || !now->enabled || !now->holder_tgid || !BPF_CORE_READ(task, ptrace))
-		return 0;
-	return BPF_CORE_READ(task, parent, tgid) == now->holder_tgid;
+	return now && now->enabled && is_held(now, task);
 }
 
 static __always_inline int means_nothing(struct task_struct *task, int signal)

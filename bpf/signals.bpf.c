@@ -60,12 +60,6 @@ static __always_inline int is_by_current(int number, int code)
 	return code != CODE_TIMER && (code != CODE_KERNEL || number == NUMBER_OF_KILL);
 }
 
-static __always_inline int is_held(const struct tapir_live *now, struct task_struct *task)
-{
-	return now->holder_tgid && BPF_CORE_READ(task, ptrace) &&
-	       BPF_CORE_READ(task, parent, tgid) == now->holder_tgid;
-}
-
 /*
  * The kernel queues also what a process ignores if it is traced (sig_ignored, kernel/signal.c), as
  * those are that tapir started. Without tapir it would have been discarded.
