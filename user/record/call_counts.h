@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * call_counts.h - numbers of system calls, which BPF programs keep (bpf/syscalls.bpf.c), as CALLS
- * records: of what was added since the last ones, so that those of any part of a recording add up.
- * They are made once a second, before each new segment, and when a thread ends.
+ * records: of what was added since the last ones (kernel_sums.h), and when a thread ends.
  *
- * One thread, the session's. Reading takes 1 us for each thread, call and result; where that is
- * more than a hundredth of a second, it is done less often.
+ * One thread, the session's.
  */
 #ifndef TAPIR_USER_CALL_COUNTS_H
 #define TAPIR_USER_CALL_COUNTS_H
