@@ -359,9 +359,43 @@ struct tapir_call_open {
 	uint64_t start_ns;
 };
 
-#define TAPIR_CALL_NUMBERS	1024u /* a power of two */
-#define TAPIR_CALL_IS_COUNTED	(1u << 0)
-#define TAPIR_CALL_HAS_FILE	(1u << 1) /* its first argument is a descriptor */
+#define TAPIR_CALL_NUMBERS    1024u /* a power of two */
+#define TAPIR_CALL_IS_COUNTED (1u << 0)
+#define TAPIR_CALL_HAS_FILE   (1u << 1) /* its first argument is a descriptor */
+
+/* ---- waits in numbers (waits.bpf.c sums, record/wait_records.c reads) -------------------------- */
+
+struct tapir_wait_sum {
+	uint64_t cnt;
+	uint64_t ns;
+	uint32_t steps[TAPIR_WAIT_STEPS];
+};
+
+/* The waits of a thread; the key is its id. Sums only grow. */
+struct tapir_wait_sums {
+	uint32_t tgid;
+	uint32_t tid;
+	uint64_t start_ns; /* when the thread began: ids are used again */
+	uint64_t run_ns;   /* of runs that have ended */
+	uint64_t since_ns; /* when it left its CPU, or came to it; 0: not known */
+	uint64_t wake_ns;  /* when it was woken since; 0: it was not */
+	uint32_t waker_tid;
+	uint32_t epoch; /* in which it was announced last */
+	uint16_t out_state;
+	uint16_t flags; /* TAPIR_SWITCH_*, of the wait that began last */
+	uint16_t is_out;
+	uint16_t cpu; /* to which it came last */
+	struct tapir_wait_sum kinds[TAPIR_WAIT_KIND_CNT];
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_wait_sums) == 536, "tapir_wait_sums");
+
+/* Sent on the rings, never written to a file: the sums of a thread that has ended. */
+#define TAPIR_REC_WAIT_TOTAL 0x8004
+
+struct tapir_rec_wait_total {
+	struct tapir_rec h;
+	struct tapir_wait_sums sums;
+};
 
 /* ---- threads as they are (threads.bpf.c writes, attach/thread_list.c reads) ----------------- */
 

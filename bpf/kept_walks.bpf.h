@@ -35,10 +35,10 @@ struct {
 	__uint(max_entries, KEPT_WALKS);
 	__type(key, __u32);
 	__type(value, struct kept_walk);
-} kept_walks SEC(".maps");
+} kept_walks __weak SEC(".maps");
 
 /* One match in this many is walked anyway; a test walks each one. */
-const volatile __u32 kept_walk_check = KEPT_WALK_CHECK;
+const volatile __u32 kept_walk_check __weak SEC(".rodata") = KEPT_WALK_CHECK;
 
 /* Reads again the words that a kept walk read of a stack. */
 static __always_inline long read_words_of(struct user_stack *u, const struct kept_walk *k)

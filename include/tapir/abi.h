@@ -77,6 +77,7 @@ enum tapir_rec_type {
 	TAPIR_REC_HOST = 24,	 /* a host of a merged recording */
 	TAPIR_REC_OF_HOST = 25,	 /* a record of one host's recording, as it was there */
 	TAPIR_REC_SIGNAL = 26,	 /* a signal was sent */
+	TAPIR_REC_WAITS = 27,	 /* how often a thread waited, how long it ran */
 	TAPIR_REC_TYPE_CNT
 };
 
@@ -348,6 +349,11 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_sample) == 48, "tapir_rec_sample");
 #define TAPIR_SWITCH_SNAPSHOT	    (1u << 3)
 #define TAPIR_SWITCH_AT_END	    (1u << 4) /* of a snapshot: when it ended */
 #define TAPIR_SWITCH_HAS_FUTEX	    (1u << 5) /* the address it waits for follows the record */
+/*
+ * A whole wait of one thread, which is out_* and in_*, when it came to a CPU again: a struct
+ * tapir_switch_wait follows the record. So are waits recorded where short ones are summed (WAITS).
+ */
+#define TAPIR_SWITCH_WAITED	    (1u << 6)
 
 /*
  * One record when the thread that goes out or the one that comes in is of a traced process. A
@@ -369,6 +375,60 @@ struct tapir_rec_switch {
 	uint16_t flags;
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_switch) == 64, "tapir_rec_switch");
+
+struct tapir_switch_wait {
+	uint64_t futex_va; /* as with TAPIR_SWITCH_HAS_FUTEX; 0: none, or unknown */
+	uint64_t since_ns; /* when it left its CPU */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_switch_wait) == 16, "tapir_switch_wait");
+
+/* ---- WAITS -------------------------------------------------------------------------------- */
+
+/* The kinds of waits, by what a thread waits for while it has no CPU. */
+enum tapir_wait_kind {
+	TAPIR_WAIT_RUNNABLE = 0, /* a CPU: it was preempted, or yielded */
+	TAPIR_WAIT_SLEEPING = 1,
+	TAPIR_WAIT_UNINTERRUPTIBLE = 2,
+	TAPIR_WAIT_OTHER = 3, /* it is stopped, traced, parked or idle */
+	TAPIR_WAIT_WOKEN = 4, /* a CPU, after it was woken: no wait of its own but a wait's end */
+	TAPIR_WAIT_KIND_CNT
+};
+
+#define TAPIR_SHORT_WAIT_NS 1000000u /* waits of that length and longer are not summed */
+
+/* A wait's time in powers of two: step n has those from 1 << n ns on. 0 ns is in step 0. */
+#define TAPIR_WAIT_STEPS    20u
+
+struct tapir_wait_step {
+	uint16_t kind; /* enum tapir_wait_kind */
+	uint16_t step;
+	uint32_t cnt;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_wait_step) == 8, "tapir_wait_step");
+
+/*
+ * The waits of a thread that were shorter than TAPIR_SHORT_WAIT_NS and ended between since_ns and
+ * the record's time, by kind; longer ones are SWITCH records. ns of the kinds without WOKEN is the
+ * time until the thread was woken, or until it ran where that is not known. run_ns is all the time
+ * it had a CPU, in runs that ended since then, or continue (up to now). left_ns is not 0 where
+ * the thread had been away from its CPU for TAPIR_SHORT_WAIT_NS or longer: since then, for
+ * out_state. TAPIR_STATE_DEAD: it has ended, and this is its last record.
+ */
+struct tapir_rec_waits {
+	struct tapir_rec h;
+	uint32_t tgid;
+	uint32_t tid;
+	uint64_t since_ns;
+	uint64_t run_ns;
+	uint64_t cnt[TAPIR_WAIT_KIND_CNT];
+	uint64_t ns[TAPIR_WAIT_KIND_CNT];
+	uint64_t left_ns;
+	uint32_t step_cnt;
+	uint16_t out_state;
+	uint8_t pad0[2];
+	/* step_cnt x struct tapir_wait_step, in order */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_waits) == 136, "tapir_rec_waits");
 
 /* ---- IO ------------------------------------------------------------------------------- */
 

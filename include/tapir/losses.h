@@ -89,6 +89,7 @@
 	X(SIGNAL_SKIPPED, SIGNAL, "the kernel skipped the program of signals: it was running")     \
 	X(SIGNAL_DISK, SIGNAL, "the file could not be written: a signal")                          \
 	X(IO_UNFINISHED, IO, "the kernel did not report the end of a block request")               \
+	X(WAITS_FULL, SWITCH, "no room to sum the waits of one more thread")                       \
 	/* A cause is a row above this line. */
 
 /*

@@ -182,6 +182,104 @@ def test_who_yields_is_distinguished_from_who_is_preempted_on_its_way_out(t):
     t.ok(kernel["in"] > 1000, f"switches in the call, on the way out, elsewhere: {kernel}")
 
 
+KINDS = ("runnable", "sleeping", "uninterruptible", "other")
+
+
+def summed(t, file, tid):
+    """(waits that were summed, their ns, ns of running) of a thread."""
+    rows = [w for w in t.events(file, "waits") if w["tid"] == tid]
+    return (sum(w[f"{kind}_count"] for w in rows for kind in KINDS), sum(w[f"{kind}_ns"] for w in rows for kind in (*KINDS, "woken")),
+            sum(w["run_ns"] for w in rows))
+
+
+def waits_of_each_switch(switches, tid):
+    """The lengths of a thread's waits where each switch is recorded."""
+    out, waits = None, []
+    for s in switches:
+        if s["tid"] == tid:
+            out = s["time_ns"]
+        if s["in_tid"] == tid and out:
+            waits.append(s["time_ns"] - out)
+            out = None
+    return waits
+
+
+def may_differ_ns(one, hidden):
+    """By how much the time of a thread's runs may differ from the kernel's own: that one ends before the tracepoint, in which tracers work, and of a
+    run whose end is hidden nothing is known."""
+    return 0.02 * one["run_ns"] + 500 * (one["voluntary"] + one["involuntary"]) + 4e6 * hidden
+
+
+def record_both(t, *target):
+    """One run of the target, recorded by two tapirs: with a record of each switch, and with sums. Returns (said, sums, all)."""
+    files = t.path("sums.tapir"), t.path("all.tapir")
+    program = t.target("shorts", "--wait", *target)
+    before = switches_of_init()
+    tapirs = [t.start_tapir("record", "-p", program.pid, f"--sched={how}", "--no-samples", "-f", "-o", file)
+              for how, file in zip(("sums", "all"), files)]
+    for tapir in tapirs:
+        tapir.wait_ready("recording context switches")
+    program.go()
+    said = program.wait(60).witness()
+    said["hidden"] = switches_of_init() - before
+    t.eq([tapir.wait(60).rc for tapir in tapirs], [0, 0], "exit")
+    return said, *files
+
+
+def test_sums_of_short_waits_are_those_of_each_switch(t):
+    """Beside a recording of each switch of the same threads, and what the kernel counted of them."""
+    said, sums, each = record_both(t, 20000, 40)
+    switches = sorted(t.events(each, "switch"), key=lambda s: s["time_ns"])
+    long = [s for s in t.events(sums, "switch") if "since_ns" in s]
+    t.eq([t.report(file)["switches"]["lost"] for file in (sums, each)], [0, 0], "lost")
+    for one in said["threads"]:
+        mine = [s["time_ns"] - s["since_ns"] for s in long if s["tid"] == one["tid"]]
+        cnt, ns, run_ns = summed(t, sums, one["tid"])
+        waits = waits_of_each_switch(switches, one["tid"])
+        left_cnt = one["voluntary"] + one["involuntary"]
+        told = f"summed {cnt}, recorded {len(mine)}; each {len(waits)}; {said}"
+        t.ok(abs(cnt + len(mine) - len(waits)) <= said["hidden"] + 2, told)
+        t.ok(abs(cnt + len(mine) - left_cnt) <= said["hidden"] + 2, told)
+        # Each of the two reads the clock in its own program, one after the other.
+        t.ok(abs(ns + sum(mine) - sum(waits)) <= 0.02 * sum(waits) + 2000 * said["hidden"], f"{ns} + {sum(mine)}, {sum(waits)} ns; {told}")
+        t.ok(abs(run_ns - one["run_ns"]) <= may_differ_ns(one, said["hidden"]), f"ran {run_ns}, {told}")
+    t.ok(len(long) * 10 < len(switches), f"{len(long)} records in place of {len(switches)}")
+
+
+def test_long_waits_have_stacks_where_short_ones_are_summed(t):
+    if not has_kernel_names(t):
+        t.skip("the kernel shows no addresses of its functions")
+    file = t.path("trace.tapir")
+    before = switches_of_init()
+    said = t.tapir("record", "--sched=sums", "--no-samples", "-f", "-o", file, "--", t.target_path("shorts"), 5000, 40, timeout=60).witness()
+    hidden = switches_of_init() - before
+    tid = said["threads"][0]["tid"]
+    long = [s for s in t.events(file, "switch") if "since_ns" in s]
+    t.ok(all(s["time_ns"] - s["since_ns"] >= 1e6 for s in long), "short ones have no record")
+    naps = [s for s in long if s["tid"] == tid and "do_nanosleep" in [f["name"] for f in s["kernel_stack"]]]
+    t.ok(said["naps"] - hidden <= len(naps) <= said["naps"], f"{len(naps)} of {said['naps']}, {hidden} hidden")
+    t.eq({(s["state"], s["kernel_stack"][0]["name"]) for s in naps}, {("sleeping", "__schedule")}, "how it waited")
+    # The program's tables may not be loaded when it begins.
+    whole = [s for s in naps if s.get("stack_end") != "not_yet"]
+    t.ok(whole and all("nap" in [f["name"] for f in s["stack"]] for s in whole), naps)
+    t.ok(all(s["in_wake_ns"] and s["since_ns"] < s["in_wake_ns"] <= s["time_ns"] for s in naps), "when they were woken")
+    view = t.tapir("report", file, "--view", "offcpu").out
+    t.ok("nap" in view and "waits below 1 ms are summed" in view, view)
+    t.ok("waits below 1 ms are summed" in t.tapir("report", file).out, "the first screen")
+    t.ok("waits below 1 ms are summed" in t.tapir("export", file, "--format", "nettrace", "-o", t.path("x.nettrace")).err, "an export")
+
+
+def test_threads_have_their_time_where_waits_of_all_are_summed(t):
+    """Of a program that ends during a recording of all processes, by the kernel's own count of its threads."""
+    file = t.path("trace.tapir")
+    before = switches_of_init()
+    said = t.tapir("record", "-a", "--sched=sums", "--no-samples", "-f", "-o", file, "--", t.target_path("shorts"), 2000, 10, timeout=60).witness()
+    hidden = switches_of_init() - before
+    for one in said["threads"]:
+        run_ns = summed(t, file, one["tid"])[2]
+        t.ok(abs(run_ns - one["run_ns"]) <= may_differ_ns(one, hidden), f"ran {run_ns}, {hidden} hidden: {said}")
+
+
 def test_names_and_cgroups_choose_switches_as_pids_do(t):
     file = t.path("trace.tapir")
     target, other = t.target("waiter", "--wait"), t.target("waiter", "--wait")

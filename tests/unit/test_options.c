@@ -22,7 +22,15 @@ struct args {
 	uint64_t every_ns;
 	bool json;
 	struct tapir_words_or_default counters;
+	const char *how;
 };
+
+static const char *how_at(size_t i)
+{
+	static const char *const names[] = {"plain", "fancy"};
+
+	return i < 2 ? names[i] : NULL;
+}
 
 static const struct tapir_option own_options[] = {
 	TAPIR_STRING("output", 'o', "FILE", "write here", struct args, output),
@@ -31,6 +39,7 @@ static const struct tapir_option own_options[] = {
 	TAPIR_DURATION("every", 'e', "TIME", "how often", struct args, every_ns, 1, UINT64_MAX),
 	TAPIR_FLAG("json", 'j', "as JSON", struct args, json),
 	TAPIR_LIST_OR_DEFAULT("counters", 0, "[GLOB]", "which", struct args, counters),
+	TAPIR_CHOICE_OR_DEFAULT("how", 0, "[=HOW]", "in which way", struct args, how, how_at),
 	{}};
 
 static int run_nothing(struct tapir_cli *cli)
@@ -107,6 +116,22 @@ static void assert_usage(const char *part)
 	assert_int_equal(tapir_diag__cnt(), 1);
 	if (!strstr(tapir_diag__line(0), part))
 		fail_msg("'%s' is not in '%s'", part, tapir_diag__line(0));
+}
+
+static void choice_is_attached_or_the_first(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("watch", "--how", "fancy"), 0);
+	assert_string_equal(parsed()->how, "plain");
+	assert_int_equal(cli.words.cnt, 1); /* the next word is no value of it */
+	tapir_cli__fini(&cli);
+	cli = (struct tapir_cli){.commands = commands};
+	assert_int_equal(PARSE("watch", "--how=fancy"), 0);
+	assert_string_equal(parsed()->how, "fancy");
+	tapir_cli__fini(&cli);
+	cli = (struct tapir_cli){.commands = commands};
+	assert_int_equal(PARSE("watch", "--how=odd"), TAPIR_CLI_USAGE);
+	assert_usage("odd");
 }
 
 static void value_that_may_be_missing_is_no_option_and_no_spec(void **state)
@@ -402,6 +427,7 @@ int main(void)
 		CASE(default_command_runs_unless_a_word_names_one),
 		CASE(globals_work_before_and_behind_the_command),
 		CASE(no_rows_are_all_rows),
+		CASE(choice_is_attached_or_the_first),
 		CASE(program_is_kept_whole_when_behind_dashes),
 		CASE(dashes_make_words_when_no_program_is_taken),
 		CASE(help_needs_no_arguments_when_asked_for),

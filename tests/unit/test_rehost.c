@@ -22,9 +22,11 @@ static bool ends_with(const char *text, const char *end)
 
 /* All members that are a time, not a duration: a new one whose name ends so is decided on here. */
 static const char *const moments[] = {
-	"in_wake_ns", "start_ns", "leader_start_ns", "from_ns", "until_ns", "begin_ns", "since_ns",
+	"in_wake_ns", "start_ns", "leader_start_ns", "from_ns",
+	"until_ns",   "begin_ns", "since_ns",	     "left_ns",
 };
-static const char *const durations[] = {"interval_ns", "queue_ns", "device_ns", "sum_ns", "max_ns"};
+static const char *const durations[] = {"interval_ns", "queue_ns", "device_ns",
+					"sum_ns",      "max_ns",   "run_ns"};
 
 static bool is_among(const char *name, const char *const *names, size_t cnt)
 {
@@ -97,6 +99,27 @@ static void ids_are_those_of_the_host_and_come_back(void **state)
 	assert_memory_equal(&sw, &was, sizeof(sw));
 }
 
+static void a_whole_wait_begins_where_its_host_s_time_is(void **state)
+{
+	struct {
+		struct tapir_rec_switch sw;
+		struct tapir_switch_wait wait;
+	} whole = {.sw = {.out_tid = 11, .in_tid = 11, .flags = TAPIR_SWITCH_WAITED},
+		   .wait = {.futex_va = 4, .since_ns = 100}};
+
+	(void)state;
+	tapir_rec__init(&whole.sw.h, TAPIR_REC_SWITCH, sizeof(whole), 600);
+	assert_true(tapir_rehost__apply(&second, &whole.sw.h));
+	assert_int_equal(tapir_switch__since_ns(&whole.sw), 1100);
+	assert_int_equal(tapir_switch__futex_va(&whole.sw), 4);
+	tapir_rehost__undo(&second, &whole.sw.h);
+	assert_int_equal(tapir_switch__since_ns(&whole.sw), 100);
+	whole.sw.h.size = sizeof(whole.sw) + 8; /* cut: nothing is read or moved behind its end */
+	assert_true(tapir_rehost__apply(&second, &whole.sw.h));
+	assert_int_equal(whole.wait.since_ns, 100);
+	assert_int_equal(tapir_switch__since_ns(&whole.sw), 0);
+}
+
 static void the_kernel_is_each_host_s_own(void **state)
 {
 	struct tapir_rec_mapping m = {.end_va = 1, .file_id = 7}, was;
@@ -149,6 +172,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_id_and_time_of_the_schema_is_moved),
 		cmocka_unit_test(ids_are_those_of_the_host_and_come_back),
+		cmocka_unit_test(a_whole_wait_begins_where_its_host_s_time_is),
 		cmocka_unit_test(the_kernel_is_each_host_s_own),
 		cmocka_unit_test(an_id_that_no_host_has_is_refused),
 		cmocka_unit_test(a_loss_is_of_the_host_that_it_names),

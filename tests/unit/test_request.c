@@ -88,6 +88,28 @@ static void awaits_come_with_the_default_profile(void **state)
 	tapir_recording_plan__fini(&plan);
 }
 
+static void waits_are_summed_where_switches_are_recorded(void **state)
+{
+	struct tapir_request request = request_of_pid();
+	struct tapir_recording_plan plan;
+
+	(void)state;
+	assert_false(tapir_sched__sums(NULL));
+	assert_false(tapir_sched__sums(tapir_sched__name(0))); /* the default */
+	assert_true(tapir_sched__sums("sums"));
+	assert_int_equal(plan_of(&request, &plan), 0);
+	assert_int_equal(plan.opts.wait_sum_cap, 0);
+	tapir_recording_plan__fini(&plan);
+	request.sum_waits = true;
+	assert_int_equal(plan_of(&request, &plan), 0);
+	assert_true(plan.opts.with_switches && plan.opts.wait_sum_cap);
+	tapir_recording_plan__fini(&plan);
+	request.no_sched = true;
+	assert_int_equal(plan_of(&request, &plan), 0);
+	assert_int_equal(plan.opts.wait_sum_cap, 0);
+	tapir_recording_plan__fini(&plan);
+}
+
 static void everything_has_a_default(void **state)
 {
 	const struct tapir_request request = request_of_pid();
@@ -220,6 +242,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(contents_of_a_heap_wait_for_room),
 		cmocka_unit_test(awaits_come_with_the_default_profile),
+		cmocka_unit_test(waits_are_summed_where_switches_are_recorded),
 		cmocka_unit_test(everything_has_a_default),
 		cmocka_unit_test(what_is_asked_for_is_in_the_options),
 		cmocka_unit_test(profiles_that_overlap_are_one_list),

@@ -12,6 +12,7 @@
 
 #include "tests/data/golden_v1.h"
 #include "tests/data/golden_v1_hosts.h"
+#include "tests/data/golden_v1_waits.h"
 #include "trace/chunk.h"
 #include "trace/reader.h"
 #include "trace/stored_files.h"
@@ -144,6 +145,26 @@ static void file_of_version_1_is_unpacked(void **state)
 	tapir_reader__close(r);
 }
 
+#define GOLDEN_WAITS "tests/data/golden-v1-waits.tapir"
+
+static void sums_of_waits_of_version_1_are_read(void **state)
+{
+	const struct tapir_rec *rec;
+	struct tapir_reader *r;
+
+	(void)state;
+	assert_int_equal(tapir_reader__open(GOLDEN_WAITS, &r), 0);
+	for (int i = 0; i < GOLDEN_WAITS_CNT; i++) {
+		const struct tapir_rec *want = golden_waits_record(i);
+
+		assert_int_equal(tapir_reader__next(r, &rec), 1);
+		assert_int_equal(rec->size, want->size);
+		assert_memory_equal(rec, want, want->size);
+	}
+	assert_int_equal(tapir_reader__next(r, &rec), 0);
+	tapir_reader__close(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -151,6 +172,7 @@ int main(void)
 		cmocka_unit_test(names_of_version_1_are_found),
 		cmocka_unit_test(records_of_hosts_of_version_1_are_read),
 		cmocka_unit_test(file_of_version_1_is_unpacked),
+		cmocka_unit_test(sums_of_waits_of_version_1_are_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,7 @@ struct tapir_request_params {
 	const char *where, *until, *key;
 	bool count;
 	uint64_t duration_ns, interval_ns, rate_hz, frames, sample_hz, started;
-	bool stack, no_stack, no_samples, sched, no_sched, io, net, signals;
+	bool stack, no_stack, no_samples, sched, no_sched, sum_waits, io, net, signals;
 	const char *lane, *sample_event, *format;
 	bool all, only_counters, watched;
 	uint32_t only_pid;  /* nothing is said of other processes; 0: of all */

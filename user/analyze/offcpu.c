@@ -23,6 +23,7 @@ struct thread {
 
 struct waiting {
 	struct tapir_rec_switch rec;
+	uint64_t out_ns; /* when the thread left that it says has left */
 	struct tapir_trace_ids ids;
 	bool has_ids;
 };
@@ -89,9 +90,9 @@ static struct thread *thread_of(struct tapir_offcpu *o, uint32_t tid)
 	return NULL;
 }
 
-static int on_switch_out(struct tapir_offcpu *o, const struct tapir_rec_switch *rec,
-			 const struct tapir_trace_ids *ids)
+static int on_switch_out(struct tapir_offcpu *o, const struct waiting *w)
 {
+	const struct tapir_rec_switch *rec = &w->rec;
 	struct thread *t = thread_of(o, rec->out_tid);
 
 	if (!t)
@@ -101,9 +102,9 @@ static int on_switch_out(struct tapir_offcpu *o, const struct tapir_rec_switch *
 	if (!t->is_out)
 		return 0;
 	t->tgid = rec->out_tgid;
-	t->out_ns = rec->h.time_ns;
+	t->out_ns = w->out_ns;
 	t->is_runnable = !rec->out_state;
-	t->token = o->fns.on_out ? o->fns.on_out(o->ctx, rec, ids) : 0;
+	t->token = o->fns.on_out ? o->fns.on_out(o->ctx, rec, w->has_ids ? &w->ids : NULL) : 0;
 	return 0;
 }
 
@@ -147,7 +148,7 @@ static int on_switch_in(struct tapir_offcpu *o, const struct tapir_rec_switch *r
 
 static int pair(struct tapir_offcpu *o, const struct waiting *w)
 {
-	int err = w->rec.out_tid ? on_switch_out(o, &w->rec, w->has_ids ? &w->ids : NULL) : 0;
+	int err = w->rec.out_tid ? on_switch_out(o, w) : 0;
 
 	return !err && w->rec.in_tid ? on_switch_in(o, &w->rec) : err;
 }
@@ -215,6 +216,9 @@ int tapir_offcpu__add(struct tapir_offcpu *o, const struct tapir_rec *rec,
 	if (!w)
 		return -ENOMEM;
 	w->rec = *(const struct tapir_rec_switch *)rec;
+	w->out_ns = tapir_switch__since_ns((const void *)rec);
+	if (!w->out_ns)
+		w->out_ns = rec->time_ns;
 	w->has_ids = ids;
 	if (ids)
 		w->ids = *ids;

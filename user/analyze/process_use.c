@@ -56,9 +56,12 @@ static void charge(struct tapir_process_use *v, uint32_t pid, uint64_t ns)
 static void on_switched(void *ctx, const struct tapir_rec_switch *rec)
 {
 	struct tapir_process_use *v = ctx;
-	struct tapir_used_cpu *cpu = cpu_at(v, rec->h.cpu);
+	struct tapir_used_cpu *cpu;
 	uint64_t now_ns = rec->h.time_ns;
 
+	if (tapir_switch__since_ns(rec)) /* most switches are in sums, with the time between them */
+		return;
+	cpu = cpu_at(v, rec->h.cpu);
 	if (!cpu)
 		return;
 	v->first_ns = v->first_ns ? v->first_ns : now_ns;
@@ -75,6 +78,19 @@ static void charge_last(struct tapir_process_use *v)
 	tapir_vec_for_each (cpu, &v->cpus)
 		if (cpu->last_ns)
 			charge(v, cpu->in_pid, v->last_ns - cpu->last_ns);
+}
+
+static void on_waits(void *ctx, const struct tapir_rec_waits *rec)
+{
+	struct tapir_process_use *v = ctx;
+	struct tapir_used *used = used_by(v, rec->tgid);
+
+	v->has_sums = true;
+	if (!used)
+		return;
+	used->cpu_ns += rec->run_ns;
+	used->runnable_ns += tapir_waits__runnable_ns(rec);
+	used->asleep_ns += tapir_waits__asleep_ns(rec);
 }
 
 static void on_ended(void *ctx, const struct tapir_tl_thread *t)
@@ -119,13 +135,19 @@ static void on_calls(void *ctx, const struct tapir_rec_calls *rec, uint32_t node
 const struct tapir_timeline_fns tapir_process_use_fns = {.sample = on_sample,
 							 .ended = on_ended,
 							 .switched = on_switched,
+							 .waits = on_waits,
 							 .io = on_io,
 							 .calls = on_calls};
+
+bool tapir_process_use__has_switches(const struct tapir_process_use *use)
+{
+	return use->cpus.cnt || use->has_sums;
+}
 
 uint64_t tapir_process_use__cpu_ns(const struct tapir_process_use *use,
 				   const struct tapir_used *used)
 {
-	return use->cpus.cnt ? used->cpu_ns : used->sample_ns;
+	return tapir_process_use__has_switches(use) ? used->cpu_ns : used->sample_ns;
 }
 
 uint64_t tapir_process_use__finish(struct tapir_process_use *use)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * process_use.h - what each process used of the machine, as a listener of a timeline: CPU time, by
- * context switches where they were recorded, else by samples; time in which its threads waited;
- * bytes of block devices; system calls. CPU time by switches is divided among the processes CPU by
- * CPU, so that it adds up to the machine's. One thread.
+ * context switches or their sums where they were recorded, else by samples; time in which its
+ * threads waited; bytes of block devices; system calls. CPU time by switches is divided among the
+ * processes CPU by CPU, so that it adds up to the machine's. One thread.
  */
 #ifndef TAPIR_USER_PROCESS_USE_H
 #define TAPIR_USER_PROCESS_USE_H
@@ -36,7 +36,7 @@ struct tapir_process_use {
 	struct tapir_vec(struct tapir_used_cpu) cpus; /* by number; none: no switch was seen */
 	uint64_t first_ns, last_ns;		      /* of all switches */
 	uint64_t more;				      /* records of processes without a row */
-	bool has_samples, failed;
+	bool has_samples, has_sums, failed;
 	bool has_ended; /* a thread has: no part of the time is asked for */
 };
 
@@ -45,6 +45,8 @@ extern const struct tapir_timeline_fns tapir_process_use_fns; /* ctx: the use */
 uint64_t tapir_process_use__finish(struct tapir_process_use *use);
 uint64_t tapir_process_use__cpu_ns(const struct tapir_process_use *use,
 				   const struct tapir_used *used);
+/* Returns true if switches, or their sums, were recorded. */
+bool tapir_process_use__has_switches(const struct tapir_process_use *use);
 void tapir_process_use__fini(struct tapir_process_use *use);
 
 #endif

@@ -160,6 +160,20 @@ static void add_calls(struct tapir_timeline *tl, const struct tapir_rec *rec)
 		NOTIFY(tl, calls, calls, tapir_timeline__node(tl, &ref));
 }
 
+static void add_waits(struct tapir_timeline *tl, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_waits *waits = (const void *)rec;
+
+	tapir_timeline__waits(tl, waits);
+	if (!is_reported(tl, rec))
+		return;
+	for (unsigned kind = 0; kind < TAPIR_WAIT_WOKEN; kind++)
+		tl->stats.short_cnt += waits->cnt[kind];
+	tl->stats.short_runnable_ns += tapir_waits__runnable_ns(waits);
+	tl->stats.short_asleep_ns += tapir_waits__asleep_ns(waits);
+	NOTIFY(tl, waits, waits);
+}
+
 static void add_counter(struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_counter *counter = (const void *)rec;
@@ -214,6 +228,9 @@ static void out(void *ctx, const struct tapir_rec *rec)
 	case TAPIR_REC_CALLS:
 		add_calls(tl, rec);
 		break;
+	case TAPIR_REC_WAITS:
+		add_waits(tl, rec);
+		break;
 	case TAPIR_REC_COUNTER:
 		add_counter(tl, rec);
 		break;
@@ -243,7 +260,8 @@ int tapir_timeline__add_hinted(struct tapir_timeline *tl, const struct tapir_rec
 	if (rec->time_ns > tl->stats.any_ns)
 		tl->stats.any_ns = rec->time_ns;
 	if (tapir_family__of(rec->type) >= 0 || rec->type == TAPIR_REC_COUNTER ||
-	    rec->type == TAPIR_REC_WAIT || rec->type == TAPIR_REC_LOOK || is_life)
+	    rec->type == TAPIR_REC_WAIT || rec->type == TAPIR_REC_LOOK ||
+	    rec->type == TAPIR_REC_WAITS || is_life)
 		err = tapir_reorder__add_hinted(tl->reorder, rec, is_life, hint);
 	return err ? err : tl->failed ? -ENOMEM : 0;
 }

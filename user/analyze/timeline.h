@@ -77,6 +77,8 @@ struct tapir_tl_thread {
 	uint64_t since_ns;	/* parts hold everything before */
 	uint64_t gc_ns, any_ns; /* time the process had been stopped at since_ns */
 	struct tapir_parts parts;
+	/* Sums of the thread, where short waits are summed: parts count those as running. */
+	uint64_t run_ns, short_runnable_ns, short_asleep_ns;
 	uint64_t out_ns;       /* when it left its CPU */
 	uint64_t out_futex_va; /* for which it then waited; 0: none, or unknown */
 	uint32_t offcpu_node;  /* with which stack; TAPIR_NO_NODE: not requested */
@@ -192,8 +194,10 @@ struct tapir_timeline_fns {
 	void (*snapshot)(void *ctx, const struct tapir_rec_switch *rec, uint32_t node);
 	/* The interpreted functions in which a thread was that ran or waited for a CPU. */
 	void (*look)(void *ctx, const struct tapir_rec_look *rec, uint32_t node);
-	/* A context switch as it was recorded, no snapshot; of any thread. */
+	/* A context switch or a whole wait as it was recorded, no snapshot; of any thread. */
 	void (*switched)(void *ctx, const struct tapir_rec_switch *rec);
+	/* Short waits of a thread, in numbers: they are in no .wait. */
+	void (*waits)(void *ctx, const struct tapir_rec_waits *rec);
 	/*
 	 * A thread ended, or the recording: its parts are whole, of all its time. Not where a part
 	 * of the time is asked for.
@@ -253,6 +257,8 @@ struct tapir_timeline_stats {
 	bool has_ended; /* the last snapshot of all threads is read: what follows only ends waits
 			   and intervals */
 	uint64_t cpu_ns, runnable_ns, sleeping_ns; /* of all threads, once finished */
+	bool has_sums; /* short waits were summed: parts count them as running */
+	uint64_t short_cnt, short_runnable_ns, short_asleep_ns; /* of those that views hear of */
 };
 
 /*
@@ -357,6 +363,18 @@ uint64_t tapir_timeline__lock_key(const struct tapir_timeline *tl,
 /* Returns "java": what it is called now; empty: unknown. Borrowed from the catalog. */
 struct tapir_sv tapir_timeline__comm(const struct tapir_timeline *tl, uint32_t tid,
 				     uint64_t time_ns);
+
+/* The time of summed short waits without a CPU, and asleep. */
+static inline uint64_t tapir_waits__runnable_ns(const struct tapir_rec_waits *rec)
+{
+	return rec->ns[TAPIR_WAIT_RUNNABLE] + rec->ns[TAPIR_WAIT_WOKEN];
+}
+
+static inline uint64_t tapir_waits__asleep_ns(const struct tapir_rec_waits *rec)
+{
+	return rec->ns[TAPIR_WAIT_SLEEPING] + rec->ns[TAPIR_WAIT_UNINTERRUPTIBLE] +
+	       rec->ns[TAPIR_WAIT_OTHER];
+}
 
 static inline uint64_t tapir_parts__sum(const struct tapir_parts *parts, unsigned cause)
 {

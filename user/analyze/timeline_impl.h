@@ -121,6 +121,7 @@ void tapir_timeline__set_last_stack(struct tapir_timeline *tl, struct tapir_tl_t
 				    uint32_t node, uint64_t now_ns);
 void tapir_timeline__ran(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns);
 void tapir_timeline__switch(struct tapir_timeline *tl, const struct tapir_rec_switch *rec);
+void tapir_timeline__waits(struct tapir_timeline *tl, const struct tapir_rec_waits *rec);
 /* Notes that the id is a new process's: what a dead thread of that id did is not its. */
 void tapir_timeline__forget_exited(struct tapir_timeline *tl, uint32_t tid);
 void tapir_timeline__end_process(struct tapir_timeline *tl, uint32_t tgid, uint64_t now_ns);

@@ -80,8 +80,11 @@ static void leave_process(struct tapir_tl_thread *t)
 
 static void count_time(struct tapir_timeline *tl, const struct tapir_tl_thread *t)
 {
+	tl->stats.cpu_ns += t->run_ns;
+	tl->stats.runnable_ns += t->short_runnable_ns;
+	tl->stats.sleeping_ns += t->short_asleep_ns;
 	for (unsigned c = 0; c < TAPIR_CAUSE_CNT; c++) {
-		tl->stats.cpu_ns += t->parts.ns[c][TAPIR_THREAD_RUNNING];
+		tl->stats.cpu_ns += tl->stats.has_sums ? 0 : t->parts.ns[c][TAPIR_THREAD_RUNNING];
 		tl->stats.runnable_ns += t->parts.ns[c][TAPIR_THREAD_RUNNABLE];
 		tl->stats.sleeping_ns += t->parts.ns[c][TAPIR_THREAD_SLEEPING];
 	}
@@ -430,37 +433,30 @@ void tapir_timeline__ran(struct tapir_timeline *tl, struct tapir_tl_thread *t, u
 	t->state = TAPIR_THREAD_RUNNING;
 }
 
-static void on_switch_out(struct tapir_timeline *tl, const struct tapir_rec_switch *rec)
+/* A thread that leaves has run; for how long is unknown if this is its first record. */
+static void leave_cpu(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint16_t out_state,
+		      uint64_t time_ns)
 {
-	struct tapir_tl_thread *t =
-		tapir_timeline__get_thread(tl, rec->out_tgid, rec->out_tid, rec->h.time_ns);
+	if (t->state != TAPIR_THREAD_UNKNOWN)
+		tapir_timeline__ran(tl, t, time_ns);
+	tapir_timeline__advance(t, time_ns);
+	if (out_state)
+		tapir_timeline__sleeps(t, time_ns);
+	t->state = out_state ? TAPIR_THREAD_SLEEPING : TAPIR_THREAD_RUNNABLE;
+	t->out_ns = time_ns;
+	t->out_state = out_state;
+}
+
+/* Notes with what stack, and why, a thread has left its CPU. */
+static void note_leaving(struct tapir_timeline *tl, struct tapir_tl_thread *t,
+			 const struct tapir_rec_switch *rec)
+{
 	struct tapir_stack_ref ref = {.tgid = rec->out_tgid,
 				      .time_ns = rec->h.time_ns,
 				      .stack_id = rec->out_stack_id,
 				      .kstack_id = rec->out_kstack_id};
 
-	if (!t)
-		return;
-	if (rec->h.time_ns < t->since_ns) {
-		tl->stats.unpaired++;
-		return;
-	}
-	t->has_switched |= !(rec->flags & TAPIR_SWITCH_SNAPSHOT);
-	/* A thread that leaves has run; for how long is unknown if this is its first record. */
-	if (t->state != TAPIR_THREAD_UNKNOWN)
-		tapir_timeline__ran(tl, t, rec->h.time_ns);
-	tapir_timeline__advance(t, rec->h.time_ns);
-	if (rec->out_state & TAPIR_STATE_DEAD) {
-		drop_thread(tl, t, rec->h.time_ns);
-		t->is_gone = true;
-		return;
-	}
-	if (rec->out_state)
-		tapir_timeline__sleeps(t, rec->h.time_ns);
-	t->state = rec->out_state ? TAPIR_THREAD_SLEEPING : TAPIR_THREAD_RUNNABLE;
-	t->out_ns = rec->h.time_ns;
 	t->has_chosen = tapir_timeline__chooses(tl) && tapir_timeline__is_chosen(tl, t, &rec->h);
-	t->out_state = rec->out_state;
 	t->out_flags = rec->flags;
 	t->out_futex_va = tapir_switch__futex_va(rec);
 	t->offcpu_node = tl->opts.wants_stacks ? tapir_timeline__node(tl, &ref) : TAPIR_NO_NODE;
@@ -469,6 +465,30 @@ static void on_switch_out(struct tapir_timeline *tl, const struct tapir_rec_swit
 		t->is_ours = tapir_own_thread__has_stack(tl->catalog, ref.tgid, ref.time_ns,
 							 ref.stack_id);
 	}
+}
+
+static void on_switch_out(struct tapir_timeline *tl, const struct tapir_rec_switch *rec)
+{
+	uint64_t now_ns = rec->h.time_ns;
+	struct tapir_tl_thread *t =
+		tapir_timeline__get_thread(tl, rec->out_tgid, rec->out_tid, now_ns);
+
+	if (!t)
+		return;
+	if (now_ns < t->since_ns) {
+		tl->stats.unpaired++;
+		return;
+	}
+	t->has_switched |= !(rec->flags & TAPIR_SWITCH_SNAPSHOT);
+	if (rec->out_state & TAPIR_STATE_DEAD) {
+		if (t->state != TAPIR_THREAD_UNKNOWN)
+			tapir_timeline__ran(tl, t, now_ns);
+		drop_thread(tl, t, now_ns);
+		t->is_gone = true;
+		return;
+	}
+	leave_cpu(tl, t, rec->out_state, now_ns);
+	note_leaving(tl, t, rec);
 }
 
 /*
@@ -606,10 +626,64 @@ static void add_snapshot(struct tapir_timeline *tl, const struct tapir_rec_switc
 		NOTIFY(tl, snapshot, rec, node);
 }
 
+/*
+ * A whole wait is recorded when it has ended. The thread did nothing in it, but what others did may
+ * have counted some of its time: that stays.
+ */
+static void add_whole_wait(struct tapir_timeline *tl, const struct tapir_rec_switch *rec,
+			   uint64_t since_ns)
+{
+	struct tapir_tl_thread *t =
+		tapir_timeline__get_thread(tl, rec->out_tgid, rec->out_tid, since_ns);
+	bool is_away;
+
+	tl->stats.has_sums = true;
+	if (!t)
+		return;
+	is_away = (t->state == TAPIR_THREAD_SLEEPING || t->state == TAPIR_THREAD_RUNNABLE) &&
+		  t->out_ns >= since_ns;
+	if (!is_away)
+		leave_cpu(tl, t, rec->out_state, later_of(since_ns, t->since_ns));
+	t->has_switched = true;
+	note_leaving(tl, t, rec);
+	on_switch_in(tl, rec);
+}
+
+void tapir_timeline__waits(struct tapir_timeline *tl, const struct tapir_rec_waits *rec)
+{
+	bool is_away = rec->left_ns && rec->left_ns < rec->h.time_ns;
+	struct tapir_tl_thread *t = tapir_timeline__get_thread(
+		tl, rec->tgid, rec->tid, is_away ? rec->left_ns : rec->h.time_ns);
+
+	if (!tl->stats.switched_ns)
+		tl->stats.switched_ns = rec->since_ns;
+	tl->stats.has_sums = true;
+	if (!t)
+		return;
+	t->has_switched = true;
+	t->run_ns += rec->run_ns;
+	t->short_runnable_ns += tapir_waits__runnable_ns(rec);
+	t->short_asleep_ns += tapir_waits__asleep_ns(rec);
+	if (rec->out_state & TAPIR_STATE_DEAD) {
+		drop_thread(tl, t, rec->h.time_ns);
+		t->is_gone = true;
+		return;
+	}
+	if (is_away && (t->state == TAPIR_THREAD_RUNNING || t->state == TAPIR_THREAD_UNKNOWN)) {
+		leave_cpu(tl, t, rec->out_state, later_of(rec->left_ns, t->since_ns));
+		t->out_flags = 0;
+		t->out_futex_va = 0;
+		t->offcpu_node = TAPIR_NO_NODE;
+		t->has_chosen = false;
+	}
+}
+
 void tapir_timeline__switch(struct tapir_timeline *tl, const struct tapir_rec_switch *rec)
 {
+	uint64_t since_ns = tapir_switch__since_ns(rec);
+
 	if (!tl->stats.switched_ns)
-		tl->stats.switched_ns = rec->h.time_ns;
+		tl->stats.switched_ns = since_ns ? since_ns : rec->h.time_ns;
 	if (rec->flags & TAPIR_SWITCH_SNAPSHOT) {
 		tl->stats.has_ended |= (rec->flags & TAPIR_SWITCH_AT_END) != 0;
 		add_snapshot(tl, rec);
@@ -618,6 +692,10 @@ void tapir_timeline__switch(struct tapir_timeline *tl, const struct tapir_rec_sw
 	tl->stats.switches++;
 	if (tapir_timeline__in_range(tl, rec->h.time_ns))
 		NOTIFY(tl, switched, rec);
+	if (since_ns) {
+		add_whole_wait(tl, rec, since_ns);
+		return;
+	}
 	take_cpu(tl, rec);
 	if (rec->out_tid)
 		on_switch_out(tl, rec);

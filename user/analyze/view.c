@@ -31,6 +31,23 @@ void tapir_view__free(const struct tapir_view *view, void *ctx)
 	free(ctx);
 }
 
+void tapir_view__note_sums(const struct tapir_view *view, const struct tapir_timeline *tl,
+			   struct tapir_view_result *result)
+{
+	const struct tapir_timeline_stats *stats = tapir_timeline__stats(tl);
+	char asleep[TAPIR_NS_TEXT_BYTES], runnable[TAPIR_NS_TEXT_BYTES];
+
+	if (!stats->has_sums || !(view->fns.wait || view->fns.switched || view->fns.close))
+		return;
+	tapir_view_result__note(result,
+				TAPIR_WAITS_ARE_SUMMED
+				": %" PRIu64
+				", with %s asleep and %s without a CPU, are no rows here, and the "
+				"parts of intervals count them as running ('tapir help waits')",
+				stats->short_cnt, tapir_ns__text(stats->short_asleep_ns, asleep),
+				tapir_ns__text(stats->short_runnable_ns, runnable));
+}
+
 void tapir_comm__copy(char out[TAPIR_COMM_TEXT_BYTES], struct tapir_sv comm)
 {
 	size_t len = comm.len < TAPIR_COMM_TEXT_BYTES ? comm.len : TAPIR_COMM_TEXT_BYTES - 1;

@@ -68,6 +68,12 @@ extern const struct tapir_view tapir_view_stacks_each; /* of 'tapir stacks' alon
  */
 void *tapir_view__start(const struct tapir_view *view, struct tapir_timeline *tl, const char *arg,
 			uint64_t top);
+/*
+ * Adds the note, to a view of waits or of what intervals are made of, that short waits are in sums
+ * alone, if they are: after the view's finish.
+ */
+void tapir_view__note_sums(const struct tapir_view *view, const struct tapir_timeline *tl,
+			   struct tapir_view_result *result);
 void tapir_view__free(const struct tapir_view *view, void *ctx); /* accepts NULL */
 
 /* ---- for views ------------------------------------------------------------------------------ */

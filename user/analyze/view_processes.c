@@ -246,8 +246,8 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	uint64_t all_ns = tapir_process_use__finish(&v->use);
 	/* Columns that were not recorded are empty in the tables, and not 0. */
 	const struct known known = {
-		.cpu = v->use.cpus.cnt > 0 || v->use.has_samples,
-		.switches = v->use.cpus.cnt > 0,
+		.cpu = tapir_process_use__has_switches(&v->use) || v->use.has_samples,
+		.switches = tapir_process_use__has_switches(&v->use),
 		.io = tapir_catalog__meta_value(catalog, "io").len > 0,
 		.calls = tapir_catalog__meta_value(catalog, "syscalls").len > 0,
 	};

@@ -161,6 +161,31 @@ static void set_call_counts(struct tapir_bpf *skel, const struct tapir_call_choi
 	skel->rodata->call_stacks = choice->with_stacks;
 }
 
+/* Switches are captured one by one, or by others that sum them. */
+static void choose_switches(struct tapir_bpf *skel, const struct tapir_programs_opts *opts)
+{
+	bool is_any = opts->families[TAPIR_FAMILY_SWITCH];
+	bool sums = is_any && opts->wait_sum_cap, is_each = is_any && !sums;
+	const struct {
+		struct bpf_program *program;
+		bool is_wanted;
+	} programs[] = {
+		{skel->progs.tapir_waking, is_each},  {skel->progs.tapir_wake_new, is_each},
+		{skel->progs.tapir_switch, is_each},  {skel->progs.tapir_sum_wake, sums},
+		{skel->progs.tapir_sum_switch, sums}, {skel->progs.tapir_waited, sums},
+	};
+	struct bpf_map *const maps[] = {skel->maps.wait_sums,	skel->maps.wait_scratches,
+					skel->maps.wait_bell_0, skel->maps.wait_bell_1,
+					skel->maps.wait_bell_2, skel->maps.wait_bell_3};
+
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+		bpf_program__set_autoload(programs[i].program, programs[i].is_wanted);
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
+		bpf_map__set_autocreate(maps[i], sums);
+	if (sums)
+		bpf_map__set_max_entries(skel->maps.wait_sums, opts->wait_sum_cap);
+}
+
 /* NULL: the family has no more. */
 static struct bpf_program *program_of(const struct tapir_bpf *skel,
 				      const struct tapir_family *family, int idx)
@@ -252,6 +277,7 @@ static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 	set_call_counts(p->skel, opts->call_counts);
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
 		set_family(p->skel, &tapir_families[i], opts->families[i]);
+	choose_switches(p->skel, opts);
 	bpf_program__set_autoload(p->skel->progs.tapir_threads, opts->with_threads);
 	bpf_program__set_autoload(p->skel->progs.tapir_uses, opts->with_uses);
 	bpf_program__set_autoload(p->skel->progs.tapir_hold_exec, opts->with_holds);
@@ -504,6 +530,13 @@ int tapir_programs__call_counts_fd(const struct tapir_programs *p)
 		       : -1;
 }
 
+int tapir_programs__wait_sums_fd(const struct tapir_programs *p)
+{
+	return p->skel && bpf_program__autoload(p->skel->progs.tapir_sum_switch)
+		       ? bpf_map__fd(p->skel->maps.wait_sums)
+		       : -1;
+}
+
 /* The iterator writes into the rings, and nothing is read from it. */
 int tapir_programs__run_last(struct tapir_programs *p, enum tapir_family_id family)
 {
@@ -563,7 +596,11 @@ int tapir_programs__attach_family(struct tapir_programs *p, enum tapir_family_id
 	for (int i = 0; (program = program_of(p->skel, &tapir_families[family], i)); i++) {
 		struct bpf_link *link = NULL;
 		const struct attachment one = {program, &link, true};
-		int err = attach(&one, 1, tapir_families[family].things);
+		int err;
+
+		if (!bpf_program__autoload(program))
+			continue;
+		err = attach(&one, 1, tapir_families[family].things);
 
 		if (err)
 			return err;

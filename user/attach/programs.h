@@ -57,8 +57,10 @@ struct tapir_programs_opts {
 	uint32_t machine_cap; /* sites of the machine: 0: none, and nothing of them is loaded */
 	bool with_tracepoints, with_calls, with_counters, with_machine_stacks; /* of those */
 	const struct tapir_call_choice *call_counts; /* borrowed; of the family CALLS; NULL: none */
-	bool probes_unlikely; /* with probes_later: what probes run is loaded when it is asked for
-			       */
+	uint32_t wait_sum_cap; /* of the family SWITCH: threads whose short waits are summed; 0:
+				  each switch is recorded */
+	bool probes_unlikely;  /* with probes_later: what probes run is loaded when it is asked for
+				*/
 };
 
 /* Loads everything; nothing is attached or enabled yet. *out is yours. */
@@ -80,6 +82,9 @@ int tapir_programs__attach_family(struct tapir_programs *p, enum tapir_family_id
 int tapir_programs__call_counts_fd(const struct tapir_programs *p);
 /* A descriptor to read struct tapir_call_open from, one per thread; the caller's. No line. */
 int tapir_programs__iterate_open_calls(struct tapir_programs *p);
+
+/* The table of summed waits, by thread; borrowed. -1: each switch is recorded. */
+int tapir_programs__wait_sums_fd(const struct tapir_programs *p);
 
 /*
  * A word that the reader of ring lanes sets to 1 before it sleeps. The next traced thread that runs

@@ -114,6 +114,9 @@ static int run_sink(const struct tapir_sink *sink, struct tapir_export *x, struc
 		err = tapir_sink__run(sink, x);
 	if (!err && x->choice.glob && !x->chosen_cnt)
 		tapir_warn("no event of %s matches %s", cli->words.data[0], x->choice.glob);
+	if (!err && (sink->has_switches || x->of_offcpu) && tapir_catalog__sums_waits(x->catalog))
+		tapir_warn("%s: " TAPIR_WAITS_ARE_SUMMED ", so these are not in it",
+			   cli->words.data[0]);
 	if (!err && args->trace_id && !x->chosen_cnt)
 		err = tapir_diag__fail(-ENODATA, "%s has no records with trace id %s",
 				       cli->words.data[0], args->trace_id);

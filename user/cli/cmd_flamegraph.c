@@ -269,6 +269,8 @@ static int sort_and_draw(struct folding *f, struct tapir_reader *reader, const c
 	struct tapir_stack_tree *tree = of_samples ? &f->samples : &f->events;
 	uint64_t bare_cnt = of_samples ? f->bare_samples : f->bare_events;
 
+	if (f->offcpu && tapir_catalog__sums_waits(tapir_reader__catalog(reader)))
+		tapir_warn("%s: " TAPIR_WAITS_ARE_SUMMED ", so these are not in it", path);
 	if (!tree->nodes.cnt && f->offcpu)
 		return tapir_diag__fail(
 			-ENODATA,

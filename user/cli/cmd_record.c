@@ -37,7 +37,8 @@ struct args {
 	const char *sample_event;
 	bool no_samples;
 	bool jvm_locks, activities;
-	bool sched, no_sched;
+	const char *sched; /* NULL: not given */
+	bool no_sched;
 	bool io, net, signals;
 	struct tapir_words_or_default syscalls;
 	uint64_t max_size;
@@ -69,7 +70,11 @@ static const struct tapir_option options[] = {
 	TAPIR_CHOICE("event", 'e', "EVENT", "sample on this event instead of the CPU clock",
 		     struct args, sample_event, tapir_sample_event__name),
 	TAPIR_FLAG("no-samples", 0, "take no CPU samples", struct args, no_samples),
-	TAPIR_FLAG("sched", 0, "with -a: also record context switches", struct args, sched),
+	TAPIR_CHOICE_OR_DEFAULT(
+		"sched", 0, "[=HOW]",
+		"record context switches, which -a does not by itself; sums: waits below 1 ms are "
+		"added up by thread, so that a switch costs a tenth ('tapir help waits')",
+		struct args, sched, tapir_sched__name),
 	TAPIR_FLAG("no-sched", 0, "record no context switches", struct args, no_sched),
 	TAPIR_FLAG("io", 0,
 		   "record each request to a block device: its file, who made it, how long it took "
@@ -443,6 +448,7 @@ static int run(struct tapir_cli *cli)
 	request.sample_event = args->sample_event;
 	request.sample_hz = args->sample_hz;
 	request.sched = args->sched;
+	request.sum_waits = tapir_sched__sums(args->sched);
 	request.no_sched = args->no_sched;
 	request.captures[TAPIR_FAMILY_IO] = args->io;
 	request.captures[TAPIR_FAMILY_EXCHANGE] = args->net;

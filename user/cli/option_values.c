@@ -180,6 +180,7 @@ int tapir_option__set(struct tapir_cli *cli, const struct tapir_option *option, 
 		*(bool *)value = true;
 		return 0;
 	case TAPIR_OPTION_STRING:
+	case TAPIR_OPTION_STRING_OR_DEFAULT:
 		return set_string(cli, option, value, text);
 	case TAPIR_OPTION_CHOICES:
 		return add_choices(cli, option, value, text);

@@ -180,6 +180,10 @@ static bool takes_none(const struct cursor *c, const struct found *f)
 		((struct tapir_pids_or_each *)f->value)->each = true;
 		return true;
 	}
+	if (f->option->type == TAPIR_OPTION_STRING_OR_DEFAULT) {
+		*(const char **)f->value = f->option->value(0);
+		return true;
+	}
 	if (f->option->type == TAPIR_OPTION_LIST_OR_DEFAULT &&
 	    (!next || *next == '-' || strchr(next, ':'))) {
 		((struct tapir_words_or_default *)f->value)->is_given = true;

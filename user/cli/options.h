@@ -51,9 +51,10 @@ struct tapir_places_or_default {
 
 /* The type at an option's offset. */
 enum tapir_option_type {
-	TAPIR_OPTION_FLAG,	   /* bool */
-	TAPIR_OPTION_STRING,	   /* const char *: borrowed from argv, the last one counts */
-	TAPIR_OPTION_LIST,	   /* struct tapir_words: one element each time it is given */
+	TAPIR_OPTION_FLAG,		/* bool */
+	TAPIR_OPTION_STRING,		/* const char *: borrowed from argv, the last one counts */
+	TAPIR_OPTION_STRING_OR_DEFAULT, /* the same; without "=VALUE" the first of its table */
+	TAPIR_OPTION_LIST,		/* struct tapir_words: one element each time it is given */
 	TAPIR_OPTION_CHOICES,	   /* struct tapir_words: the values themselves, from their table */
 	TAPIR_OPTION_PIDS,	   /* struct tapir_pids: repeated, or separated by commas */
 	TAPIR_OPTION_U64,	   /* uint64_t in [min, max] */
@@ -100,6 +101,11 @@ struct tapir_option {
 #define TAPIR_CHOICE(name, letter, arg_name, help, args, member, value_fn)                         \
 	{                                                                                          \
 		name, letter, arg_name, help, TAPIR_OPTION_STRING,                                 \
+			TAPIR_OPTION_AT(args, member, const char *), 0, 0, value_fn                \
+	}
+#define TAPIR_CHOICE_OR_DEFAULT(name, letter, arg_name, help, args, member, value_fn)              \
+	{                                                                                          \
+		name, letter, arg_name, help, TAPIR_OPTION_STRING_OR_DEFAULT,                      \
 			TAPIR_OPTION_AT(args, member, const char *), 0, 0, value_fn                \
 	}
 /* Any of them, repeated or separated by commas. */

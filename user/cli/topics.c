@@ -71,6 +71,7 @@ const struct tapir_topic tapir_topics[] = {
 	{"net", topic_net, NULL},
 	{"syscalls", topic_syscalls, NULL},
 	{"signals", topic_signals, NULL},
+	{"waits", topic_waits, NULL},
 	{"views", topic_views, add_views},
 	{"findings", topic_findings, tapir_finding_page__add},
 	{"formats", topic_formats, add_formats},

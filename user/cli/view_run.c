@@ -274,6 +274,7 @@ static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 					     rq->view, &result);
 		add_remedies(&counts.ends, tapir_reader__catalog(reader), path, &result);
 		add_notes(tapir_timeline__stats(tl), &result);
+		tapir_view__note_sums(rq->view, tl, &result);
 		add_where(rq->where, &result);
 		add_coverage(tapir_timeline__stats(tl), rq, &result);
 		err = tapir_view_result__print(&result, rq->form);

@@ -85,8 +85,11 @@ static int start_sampling(struct recording *r)
 
 static void let_rings_sleep(struct recording *r)
 {
-	/* Not by name or cgroup: a process that changes those keeps its lane. */
-	if (r->rings && (r->rules.all || r->rules.pids.cnt))
+	/*
+	 * Not by name or cgroup: a process that changes those keeps its lane. Not where waits are
+	 * summed: nothing is sent when a thread runs.
+	 */
+	if (r->rings && !r->opts->wait_sum_cap && (r->rules.all || r->rules.pids.cnt))
 		tapir_ring_reader__sleep_by(r->rings, tapir_programs__readers_idle(r->programs));
 }
 
@@ -126,7 +129,10 @@ static int start_source(struct recording *r, enum tapir_family_id family)
 		sources[family].on_start(r);
 	return err || !tapir_families[family].meta
 		       ? err
-		       : tapir_meta__post_one(r->queue, tapir_families[family].meta, "on");
+		       : tapir_meta__post_one(r->queue, tapir_families[family].meta,
+					      family == TAPIR_FAMILY_SWITCH && r->opts->wait_sum_cap
+						      ? TAPIR_META_SUMS
+						      : "on");
 }
 
 bool tapir_recording__wants(const struct tapir_recording_opts *opts, enum tapir_family_id family)

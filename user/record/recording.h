@@ -84,6 +84,8 @@ struct tapir_recording_opts {
 	uint32_t rate_hz; /* of rings: events a second of each thread; 0: all */
 	struct tapir_sampling sampling;
 	bool with_switches; /* context switches of the processes, and snapshots of threads */
+	uint32_t
+		wait_sum_cap; /* threads whose short waits are summed; 0: each switch is recorded */
 	bool captures[TAPIR_FAMILY_CNT];       /* families that are no default (tapir_families) */
 	const struct tapir_call_choice *calls; /* of the family CALLS; NULL: it is not captured */
 	unsigned snapshot_rounds; /* 0: a recording; else the first snapshot is all that is wanted:

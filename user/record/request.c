@@ -26,6 +26,8 @@
 #define HEAP_WAIT_MS   2000
 #define CALL_KEYS      16384u /* 1 KB of the kernel's memory each */
 #define MANY_CALL_KEYS 65536u
+#define WAITING	       8192 /* threads whose waits are summed, at a time */
+#define MANY_WAITING   32768
 #define LONG_CALL_NS   (10 * TAPIR_NS_PER_MS) /* view syscalls says so, too */
 
 const char *tapir_lane__name(size_t i)
@@ -333,12 +335,26 @@ static int choose_calls(struct tapir_recording_plan *p, const struct tapir_reque
 	return 0;
 }
 
+const char *tapir_sched__name(size_t i)
+{
+	static const char *const names[] = {"all", "sums"};
+
+	return i < sizeof(names) / sizeof(names[0]) ? names[i] : NULL;
+}
+
+bool tapir_sched__sums(const char *name)
+{
+	return name && !strcmp(name, "sums");
+}
+
 static int choose_cpu_data(struct tapir_recording_plan *p, const struct tapir_request *q)
 {
 	if (q->sched && q->no_sched)
 		return tapir_diag__fail(-EINVAL, "--sched excludes --no-sched");
 	p->opts.with_jvm_locks = q->jvm_locks;
 	p->opts.with_switches = q->sched || (!q->no_sched && !q->rules.all);
+	if (q->sum_waits && p->opts.with_switches)
+		p->opts.wait_sum_cap = q->rules.all ? MANY_WAITING : WAITING;
 	memcpy(p->opts.captures, q->captures, sizeof(q->captures));
 	if (q->captures[TAPIR_FAMILY_CALLS] && choose_calls(p, q))
 		return -EINVAL;

@@ -34,6 +34,7 @@ struct tapir_request {
 	bool activities; /* ids of EventSources' Start and Stop over awaits: lore's */
 	bool jvm_locks;	 /* owners of Java locks: struct tapir_recording_opts */
 	bool no_samples, sched, no_sched; /* neither of the last two: unless rules.all */
+	bool sum_waits;			  /* short ones, in place of a record of each switch */
 	bool captures[TAPIR_FAMILY_CNT];  /* families that are no default (tapir_families) */
 	struct tapir_words syscalls;	  /* of the family CALLS: names, globs, lists; none: all */
 	const char *sample_event;	  /* NULL: the CPU clock */
@@ -64,5 +65,10 @@ void tapir_recording_plan__fini(struct tapir_recording_plan *plan);
 const char *tapir_lane__name(size_t i);
 /* Returns the i-th kind of probes that --publish makes; NULL after the last. */
 const char *tapir_publish__name(size_t i);
+
+/* Returns the i-th way to record switches; NULL after the last. */
+const char *tapir_sched__name(size_t i);
+/* Returns true for the name of the one that sums short waits. NULL: false. */
+bool tapir_sched__sums(const char *name);
 
 #endif

@@ -69,6 +69,7 @@
 #include "record/names/interp_stacks.h"
 #include "record/names/namer.h"
 #include "record/unwinding.h"
+#include "record/wait_records.h"
 #include "runtime/jvm/jvm_gauges.h"
 #include "trace/recbuf.h"
 
@@ -88,8 +89,9 @@ struct tapir_session {
 	struct tapir_loss_poll loss_poll;
 	struct tapir_lane_dedup twice;
 	struct tapir_io_paths io_paths;
-	struct tapir_call_counts *calls; /* NULL: none are counted */
-	uint64_t ended_ns;		 /* when capture ended; 0: it has not */
+	struct tapir_call_counts *calls;  /* NULL: none are counted */
+	struct tapir_wait_records *waits; /* NULL: none are summed */
+	uint64_t ended_ns;		  /* when capture ended; 0: it has not */
 	pthread_t thread;
 	bool is_running;
 	int err;	       /* of the sink, the first one */
@@ -188,6 +190,11 @@ static void put_calls(void *ctx, const struct tapir_rec *rec)
 	atomic_fetch_add(&s->captured[TAPIR_FAMILY_CALLS], tapir_rec__weight(rec));
 }
 
+static void put_waits(void *ctx, const struct tapir_rec *rec)
+{
+	handle_captured(ctx, rec);
+}
+
 static uint64_t last_ns(const struct tapir_session *s)
 {
 	return s->ended_ns ? s->ended_ns : tapir_clock__now_ns();
@@ -281,6 +288,8 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 			tapir_jvm_gauges_set__learn(s->jvm_gauges, rec);
 	} else if (rec->type == TAPIR_REC_CALL_TOTAL) {
 		s->malformed_cnt += !tapir_call_counts__end(s->calls, rec);
+	} else if (rec->type == TAPIR_REC_WAIT_TOTAL) {
+		s->malformed_cnt += !tapir_wait_records__end(s->waits, rec);
 	} else if (rec->type == TAPIR_REC_INTERP_STACK) {
 		s->malformed_cnt +=
 			!s->interp_stacks || !tapir_interp_stacks__on_stack(s->interp_stacks, rec);
@@ -428,6 +437,7 @@ static void give_back_freed_memory(struct tapir_session *s)
 static void start_segment(struct tapir_session *s)
 {
 	tapir_call_counts__poll(s->calls, last_ns(s), true);
+	tapir_wait_records__poll(s->waits, last_ns(s), true);
 	tapir_programs__next_epoch(s->opts.programs);
 	note_write(s, s->opts.ring ? start_file(s) : tapir_writer__begin_segment(s->opts.writer));
 	note_write(s, tapir_catalog__new_segment(s->catalog));
@@ -461,6 +471,7 @@ static void tick(struct tapir_session *s)
 	poll_own_losses(s);
 	tapir_lane_dedup__report(&s->twice, put_loss, s);
 	tapir_call_counts__poll(s->calls, last_ns(s), false);
+	tapir_wait_records__poll(s->waits, last_ns(s), false);
 	put_clock(s);
 	if (!s->opts.writer)
 		return;
@@ -563,6 +574,7 @@ static void *run(void *arg)
 	note_write(s, tapir_namer__finish(s->namer));
 	poll_jvms(s, true);
 	tapir_call_counts__finish(s->calls, last_ns(s));
+	tapir_wait_records__poll(s->waits, last_ns(s), true);
 	tapir_unwinding__report(s->unwinding);
 	count_unfinished(s);
 	tick(s);
@@ -589,6 +601,11 @@ static int start_thread(struct tapir_session *s)
 	if (!err && tapir_programs__call_counts_fd(s->opts.programs) >= 0) {
 		s->calls = tapir_call_counts__new(s->opts.programs, put_calls, s);
 		err = s->calls ? 0 : -ENOMEM;
+	}
+	if (!err && tapir_programs__wait_sums_fd(s->opts.programs) >= 0) {
+		s->waits = tapir_wait_records__new(tapir_programs__wait_sums_fd(s->opts.programs),
+						   put_waits, s);
+		err = s->waits ? 0 : -ENOMEM;
 	}
 	if (!err)
 		err = tapir_counter_maker__new(s->opts.counters, put_counter, s, &s->counters);
@@ -686,6 +703,7 @@ void tapir_session__free(struct tapir_session *s)
 	tapir_jvm_gauges_set__free(s->jvm_gauges);
 	tapir_io_paths__fini(&s->io_paths);
 	tapir_call_counts__free(s->calls);
+	tapir_wait_records__free(s->waits);
 	tapir_pg_lock_names__free(s->locks);
 	tapir_catalog__free(s->catalog);
 	free(s);

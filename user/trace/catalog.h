@@ -211,6 +211,11 @@ struct tapir_sv tapir_catalog__host_name(const struct tapir_catalog *c, uint32_t
 /* The value of key in META; empty: none. */
 struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const char *key);
 
+/* Returns true if the recording sums short waits: it has no record of each switch. */
+#define TAPIR_META_SUMS	       "sums" /* the value of "switches" then; else "on" */
+#define TAPIR_WAITS_ARE_SUMMED "waits below 1 ms are summed"
+bool tapir_catalog__sums_waits(const struct tapir_catalog *c);
+
 /* Keys of META: when the recording began and ended. */
 #define TAPIR_META_BEGAN    "recording.began"
 #define TAPIR_META_ENDED    "recording.ended"

@@ -342,6 +342,11 @@ struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const c
 	return view.value;
 }
 
+bool tapir_catalog__sums_waits(const struct tapir_catalog *c)
+{
+	return tapir_sv__is(tapir_catalog__meta_value(c, "switches"), TAPIR_META_SUMS);
+}
+
 uint64_t tapir_catalog__attached_ns(const struct tapir_catalog *c)
 {
 	const struct tapir_rec *began = find_meta(c, TAPIR_META_BEGAN);

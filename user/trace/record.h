@@ -205,6 +205,8 @@ bool tapir_loss__is_whole(unsigned cause);
 
 /* The address of the futex for which the thread that leaves its CPU waits; 0: none. */
 uint64_t tapir_switch__futex_va(const struct tapir_rec_switch *rec);
+/* When the thread left its CPU whose whole wait the record is; 0: it is not one. */
+uint64_t tapir_switch__since_ns(const struct tapir_rec_switch *rec);
 /* Why a thread left the CPU: "sleeping", "uninterruptible", "preempted", "runnable", ... */
 const char *tapir_switch__state_name(const struct tapir_rec_switch *rec);
 

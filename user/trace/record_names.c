@@ -8,13 +8,31 @@
 
 #include "trace/record.h"
 
+static const struct tapir_switch_wait *wait_of(const struct tapir_rec_switch *rec)
+{
+	return rec->flags & TAPIR_SWITCH_WAITED &&
+			       rec->h.size >= sizeof(*rec) + sizeof(struct tapir_switch_wait)
+		       ? (const struct tapir_switch_wait *)(rec + 1)
+		       : NULL;
+}
+
 uint64_t tapir_switch__futex_va(const struct tapir_rec_switch *rec)
 {
+	const struct tapir_switch_wait *wait = wait_of(rec);
 	uint64_t va = 0;
 
+	if (wait)
+		return wait->futex_va;
 	if (rec->flags & TAPIR_SWITCH_HAS_FUTEX && rec->h.size >= sizeof(*rec) + sizeof(va))
 		memcpy(&va, rec + 1, sizeof(va));
 	return va;
+}
+
+uint64_t tapir_switch__since_ns(const struct tapir_rec_switch *rec)
+{
+	const struct tapir_switch_wait *wait = wait_of(rec);
+
+	return wait && wait->since_ns <= rec->h.time_ns ? wait->since_ns : 0;
 }
 
 const char *tapir_switch__state_name(const struct tapir_rec_switch *rec)

@@ -32,7 +32,8 @@ struct place {
 static struct place places[TAPIR_REC_TYPE_CNT][PLACES_MAX + 1];
 
 /* Members that last, where others whose names end so are moments. */
-static const char *const durations[] = {"interval_ns", "queue_ns", "device_ns", "sum_ns", "max_ns"};
+static const char *const durations[] = {"interval_ns", "queue_ns", "device_ns",
+					"sum_ns",      "max_ns",   "run_ns"};
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -164,10 +165,21 @@ static void move_u64(const struct tapir_rehost *rehost, uint8_t kind, void *at, 
 	memcpy(at, &value, sizeof(value));
 }
 
+/* When a whole wait began is behind the fixed part. */
+static void move_wait(const struct tapir_rehost *rehost, struct tapir_rec_switch *rec, bool is_back)
+{
+	struct tapir_switch_wait *wait = (void *)(rec + 1);
+
+	if (rec->flags & TAPIR_SWITCH_WAITED && rec->h.size >= sizeof(*rec) + sizeof(*wait))
+		move_u64(rehost, PLACE_TIME, &wait->since_ns, is_back);
+}
+
 static void move(const struct tapir_rehost *rehost, struct tapir_rec *rec, bool is_back)
 {
 	uint16_t by = (uint16_t)(rehost->host * TAPIR_HOST_CPUS);
 
+	if (rec->type == TAPIR_REC_SWITCH)
+		move_wait(rehost, (void *)rec, is_back);
 	rec->time_ns = moved_ns(rehost, rec->time_ns, is_back);
 	if (is_back)
 		rec->cpu = rec->cpu == TAPIR_CPU_UNKNOWN ? rec->cpu : (uint16_t)(rec->cpu - by);

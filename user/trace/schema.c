@@ -93,6 +93,7 @@ VALUE_OF(exchange_unseen, exchange, (r->flags & TAPIR_EXCHANGE_UNSEEN) != 0)
 VALUE_OF(exchange_took, exchange,
 	 r->begin_ns && r->begin_ns < r->h.time_ns ? r->h.time_ns - r->begin_ns : 0)
 VALUE_OF(switch_futex, switch, tapir_switch__futex_va(r))
+VALUE_OF(switch_since, switch, tapir_switch__since_ns(r))
 VALUE_OF(switch_is_snapshot, switch, (r->flags & TAPIR_SWITCH_SNAPSHOT) != 0)
 VALUE_OF(loss_is_whole, loss, tapir_loss__is_whole(r->cause))
 
@@ -208,6 +209,10 @@ static const struct tapir_member switch_[] = {
 	{.value = switch_is_snapshot,
 	 .column = "is_snapshot",
 	 .what = "1: no switch, but how the thread was when the recording began or ended"},
+	{.value = switch_since,
+	 IF_ANY,
+	 AS("since_ns"),
+	 .what = "of a whole wait: when its thread left, which comes now"},
 	{IN(switch, flags), IS(FLAG), .aux = TAPIR_SWITCH_WOKEN_BY_IRQ, .key = "in_woken_by_irq"},
 	{.value = switch_futex, IS(HEX), IF_ANY, .key = "futex"},
 	TRACE,
@@ -217,7 +222,7 @@ static const struct tapir_member switch_[] = {
 	STACKS(switch, out_stack_id, "of the thread that leaves"),
 	HIDDEN(switch, flags,
 	       "1: preempted, 2: woken by an interrupt, 4: a stack is missing, 8: no "
-	       "switch but a snapshot, 16: at the end, 32: a futex follows"),
+	       "switch but a snapshot, 16: at the end, 32: a futex follows, 64: a whole wait"),
 	HIDDEN(switch, out_kstack_id, "its stack in the kernel"),
 	{}};
 
@@ -503,6 +508,32 @@ static const struct tapir_member signal[] = {
 	 .what = "delivered, ignored, pending already or refused"},
 	{}};
 
+/* A member of an array, which has the array's name in the struct. */
+#define AT_KIND(member, kind)                                                                      \
+	.name = #member, .offset = AT(waits, member[TAPIR_WAIT_##kind]),                           \
+	.bytes = BYTES(waits, member[0])
+#define OF_WAITS(kind, word, what_)                                                                \
+	{AT_KIND(cnt, kind), AS(word "_count"), .what = what_ ", how often"},                      \
+	{                                                                                          \
+		AT_KIND(ns, kind), AS(word "_ns"), .what = "how long together"                     \
+	}
+
+static const struct tapir_member waits[] = {
+	WHO(waits),
+	{IN(waits, since_ns), AS("since_ns"), .what = "from when they were summed, to time_ns"},
+	{IN(waits, run_ns), AS("run_ns"), .what = "how long it had a CPU"},
+	OF_WAITS(RUNNABLE, "runnable", "without a CPU, preempted or after a yield"),
+	OF_WAITS(SLEEPING, "sleeping", "asleep"),
+	OF_WAITS(UNINTERRUPTIBLE, "uninterruptible",
+		 "waiting for a device or a lock of the kernel"),
+	OF_WAITS(OTHER, "other", "stopped, traced, parked or idle"),
+	OF_WAITS(WOKEN, "woken", "without a CPU after it was woken"),
+	{IN(waits, left_ns), MAY_MISS, AS("left_ns"),
+	 .what = "since when it has been away; NULL: it was not, or not for long"},
+	{IN(waits, out_state), AS("state_bits"), .what = "then: the kernel's bits of its state"},
+	HIDDEN(waits, step_cnt, "steps of the histograms"),
+	{}};
+
 static const struct tapir_member host[] = {
 	{IN(host, host), AS("number"),
 	 .what = "ids of its processes are 10,000,000 times this more"},
@@ -582,8 +613,7 @@ const struct tapir_schema tapir_schemas[TAPIR_REC_TYPE_CNT] = {
 	[TAPIR_REC_SWITCH] =
 		{.name = "switch",
 		 .what = "a context switch",
-		 .after =
-			 "by flags: address of a futex (8); trace and span (24), if it is that much larger",
+		 .after = "by flags: address of a futex (8), or of a whole wait that address or 0 and when it began (8 each); trace and span (24), if it is that much larger",
 		 SIZE(switch),
 		 .has_line = true,
 		 .has_trace_ids = true,
@@ -591,9 +621,10 @@ const struct tapir_schema tapir_schemas[TAPIR_REC_TYPE_CNT] = {
 		 .table_what = "context switches: a thread leaves its CPU, another "
 			       "comes",
 		 .usual_rows = 1000000,
-		 .who = {{AT(switch, out_tgid), AT(switch, out_tid), AT(switch, out_stack_id),
-			  AT(switch, out_kstack_id)},
-			 {AT(switch, in_tgid), AT(switch, in_tid), 0, 0}},
+		 .who =
+			 {{AT(switch, out_tgid), AT(switch, out_tid), AT(switch, out_stack_id),
+			   AT(switch, out_kstack_id)},
+			  {AT(switch, in_tgid), AT(switch, in_tid), 0, 0}},
 		 .members = switch_},
 	[TAPIR_REC_STACK] = {.name = "stack",
 			     .what = "what a stack id means",
@@ -761,6 +792,17 @@ const struct tapir_schema tapir_schemas[TAPIR_REC_TYPE_CNT] = {
 			      .who = {{AT(signal, tgid), AT(signal, tid), 0, 0},
 				      {AT(signal, to_tgid), AT(signal, to_tid), 0, 0}},
 			      .members = signal},
+	[TAPIR_REC_WAITS] = {.name = "waits",
+			     .what = "short waits of a thread, in numbers, and how long it ran",
+			     .after = "steps of 2 bytes each for kind and step, 4 for how many",
+			     SIZE(waits),
+			     .has_line = true,
+			     .table = "wait_sums",
+			     .table_what = "sums of short waits, by thread (record --sched=sums)",
+			     .usual_rows = 10000,
+			     .parts = {UNITS(waits, step_cnt, sizeof(struct tapir_wait_step))},
+			     .who = {{AT(waits, tgid), AT(waits, tid), 0, 0}},
+			     .members = waits},
 	[TAPIR_REC_HOST] = {.name = "host",
 			    .what = "a host of a merged recording",
 			    .after = "its name",
@@ -811,8 +853,12 @@ const struct tapir_family tapir_families[TAPIR_FAMILY_CNT] = {
 				 .thing = "context switch",
 				 .things = "context switches",
 				 .is_default = true,
-				 /* The first switch may already contain its waker. */
-				 .programs = {"tapir_waking", "tapir_wake_new", "tapir_switch"},
+				 /*
+				  * The first switch may already contain its waker. Those that sum
+				  * waits are loaded in place of the first three.
+				  */
+				 .programs = {"tapir_waking", "tapir_wake_new", "tapir_switch",
+					      "tapir_waited", "tapir_sum_wake", "tapir_sum_switch"},
 				 .meta = "switches",
 				 .title = ">SWITCHES",
 				 .loss_kind = TAPIR_LOSS_KIND_SWITCH,

@@ -264,7 +264,8 @@ static void note_states(struct tapir_cut *cut, uint64_t segment, const struct ta
 
 	if (rec->type != TAPIR_REC_SWITCH || sw->flags & TAPIR_SWITCH_AT_END)
 		return;
-	if (sw->out_tid && is_chosen(cut, sw->out_tgid))
+	/* After a whole wait its thread is on a CPU. */
+	if (sw->out_tid && !tapir_switch__since_ns(sw) && is_chosen(cut, sw->out_tgid))
 		note_state(cut,
 			   &(struct tapir_cut_state){side_of(rec, true), segment, sw->out_stack_id,
 						     sw->out_kstack_id, sw->out_tgid, sw->out_tid});
@@ -396,7 +397,7 @@ static int put_sides(const struct tapir_rec_switch *sw, bool has_out, bool has_i
 		copy->out_stack_id = copy->out_kstack_id = 0;
 		copy->out_state = 0;
 		copy->flags &= (uint16_t) ~(TAPIR_SWITCH_PREEMPTED | TAPIR_SWITCH_STACK_LOST |
-					    TAPIR_SWITCH_HAS_FUTEX);
+					    TAPIR_SWITCH_HAS_FUTEX | TAPIR_SWITCH_WAITED);
 	}
 	copy->flags |= flags;
 	return put_copy(&copy->h, w);

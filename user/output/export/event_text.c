@@ -269,17 +269,23 @@ static void add_switch(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	const struct tapir_rec_switch *s = (const struct tapir_rec_switch *)rec;
 	struct tapir_sv comm = tapir_line__comm(l, s->in_tgid, s->in_tid, rec->time_ns);
 	bool is_snapshot = s->flags & TAPIR_SWITCH_SNAPSHOT;
+	uint64_t since_ns = tapir_switch__since_ns(s);
 
 	add_time(l, out, rec->time_ns);
 	if (s->out_tid) {
 		add_who(l, out, s->out_tgid, s->out_tid, rec->time_ns);
-		tapir_str__addf(out, "%s, %s", is_snapshot ? "snapshot" : "switch out",
+		tapir_str__addf(out, "%s, %s",
+				is_snapshot ? "snapshot"
+				: since_ns  ? "waited"
+					    : "switch out",
 				tapir_switch__state_name(s));
 	} else {
 		add_who(l, out, s->in_tgid, s->in_tid, rec->time_ns);
 		tapir_str__adds(out, is_snapshot ? "snapshot, running" : "switch in");
 	}
-	if (s->out_tid && s->in_tid) {
+	if (since_ns) {
+		tapir_str__addf(out, " for %.3f ms", (double)(rec->time_ns - since_ns) / 1e6);
+	} else if (s->out_tid && s->in_tid) {
 		tapir_str__adds(out, "; in: ");
 		add_sv(out, comm.len ? comm : tapir_sv__of("?"));
 		tapir_str__addf(out, " %u/%u", s->in_tgid, s->in_tid);

@@ -311,16 +311,17 @@ static void add_switch(struct tapir_nettrace *n, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_switch *sw = (const void *)rec;
 	const struct tapir_trace_ids *ids = tapir_rec__trace_ids(rec);
+	uint64_t since_ns = tapir_switch__since_ns(sw);
 	struct tapir_nettrace_absence *absence;
 	bool is_new = false;
 
 	if (sw->out_tid && (absence = absence_of(n, sw->out_tid, &is_new)))
-		*absence = (struct tapir_nettrace_absence){.time_ns = n->now_ns,
-							   .stack_id = sw->out_stack_id,
-							   .kstack_id = sw->out_kstack_id,
-							   .has_ids = ids != NULL,
-							   .ids = ids ? *ids
-								      : (struct tapir_trace_ids){}};
+		*absence = (struct tapir_nettrace_absence){
+			.time_ns = since_ns ? since_ns : n->now_ns,
+			.stack_id = sw->out_stack_id,
+			.kstack_id = sw->out_kstack_id,
+			.has_ids = ids != NULL,
+			.ids = ids ? *ids : (struct tapir_trace_ids){}};
 	if (sw->in_tid)
 		on_switch_in(n, sw);
 }

@@ -341,6 +341,7 @@ static int write_view(struct page *p, struct views *views, size_t i, struct tapi
 	if (!err) {
 		tapir_capture_check__explain(&views->recorded, tapir_timeline__catalog(p->tl),
 					     tapir_views[i], &result);
+		tapir_view__note_sums(tapir_views[i], p->tl, &result);
 		tapir_view_result__write_json(&result, &text);
 		add_document(j, NULL, &text, left, tapir_views[i]->name);
 		err = result.failed ? -ENOMEM : 0;

@@ -265,6 +265,10 @@ static void write_head(const struct writer *w)
 		add_wrapped(w, text.data ? text.data : "", 0, WHERE_LINES);
 		tapir_str__clear(&text);
 	}
+	if (tapir_report__add_sums(v, &text)) {
+		add_wrapped(w, text.data ? text.data : "", 0, IMPORTED_LINES);
+		tapir_str__clear(&text);
+	}
 	if (tapir_report__add_imported(v, "; ", &text))
 		add_wrapped(w, text.data ? text.data : "", 0, IMPORTED_LINES);
 	tapir_str__clear(&text);

@@ -97,6 +97,15 @@ bool tapir_report__add_imported(const struct tapir_report_view *v, const char *s
 	return true;
 }
 
+bool tapir_report__add_sums(const struct tapir_report_view *v, struct tapir_str *out)
+{
+	if (!tapir_catalog__sums_waits(v->catalog))
+		return false;
+	tapir_str__adds(out, TAPIR_WAITS_ARE_SUMMED
+			": what intervals are made of counts them as running");
+	return true;
+}
+
 bool tapir_report__add_merged(const struct tapir_report_view *v, const char *separator,
 			      struct tapir_str *out)
 {
@@ -148,6 +157,9 @@ static void write_origin(const struct tapir_report_view *v, struct tapir_str *ou
 		tapir_str__adds(out, "\ncut: ");
 		tapir_report__add_printable(out, cut);
 	}
+	if (tapir_catalog__sums_waits(v->catalog))
+		tapir_str__addc(out, '\n');
+	tapir_report__add_sums(v, out);
 	if (tapir_summary__meta(v->summary, TAPIR_META_IMPORTED))
 		tapir_str__addc(out, '\n');
 	tapir_report__add_imported(v, "\n  ", out);

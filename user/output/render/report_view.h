@@ -61,6 +61,8 @@ void tapir_report__add_losses(const struct tapir_report_view *view, struct tapir
 /* Appends "48 GCs; 12 exceptions", "1,234 events, all shop:sold"; nothing where there are none. */
 void tapir_report__add_events(const struct tapir_report_view *view, struct tapir_str *out);
 /* Appends what 'tapir merge' said of its hosts and clocks, as below. */
+/* "waits below 1 ms are summed": of a recording that has no record of each switch. */
+bool tapir_report__add_sums(const struct tapir_report_view *view, struct tapir_str *out);
 bool tapir_report__add_merged(const struct tapir_report_view *view, const char *separator,
 			      struct tapir_str *out);
 /*

@@ -49,12 +49,13 @@ struct tapir_sink {
 	const char *suffix; /* of a file's name */
 	uint32_t max_bytes; /* of what it holds at once; 0: it is written as it is read */
 	enum tapir_sink_content content;
-	bool is_whole;	/* it holds the whole recording, not stacks of one kind of records */
-	bool has_head;	/* a place for the finding */
-	bool can_fold;	/* --fold can be used */
-	bool no_trace;	/* --trace-id cannot be used */
-	bool takes_all; /* add is given every record, else the chosen ones alone */
-	bool describes; /* and descriptions, too */
+	bool has_switches; /* or what was made of them */
+	bool is_whole;	   /* it holds the whole recording, not stacks of one kind of records */
+	bool has_head;	   /* a place for the finding */
+	bool can_fold;	   /* --fold can be used */
+	bool no_trace;	   /* --trace-id cannot be used */
+	bool takes_all;	   /* add is given every record, else the chosen ones alone */
+	bool describes;	   /* and descriptions, too */
 	/* 0 or -errno, with a line unless it is -ENOMEM. end leaves the last bytes in x->out. */
 	int (*begin)(struct tapir_export *x);
 	int (*add)(struct tapir_export *x, const struct tapir_rec *rec);

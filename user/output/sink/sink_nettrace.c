@@ -61,6 +61,7 @@ const struct tapir_sink tapir_sink_nettrace = {
 	.lacks = "events with more than 64 KB of fields",
 	.suffix = "nettrace",
 	.content = TAPIR_SINK_IS_BINARY,
+	.has_switches = true,
 	.is_whole = true,
 	.has_head = true,
 	.no_trace = true,

@@ -108,6 +108,7 @@ const struct tapir_sink tapir_sink_otlp = {
 	.lacks = "counters, fields, losses",
 	.suffix = "otlp.pb",
 	.content = TAPIR_SINK_IS_BINARY,
+	.has_switches = true,
 	.is_whole = true,
 	.has_head = true,
 	.takes_all = true,

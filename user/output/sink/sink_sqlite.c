@@ -71,6 +71,7 @@ const struct tapir_sink tapir_sink_sqlite = {
 	.lacks = "the column stack of records, which stacks and frames have",
 	.suffix = "sqlite",
 	.content = TAPIR_SINK_IS_BINARY,
+	.has_switches = true,
 	.is_whole = true,
 	.no_trace = true,
 	.takes_all = true,

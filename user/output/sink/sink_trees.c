@@ -233,6 +233,7 @@ const struct tapir_sink tapir_sink_pprof = {
 	.lacks = "times, threads, fields, losses",
 	.suffix = "pb.gz",
 	.content = TAPIR_SINK_IS_BINARY,
+	.has_switches = true,
 	.is_whole = true,
 	.has_head = true,
 	.can_fold = true,
