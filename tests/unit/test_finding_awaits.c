@@ -352,20 +352,40 @@ static void awaits_end_when_what_they_await_is_complete(void **state)
 	assert_int_equal(site->open_cnt, 1);
 }
 
+/* Task 1000 + i gets the seat after task 999 + i, which has awaited a delay and releases it. */
+static void pass_seat(uint64_t ms, uint64_t i, bool is_released)
+{
+	if (i) {
+		complete(ms, 8999 + i, TIMER);
+		continue_task(ms, 999 + i, 2);
+	}
+	if (is_released)
+		complete(ms, 5000 + i, RELEASE);
+	if (i)
+		finding_fire(ENDED, ms, 0, (const uint64_t[]){2}, 1);
+	if (!is_released)
+		complete(ms, 5000 + i, RELEASE);
+	run_task(ms, 1000 + i, ms);
+	await(ms, OWN_LATER, 1000 + i, 9000 + i, 2);
+	await(ms, OWN, 1008 + i, 5008 + i, 2);
+}
+
+static void await_seats(bool are_released)
+{
+	feeder_come(&f, 99, 0, 0, 0);
+	for (uint64_t i = 0; i < 8; i++)
+		await(10, OWN, 1000 + i, 5000 + i, 2);
+	for (uint64_t i = 0; i < 100; i++) /* each awaits 160 ms until its turn */
+		pass_seat(30 + 20 * i, i, are_released);
+}
+
 /* Eight clients of one seat: a cause, and how many it serves. */
 static void turns_are_a_finding_with_their_rate(void **state)
 {
 	const struct tapir_found *row;
 
 	(void)state;
-	feeder_come(&f, 99, 0, 0, 0);
-	for (uint64_t i = 0; i < 8; i++)
-		await(10, OWN, 1000 + i, 5000 + i, 2);
-	for (uint64_t i = 0; i < 100; i++) { /* each awaits 160 ms until its turn */
-		complete(30 + 20 * i, 5000 + i, RELEASE);
-		run_task(30 + 20 * i, 1000 + i, 30 + 20 * i);
-		await(30 + 20 * i, OWN, 1008 + i, 5008 + i, 2);
-	}
+	await_seats(true);
 	row = awaits_at(2030);
 	assert_non_null(row);
 	assert_int_equal(row->kind, TAPIR_FOUND_AWAIT_TURNS);
@@ -373,6 +393,44 @@ static void turns_are_a_finding_with_their_rate(void **state)
 		row->text,
 		"8.0 awaits at a time for a semaphore in Shop.Checkout (async), 154.40 ms "
 		"each of 100; one gets it each 20.22 ms: 49.5 a second");
+}
+
+/* A semaphore that other methods release is a signal for work: nothing is wrong with that. */
+static void awaits_of_a_signal_are_no_turns(void **state)
+{
+	const struct tapir_found *row;
+
+	(void)state;
+	await_seats(false);
+	row = awaits_at(2030);
+	assert_non_null(row);
+	assert_int_equal(row->kind, TAPIR_FOUND_AWAITS);
+	assert_string_equal(
+		row->text,
+		"8.0 awaits at a time for a semaphore in Shop.Checkout (async), 154.40 ms "
+		"each of 100");
+}
+
+/* Eight loops that read a channel, each every 80 ms, and do something with what they read. */
+static void loops_that_await_work_are_no_turns(void **state)
+{
+	const struct tapir_found *row;
+
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	for (uint64_t i = 0; i < 100; i++) {
+		uint64_t task = 100 + i % 8, ms = 10 + 10 * i;
+
+		await(ms, CALLER, 5000 + task, task, 2);
+		run_task(ms, task, ms);
+		await(ms, OWN, task, 9000 + i, 2);
+		complete(ms + 1, 9000 + i, TIMER);
+		run_task(ms + 1, task, ms + 1);
+	}
+	row = awaits_at(1010);
+	assert_non_null(row);
+	assert_int_equal(row->kind, TAPIR_FOUND_AWAITS);
+	assert_non_null(strstr(row->text, "for a ValueTask, such as a channel's, in Shop."));
 }
 
 /* Numbers of tasks that make no sense: a chain that is a ring, and one task that awaits itself. */
@@ -409,6 +467,8 @@ int main(void)
 		TEST(limit_of_connections_is_what_a_call_awaits),
 		TEST(awaits_end_when_what_they_await_is_complete),
 		TEST(turns_are_a_finding_with_their_rate),
+		TEST(awaits_of_a_signal_are_no_turns),
+		TEST(loops_that_await_work_are_no_turns),
 		TEST(rings_of_tasks_end),
 	};
 

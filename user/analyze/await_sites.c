@@ -35,7 +35,15 @@ struct tapir_await_site *tapir_awaits__site_of(struct tapir_awaits *a,
 	return NULL;
 }
 
-void tapir_awaits__count(struct tapir_awaits *a, const struct tapir_await_task *t, uint64_t from_ns,
+/* A ValueTask that completes on no stack is a channel's, as far as is known. */
+static enum tapir_awaited_queue queue_of(const struct tapir_lore_awaited *what, bool is_taskless)
+{
+	if (what)
+		return what->queue;
+	return is_taskless ? TAPIR_QUEUE_ONCE : TAPIR_QUEUE_NONE;
+}
+
+bool tapir_awaits__count(struct tapir_awaits *a, const struct tapir_await_task *t, uint64_t from_ns,
 			 uint64_t until_ns, uint8_t kind)
 {
 	bool is_taskless = !t->from_ns;
@@ -43,20 +51,23 @@ void tapir_awaits__count(struct tapir_awaits *a, const struct tapir_await_task *
 	struct tapir_await_span span = {.from_ns = from_ns, .until_ns = until_ns};
 
 	if (!site || a->full_ns)
-		return;
+		return false;
 	span.site = (uint32_t)(site - a->sites.data);
 	span.is_joint = kind && a->kinds.data[kind]->is_joint;
 	if (a->spans.cnt == TAPIR_AWAITS_MAX_SPANS || !tapir_vec__push(&a->spans, span)) {
 		a->full_ns = until_ns;
-		return;
+		return false;
 	}
 	site->cnt++;
 	site->sum_ns += until_ns - from_ns;
 	site->kinds[kind]++;
 	site->taskless_cnt += is_taskless && !kind;
+	site->passed_cnt += t->is_passed && !is_taskless;
+	site->again_cnt += t->got == t->method;
 	tapir_histogram__add(site->took, until_ns - from_ns);
 	if (a->ended)
 		a->ended(a->ended_ctx, is_taskless ? a->request : t->request, &span);
+	return queue_of(a->kinds.data[kind], is_taskless) != TAPIR_QUEUE_NONE;
 }
 
 /* ---- the end ------------------------------------------------------------------------------------ */
@@ -179,6 +190,8 @@ static void merge_into(struct tapir_awaits *a, struct tapir_await_site *into,
 	into->connection_ns += from->connection_ns;
 	into->open_cnt += from->open_cnt;
 	into->taskless_cnt += from->taskless_cnt;
+	into->passed_cnt += from->passed_cnt;
+	into->again_cnt += from->again_cnt;
 	tapir_histogram__merge(into->took, from->took);
 	from->cnt = from->open_cnt = 0;
 }
@@ -299,7 +312,17 @@ static bool is_taskless(const struct tapir_await_site *site)
 
 bool tapir_await_site__is_queue(const struct tapir_await_site *site)
 {
-	return is_for_connection(site) || is_taskless(site) || (site->what && site->what->is_queue);
+	switch (is_for_connection(site) ? TAPIR_QUEUE_ALWAYS
+					: queue_of(site->what, is_taskless(site))) {
+	case TAPIR_QUEUE_ALWAYS:
+		return true;
+	case TAPIR_QUEUE_PASSED: /* the first ones may have got it before the recording */
+		return site->passed_cnt * 4 >= site->cnt;
+	case TAPIR_QUEUE_ONCE:
+		return site->again_cnt * 2 <= site->cnt;
+	default:
+		return false;
+	}
 }
 
 const char *tapir_await_site__answer(const struct tapir_await_site *site)

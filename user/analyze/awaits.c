@@ -242,20 +242,42 @@ static void find_place(struct tapir_awaits *a, struct tapir_await_task *t,
 
 /* ---- counting ----------------------------------------------------------------------------------- */
 
+/* Returns the task, or the first above it that is of a method of the program; NULL: none. */
+static struct tapir_await_task *own_from(struct tapir_awaits *a, struct tapir_await_task *t)
+{
+	for (unsigned i = 0; t && i < MAX_CHAIN && !tapir_await_task__is_own(t); i++)
+		t = find_task(a, t->awaiter);
+	return t && tapir_await_task__is_own(t) ? t : NULL;
+}
+
+/* The task and those that await it have it from now on. */
+static void note_got(struct tapir_awaits *a, struct tapir_await_task *t)
+{
+	uint32_t method = t->method;
+
+	for (unsigned i = 0; t && i < MAX_CHAIN; i++) {
+		t->got = method;
+		t = find_task(a, t->awaiter);
+	}
+}
+
+static void count(struct tapir_awaits *a, struct tapir_await_task *t, uint64_t from_ns,
+		  uint64_t until_ns, uint8_t kind)
+{
+	if (tapir_awaits__count(a, t, from_ns, until_ns, kind))
+		note_got(a, t);
+}
+
 /* A library's wait for a connection is a part of what the program's method awaits. */
 static void count_connection(struct tapir_awaits *a, const struct tapir_await_task *t,
 			     uint64_t until_ns)
 {
 	struct tapir_await_span span = {
 		.from_ns = t->from_ns, .until_ns = until_ns, .is_in_queue = true};
-	struct tapir_await_task *up = find_task(a, t->awaiter);
+	struct tapir_await_task *up = own_from(a, find_task(a, t->awaiter));
 	struct tapir_await_site *site;
 
-	for (unsigned i = 0; up && i < MAX_CHAIN && !tapir_await_task__is_own(up); i++)
-		up = find_task(a, up->awaiter);
-	site = up && tapir_await_task__is_own(up) && up->from_ns && !up->is_covered
-		       ? tapir_awaits__site_of(a, up)
-		       : NULL;
+	site = up && up->from_ns && !up->is_covered ? tapir_awaits__site_of(a, up) : NULL;
 	if (!site)
 		return;
 	site->connection_ns += until_ns - t->from_ns;
@@ -267,7 +289,7 @@ static void count_connection(struct tapir_awaits *a, const struct tapir_await_ta
 static void end_await(struct tapir_awaits *a, struct tapir_await_task *t, uint64_t now_ns)
 {
 	if (t->from_ns && tapir_await_task__is_own(t) && !t->is_covered)
-		tapir_awaits__count(a, t, t->from_ns, now_ns, t->kind);
+		count(a, t, t->from_ns, now_ns, t->kind);
 	else if (t->from_ns && t->method == TAPIR_AWAIT_LIBRARY && t->is_in_queue)
 		count_connection(a, t, now_ns);
 	t->from_ns = t->done_ns = t->awaits = 0;
@@ -310,11 +332,11 @@ static void on_wait(struct tapir_awaits *a, const struct tapir_tl_thread *thread
 	t->awaits = awaited;
 	t->done_ns = 0;
 	t->kind = 0;
-	t->is_in_queue = false;
+	t->is_in_queue = t->is_passed = false;
 	if (t->method == TAPIR_AWAIT_LIBRARY) {
 		uint8_t kind = kind_of(a, node);
 
-		t->is_in_queue = kind && a->kinds.data[kind]->is_queue;
+		t->is_in_queue = kind && a->kinds.data[kind]->queue;
 	}
 	has_own_below = has_own_inside(a, t);
 	t->is_covered = tapir_await_task__is_own(t) && has_own_below;
@@ -334,12 +356,26 @@ static void count_pending(struct tapir_awaits *a, struct tapir_await_task *t, ui
 	if (tapir_await_task__is_own(t) && t->pending_cnt)
 		cover_awaiters(a, t);
 	for (unsigned i = 0; i < t->pending_cnt && tapir_await_task__is_own(t); i++)
-		tapir_awaits__count(a, t, t->pending[i].from_ns, t->pending[i].until_ns,
-				    t->pending[i].kind);
+		count(a, t, t->pending[i].from_ns, t->pending[i].until_ns, t->pending[i].kind);
 	t->pending_cnt = 0;
 }
 
-static void on_complete(struct tapir_awaits *a, uint64_t id, uint32_t node, uint64_t now_ns)
+/* Returns true if the thread runs a task that had what it completes: a lock that it releases. */
+static bool passes_on(struct tapir_awaits *a, const struct tapir_await_thread *by,
+		      struct tapir_await_task *awaiter)
+{
+	const struct tapir_await_task *own = own_from(a, awaiter), *runs;
+
+	for (uint32_t i = 0; own && by && i < by->cnt && i < MAX_NESTED; i++) {
+		runs = by->works[i].is_run ? find_task(a, by->works[i].task) : NULL;
+		if (runs && runs->got == own->method)
+			return true;
+	}
+	return false;
+}
+
+static void on_complete(struct tapir_awaits *a, const struct tapir_await_thread *by, uint64_t id,
+			uint32_t node, uint64_t now_ns)
 {
 	struct tapir_await_task *t = find_task(a, id), *up;
 
@@ -352,6 +388,7 @@ static void on_complete(struct tapir_awaits *a, uint64_t id, uint32_t node, uint
 	if (up && up->awaits == id && up->from_ns) {
 		up->done_ns = now_ns;
 		up->kind = kind_of(a, node);
+		up->is_passed = t->is_passed || passes_on(a, by, up);
 	}
 	forget_task(a, t);
 }
@@ -368,7 +405,7 @@ static void on_unknown_wait(struct tapir_awaits *a, struct tapir_await_task *t, 
 	if (tapir_await_task__is_own(t)) {
 		t->offset = t->code_va = 0;
 		cover_awaiters(a, t);
-		tapir_awaits__count(a, t, wait.from_ns, wait.until_ns, wait.kind);
+		count(a, t, wait.from_ns, wait.until_ns, wait.kind);
 	} else if (t->pending_cnt < TAPIR_AWAIT_MAX_PENDING) {
 		t->pending[t->pending_cnt++] = wait;
 	}
@@ -407,7 +444,7 @@ static void on_begin(struct tapir_awaits *a, const struct tapir_tl_thread *threa
 	if (t)
 		t->cnt++;
 	if (work == COMPLETES)
-		on_complete(a, id, node, now_ns);
+		on_complete(a, t, id, node, now_ns);
 	else if (work == CONTINUES)
 		on_continue(a, id, node, now_ns);
 }

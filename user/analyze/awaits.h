@@ -31,6 +31,9 @@ struct tapir_await_site {
 	struct tapir_histogram *took;	     /* owned */
 	uint32_t kinds[TAPIR_AWAITED_KINDS]; /* how many were completed by what; [0]: not known */
 	uint64_t taskless_cnt; /* of what is not known: ValueTasks of channels, sockets */
+	/* Of what can be a queue: those that a task which had awaited it here completed, and those
+	 * of a task that had awaited it here before. */
+	uint64_t passed_cnt, again_cnt;
 	const struct tapir_lore_awaited *what; /* of most; NULL: not known */
 	/* In this time all of them are known: how many ended, and how long they lasted together. */
 	uint64_t known_from_ns, known_until_ns, known_cnt, within_ns;
@@ -91,7 +94,8 @@ double tapir_await_site__per_second(const struct tapir_await_site *site);
 /* Returns true if awaits of the process are recorded only as long as they are few. */
 bool tapir_awaits__is_brief(const struct tapir_awaits *a, uint32_t tgid);
 /*
- * Returns true if the awaits end in turns: of a semaphore, a full channel, a limit of connections.
+ * Returns true if the awaits end in turns: of a semaphore that is used as a lock, a full channel, a
+ * limit of connections; not those of loops that await work.
  */
 bool tapir_await_site__is_queue(const struct tapir_await_site *site);
 /* Adds "; one gets it each 20.8 ms: 48.1 a second" of what is a queue. */

@@ -30,6 +30,9 @@ struct tapir_await_task {
 	uint8_t pending_cnt;
 	bool is_covered;  /* another method of the program awaits inside of it */
 	bool is_in_queue; /* a library's, which awaits its turn for a connection */
+	bool is_passed;	  /* a task that had what it awaits has completed that */
+	uint32_t got;	  /* .method of the last await in turns, of this task or one that it awaited
+			   */
 	struct tapir_await_pending pending[TAPIR_AWAIT_MAX_PENDING];
 };
 
@@ -45,8 +48,11 @@ static inline bool tapir_await_task__is_own(const struct tapir_await_task *t)
 /* The call site of a task's await; NULL: there is no room. Borrowed until the next one. */
 struct tapir_await_site *tapir_awaits__site_of(struct tapir_awaits *a,
 					       const struct tapir_await_task *t);
-/* Counts an await of the task; kind: of what completed it, in .kinds. */
-void tapir_awaits__count(struct tapir_awaits *a, const struct tapir_await_task *t, uint64_t from_ns,
+/*
+ * Counts an await of the task; kind: of what completed it, in .kinds. Returns true if it could be
+ * one in turns.
+ */
+bool tapir_awaits__count(struct tapir_awaits *a, const struct tapir_await_task *t, uint64_t from_ns,
 			 uint64_t until_ns, uint8_t kind);
 
 #endif

@@ -16,14 +16,23 @@ void tapir_finding_awaits__conclude(struct tapir_finding *f)
 	tapir_awaits__finish(&f->awaits);
 }
 
-/* The call site with most; NULL: there is none. */
+/* The call site with most, of those in turns if there are enough of them; NULL: there is none. */
 static const struct tapir_await_site *worst_of(const struct tapir_finding *f)
 {
 	const struct tapir_await_site *worst = NULL, *site;
+	bool in_turns, has_turns = false;
 
-	tapir_vec_for_each (site, &f->awaits.sites)
-		if (!worst || tapir_await_site__at_once(site) > tapir_await_site__at_once(worst))
+	tapir_vec_for_each (site, &f->awaits.sites) {
+		in_turns = tapir_await_site__is_queue(site) &&
+			   tapir_found__counts(TAPIR_FOUND_AWAIT_TURNS,
+					       tapir_await_site__at_once(site));
+		if (has_turns && !in_turns)
+			continue;
+		if (!worst || in_turns != has_turns ||
+		    tapir_await_site__at_once(site) > tapir_await_site__at_once(worst))
 			worst = site;
+		has_turns = in_turns;
+	}
 	return worst;
 }
 

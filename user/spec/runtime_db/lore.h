@@ -237,13 +237,23 @@ struct tapir_lore_event {
 	const char *provider, *event;
 };
 
+/* The awaits for which methods get what they await one after the other. */
+enum tapir_awaited_queue {
+	TAPIR_QUEUE_NONE,
+	TAPIR_QUEUE_ALWAYS,
+	TAPIR_QUEUE_PASSED, /* where those who had it complete it for the next; else it is a signal
+			     */
+	TAPIR_QUEUE_ONCE,   /* where a task awaits it once; one that does so in a loop may await
+			       work */
+};
+
 /*
  * Functions that complete what async methods await: of the stack on which an await ends, the
  * innermost one with such a prefix says what it was.
  */
 struct tapir_lore_awaited {
 	const char *prefix, *what;
-	bool is_queue; /* who awaits it gets it one after the other */
+	enum tapir_awaited_queue queue;
 	bool is_joint; /* it is complete when others are, which are awaited, too */
 };
 
