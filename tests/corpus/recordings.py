@@ -8,6 +8,7 @@ import subprocess
 
 from answers import Sums, Witness
 from case_answers import cpu_cgroup, sampled
+from clients import CLIENTS
 from dotnet_program import build_dotnet
 from recording import NO_CPU, Recording, expected, finding, waiting
 from servers import SERVERS
@@ -379,5 +380,5 @@ PROGRAMS_ALONE = {
 UNDER_LOAD = ("python-gil-held", "python-lock-convoy", "python-loop-sleeps", "python-deadlock", "node-computes", "node-waits-for-child",
               "jvm-monitor-convoy", "jvm-deadlock", "jvm-system-gc", "jvm-slow-database", "dotnet-pool-sleeps", "dotnet-lock-convoy",
               "dotnet-exceptions", "dotnet-slow-database", "native-mutex-convoy", "native-sort", "postgresql-row-lock")
-ALONE = {**PROGRAMS_ALONE, **SERVERS}
+ALONE = {**PROGRAMS_ALONE, **SERVERS, **CLIENTS}
 RECORDINGS = {**ALONE, **{f"{name}-under-load": ALONE[name].beside_others() for name in UNDER_LOAD}}

@@ -72,6 +72,9 @@ static const struct tapir_lore_wait waits[] = {
 	OF_THREADING("Thread._wait_for_tstate_lock", "join", "Python lock"),
 	TAPIR_WAIT_ROW("py::Queue.put:*queue.py", "full queue", .instead_of = "condition"),
 	TAPIR_WAIT_ROW("py::Queue.get:*queue.py", "work", .instead_of = "condition"),
+	/* gevent's own threads, which do for its loop what would block it. */
+	OF_THREADING("_Condition.wait", "condition", "Python lock"),
+	TAPIR_WAIT_ROW("py::Queue.get:*gevent/_threading.py", "work", .instead_of = "condition"),
 	{},
 };
 
