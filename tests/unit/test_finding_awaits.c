@@ -13,7 +13,18 @@
 #define TPL "System.Threading.Tasks.TplEventSource"
 
 enum { AWAIT = 100, CONTINUED, ENDED };
-enum { OWN = 1, LIBRARY, CALLER, OUTER, RELEASE, TIMER, COMPLETE, OWN_LATER, CONNECTION };
+enum {
+	OWN = 1,
+	LIBRARY,
+	CALLER,
+	OUTER,
+	RELEASE,
+	TIMER,
+	COMPLETE,
+	OWN_LATER,
+	CONNECTION,
+	OWN_COMPLETES
+};
 
 static int setup(void **state)
 {
@@ -39,6 +50,7 @@ static int setup(void **state)
 	FINDING_STACK(TIMER, 3, 6);
 	FINDING_STACK(COMPLETE, 3, 1);
 	FINDING_STACK(CONNECTION, 3, 8);
+	feeder_stack(&f, OWN_COMPLETES, (const uint64_t[]){0x3008, 0x4008, 0x6008}, 3);
 	feeder_stack(&f, OWN_LATER, (const uint64_t[]){0x3008, 0x1010}, 2);
 	finding_probe(ENDED, TPL, "TraceSynchronousWorkEnd", (const char *const[]){"Work", NULL});
 	finding_probe(AWAIT, TPL, "TaskWaitBegin",
@@ -301,6 +313,42 @@ static void awaits_without_a_task_last_until_their_method_continues(void **state
 	assert_int_equal(site->taskless_cnt, 2);
 }
 
+/* It has no call site: what the method awaits later has another one. */
+static void await_before_its_method_is_known_is_none_of_a_later_call_site(void **state)
+{
+	const struct tapir_await_site *site;
+
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	await(100, CALLER, 9, 7, 2);
+	continue_task(140, 7, 2);
+	await(140, OWN, 7, 107, 2);
+	finding_fire(ENDED, 140, 0, (const uint64_t[]){2}, 1);
+	complete(160, 107, TIMER);
+	run_task(160, 7, 161);
+	complete(161, 7, COMPLETE);
+	site = sites_at(1000, 2);
+	assert_int_equal(site[0].offset, 8);
+	assert_int_equal(site[0].sum_ns, 20 * MS);
+	assert_int_equal(site[1].offset, 0);
+	assert_int_equal(site[1].sum_ns, 40 * MS);
+	assert_int_equal(site[1].taskless_cnt, 1);
+}
+
+/* A method of the program has awaited a delay, and then completes what another one awaits. */
+static void what_the_program_completes_is_a_task(void **state)
+{
+	const struct tapir_await_site *site;
+
+	(void)state;
+	feeder_come(&f, 99, 0, 0, 0);
+	await(100, OWN, 7, 107, 2);
+	complete(160, 107, OWN_COMPLETES);
+	run_task(160, 7, 161);
+	site = sites_at(1000, 1);
+	assert_string_equal(tapir_await_site__what(site), "a task");
+}
+
 /* Another thing that is awaited by a library alone is none of the program's. */
 static void awaits_without_a_task_of_a_library_hide_nothing(void **state)
 {
@@ -412,14 +460,11 @@ static void awaits_of_a_signal_are_no_turns(void **state)
 }
 
 /* Eight loops that read a channel, each every 80 ms, and do something with what they read. */
-static void loops_that_await_work_are_no_turns(void **state)
+static void read_channel(uint64_t cnt)
 {
-	const struct tapir_found *row;
-
-	(void)state;
 	feeder_come(&f, 99, 0, 0, 0);
-	for (uint64_t i = 0; i < 100; i++) {
-		uint64_t task = 100 + i % 8, ms = 10 + 10 * i;
+	for (uint64_t i = 0; i < cnt; i++) {
+		uint64_t task = 100 + i % 8, ms = 10 + 1000 / cnt * i;
 
 		await(ms, CALLER, 5000 + task, task, 2);
 		run_task(ms, task, ms);
@@ -427,10 +472,30 @@ static void loops_that_await_work_are_no_turns(void **state)
 		complete(ms + 1, 9000 + i, TIMER);
 		run_task(ms + 1, task, ms + 1);
 	}
+}
+
+static void loops_that_await_work_are_no_turns(void **state)
+{
+	const struct tapir_found *row;
+
+	(void)state;
+	read_channel(100);
 	row = awaits_at(1010);
 	assert_non_null(row);
 	assert_int_equal(row->kind, TAPIR_FOUND_AWAITS);
 	assert_non_null(strstr(row->text, "for a ValueTask, such as a channel's, in Shop."));
+}
+
+/* None of them is seen to get work twice in so short a recording, but all await it again. */
+static void loops_that_await_work_once_more_are_no_turns(void **state)
+{
+	const struct tapir_await_site *site;
+
+	(void)state;
+	read_channel(16);
+	site = sites_at(1010, 2);
+	for (unsigned i = 0; i < 2; i++)
+		assert_false(tapir_await_site__is_queue(&site[i]));
 }
 
 /* Numbers of tasks that make no sense: a chain that is a ring, and one task that awaits itself. */
@@ -464,11 +529,14 @@ int main(void)
 		TEST(call_sites_are_not_averaged),
 		TEST(awaits_without_a_task_last_until_their_method_continues),
 		TEST(awaits_without_a_task_of_a_library_hide_nothing),
+		TEST(await_before_its_method_is_known_is_none_of_a_later_call_site),
+		TEST(what_the_program_completes_is_a_task),
 		TEST(limit_of_connections_is_what_a_call_awaits),
 		TEST(awaits_end_when_what_they_await_is_complete),
 		TEST(turns_are_a_finding_with_their_rate),
 		TEST(awaits_of_a_signal_are_no_turns),
 		TEST(loops_that_await_work_are_no_turns),
+		TEST(loops_that_await_work_once_more_are_no_turns),
 		TEST(rings_of_tasks_end),
 	};
 

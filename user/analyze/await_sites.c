@@ -123,6 +123,19 @@ static struct tapir_await_site *site_of_open(struct tapir_awaits *a,
 		       : NULL;
 }
 
+/* A loop that awaits something without a task once more: the site where it had done so; or NULL. */
+static struct tapir_await_site *site_of_again(struct tapir_awaits *a,
+					      const struct tapir_await_task *t)
+{
+	struct tapir_await_task at = *t;
+
+	at.offset = at.code_va = 0;
+	return t->id && !t->from_ns && t->idle_ns && tapir_await_task__is_own(t) &&
+			       t->got == t->method
+		       ? tapir_awaits__site_of(a, &at)
+		       : NULL;
+}
+
 static void count_open(struct tapir_awaits *a)
 {
 	const struct tapir_await_task *t;
@@ -132,6 +145,9 @@ static void count_open(struct tapir_awaits *a)
 		site = site_of_open(a, t);
 		if (site)
 			site->open_cnt++;
+		site = site_of_again(a, t);
+		if (site)
+			site->again_cnt++;
 	}
 }
 

@@ -144,15 +144,17 @@ static uint8_t classify_awaited(const char *name)
 	return 0;
 }
 
+/* What the program's own method completes is a task, whatever has made that method continue. */
 static uint32_t look_for_kind(struct tapir_awaits *a, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(a->tl);
 
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
-		uint8_t kind = tapir_name_traits__of(&a->traits, tree, tree->nodes.data[node].name,
-						     classify_awaited);
+		const struct tapir_tree_node *n = &tree->nodes.data[node];
+		const char *name = tree->names.data[n->name];
+		uint8_t kind = tapir_name_traits__of(&a->traits, tree, n->name, classify_awaited);
 
-		if (kind)
+		if (kind || (is_async(name) && tapir_own_code__is_own(n, name)))
 			return kind;
 	}
 	return 0;
@@ -355,6 +357,7 @@ static void count_pending(struct tapir_awaits *a, struct tapir_await_task *t, ui
 		t->method = method_of(a, node);
 	if (tapir_await_task__is_own(t) && t->pending_cnt)
 		cover_awaiters(a, t);
+	t->offset = t->code_va = 0; /* not those of an await that came later */
 	for (unsigned i = 0; i < t->pending_cnt && tapir_await_task__is_own(t); i++)
 		count(a, t, t->pending[i].from_ns, t->pending[i].until_ns, t->pending[i].kind);
 	t->pending_cnt = 0;
@@ -381,9 +384,9 @@ static void on_complete(struct tapir_awaits *a, const struct tapir_await_thread 
 
 	if (!t)
 		return;
-	count_pending(a, t, node);
 	if (t->from_ns)
 		end_await(a, t, t->done_ns ? t->done_ns : now_ns);
+	count_pending(a, t, node);
 	up = find_task(a, t->awaiter);
 	if (up && up->awaits == id && up->from_ns) {
 		up->done_ns = now_ns;
