@@ -56,6 +56,65 @@ bool tapir_trace__is_named(const struct tapir_rec *rec)
 	return tapir_rec__trace_ids(rec) || mentions(rec, text, sizeof(text) - 1, utf16);
 }
 
+/* Reads that many hex digits and the NUL behind them, of characters of so many bytes. */
+static bool read_hex(const uint8_t *at, size_t left, size_t width, uint8_t *out, size_t digits)
+{
+	if (left < (digits + 1) * width)
+		return false;
+	for (size_t i = 0; i <= digits; i++) {
+		int digit = digit_of((char)at[i * width]);
+
+		if ((i == digits) != !at[i * width] || (width == 2 && at[i * width + 1]) ||
+		    (i < digits && digit < 0))
+			return false;
+		if (i < digits)
+			out[i / 2] = (uint8_t)(out[i / 2] << 4 | digit);
+	}
+	return true;
+}
+
+/* Reads the id that follows its name, which ends with a NUL, in a payload of such characters. */
+static bool find_id(const struct tapir_event_view *view, const char *name, size_t bytes,
+		    size_t width, uint8_t *out, size_t digits)
+{
+	const uint8_t *at = view->payload, *end = at + view->payload_bytes;
+
+	while ((at = memmem(at, (size_t)(end - at), name, bytes))) {
+		at += bytes;
+		if (read_hex(at, (size_t)(end - at), width, out, digits))
+			return true;
+	}
+	return false;
+}
+
+bool tapir_trace__find_ids(const struct tapir_rec *rec, struct tapir_trace_ids *out)
+{
+	static const char trace[] = "TraceId", trace16[] = "T\0r\0a\0c\0e\0I\0d\0\0";
+	static const char span[] = "SpanId", span16[] = "S\0p\0a\0n\0I\0d\0\0";
+	const struct tapir_trace_ids *carried = tapir_rec__trace_ids(rec);
+	struct tapir_trace_ids ids = {};
+	struct tapir_event_view view;
+	size_t width = 2;
+
+	if (carried) {
+		*out = *carried;
+		return true;
+	}
+	if (rec->type != TAPIR_REC_EVENT)
+		return false;
+	tapir_event_view__of(rec, &view);
+	if (!find_id(&view, trace16, sizeof(trace16), 2, ids.trace_id, TAPIR_TRACE_ID_DIGITS)) {
+		width = 1;
+		if (!find_id(&view, trace, sizeof(trace), 1, ids.trace_id, TAPIR_TRACE_ID_DIGITS))
+			return false;
+	}
+	if (!find_id(&view, width == 2 ? span16 : span, width == 2 ? sizeof(span16) : sizeof(span),
+		     width, ids.span_id, 2 * sizeof(ids.span_id)))
+		memset(ids.span_id, 0, sizeof(ids.span_id));
+	*out = ids;
+	return true;
+}
+
 bool tapir_trace_filter__is(const struct tapir_trace_filter *choice,
 			    const struct tapir_trace_ids *ids)
 {

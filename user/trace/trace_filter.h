@@ -34,6 +34,13 @@ bool tapir_trace_filter__is(const struct tapir_trace_filter *choice,
  */
 bool tapir_trace__is_named(const struct tapir_rec *rec);
 
+/*
+ * Finds the ids of a well-formed record: those that it carries, or of an event those that are its
+ * arguments TraceId and SpanId (without that, the span's are 0), as DiagnosticSource has them.
+ * Returns false if there are none; out is then unchanged.
+ */
+bool tapir_trace__find_ids(const struct tapir_rec *rec, struct tapir_trace_ids *out);
+
 /* Returns true if a well-formed record is of that trace. A record that only describes never is. */
 bool tapir_trace_filter__has(const struct tapir_trace_filter *choice, const struct tapir_rec *rec);
 

@@ -18,6 +18,7 @@
 #include "decode/value.h"
 #include "output/sink/sink_tracks.h"
 #include "symbol/frame_kind.h"
+#include "trace/trace_filter.h"
 
 #define FORMAT_VERSION 60
 #define GECKO_VERSION  31 /* of the format before processing; readers do not use it */
@@ -243,13 +244,14 @@ static struct tapir_json open_data(struct firefox *f, const char *type, uint32_t
 }
 
 static void add_trace(struct firefox *f, struct tapir_json *j, struct schema *schema,
-		      const struct tapir_trace_ids *ids)
+		      const struct tapir_rec *rec)
 {
+	struct tapir_trace_ids ids;
 	struct tapir_str hex = {};
 
-	if (!ids)
+	if (!rec || !tapir_trace__find_ids(rec, &ids))
 		return;
-	tapir_str__add_hex(&hex, ids->trace_id, sizeof(ids->trace_id));
+	tapir_str__add_hex(&hex, ids.trace_id, sizeof(ids.trace_id));
 	field_of(f, schema, 0, "trace");
 	tapir_json__u64(j, "trace", string_of(f, (struct tapir_sv){hex.data, hex.len}));
 	f->tracks.failed |= hex.failed;
@@ -329,7 +331,7 @@ static void on_event(void *ctx, const struct tapir_rec_event *ev,
 		values = tapir_event_lines__values(f->tracks.lines, &ev->h, &cnt);
 		for (unsigned i = 0; values && i < cnt; i++)
 			add_value(f, &j, schema, i, &values[i]);
-		add_trace(f, &j, schema, tapir_rec__trace_ids(&ev->h));
+		add_trace(f, &j, schema, &ev->h);
 		tapir_json__close(&j, '}');
 		keep_marker(f, track_of(f, ev->tgid, ev->tid),
 			    &(struct marker){.from_ns = ev->h.time_ns,
@@ -369,7 +371,7 @@ static void on_end(void *ctx, struct tapir_interval *i, const struct tapir_kind 
 			 i->flags & TAPIR_INTERVAL_UNBEGUN ? "not recorded" : NULL);
 		add_text(f, &j, schema, "end",
 			 i->flags & TAPIR_INTERVAL_UNENDED ? "not recorded" : NULL);
-		add_trace(f, &j, schema, tapir_tracks__ending_trace(&f->tracks));
+		add_trace(f, &j, schema, tapir_tracks__ending(&f->tracks));
 		tapir_json__close(&j, '}');
 		keep_marker(f, track_of(f, i->tgid, i->tid),
 			    &(struct marker){.from_ns = i->from_ns,

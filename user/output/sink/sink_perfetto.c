@@ -19,6 +19,7 @@
 #include "decode/value.h"
 #include "output/sink/sink_tracks.h"
 #include "symbol/frame_kind.h"
+#include "trace/trace_filter.h"
 
 enum { /* TracePacket */
        PACKET = 1,
@@ -430,11 +431,14 @@ static void add_argument(struct perfetto *p, uint64_t name, const struct tapir_v
 	close_message(out, argument);
 }
 
-static void add_flow(struct tapir_str *out, const struct tapir_trace_ids *ids)
+/* rec: it, or what it ends, is of a trace, if it has ids; NULL: none. */
+static void add_flow(struct tapir_str *out, const struct tapir_rec *rec)
 {
-	if (ids)
+	struct tapir_trace_ids ids;
+
+	if (rec && tapir_trace__find_ids(rec, &ids))
 		add_fixed(out, EVENT_FLOW,
-			  tapir_hash__bytes(1, ids->trace_id, sizeof(ids->trace_id)));
+			  tapir_hash__bytes(1, ids.trace_id, sizeof(ids.trace_id)));
 }
 
 static void add_label(struct perfetto *p, const char *name, const char *text)
@@ -482,7 +486,7 @@ static void on_event(void *ctx, const struct tapir_rec_event *ev,
 		add_argument(p, names[i], &values[i]);
 	if (stack)
 		add_u64(out, EVENT_STACK, stack);
-	add_flow(out, tapir_rec__trace_ids(&ev->h));
+	add_flow(out, &ev->h);
 	close_two(p, packet, message);
 	p->tracks.failed |= name.failed;
 	tapir_str__fini(&name);
@@ -559,7 +563,7 @@ static void on_end(void *ctx, struct tapir_interval *i, const struct tapir_kind 
 		add_label(p, "begin", "not recorded");
 	if (i->flags & TAPIR_INTERVAL_UNENDED)
 		add_label(p, "end", "not recorded");
-	add_flow(out, tapir_tracks__ending_trace(&p->tracks));
+	add_flow(out, tapir_tracks__ending(&p->tracks));
 	close_two(p, packet, event);
 	packet = open_event(p, i->until_ns, SLICE_END, track, &event);
 	close_two(p, packet, event);

@@ -170,10 +170,10 @@ void tapir_tracks__fini(struct tapir_tracks *t)
 	tapir_map__fini(&t->lost);
 }
 
-const struct tapir_trace_ids *tapir_tracks__ending_trace(const struct tapir_tracks *t)
+const struct tapir_rec *tapir_tracks__ending(const struct tapir_tracks *t)
 {
 	const struct tapir_probe_view *probe;
 	const struct tapir_event_view *event;
 
-	return tapir_timeline__current(t->tl, &probe, &event) ? event->trace : NULL;
+	return tapir_timeline__current(t->tl, &probe, &event) ? &event->rec->h : NULL;
 }

@@ -59,8 +59,8 @@ int tapir_tracks__add(struct tapir_tracks *t, const struct tapir_rec *rec);
 int tapir_tracks__finish(struct tapir_tracks *t);
 void tapir_tracks__fini(struct tapir_tracks *t);
 
-/* Returns, while an interval ends, the ids of the event that ended it; NULL: not known. */
-const struct tapir_trace_ids *tapir_tracks__ending_trace(const struct tapir_tracks *t);
+/* Returns, while an interval ends, the event that ended it; NULL: not known. */
+const struct tapir_rec *tapir_tracks__ending(const struct tapir_tracks *t);
 
 /* Returns true for an interval that is not within the work of one thread: others of its kind may
  * overlap it there. */
