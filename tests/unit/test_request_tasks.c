@@ -7,9 +7,10 @@
 
 #define KESTREL "Microsoft-AspNetCore-Server-Kestrel"
 #define TPL	"System.Threading.Tasks.TplEventSource"
+#define SQL	"Microsoft.Data.SqlClient.EventSource"
 #define FIELDS	3
 
-enum { BEGIN = 1, END, AWAIT, WORK, WORK_END, LEFT_QUEUE };
+enum { BEGIN = 1, END, AWAIT, WORK, WORK_END, LEFT_QUEUE, COMMAND, SQL_BEGIN, SQL_END };
 enum { ASK = 1, SERVE, ALL }; /* stacks, by the innermost method of the program */
 
 static void probe_of(uint32_t id, const char *event, const char *const names[FIELDS])
@@ -50,6 +51,9 @@ static void describe(void)
 				       feeder_sv("/bin/x"), feeder_sv(""),
 				       &(struct tapir_field){.type = TAPIR_FIELD_FLOAT, .size = 8},
 				       &(struct tapir_sv){"timeOnQueueMilliseconds", 23}, 1));
+	feeder_probe(&f, COMMAND, "Npgsql.Sql", "CommandStart", NULL, "sql");
+	feeder_probe(&f, SQL_BEGIN, SQL, "BeginExecute", "objectId", "commandText");
+	feeder_probe(&f, SQL_END, SQL, "EndExecute", "objectId", "message");
 	method(0x1000, "Shop.Ask (async)", ASK);
 	method(0x2000, "Shop.Serve (async)", SERVE);
 	method(0x3000, "System.Threading.Tasks.Task.WhenAllPromise.Invoke(Task)", ALL);
@@ -190,6 +194,67 @@ static void wait_for_a_connection_is_a_part_by_its_event(void **state)
 	assert_int_equal(part_ns("a task in Shop.Ask (async)"), 20 * MS);
 	deps = table("dependencies", 0);
 	assert_int_equal(tapir_view_result_table__rows(deps), 2);
+}
+
+#define STATEMENT "select price from item where id = ?"
+
+static void command(uint32_t tid, uint64_t us, const char *sql)
+{
+	feeder_event(&f, (struct feeder_event){.probe_id = COMMAND,
+					       .tgid = 100,
+					       .tid = tid,
+					       .time_ns = us * 1000,
+					       .text = sql});
+}
+
+/* Npgsql reports where a statement begins, and nothing that would say which one has ended. */
+static void statement_without_an_end_is_the_await_that_follows(void **state)
+{
+	(void)state;
+	describe();
+	command(1, 9000, "select of_no_request");
+	work(1, 10000, 1);
+	begin(7, 1, 10000);
+	command(1, 10800, "select price from item where id = 7;");
+	await(1, 10900, 2, 3, ASK);
+	await(1, 10950, 1, 2, SERVE);
+	work_ends(1, 11000);
+	work(2, 41000, 2);
+	command(2, 41500, "select that_blocks_its_thread");
+	work_ends(2, 42000);
+	work(1, 42000, 1);
+	end(7, 1, 43000);
+	work_ends(1, 43000);
+	assert_int_equal(answer(), 0);
+	assert_int_equal(part_ns(STATEMENT " in Shop.Ask (async)"), 30 * MS);
+	assert_int_equal(tapir_view_result_table__rows(table("dependencies", 0)), 1);
+}
+
+/* SqlClient's have a key; its end may come from the method that has the answer already. */
+static void statement_with_a_key_is_a_call_and_an_await(void **state)
+{
+	const struct tapir_view_result_table *calls;
+
+	(void)state;
+	describe();
+	work(1, 10000, 1);
+	begin(7, 1, 10000);
+	fire_with(SQL_BEGIN, 1, 10500 * 1000, 70, "select price from item where id = 7");
+	await(1, 10900, 2, 3, ASK);
+	await(1, 10950, 1, 2, SERVE);
+	work_ends(1, 11000);
+	work(2, 41000, 2);
+	fire_with(SQL_END, 2, 41500 * 1000, 70, "");
+	work_ends(2, 42000);
+	work(1, 42000, 1);
+	end(7, 1, 43000);
+	work_ends(1, 43000);
+	assert_int_equal(answer(), 0);
+	assert_int_equal(part_ns(STATEMENT " in Shop.Ask (async)"), 30 * MS);
+	assert_int_equal(tapir_view_result_table__rows(table("dependencies", 0)), 1);
+	calls = table("calls", 0);
+	assert_string_equal(cell(calls, 0, "route")->text, STATEMENT);
+	assert_int_equal(cell(calls, 0, "max_ns")->u64, 31 * MS);
 }
 
 static void request_that_was_lost_sight_of_is_not_known(void **state)
@@ -405,6 +470,27 @@ static void joint_awaits_have_what_no_other_has(void **state)
 	tapir_request_waits__fini(&w);
 }
 
+/* A statement that begins while its method awaits already: it waited for a connection first. */
+static void mark_belongs_to_the_innermost_await_around_it(void **state)
+{
+	struct tapir_request_waits w = {};
+
+	(void)state;
+	add(&w, 10, 90, 0, TAPIR_NO_PEER);
+	add(&w, 12, 80, 1, TAPIR_NO_PEER);
+	add(&w, 95, 99, 2, TAPIR_NO_PEER);
+	add(&w, 40, 41, TAPIR_NO_SITE, 5);
+	w.rows.data[3].is_mark = true;
+	tapir_request_waits__add_away(&w, 15, 50);
+	tapir_request_waits__add_away(&w, 51, 90);
+	tapir_request_waits__divide(&w, 0, 100, true);
+	assert_int_equal(w.rows.cnt, 3);
+	assert_int_equal(w.rows.data[0].peer, TAPIR_NO_PEER);
+	assert_int_equal(w.rows.data[1].peer, 5);
+	assert_int_equal(w.rows.data[2].peer, TAPIR_NO_PEER);
+	tapir_request_waits__fini(&w);
+}
+
 static void waits_of_a_request_are_bounded(void **state)
 {
 	struct tapir_request_waits w = {};
@@ -434,6 +520,9 @@ int main(void)
 		cmocka_unit_test(wait_for_a_connection_is_the_first_part_of_a_call),
 		cmocka_unit_test(joint_awaits_have_what_no_other_has),
 		cmocka_unit_test(waits_of_a_request_are_bounded),
+		cmocka_unit_test(mark_belongs_to_the_innermost_await_around_it),
+		TEST(statement_without_an_end_is_the_await_that_follows),
+		TEST(statement_with_a_key_is_a_call_and_an_await),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

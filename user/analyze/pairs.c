@@ -46,9 +46,14 @@ static bool is_request(const char *name)
 	return !strcmp(name, "request") || !strcmp(name, "server_request");
 }
 
+static bool is_statement(const char *name)
+{
+	return !strcmp(name, "sql");
+}
+
 static bool is_call(const char *name)
 {
-	return !strcmp(name, "http_request");
+	return !strcmp(name, "http_request") || is_statement(name);
 }
 
 /* like: the template of a new one. TAPIR_NO_KIND: too many, or out of memory. */
@@ -60,6 +65,7 @@ static uint32_t kind_of(struct tapir_pairs *pairs, const struct tapir_pair *like
 				  .is_guessed = is_guessed,
 				  .is_request = !is_guessed && is_request(like->kind),
 				  .is_call = !is_guessed && is_call(like->kind),
+				  .is_statement = !is_guessed && is_statement(like->kind),
 				  .is_work = !strcmp(like->provider, TAPIR_LORE_TASK_EVENTS) &&
 					     !strcmp(like->kind, "synchronous_work"),
 				  .is_shared = more && more->is_shared,

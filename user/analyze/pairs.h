@@ -28,6 +28,7 @@ struct tapir_kind {
 	bool is_guessed;		    /* by the names of its events */
 	bool is_request;		    /* that a server answers */
 	bool is_call;			    /* of another server */
+	bool is_statement;		    /* a call of a database, whose label is the statement */
 	bool is_work;			    /* of a thread on a task of .NET */
 	bool is_shared, is_postgresql_lock; /* struct tapir_pair_more */
 	enum tapir_pair_nesting nesting;

@@ -4,33 +4,14 @@
  * one statement at a time, so its CPU time is that statement's; where a begin was lost, the text is
  * the one that its memory has.
  */
-#include <ctype.h>
 #include <string.h>
 
+#include "analyze/statement_text.h"
 #include "base/keyed.h"
 #include "decode/postgresql_text.h"
 #include "diagnose/finding_impl.h"
 
-#define MAX_PROCESSES	65536u
-#define STATEMENT_BYTES 120u
-
-void tapir_finding_doing__add_without_numbers(struct tapir_sv text, struct tapir_str *out)
-{
-	bool is_word = false;
-
-	while (text.len && strchr("; \t\r\n", text.data[text.len - 1]))
-		text.len--;
-	for (size_t at = 0, cnt = 0; at < text.len && cnt < STATEMENT_BYTES; cnt++) {
-		const char *byte = text.data + at;
-		bool is_number = !is_word && isdigit((unsigned char)*byte);
-
-		tapir_str__add_printable(out, is_number ? "?" : byte, 1);
-		is_word = isalnum((unsigned char)*byte) || *byte == '_';
-		do
-			at++;
-		while (is_number && at < text.len && strchr("0123456789.", text.data[at]));
-	}
-}
+#define MAX_PROCESSES 65536u
 
 void tapir_finding_doing__call(struct tapir_finding *f, const struct tapir_rec *rec)
 {
@@ -42,7 +23,7 @@ void tapir_finding_doing__call(struct tapir_finding *f, const struct tapir_rec *
 	if (!wait.statement.len)
 		return;
 	begun = tapir_keyed__get(&f->doings.begun, wait.rec->tid);
-	tapir_finding_doing__add_without_numbers(wait.statement, &text);
+	tapir_statement_text__add(wait.statement, &text);
 	if (!begun && text.data &&
 	    tapir_keyed__add(&f->doings.begun, wait.rec->tid, MAX_PROCESSES,
 			     ((struct tapir_doing_begun){.text = text.data})))
@@ -107,7 +88,7 @@ static bool add_statement_of(struct tapir_finding *f, uint32_t tid, struct tapir
 		i = i->outer;
 	if (!i)
 		return add_begun(f, tid, out);
-	tapir_finding_doing__add_without_numbers(tapir_sv__of(i->label), out);
+	tapir_statement_text__add(tapir_sv__of(i->label), out);
 	return true;
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/statement_text.h"
 #include "analyze/view.h"
 #include "base/keyed.h"
 #include "diagnose/finding_impl.h"
@@ -139,7 +140,7 @@ static char *statement_of(struct tapir_sv text)
 {
 	struct tapir_str out = {};
 
-	tapir_finding_doing__add_without_numbers(text, &out);
+	tapir_statement_text__add(text, &out);
 	return out.data;
 }
 

@@ -79,8 +79,6 @@ void tapir_finding_doing__call(struct tapir_finding *f, const struct tapir_rec *
 void tapir_finding_doing__close(struct tapir_finding *f, const struct tapir_interval *i);
 /* Takes an event of a process. */
 void tapir_finding_doing__process(struct tapir_finding *f, uint32_t tgid);
-/* Appends "where id = ?": statements that differ in numbers alone are one. Cut where it is long. */
-void tapir_finding_doing__add_without_numbers(struct tapir_sv text, struct tapir_str *out);
 /* Returns the request that a thread works for, its numbers left out; false: none is known. */
 bool tapir_finding_doing__statement(struct tapir_finding *f, uint32_t tid, struct tapir_str *out);
 /*

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/statement_text.h"
 #include "analyze/view.h"
 #include "base/keyed.h"
 #include "decode/postgresql_text.h"
@@ -36,7 +37,7 @@ static void keep_session_text(struct tapir_finding *f, uint32_t tid, uint64_t at
 					   .is_of_holder = row->is_of_holder && is_of_holder};
 	if (!is_idle)
 		return;
-	tapir_finding_doing__add_without_numbers(session.statement, &statement);
+	tapir_statement_text__add(session.statement, &statement);
 	row->seen_ns = at_ns;
 	row->transaction = session.transaction;
 	row->transaction_ns = session.transaction_ns;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/statement_text.h"
 #include "analyze/view.h"
 #include "base/keyed.h"
 #include "diagnose/finding_impl.h"
@@ -29,7 +30,7 @@ static void count_statement(struct tapir_finding *f, const char *label, uint64_t
 	struct tapir_statement_row *row;
 	struct tapir_str text = {};
 
-	tapir_finding_doing__add_without_numbers(tapir_sv__of(label), &text);
+	tapir_statement_text__add(tapir_sv__of(label), &text);
 	row = text.len && !text.failed
 		      ? tapir_keyed__add(&s->rows, tapir_hash__bytes(3, text.data, text.len),
 					 MAX_ROWS, ((struct tapir_statement_row){}))

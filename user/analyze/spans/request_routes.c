@@ -11,11 +11,13 @@
 
 #include "analyze/spans/request_routes_impl.h"
 #include "analyze/spans/route_of_path.h"
+#include "analyze/statement_text.h"
 
 #define DS	    "Microsoft-Diagnostics-DiagnosticSource"
 #define MAX_ROUTES  1024u
 #define MAX_SPANS   65536u
 #define MAX_THREADS 65536u
+#define LABEL_BYTES 200u
 
 struct tapir_request_routes *tapir_request_routes__new(struct tapir_timeline *tl)
 {
@@ -93,6 +95,15 @@ static bool add_route(struct tapir_request_routes *r, const struct tapir_interva
 	return true;
 }
 
+/* Appends the name of a row for requests and calls of that label. */
+static void add_name(const struct tapir_kind *kind, const char *label, struct tapir_str *out)
+{
+	if (kind->is_statement)
+		tapir_statement_text__add(tapir_sv__of(label), out);
+	else
+		tapir_route__add(out, label);
+}
+
 /* Returns its index, or MAX_ROUTES if there is no room. */
 static uint32_t route_of(struct tapir_request_routes *r, const struct tapir_interval *i)
 {
@@ -101,7 +112,7 @@ static uint32_t route_of(struct tapir_request_routes *r, const struct tapir_inte
 	bool is_new;
 	size_t idx;
 
-	tapir_route__add(&name, i->label ? i->label : "");
+	add_name(tapir_request_routes__kind(r, i->kind), i->label ? i->label : "", &name);
 	if (!name.len)
 		tapir_str__adds(&name, "(no path)");
 	if (!name.data || name.failed) {
@@ -354,24 +365,17 @@ static bool is_told(const struct tapir_open_request *open, uint64_t from_ns)
 	return false;
 }
 
-void tapir_request_routes__event(struct tapir_request_routes *r,
-				 const struct tapir_tl_thread *thread,
-				 const struct tapir_probe_view *probe,
-				 const struct tapir_event_view *event)
+static void on_left_queue(struct tapir_request_routes *r, uint64_t request,
+			  const struct tapir_event_fields *fields, uint64_t now_ns)
 {
-	uint64_t now_ns = event->rec->h.time_ns, from_ns, request;
 	struct tapir_str text = {};
+	uint64_t from_ns;
 	double ms;
 
-	if (!tapir_sv__is(probe->event, "RequestLeftQueue") ||
-	    !tapir_sv__is(probe->provider, "System.Net.Http"))
-		return;
-	request = tapir_tl_thread__request(thread);
-	tapir_event_fields__add_text(tapir_timeline__fields(r->tl, probe, event),
-				     "timeOnQueueMilliseconds", 32, &text);
+	tapir_event_fields__add_text(fields, "timeOnQueueMilliseconds", 32, &text);
 	ms = text.data ? strtod(text.data, NULL) : 0;
 	tapir_str__fini(&text);
-	if (!open_of(r, request) || !(ms > 0 && ms < 1e9))
+	if (!(ms > 0 && ms < 1e9))
 		return;
 	from_ns = ms * 1e6 < (double)now_ns ? now_ns - (uint64_t)(ms * 1e6) : 0;
 	if (!is_told(open_of(r, request), from_ns))
@@ -381,6 +385,48 @@ void tapir_request_routes__event(struct tapir_request_routes *r,
 						      .site = TAPIR_NO_SITE,
 						      .is_in_queue = true,
 						      .peer = TAPIR_NO_PEER});
+}
+
+/* What the request awaits next is the answer to a statement. */
+static void on_statement(struct tapir_request_routes *r, uint64_t request,
+			 const struct tapir_event_fields *fields, uint64_t now_ns)
+{
+	struct tapir_str sql = {}, text = {};
+
+	tapir_event_fields__add_text(fields, "sql", LABEL_BYTES, &sql);
+	tapir_statement_text__add(tapir_sv__of(sql.data ? sql.data : ""), &text);
+	if (text.len && !text.failed)
+		add_wait(r, request,
+			 &(struct tapir_request_wait){
+				 .from_ns = now_ns,
+				 .until_ns = now_ns + 1,
+				 .site = TAPIR_NO_SITE,
+				 .is_mark = true,
+				 .peer = tapir_dependencies__peer(r, text.data, 0)});
+	r->failed |= sql.failed || text.failed;
+	tapir_str__fini(&sql);
+	tapir_str__fini(&text);
+}
+
+void tapir_request_routes__event(struct tapir_request_routes *r,
+				 const struct tapir_tl_thread *thread,
+				 const struct tapir_probe_view *probe,
+				 const struct tapir_event_view *event)
+{
+	bool left_queue = tapir_sv__is(probe->event, "RequestLeftQueue") &&
+			  tapir_sv__is(probe->provider, "System.Net.Http");
+	bool begins = tapir_sv__is(probe->event, "CommandStart") &&
+		      tapir_sv__is(probe->provider, TAPIR_LORE_NPGSQL);
+	uint64_t request = left_queue || begins ? tapir_tl_thread__request(thread) : 0;
+	const struct tapir_event_fields *fields;
+
+	if (!open_of(r, request))
+		return;
+	fields = tapir_timeline__fields(r->tl, probe, event);
+	if (left_queue)
+		on_left_queue(r, request, fields, event->rec->h.time_ns);
+	else
+		on_statement(r, request, fields, event->rec->h.time_ns);
 }
 
 /* Returns the request for which the thread worked then; 0: for none, or it is not known. */
@@ -464,7 +510,7 @@ static void add_call(struct tapir_request_routes *r, const struct tapir_interval
 	if (!request)
 		return;
 	if (!(i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED))) {
-		tapir_route__add(&text, i->label ? i->label : "");
+		add_name(tapir_request_routes__kind(r, i->kind), i->label ? i->label : "", &text);
 		scheme = text.data ? strstr(text.data, "http://") : NULL;
 		if (scheme)
 			memmove(scheme, scheme + 7, strlen(scheme + 7) + 1);

@@ -40,7 +40,9 @@ void tapir_request_routes__close(struct tapir_request_routes *r, const struct ta
 /* An await of the request has ended: as tapir_awaits has it, whose .ended this can be. */
 void tapir_request_routes__await(void *routes, uint64_t request,
 				 const struct tapir_await_span *span);
-/* An event: what it says of a wait for a connection is a part of the request. Others are ignored.
+/*
+ * An event: a wait for a connection is a part of the request, and what it awaits from a statement
+ * on is the statement. Others are ignored.
  */
 void tapir_request_routes__event(struct tapir_request_routes *r,
 				 const struct tapir_tl_thread *thread,

@@ -49,7 +49,8 @@ static bool is_told_better(const struct tapir_request_routes *r,
 
 	tapir_vec_for_each (other, &r->routes)
 		if (other->tgid == route->tgid && other->is_call == route->is_call &&
-		    other->source > route->source && other->cnt)
+		    other->source > route->source && other->cnt &&
+		    !tapir_request_routes__kind(r, route->kind)->is_statement)
 			return true;
 	return false;
 }

@@ -51,6 +51,12 @@ static uint64_t leaves_ns(const struct tapir_request_waits *w, uint64_t at_ns)
 	return UINT64_MAX;
 }
 
+/* Returns true if an await that ends then has the answer of a call: at once, or from its method. */
+static bool has_answer(const struct tapir_request_waits *w, uint64_t await_ns, uint64_t call_ns)
+{
+	return await_ns >= call_ns || (w->away.cnt && leaves_ns(w, await_ns) >= call_ns);
+}
+
 /*
  * The method that calls suspends in the stretch of time in which the call began, before any other
  * does; it continues with the answer. NULL: none does, it may have blocked its thread.
@@ -66,7 +72,22 @@ static struct tapir_request_wait *await_of(struct tapir_request_waits *w, size_t
 		if (row->site == TAPIR_NO_SITE || row->peer != TAPIR_NO_PEER || row->is_joint ||
 		    row->is_in_queue)
 			continue;
-		return row->until_ns >= of->until_ns ? row : NULL;
+		return has_answer(w, row->until_ns, of->until_ns) ? row : NULL;
+	}
+	return NULL;
+}
+
+/* The innermost method of the program that awaits already when the call begins. */
+static struct tapir_request_wait *await_around(struct tapir_request_waits *w, size_t call)
+{
+	const struct tapir_request_wait *of = &w->rows.data[call];
+	struct tapir_request_wait *row;
+
+	for (size_t i = call; i-- > 0;) {
+		row = &w->rows.data[i];
+		if (row->site != TAPIR_NO_SITE && row->peer == TAPIR_NO_PEER && !row->is_joint &&
+		    !row->is_in_queue && row->until_ns > of->from_ns)
+			return row;
 	}
 	return NULL;
 }
@@ -80,9 +101,11 @@ static void join_calls(struct tapir_request_waits *w)
 
 		if (row->site == TAPIR_NO_SITE && !row->is_in_queue)
 			await = await_of(w, i);
+		if (!await && row->is_mark)
+			await = await_around(w, i);
 		if (await)
 			await->peer = row->peer;
-		else
+		else if (!row->is_mark)
 			w->rows.data[kept++] = *row;
 	}
 	w->rows.cnt = kept;

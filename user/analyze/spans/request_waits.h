@@ -22,6 +22,7 @@ struct tapir_request_wait {
 	uint32_t peer;	  /* the one it asks; TAPIR_NO_PEER: not known */
 	bool is_joint;	  /* for others, which are rows, too, if they are awaits of the program */
 	bool is_in_queue; /* until there was a connection: the first part of another row */
+	bool is_mark;	  /* of a call of which the begin alone is known: an await is for it */
 	/* once divided */
 	uint64_t ns;	    /* of the awaited time */
 	uint64_t queued_ns; /* of its own time, what rows of queues have */
@@ -43,7 +44,8 @@ struct tapir_request_waits {
 };
 
 /*
- * Adds an await or call of the request, copied, in any order; __add_away a stretch in which no
+ * Adds an await or call of the request, copied, in any order (a mark's end is any time after its
+ * begin, and it has no time of its own); __add_away a stretch in which no
  * thread worked for it, in the order of time. Times are those of records; empty stretches are left
  * out. The 257th row is counted and left out; a lack of memory sets failed.
  */

@@ -272,6 +272,8 @@ struct tapir_lore_yield {
 
 /* Events of .NET tasks and awaits (record/async_stacks/await_stacks.c). */
 #define TAPIR_LORE_TASK_EVENTS "System.Threading.Tasks.TplEventSource"
+/* Npgsql's statements: an event without a key begins one, on the thread that then awaits it. */
+#define TAPIR_LORE_NPGSQL      "Npgsql.Sql"
 /* The events that begin and end an await: of tasks, and of the task that a thread runs. */
 #define TAPIR_LORE_AWAITS_SPEC                                                                     \
 	TAPIR_LORE_TASK_EVENTS                                                                     \

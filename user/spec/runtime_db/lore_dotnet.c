@@ -5,20 +5,21 @@
  */
 #include "spec/runtime_db/hint_table.h"
 
-#define CLR	  "Microsoft-Windows-DotNETRuntime"
-#define TPL	  TAPIR_LORE_TASK_EVENTS
-#define BUFFERS	  TAPIR_LORE_ASYNC_BUFFERS
-#define FRAMEWORK "System.Diagnostics.Eventing.FrameworkEventSource"
-#define DS	  "Microsoft-Diagnostics-DiagnosticSource"
-#define KESTREL	  "Microsoft-AspNetCore-Server-Kestrel"
-#define THREAD	  TAPIR_PAIR_THREAD
-#define KEY	  TAPIR_PAIR_KEY
-#define ACTIVITY  TAPIR_PAIR_ACTIVITY
-#define PROCESS	  TAPIR_PAIR_PROCESS
-#define NONE	  TAPIR_CAUSE_NONE
-#define GC	  TAPIR_CAUSE_GC
-#define JIT	  TAPIR_CAUSE_JIT
-#define LOCK	  TAPIR_CAUSE_LOCK
+#define CLR	   "Microsoft-Windows-DotNETRuntime"
+#define TPL	   TAPIR_LORE_TASK_EVENTS
+#define BUFFERS	   TAPIR_LORE_ASYNC_BUFFERS
+#define FRAMEWORK  "System.Diagnostics.Eventing.FrameworkEventSource"
+#define DS	   "Microsoft-Diagnostics-DiagnosticSource"
+#define KESTREL	   "Microsoft-AspNetCore-Server-Kestrel"
+#define SQL_CLIENT "Microsoft.Data.SqlClient.EventSource"
+#define THREAD	   TAPIR_PAIR_THREAD
+#define KEY	   TAPIR_PAIR_KEY
+#define ACTIVITY   TAPIR_PAIR_ACTIVITY
+#define PROCESS	   TAPIR_PAIR_PROCESS
+#define NONE	   TAPIR_CAUSE_NONE
+#define GC	   TAPIR_CAUSE_GC
+#define JIT	   TAPIR_CAUSE_JIT
+#define LOCK	   TAPIR_CAUSE_LOCK
 
 static const struct tapir_pair pairs[] = {
 	{CLR, "GCStart", "GCEnd", "gc", KEY, NONE, "Count", "Depth Reason Type"},
@@ -59,8 +60,7 @@ static const struct tapir_pair pairs[] = {
 	 NONE, 0, "address"},
 	{"System.Net.NameResolution", "ResolutionStart", "ResolutionStop|ResolutionFailed",
 	 "resolve", ACTIVITY, NONE, 0, "hostNameOrAddress"},
-	{"Microsoft.Data.SqlClient.EventSource", "BeginExecute", "EndExecute", "sql", KEY, NONE,
-	 "objectId", "commandText"},
+	{SQL_CLIENT, "BeginExecute", "EndExecute", "sql", KEY, NONE, "objectId", "commandText"},
 };
 
 /*
@@ -288,7 +288,9 @@ const struct tapir_lore tapir_lore_dotnet = {
 				CLR ":Exception:Error",
 				"System.Net.Sockets:ev=ConnectStart,ev=ConnectStop,"
 				"ev=ConnectFailed:Informational",
-				KESTREL ":ev=RequestStart,ev=RequestStop:Informational"),
+				KESTREL ":ev=RequestStart,ev=RequestStop:Informational",
+				SQL_CLIENT ":ev=BeginExecute,ev=EndExecute:Informational",
+				TAPIR_LORE_NPGSQL ":ev=CommandStart:Informational"),
 			[TAPIR_PROFILE_ID_GC] = TAPIR_LIST_OF(CLR ":GC:Informational"),
 			[TAPIR_PROFILE_ID_EXCEPTIONS] =
 				TAPIR_LIST_OF(CLR ":Exception:Informational"),
