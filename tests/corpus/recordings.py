@@ -141,6 +141,15 @@ def slow_requests(*words):
     return lambda _: expected(finding("requests", "of it awaiting", *words))
 
 
+def slow_by_clients(*words):
+    """And how long they take: the 99th percentile of those that its clients made within the recording, by their clock."""
+    def expect(c):
+        took = sorted(until - begin for begin, until in c.said["requests"] if c.begin <= begin and until <= c.end)
+        p99 = took[-(-99 * len(took) // 100) - 1] / 1e6
+        return expected(finding("requests", "of it awaiting", *words, magnitude=p99, witness="its clients' own clock, in ms"))
+    return expect
+
+
 def is_idle(_counted):
     return expected(finding("idle", "s of CPU in "), only=["idle"])
 
@@ -364,6 +373,18 @@ PROGRAMS_ALONE = {
     "dotnet-awaits-calls": Awaiting("calls", slow_requests("HTTP in Awaiting.AskPrice (async)")),
     "dotnet-awaits-one-percent": Awaiting("one-percent", slow_requests("HTTP in Awaiting.AskPrice (async)")),
     "dotnet-awaits-polling": Awaiting("polling", slow_requests("a delay in Awaiting.AwaitJob (async)")),
+    "dotnet-awaits-one-slow": Awaiting("one-slow", slow_by_clients("HTTP in Awaiting.AskPrice (async)")),
+    "dotnet-awaits-blocking": Awaiting("blocking", lambda _: expected(finding("starvation", "pool threads are blocked", "Awaiting.AskPriceNow(int)"))),
+    "dotnet-awaits-sql": Awaiting("sql", slow_by_clients(" in Awaiting.LoadOrder (async)")),
+    "dotnet-awaits-throttled": Awaiting("throttled", turns("a semaphore in Awaiting.AskThrottled (async)", "one gets it each")),
+    "dotnet-awaits-rented": Awaiting("rented", turns("a ValueTask, such as a channel's, in Awaiting.RentConnection (async)", "one ends each")),
+    "dotnet-awaits-delay": Awaiting("delay", slow_by_clients("a delay in Awaiting.SettlePayment (async)")),
+    "dotnet-awaits-retry": Awaiting("retry", slow_by_clients("a delay in Awaiting.AskAgain (async)")),
+    "dotnet-awaits-timeout": Awaiting("timeout", slow_by_clients("one of several tasks in Awaiting.AskInTime (async)")),
+    "dotnet-awaits-batch": Awaiting("batch", slow_by_clients("a task in Awaiting.AwaitBatch (async)")),
+    "dotnet-awaits-pages": Awaiting("pages", slow_by_clients("HTTP in Awaiting.ReadPages (async)")),
+    "dotnet-awaits-submitted": Awaiting("submitted", slow_by_clients("a task in Awaiting.SubmitOrder (async)")),
+    "dotnet-awaits-workers": Awaiting("workers", no_alarm("cpu", "awaits")),
     "dotnet-awaits-calm": Awaiting("calm", no_alarm("cpu")),
     "dotnet-pool-queue": DotNet(("Defects", "crowd"), lambda _: expected(finding("pool-queue", "for a thread of the pool: ")), seconds=0.7, warm_up=2,
                                 options=("--profile", "threadpool")),
