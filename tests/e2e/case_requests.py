@@ -11,11 +11,12 @@ import shutil
 import time
 import urllib.request
 
-from answers import measured, measures
+from answers import Witness, measured, measures
 from dotnet_program import build_dotnet
 from harness import PATIENCE
 
-CHECK_DOTNET = {"test_requests_of_the_default_profile_are_the_clients", "test_recorded_flag_stays_as_it_was", "test_requests_have_the_clients_trace_ids",
+CHECK_DOTNET = {"test_statements_are_what_requests_await", "test_wait_for_a_connection_is_that_of_its_event",
+                "test_requests_of_the_default_profile_are_the_clients", "test_recorded_flag_stays_as_it_was", "test_requests_have_the_clients_trace_ids",
                 "test_spans_are_those_that_opentelemetry_exports", "test_slow_request_is_followed_into_the_other_process",
                 "test_slow_request_is_followed_through_processes_found_by_name", "test_slow_request_is_followed_machine_wide"}
 TIMEOUT = 180
@@ -36,6 +37,7 @@ class Service:
                 shutil.copytree(os.path.dirname(program), place)
                 os.rename(os.path.join(place, name), os.path.join(place, comm))
             program = os.path.join(place, comm)
+        self.own_ns = 0  # of the last answer, by its clock
         self.process = t.start(program, *args)
         self.process.wait_line("pid ", 60)
         self.pid = self.process.pid
@@ -46,6 +48,7 @@ class Service:
         headers = {"traceparent": f"00-{trace}-{PARENT}-{flags}"} if trace else {}
         began = time.monotonic()
         with urllib.request.urlopen(urllib.request.Request(self.url + path, headers=headers), timeout=30) as answer:
+            self.own_ns = float(answer.headers.get("Server-Timing", "dur=0").rpartition("=")[2]) * 1e6
             return answer.read().decode(), (time.monotonic() - began) * 1000
 
 
@@ -138,6 +141,14 @@ def test_requests_have_the_clients_trace_ids(t):
     t.ok(30e6 <= locks["waited_ns"] <= every["waited_ns"] and locks["count"] <= every["count"], f"locks: {locks} of {every}")
 
 
+def flows_of(t, file, trace):
+    """The processes with markers of that trace, which Firefox Profiler joins by arrows."""
+    profile = json.loads(t.tapir("export", "--format", "firefox", file).out)
+    strings = profile["shared"]["stringArray"]
+    return {int(thread["pid"]) for thread in profile["threads"] for data in thread["markers"]["data"]
+            if data and "trace" in data and strings[data["trace"]] == trace}
+
+
 def follow_slow_request(t, inventory, front, comm=None, all_of_them=False):
     """A request of 400 ms through both: its parts, beside the client's time."""
     front.get("/order/10")
@@ -154,30 +165,27 @@ def follow_slow_request(t, inventory, front, comm=None, all_of_them=False):
     parts = slowest["parts"]
     adds_up = sum(part["ns"] for part in parts if part["kind"] in ("own", "wait"))
     t.ok(abs(adds_up - slowest["ns"]) <= 0.01 * slowest["ns"], f"parts are {adds_up} ns of {slowest['ns']}: {parts}")
-    # Before the span begins, and after it ends, client and server wait for a CPU.
-    measures(t, abs(adds_up - took_ns) <= 0.05 * took_ns, f"parts are {adds_up} ns, the client waited {took_ns} ns: {parts}")
-    t.ok(adds_up <= took_ns, f"parts are {adds_up} ns, the client waited {took_ns} ns")
+    # The service's own clock runs within the span, the client's around it, whatever both wait for before and after it.
+    t.ok(400e6 <= front.own_ns <= adds_up <= took_ns, f"parts are {adds_up} ns, by the service's clock {front.own_ns}, the client's {took_ns}: {parts}")
     spans = [(part["pid"], part["part"].strip().split("/")[-2:]) for part in parts if part["kind"] == "span"]
     t.eq(spans, [(front.pid, ["order", "400"]), (front.pid, ["inventory", "400"]), (inventory.pid, ["inventory", "400"])], "spans")
     t.ok(re.fullmatch(rf"GET /order/{{n}} \S+ m?s > GET /inventory/{{n}} \S+ m?s \(pid {inventory.pid}\)", slowest["path"][0]["path"]), slowest["path"])
+    t.eq(flows_of(t, file, trace), {front.pid, inventory.pid}, "processes of one flow")
     # "monitor", or while unwind tables are being loaded the kernel's "futex".
     locked = sum(part["ns"] for part in parts if part["pid"] == inventory.pid and part["part"].strip().startswith("waits: "))
     t.ok(380e6 <= locked <= took_ns, f"{locked} ns of a lock that was held for 400 ms: {parts}")
 
 
-@measured
 def test_slow_request_is_followed_into_the_other_process(t):
     follow_slow_request(t, *services(t))
 
 
-@measured
 def test_slow_request_is_followed_through_processes_found_by_name(t):
     comm = f"shop-{os.getpid()}"
     inventory = Service(t, comm=comm)
     follow_slow_request(t, inventory, Service(t, inventory.url, comm=comm), comm)
 
 
-@measured
 def test_slow_request_is_followed_machine_wide(t):
     follow_slow_request(t, *services(t), all_of_them=True)
 
@@ -348,3 +356,50 @@ def test_requests_without_a_route_are_their_kind(t):
     t.eq((row["count"], row["ns"]), (kinds[row["name"]]["count"], kinds[row["name"]]["ns"]), "as many, and as long, as the report's intervals")
     t.ok(row["spent"].endswith("% awaiting Task.Delay"), row)
     t.eq(query(t, "tests/corpus/dotnet-orders.tapir", "SELECT * FROM requests"), [], "rows by route")
+
+
+STATEMENT = "select price, note from orders where id = @id"
+
+
+def record_awaiting(t, mode, *options):
+    """A recording of programs/Awaiting.cs, and what it said of the time until then."""
+    program, file = Witness(build_dotnet(t, "Awaiting", "Microsoft.NET.Sdk.Web"), mode), t.path("trace.tapir")
+    try:
+        pid = program.first()
+        program.ask()
+        program.child.stdout.readline()  # it counts
+        tapir = t.start_tapir("record", *options, "-p", pid, "-f", "-o", file)
+        tapir.wait_ready("", 60)
+        time.sleep(2)  # what its clients ask meanwhile is recorded
+        stop(t, tapir)
+        program.ask()
+        return file, program.answer()
+    finally:
+        program.end()
+
+
+def test_statements_are_what_requests_await(t):
+    """By events with the names and fields of Microsoft.Data.SqlClient's: of its own, which need a server, none was seen here."""
+    file, said = record_awaiting(t, "sql")
+    calls, routes = (query(t, file, f"SELECT * FROM requests WHERE {which} is_call") for which in ("", "NOT"))
+    t.eq([(row["route"], len(routes)) for row in calls], [(STATEMENT, 1)], "statements, and routes")
+    took = sorted(until - begin for begin, until in said["requests"])
+    t.ok(0 < calls[0]["count"] <= said["count"], f"{calls[0]['count']} statements, by the program {said['count']}")
+    t.ok(150e6 <= calls[0]["p50_ns"] and calls[0]["max_ns"] <= took[-1], f"{calls[0]}, a request took its client up to {took[-1]} ns")
+    parts = query(t, file, "SELECT * FROM request_parts WHERE count ORDER BY ns DESC")
+    t.eq([part["part"] for part in parts], [f"{STATEMENT} in Awaiting.LoadOrder (async)"], "what they await")
+    t.ok(0.5 * routes[0]["sum_ns"] <= parts[0]["ns"] <= routes[0]["sum_ns"], f"{parts[0]} of {routes[0]}")
+    t.ok(STATEMENT in json.loads(t.tapir("report", file, "--json").out)["first_screen"], "it is on the first screen")
+
+
+def test_wait_for_a_connection_is_that_of_its_event(t):
+    """The client says of each call how long it waited for a connection: 8 at a time have 2 connections."""
+    file, _ = record_awaiting(t, "connections", "--profile", "default", "System.Net.Http:ev=RequestLeftQueue:Informational",
+                             "System.Threading.Tasks.TplEventSource:0x21:Informational")
+    said = sorted(json.loads(row["args"])["timeOnQueueMilliseconds"] * 1e6
+                  for row in query(t, file, "SELECT args FROM events WHERE event = 'RequestLeftQueue'"))
+    parts = {row["part"]: row for row in query(t, file, "SELECT * FROM request_parts WHERE count")}
+    queue = parts.get("a free connection in Awaiting.AskPrice (async)")
+    t.ok(queue, f"parts: {list(parts)}")
+    # The edges of the recording cut the requests of all clients.
+    t.ok(0.9 * sum(said[:-16]) <= queue["ns"] <= 1.05 * sum(said), f"{queue} by {len(said)} events, {sum(said)} ns")

@@ -3,12 +3,14 @@
 // URL/inventory/ID and answers what that answered. GET /inventory/ID answers the traceparent header it was sent, after
 // 1 ms; where ID ends in 0, after it has waited for a lock that another thread holds for 40 ms from then on (400
 // ms where ID ends in 00). GET
-// /burn/MS takes MS milliseconds on one CPU. GET /outside calls URL/inventory/1 from a thread that has no activity. It runs until it is killed.
+// /burn/MS takes MS milliseconds on one CPU. GET /outside calls URL/inventory/1 from a thread that has no activity. Each answer has the header
+// Server-Timing: how long it took until then. It runs until it is killed.
 using System;
 using System.Diagnostics;
 using System.Linq;
 using System.Net.Http;
 using System.Threading;
+using System.Threading.Tasks;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Http;
@@ -33,6 +35,16 @@ string WaitForLock(int ms)
     return "";
 }
 
+app.Use(async (context, next) =>
+{
+    var watch = Stopwatch.StartNew();
+    context.Response.OnStarting(() =>
+    {
+        context.Response.Headers["Server-Timing"] = $"total;dur={watch.Elapsed.TotalMilliseconds}";
+        return Task.CompletedTask;
+    });
+    await next(context);
+});
 app.MapGet("/inventory/{id:int}", (int id, HttpRequest request) =>
 {
     if (id % 10 == 0) WaitForLock(id % 100 == 0 ? 400 : 40); else Thread.Sleep(1);
