@@ -144,7 +144,7 @@ static uint8_t classify_awaited(const char *name)
 	return 0;
 }
 
-/* What the program's own method completes is a task, whatever has made that method continue. */
+/* A task that the program's own method completes has no other kind: the search ends there. */
 static uint32_t look_for_kind(struct tapir_awaits *a, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(a->tl);

@@ -31,8 +31,8 @@ struct tapir_await_site {
 	struct tapir_histogram *took;	     /* owned */
 	uint32_t kinds[TAPIR_AWAITED_KINDS]; /* how many were completed by what; [0]: not known */
 	uint64_t taskless_cnt; /* of what is not known: ValueTasks of channels, sockets */
-	/* Of what can be a queue: those that a task which had awaited it here completed, and those
-	 * of a task that had awaited it here before. */
+	/* Awaits in a queue that a task which had awaited it here completed, and
+	 * those of a task that had awaited it here before. */
 	uint64_t passed_cnt, again_cnt;
 	const struct tapir_lore_awaited *what; /* of most; NULL: not known */
 	/* In this time all of them are known: how many ended, and how long they lasted together. */

@@ -387,7 +387,7 @@ static void on_left_queue(struct tapir_request_routes *r, uint64_t request,
 						      .peer = TAPIR_NO_PEER});
 }
 
-/* What the request awaits next is the answer to a statement. */
+/* The request awaits next the answer to a statement. */
 static void on_statement(struct tapir_request_routes *r, uint64_t request,
 			 const struct tapir_event_fields *fields, uint64_t now_ns)
 {
