@@ -8,6 +8,12 @@ import signal
 from debian_root import in_debian_root
 from harness import wait_cpu
 
+# Interpreters of later releases are fetched and unpacked first.
+CHECK_STACKS = {"test_functions_of_cpython_3_13_are_between_the_functions_that_call_them",
+                "test_functions_of_cpython_3_14_are_between_the_functions_that_call_them",
+                "test_functions_of_cpython_3_15_are_between_the_functions_that_call_them",
+                "test_functions_of_php_8_4_are_between_the_functions_that_call_them"}
+
 PYTHON = "/usr/bin/python3"
 FRAMES = str(pathlib.Path(__file__).parent / "programs" / "python_calls.py")
 # Of CPU time of each process: as many samples, whatever else runs.

@@ -10,6 +10,8 @@ from case_interpreters import recorded
 from debian_root import in_debian_root
 from harness import wait_cpu
 
+CHECK_STACKS = {"test_methods_of_ruby_3_3_are_between_the_functions_that_call_them"}  # fetched and unpacked first
+
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 FRAMES = str(PROGRAMS / "ruby_frames.rb")
 # Of CPU time: as many samples, whatever else runs.
