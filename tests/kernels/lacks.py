@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 # Lines of the doctor that are about the kernel, and not about rights or settings.
-KERNEL = {"btf", "ring_buffer", "task_storage", "sleepable", "uprobe_multi", "perf_uprobe", "cpu_clock",
+KERNEL = {"btf", "ring_buffer", "task_storage", "sleepable", "uprobe_multi", "uprobe_session", "perf_uprobe", "cpu_clock",
           "pid_filter", "programs"}
 
 

@@ -104,6 +104,9 @@ static const struct {
 	[TAPIR_FEATURE_SLEEPABLE] = {TAPIR_CHECK_MISSING, "Linux 6.0 or later"},
 	[TAPIR_FEATURE_UPROBE_MULTI] = {TAPIR_CHECK_LIMITED,
 					"Linux 6.6 or later; before, few probes, slow to detach"},
+	[TAPIR_FEATURE_UPROBE_SESSION] = {TAPIR_CHECK_LIMITED,
+					  "Linux 6.13 or later; before, each return of malloc is "
+					  "trapped with record --native-memory"},
 	[TAPIR_FEATURE_PERF_UPROBE] = {TAPIR_CHECK_LIMITED, "a kernel with CONFIG_UPROBE_EVENTS"},
 	[TAPIR_FEATURE_CPU_CLOCK] = {TAPIR_CHECK_LIMITED,
 				     "a kernel with CONFIG_PERF_EVENTS; record --no-samples"},

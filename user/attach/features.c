@@ -86,11 +86,14 @@ static int probe_sleepable(void)
  * Commit 89ae89f53d20 "bpf: Add multi uprobe link". A directory cannot be probed: a kernel that
  * knows the link checks the path and returns EBADF, one that does not returns EINVAL.
  */
-static int probe_uprobe_multi(void)
+static int try_uprobe_link(bool is_session)
 {
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = TAPIR_TRACE_UPROBE_MULTI);
+	LIBBPF_OPTS(bpf_prog_load_opts, opts,
+		    .expected_attach_type =
+			    is_session ? TAPIR_TRACE_UPROBE_SESSION : TAPIR_TRACE_UPROBE_MULTI);
 	const struct bpf_insn insns[] = {TAPIR_INSN_MOV(BPF_REG_0, 0), TAPIR_INSN_EXIT()};
-	const struct tapir_link_sites site = {.cnt = 1, .offs = (uint64_t[]){0}};
+	const struct tapir_link_sites site = {
+		.cnt = 1, .offs = (uint64_t[]){0}, .is_session = is_session};
 	int prog_fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "tapir_try", "GPL", insns, 2, &opts);
 	int err;
 
@@ -101,6 +104,17 @@ static int probe_uprobe_multi(void)
 	if (err >= 0)
 		close(err);
 	return err == -EBADF ? 0 : err < 0 ? err : -EINVAL;
+}
+
+static int probe_uprobe_multi(void)
+{
+	return try_uprobe_link(false);
+}
+
+/* Commit d920179b3d48 "bpf: Add support for uprobe multi session attach". */
+static int probe_uprobe_session(void)
+{
+	return try_uprobe_link(true);
 }
 
 /* The PMU's number is in sysfs; again a directory: EINVAL comes after the permission check. */
@@ -146,6 +160,7 @@ static int (*const probes[TAPIR_FEATURE_CNT])(void) = {
 	[TAPIR_FEATURE_TASK_STORAGE] = probe_task_storage,
 	[TAPIR_FEATURE_SLEEPABLE] = probe_sleepable,
 	[TAPIR_FEATURE_UPROBE_MULTI] = probe_uprobe_multi,
+	[TAPIR_FEATURE_UPROBE_SESSION] = probe_uprobe_session,
 	[TAPIR_FEATURE_PERF_UPROBE] = probe_perf_uprobe,
 	[TAPIR_FEATURE_CPU_CLOCK] = probe_cpu_clock,
 };

@@ -19,6 +19,7 @@
 	X(TASK_STORAGE, "task_storage", "records are built in memory of their thread")             \
 	X(SLEEPABLE, "sleepable", "strings are read from pages that are not in memory")            \
 	X(UPROBE_MULTI, "uprobe_multi", "many probes are attached and detached at once")           \
+	X(UPROBE_SESSION, "uprobe_session", "only the returns are trapped that an entry asks for") \
 	X(PERF_UPROBE, "perf_uprobe", "probes are attached one by one, without uprobe_multi")      \
 	X(CPU_CLOCK, "cpu_clock", "CPUs are sampled without a hardware counter")
 

@@ -37,7 +37,8 @@ int tapir_link__try_multi(int prog_fd, const char *path, const struct tapir_link
 		uint32_t cnt, multi_flags, pid, pad;
 	} attr = {
 		.prog_fd = (uint32_t)prog_fd,
-		.attach_type = TAPIR_TRACE_UPROBE_MULTI,
+		.attach_type =
+			sites->is_session ? TAPIR_TRACE_UPROBE_SESSION : TAPIR_TRACE_UPROBE_MULTI,
 		.path = (uint64_t)(uintptr_t)path,
 		.offsets = (uint64_t)(uintptr_t)sites->offs,
 		.ref_ctr_offsets = (uint64_t)(uintptr_t)sites->semaphore_offs,
@@ -139,7 +140,7 @@ static int try_perf(const struct tapir_link_sites *sites, size_t idx, uint32_t t
 struct helper_request {
 	uint32_t tgid;
 	uint32_t cnt;
-	bool is_return;
+	bool is_return, is_session;
 };
 
 /* fds there: the file (O_PATH), the sites and the program. */
@@ -181,6 +182,7 @@ static int map_sites(const struct helper_request *r, const int *fds, struct tapi
 		.semaphore_offs = at + r->cnt,
 		.cookies = at + 2 * (size_t)r->cnt,
 		.is_return = r->is_return,
+		.is_session = r->is_session,
 	};
 	return 0;
 }
@@ -275,8 +277,10 @@ static int run_in_helper(struct tapir_fs *fs, tapir_helper_fn fn, const int *fds
 static int multi_in_helper(struct tapir_fs *fs, int prog_fd, const struct tapir_link_sites *sites,
 			   uint32_t tgid)
 {
-	const struct helper_request request = {
-		.tgid = tgid, .cnt = (uint32_t)sites->cnt, .is_return = sites->is_return};
+	const struct helper_request request = {.tgid = tgid,
+					       .cnt = (uint32_t)sites->cnt,
+					       .is_return = sites->is_return,
+					       .is_session = sites->is_session};
 	tapir_autofd int sites_fd = -1;
 	int err = sites->cnt > MAX_SITES ? -E2BIG : write_sites(sites, 0, sites->cnt, &sites_fd);
 

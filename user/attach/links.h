@@ -20,7 +20,10 @@
 #include "bpf/control.h"
 
 /* BPF_TRACE_UPROBE_MULTI as of Linux 6.6: Debian 12's header ends before it. */
-#define TAPIR_TRACE_UPROBE_MULTI ((enum bpf_attach_type)48)
+#define TAPIR_TRACE_UPROBE_MULTI   ((enum bpf_attach_type)48)
+/* BPF_TRACE_UPROBE_SESSION as of Linux 6.13: commit d920179b3d48 "bpf: Add support for uprobe multi
+ * session attach". */
+#define TAPIR_TRACE_UPROBE_SESSION ((enum bpf_attach_type)57)
 
 /* Sites of one file; the arrays are borrowed for the call. */
 struct tapir_link_sites {
@@ -29,7 +32,8 @@ struct tapir_link_sites {
 	const uint64_t *offs;		/* of the sites in the file */
 	const uint64_t *semaphore_offs; /* 0: none */
 	const uint64_t *cookies;
-	bool is_return; /* of all of them: when the function returns that begins there */
+	bool is_return;	 /* of all of them: when the function returns that begins there */
+	bool is_session; /* of all: when it begins, and when it returns if the program returned 0 */
 };
 
 /*
