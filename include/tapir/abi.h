@@ -78,6 +78,7 @@ enum tapir_rec_type {
 	TAPIR_REC_OF_HOST = 25,	 /* a record of one host's recording, as it was there */
 	TAPIR_REC_SIGNAL = 26,	 /* a signal was sent */
 	TAPIR_REC_WAITS = 27,	 /* how often a thread waited, how long it ran */
+	TAPIR_REC_NATIVE = 28,	 /* memory was mapped, a block was allocated or freed */
 	TAPIR_REC_TYPE_CNT
 };
 
@@ -676,6 +677,60 @@ struct tapir_rec_signal {
 	uint8_t pad0;
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_signal) == 40, "tapir_rec_signal");
+
+/* ---- NATIVE ---------------------------------------------------------------------------- */
+
+enum tapir_native_kind {
+	TAPIR_NATIVE_ALLOC = 0, /* a sampled block of malloc's */
+	TAPIR_NATIVE_FREE = 1,	/* such a block was freed */
+	TAPIR_NATIVE_MAP = 2,
+	TAPIR_NATIVE_UNMAP = 3,
+	TAPIR_NATIVE_REMAP = 4,
+	TAPIR_NATIVE_PROTECT = 5, /* what was mapped became accessible, or no longer is */
+	TAPIR_NATIVE_END = 6	  /* the process ended, or executes another program */
+};
+
+enum tapir_native_function {
+	TAPIR_NATIVE_FN_NONE = 0,
+	TAPIR_NATIVE_FN_MALLOC = 1,
+	TAPIR_NATIVE_FN_CALLOC = 2,
+	TAPIR_NATIVE_FN_REALLOC = 3,
+	TAPIR_NATIVE_FN_ALIGNED_ALLOC = 4,
+	TAPIR_NATIVE_FN_MEMALIGN = 5,
+	TAPIR_NATIVE_FN_POSIX_MEMALIGN = 6,
+	TAPIR_NATIVE_FN_VALLOC = 7,
+	TAPIR_NATIVE_FN_NEW = 8,
+	TAPIR_NATIVE_FN_FREE = 9, /* and operator delete */
+	TAPIR_NATIVE_FN_MMAP = 10,
+	TAPIR_NATIVE_FN_MUNMAP = 11,
+	TAPIR_NATIVE_FN_MREMAP = 12,
+	TAPIR_NATIVE_FN_MPROTECT = 13,
+	TAPIR_NATIVE_FN_BRK = 14,
+	TAPIR_NATIVE_FN_CNT
+};
+
+#define TAPIR_NATIVE_ANONYMOUS	(1u << 0) /* MAP: not a file's */
+#define TAPIR_NATIVE_ACCESSIBLE (1u << 1) /* MAP, PROTECT: not PROT_NONE */
+#define TAPIR_NATIVE_EXEC	(1u << 2) /* END: the process continues */
+
+struct tapir_rec_native {
+	struct tapir_rec h;
+	uint32_t tgid;
+	uint32_t tid;
+	uint64_t va;
+	uint64_t bytes;
+	uint64_t old_va; /* REMAP: where it was */
+	uint64_t old_bytes;
+	uint64_t begin_ns; /* FREE: when the block was allocated */
+	uint64_t
+		mean_bytes; /* ALLOC, FREE: between two samples; n bytes: one of 1 - exp(-n / it) */
+	uint64_t stack_id;  /* FREE: of what allocated it */
+	uint8_t kind;	    /* enum tapir_native_kind */
+	uint8_t function;   /* enum tapir_native_function */
+	uint8_t flags;	    /* TAPIR_NATIVE_* */
+	uint8_t pad0[5];
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_native) == 88, "tapir_rec_native");
 
 /* ---- THREAD, PROCESS ------------------------------------------------------------------ */
 

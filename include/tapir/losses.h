@@ -90,6 +90,13 @@
 	X(SIGNAL_DISK, SIGNAL, "the file could not be written: a signal")                          \
 	X(IO_UNFINISHED, IO, "the kernel did not report the end of a block request")               \
 	X(WAITS_FULL, SWITCH, "no room to sum the waits of one more thread")                       \
+	X(NATIVE_RING_FULL, NATIVE, "no space in the ring buffer for an allocation or a free")     \
+	X(NATIVE_FULL, NATIVE, "no room to remember one more sampled block until it is freed")     \
+	X(NATIVE_NO_STORAGE, NATIVE, "no memory for the thread's state of its allocations")        \
+	X(NATIVE_NO_RETURN, NATIVE, "an allocation was left by a jump or an exception")            \
+	X(NATIVE_SKIPPED, NATIVE, "the kernel skipped a program of native memory")                 \
+	X(NATIVE_DISK, NATIVE, "the file could not be written: native memory")                     \
+	X(NATIVE_STACK_LOST, PART, "no space in the ring buffer for an allocation's stack")        \
 	/* A cause is a row above this line. */
 
 /*
@@ -104,6 +111,7 @@
 	X(EXCHANGE, "exchange")                                                                    \
 	X(CALLS, "calls")                                                                          \
 	X(SIGNAL, "signal")                                                                        \
+	X(NATIVE, "native")                                                                        \
 	/* A family is a row above this line. */
 
 enum tapir_loss_kind {

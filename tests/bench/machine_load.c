@@ -21,7 +21,7 @@
 #define MAX_ROUNDS 10000
 
 static double round_ns[MAX_ROUNDS];
-static int client_fd, server_fd;		    /* of one connection */
+static int client_fd, server_fd; /* of one connection */
 
 static double now_ns(void)
 {

@@ -31,6 +31,7 @@ static int print_verified(const struct tapir_programs_opts *opts)
 int main(void)
 {
 	static const struct tapir_call_choice calls = {.key_cap = 16, .with_stacks = true};
+	static const struct tapir_native_choice native = {.mean_bytes = 1};
 	struct tapir_programs_opts opts = {.sz = sizeof(opts),
 					   .site_cap = 16,
 					   .ring_bytes = 4096,
@@ -48,7 +49,8 @@ int main(void)
 					   .with_calls = true,
 					   .with_counters = true,
 					   .with_machine_stacks = true,
-					   .call_counts = &calls};
+					   .call_counts = &calls,
+					   .native = &native};
 	/* What captures switches in another way is loaded in place of that. */
 	struct tapir_programs_opts sums = {.sz = sizeof(sums),
 					   .site_cap = 1,

@@ -18,6 +18,7 @@
 #include "decode/profiles.h"
 #include "agent/answer.h"
 #include "spec/spec.h"
+#include "trace/native_memory.h"
 
 #define AT(member)	  offsetof(struct tapir_request_params, member)
 #define MAX_LIST	  256
@@ -67,6 +68,9 @@ const struct tapir_param tapir_params_capture[] = {
 	{"syscalls", TAPIR_PARAM_LIST, AT(syscalls),
 	 "count system calls, with errors and times: their names or globs, as in openat or *", 0, 0,
 	 NULL},
+	{"native_memory", TAPIR_PARAM_U64, AT(native_memory),
+	 "record each mapping, and samples of malloc: one per this number of bytes (524288)", 1,
+	 TAPIR_NATIVE_MAX_BYTES, NULL},
 	{"stack", TAPIR_PARAM_FLAG, AT(stack), "record the user stack of every event", 0, 0, NULL},
 	{"no_stack", TAPIR_PARAM_FLAG, AT(no_stack), "ring lane: events without stacks", 0, 0,
 	 NULL},
@@ -574,7 +578,9 @@ int tapir_request_params__request(const struct tapir_request_params *params,
 		.captures = {[TAPIR_FAMILY_IO] = params->io,
 			     [TAPIR_FAMILY_EXCHANGE] = params->net,
 			     [TAPIR_FAMILY_SIGNAL] = params->signals,
-			     [TAPIR_FAMILY_CALLS] = params->syscalls.cnt > 0},
+			     [TAPIR_FAMILY_CALLS] = params->syscalls.cnt > 0,
+			     [TAPIR_FAMILY_NATIVE] = params->native_memory > 0},
+		.native = {params->native_memory, TAPIR_NATIVE_LIMIT_HZ},
 		.syscalls = params->syscalls,
 		.sample_event = params->sample_event,
 		.sample_hz = params->sample_hz,

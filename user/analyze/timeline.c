@@ -174,6 +174,18 @@ static void add_waits(struct tapir_timeline *tl, const struct tapir_rec *rec)
 	NOTIFY(tl, waits, waits);
 }
 
+/* Names are those of the time at which the stack was taken. */
+static void add_native(struct tapir_timeline *tl, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_native *native = (const void *)rec;
+	struct tapir_stack_ref ref = {.tgid = native->tgid,
+				      .time_ns = native->begin_ns ? native->begin_ns : rec->time_ns,
+				      .stack_id = native->stack_id};
+
+	if (is_reported(tl, rec))
+		NOTIFY(tl, native, native, tapir_timeline__node(tl, &ref));
+}
+
 static void add_counter(struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_counter *counter = (const void *)rec;
@@ -230,6 +242,9 @@ static void out(void *ctx, const struct tapir_rec *rec)
 		break;
 	case TAPIR_REC_WAITS:
 		add_waits(tl, rec);
+		break;
+	case TAPIR_REC_NATIVE:
+		add_native(tl, rec);
 		break;
 	case TAPIR_REC_COUNTER:
 		add_counter(tl, rec);

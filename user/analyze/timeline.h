@@ -207,6 +207,8 @@ struct tapir_timeline_fns {
 	void (*io)(void *ctx, const struct tapir_rec *rec, uint32_t node);
 	/* Numbers of system calls; node: of the stack of AT_STACK. */
 	void (*calls)(void *ctx, const struct tapir_rec_calls *rec, uint32_t node);
+	/* Native memory; node: of what allocated it. */
+	void (*native)(void *ctx, const struct tapir_rec_native *rec, uint32_t node);
 	/* The system call in which a thread of a snapshot waits, after its snapshot. */
 	void (*call)(void *ctx, const struct tapir_rec *rec);
 	/*

@@ -55,6 +55,7 @@ struct tapir_view {
 	X(syscalls)                                                                                \
 	X(tree)                                                                                    \
 	X(signals)                                                                                 \
+	X(native_memory)                                                                           \
 	/* A view is a row above this line. */
 
 #define TAPIR_X(name) extern const struct tapir_view tapir_view_##name;

@@ -196,6 +196,7 @@ static void check_pid_filter(struct tapir_checkup *checkup, const struct tapir_f
 /* Features may all be there and a verifier still refuse what is built on them. */
 static void check_programs(struct tapir_checkup *checkup, const struct tapir_features *f)
 {
+	static const struct tapir_native_choice native = {.mean_bytes = 1};
 	struct tapir_programs_opts opts = {
 		.sz = sizeof(opts),
 		.site_cap = 1,
@@ -203,6 +204,7 @@ static void check_programs(struct tapir_checkup *checkup, const struct tapir_fea
 		.with_threads = true,
 		.with_holds = true,
 		.use_multi = tapir_features__has(f, TAPIR_FEATURE_UPROBE_MULTI),
+		.native = &native,
 	};
 	struct tapir_programs *programs = NULL;
 	struct tapir_check *check;

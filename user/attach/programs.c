@@ -24,6 +24,7 @@
 #include "attach/bpf_ring.h"
 #include "attach/deferred_program.h"
 #include "attach/links.h"
+#include "attach/native_draws.h"
 #include "attach/tracepoints.h"
 #include "base/clock.h"
 #include "base/diag.h"
@@ -186,6 +187,23 @@ static void choose_switches(struct tapir_bpf *skel, const struct tapir_programs_
 		bpf_map__set_max_entries(skel->maps.wait_sums, opts->wait_sum_cap);
 }
 
+static void set_native(struct tapir_bpf *skel, const struct tapir_programs_opts *opts)
+{
+	struct bpf_program *program = skel->progs.tapir_mem_call;
+
+	bpf_program__set_autoload(program, opts->native);
+	if (!opts->native)
+		return;
+	tapir_native__fill_draws((unsigned long long *)skel->rodata->native_draws,
+				 opts->native->mean_bytes);
+	skel->rodata->native_mean_bytes = opts->native->mean_bytes;
+	skel->rodata->native_has_sessions = opts->use_sessions;
+	if (opts->use_multi)
+		bpf_program__set_expected_attach_type(program, opts->use_sessions
+								       ? TAPIR_TRACE_UPROBE_SESSION
+								       : TAPIR_TRACE_UPROBE_MULTI);
+}
+
 /* NULL: the family has no more. */
 static struct bpf_program *program_of(const struct tapir_bpf *skel,
 				      const struct tapir_family *family, int idx)
@@ -275,6 +293,7 @@ static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 	set_machine(p->skel, opts);
 	set_questions(p->skel, opts);
 	set_call_counts(p->skel, opts->call_counts);
+	set_native(p->skel, opts);
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
 		set_family(p->skel, &tapir_families[i], opts->families[i]);
 	choose_switches(p->skel, opts);
@@ -750,18 +769,35 @@ int tapir_programs__set_question(struct tapir_programs *p, uint32_t probe_id,
 	return err ? err : update(p->skel->maps.questions, &probe_id, &whole, "questions");
 }
 
-uint64_t tapir_programs__rejected(const struct tapir_programs *p, uint32_t probe_id)
+/* A number that each CPU counts. */
+static uint64_t sum_of_cpus(const struct bpf_map *map, uint32_t key)
 {
 	int cpu_cnt = libbpf_num_possible_cpus();
 	tapir_autofree uint64_t *cnts = cpu_cnt > 0 ? calloc((size_t)cpu_cnt, 8) : NULL;
 	uint64_t sum = 0;
 
-	if (!p->skel || !cnts ||
-	    bpf_map_lookup_elem(bpf_map__fd(p->skel->maps.rejected), &probe_id, cnts))
+	if (!cnts || bpf_map_lookup_elem(bpf_map__fd(map), &key, cnts))
 		return 0;
 	for (int i = 0; i < cpu_cnt; i++)
 		sum += cnts[i];
 	return sum;
+}
+
+uint64_t tapir_programs__rejected(const struct tapir_programs *p, uint32_t probe_id)
+{
+	return p->skel ? sum_of_cpus(p->skel->maps.rejected, probe_id) : 0;
+}
+
+int tapir_programs__native_fd(const struct tapir_programs *p)
+{
+	return p->skel && bpf_program__autoload(p->skel->progs.tapir_mem_call)
+		       ? bpf_program__fd(p->skel->progs.tapir_mem_call)
+		       : -1;
+}
+
+uint64_t tapir_programs__native_hits(const struct tapir_programs *p)
+{
+	return tapir_programs__native_fd(p) < 0 ? 0 : sum_of_cpus(p->skel->maps.native_hits, 0);
 }
 
 struct tapir_sums_fds tapir_programs__sums_fds(const struct tapir_programs *p)

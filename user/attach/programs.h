@@ -37,6 +37,12 @@ struct tapir_sums_opts {
 	size_t table_bytes; /* room for rows */
 };
 
+/* Samples of malloc's blocks; of the family NATIVE. */
+struct tapir_native_choice {
+	uint64_t mean_bytes; /* between two samples */
+	uint64_t limit_hz;   /* calls per second from which on they are not probed; 0: none */
+};
+
 struct tapir_programs_opts {
 	size_t sz; /* of this struct */
 	struct tapir_filter filter;
@@ -59,8 +65,10 @@ struct tapir_programs_opts {
 	const struct tapir_call_choice *call_counts; /* borrowed; of the family CALLS; NULL: none */
 	uint32_t wait_sum_cap; /* of the family SWITCH: threads whose short waits are summed; 0:
 				  each switch is recorded */
-	bool probes_unlikely;  /* with probes_later: what probes run is loaded when it is asked for
-				*/
+	const struct tapir_native_choice *native; /* borrowed; NULL: no blocks are sampled */
+	bool use_sessions;    /* probes of entries decide if their return is probed */
+	bool probes_unlikely; /* with probes_later: what probes run is loaded when it is asked for
+			       */
 };
 
 /* Loads everything; nothing is attached or enabled yet. *out is yours. */
@@ -85,6 +93,11 @@ int tapir_programs__iterate_open_calls(struct tapir_programs *p);
 
 /* The table of summed waits, by thread; borrowed. -1: each switch is recorded. */
 int tapir_programs__wait_sums_fd(const struct tapir_programs *p);
+
+/* The program that malloc and its like run; borrowed. -1: none does. */
+int tapir_programs__native_fd(const struct tapir_programs *p);
+/* Returns how often it ran so far, at entries and returns. */
+uint64_t tapir_programs__native_hits(const struct tapir_programs *p);
 
 /*
  * A word that the reader of ring lanes sets to 1 before it sleeps. The next traced thread that runs

@@ -27,6 +27,7 @@
 #include "flight/flight.h"
 #include "flight/judge.h"
 #include "output/render/record_finding.h"
+#include "trace/native_memory.h"
 
 struct args {
 	struct tapir_target_args target;
@@ -40,7 +41,8 @@ struct args {
 	const char *sched; /* NULL: not given */
 	bool no_sched;
 	bool io, net, signals;
-	struct tapir_words_or_default syscalls;
+	struct tapir_words_or_default syscalls, native_memory;
+	uint64_t native_rate;
 	uint64_t max_size;
 	uint64_t buffer_mb;
 	uint64_t unwind_mb;
@@ -57,6 +59,7 @@ struct args {
 };
 
 static const struct args defaults = {
+	.native_rate = TAPIR_NATIVE_LIMIT_HZ,
 	.ring = {.window_ns = 30 * TAPIR_NS_PER_SEC,
 		 .distance_ns = 60 * TAPIR_NS_PER_SEC,
 		 .max_files = 10},
@@ -93,6 +96,15 @@ static const struct tapir_option options[] = {
 		"count system calls: errors and times by process, thread and call; LIST: of which, "
 		"as in openat,'*sync' ('tapir help syscalls')",
 		struct args, syscalls),
+	TAPIR_LIST_OR_DEFAULT(
+		"native-memory", 0, "[BYTES]",
+		"record each mapping, and samples of blocks of malloc and its like: one per BYTES "
+		"(default: 524288; 'tapir help native')",
+		struct args, native_memory),
+	TAPIR_U64("native-memory-rate", 0, "N",
+		  "stop probing malloc where it and free are called more than N times per second "
+		  "(default: 400,000; 0: never)",
+		  struct args, native_rate, 0, UINT32_MAX),
 	TAPIR_FLAG("activities", 0,
 		   ".NET: follow Start and Stop events of EventSources across awaits; the runtime "
 		   "keeps part of this switched on afterwards ('tapir help dotnet')",
@@ -420,12 +432,26 @@ static int add_triggers(const struct args *args, struct tapir_triggers *triggers
 	return err == -EINVAL ? TAPIR_CLI_USAGE : err;
 }
 
+/* The last of several. */
+static int choose_native(const struct args *args, struct tapir_cli *cli,
+			 struct tapir_native_choice *out)
+{
+	const struct tapir_words *words = &args->native_memory.words;
+	const char *text = words->cnt ? words->data[words->cnt - 1] : NULL;
+
+	out->limit_hz = args->native_rate;
+	if (!text || tapir_str__to_u64(text, 1, TAPIR_NATIVE_MAX_BYTES, &out->mean_bytes))
+		return 0;
+	return tapir_cli__usage(cli, "--native-memory: '%s' is no number of bytes", text);
+}
+
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	struct tapir_triggers *triggers = NULL;
 	struct tapir_recorder r = {};
 	struct tapir_request request;
+	struct tapir_native_choice native = {};
 	uint64_t at_ns = 0;
 	int err = tapir_target_options__request(cli, &args->target, &args->capture, &request);
 
@@ -435,6 +461,8 @@ static int run(struct tapir_cli *cli)
 		err = check_archive(args, cli);
 	if (!err)
 		err = check_at(args, cli, &at_ns);
+	if (!err)
+		err = choose_native(args, cli, &native);
 	if (!err && args->ring.mb) {
 		triggers = tapir_triggers__new();
 		err = add_triggers(args, triggers, &request);
@@ -455,6 +483,8 @@ static int run(struct tapir_cli *cli)
 	request.captures[TAPIR_FAMILY_SIGNAL] = args->signals;
 	request.captures[TAPIR_FAMILY_CALLS] = args->syscalls.is_given;
 	request.syscalls = args->syscalls.words;
+	request.captures[TAPIR_FAMILY_NATIVE] = args->native_memory.is_given;
+	request.native = native;
 	if (!err)
 		err = tapir_recorder__init(&r, cli, &request);
 	if (!err && at_ns)

@@ -16,7 +16,7 @@
 #include "topics.gen.h"
 
 #define LIST_LINE    "{list}\n"
-#define NAME_COLUMNS 13
+#define NAME_COLUMNS 15
 
 static void add_row(struct tapir_str *out, const char *name, const char *arg, const char *what)
 {
@@ -72,6 +72,7 @@ const struct tapir_topic tapir_topics[] = {
 	{"syscalls", topic_syscalls, NULL},
 	{"signals", topic_signals, NULL},
 	{"waits", topic_waits, NULL},
+	{"native", topic_native, NULL},
 	{"views", topic_views, add_views},
 	{"findings", topic_findings, tapir_finding_page__add},
 	{"formats", topic_formats, add_formats},

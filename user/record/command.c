@@ -37,6 +37,9 @@ static void run_child(int go_fd, int error_fd, char *const *argv, const struct t
 	char byte;
 	int err;
 
+	/* Before the recording begins: what is allocated here is not the program's. */
+	for (size_t at = 0; env && at < env->len; at += strlen(env->data + at) + 1)
+		putenv(env->data + at);
 	sigemptyset(&none);
 	got = read(go_fd, &byte, 1);
 	if (got < 0) {
@@ -49,8 +52,6 @@ static void run_child(int go_fd, int error_fd, char *const *argv, const struct t
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
 	tapir_file__restore_limit();
-	for (size_t at = 0; env && at < env->len; at += strlen(env->data + at) + 1)
-		putenv(env->data + at);
 	execvp(argv[0], argv);
 	err = errno;
 	if (write(error_fd, &err, sizeof(err)) < 0)

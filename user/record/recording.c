@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "record/meta.h"
+#include "record/native_watch.h"
 #include "record/usage_watch.h"
 #include "runtime/otel/otel_watch.h"
 #include "base/foreign/helper.h"
@@ -215,6 +216,9 @@ static void look_around(struct recording *r)
 	tapir_targets__poll(r->targets);
 	tapir_sampler__poll(r->sampler);
 	tapir_usage_watch__poll(r->usage, tapir_clock__now_ns());
+	if (r->opts->native && !r->is_unprivileged)
+		tapir_native_watch__look(&r->native, r->programs, r->images, r->queue,
+					 tapir_clock__now_ns());
 	poll_publishers(r, false);
 	post_sideband_loss(r);
 	tapir_recording__post_lanes(r);

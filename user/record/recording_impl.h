@@ -10,6 +10,7 @@
 #include "attach/holder.h"
 #include "attach/sampler.h"
 #include "attach/sideband.h"
+#include "record/native_watch.h"
 #include "record/command.h"
 #include "runtime/dotnet/lanes/dotnet_flush.h"
 #include "runtime/dotnet/lanes/dotnet_lanes.h"
@@ -72,7 +73,8 @@ struct recording {
 	char lanes[96];		       /* their entry in the file */
 	int signal_fd, sink_fd, clock_fd;
 	int freeze_fd; /* SIGUSR2; -1: there is no ring */
-	bool use_multi, link_by_pid;
+	bool use_multi, use_sessions, link_by_pid;
+	struct tapir_native_watch native;
 	bool is_unprivileged; /* no programs: rings, and samples of our own, alone; or they would
 				 not know our pids */
 	uint64_t start_ns, end_ns; /* end: 0 none */

@@ -270,6 +270,9 @@ int tapir_recording__load_programs(struct recording *r)
 	opts.with_uses = r->opts->with_uses;
 	opts.call_counts = r->opts->calls;
 	opts.wait_sum_cap = r->opts->wait_sum_cap;
+	opts.native = r->opts->native;
+	r->use_sessions = opts.use_sessions =
+		opts.use_multi && tapir_features__has(&features, TAPIR_FEATURE_UPROBE_SESSION);
 	opts.with_threads = r->opts->with_switches;
 	opts.with_holds = tapir_recording__traces_program(r);
 	opts.no_processes = r->opts->snapshot_rounds;

@@ -197,6 +197,8 @@ static int make_parts(struct recording *r)
 		.first_probe_id = tapir_machine__cnt(r->machine) + 1,
 		.with_stack = r->opts->with_stack,
 		.with_published = r->opts->lanes == TAPIR_LANES_PROBE,
+		.with_native = r->opts->native && !r->is_unprivileged,
+		.use_sessions = r->use_sessions,
 		.use_multi = r->use_multi,
 		.perf_limit = r->opts->force ? 0 : PERF_SITE_LIMIT,
 	};
@@ -472,6 +474,7 @@ int tapir_recording__set_up(struct recording *r)
 	/* Before any thread is there: each inherits the mask, and no other takes a signal. */
 	int err = catch_signals(r);
 
+	r->native.limit_hz = r->opts->native ? r->opts->native->limit_hz : 0;
 	if (!err)
 		err = tapir_recording__plan_dotnet(r);
 	if (!err && r->opts->machine)

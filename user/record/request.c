@@ -19,6 +19,7 @@
 #include "runtime/dotnet/lanes/dotnet_specs.h"
 #include "runtime/dotnet/lanes/dotnet_suggest.h"
 #include "spec/runtime_db/lore.h"
+#include "trace/native_memory.h"
 #include "trace/system_calls.h"
 
 #define DEFAULT_HZ     999 /* not in step with what happens every millisecond */
@@ -347,6 +348,14 @@ bool tapir_sched__sums(const char *name)
 	return name && !strcmp(name, "sums");
 }
 
+static void choose_native(struct tapir_recording_plan *p, const struct tapir_request *q)
+{
+	p->native = q->native;
+	if (!p->native.mean_bytes)
+		p->native.mean_bytes = TAPIR_NATIVE_MEAN_BYTES;
+	p->opts.native = &p->native;
+}
+
 static int choose_cpu_data(struct tapir_recording_plan *p, const struct tapir_request *q)
 {
 	if (q->sched && q->no_sched)
@@ -358,6 +367,8 @@ static int choose_cpu_data(struct tapir_recording_plan *p, const struct tapir_re
 	memcpy(p->opts.captures, q->captures, sizeof(q->captures));
 	if (q->captures[TAPIR_FAMILY_CALLS] && choose_calls(p, q))
 		return -EINVAL;
+	if (q->captures[TAPIR_FAMILY_NATIVE])
+		choose_native(p, q);
 	return choose_samples(p, q);
 }
 

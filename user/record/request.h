@@ -33,14 +33,15 @@ struct tapir_request {
 	uint32_t frames; /* of a user stack, at most TAPIR_MAX_FRAMES; 0: TAPIR_FRAMES */
 	bool activities; /* ids of EventSources' Start and Stop over awaits: lore's */
 	bool jvm_locks;	 /* owners of Java locks: struct tapir_recording_opts */
-	bool no_samples, sched, no_sched; /* neither of the last two: unless rules.all */
-	bool sum_waits;			  /* short ones, in place of a record of each switch */
-	bool captures[TAPIR_FAMILY_CNT];  /* families that are no default (tapir_families) */
-	struct tapir_words syscalls;	  /* of the family CALLS: names, globs, lists; none: all */
-	const char *sample_event;	  /* NULL: the CPU clock */
-	uint64_t sample_hz;		  /* 0: a default */
-	bool no_command_lines;		  /* arguments of processes may have passwords */
-	uint64_t duration_ns;		  /* 0: no end */
+	bool no_samples, sched, no_sched;  /* neither of the last two: unless rules.all */
+	bool sum_waits;			   /* short ones, in place of a record of each switch */
+	bool captures[TAPIR_FAMILY_CNT];   /* families that are no default (tapir_families) */
+	struct tapir_words syscalls;	   /* of the family CALLS: names, globs, lists; none: all */
+	struct tapir_native_choice native; /* of the family NATIVE; mean_bytes 0: a default */
+	const char *sample_event;	   /* NULL: the CPU clock */
+	uint64_t sample_hz;		   /* 0: a default */
+	bool no_command_lines;		   /* arguments of processes may have passwords */
+	uint64_t duration_ns;		   /* 0: no end */
 };
 
 /* Options, and what they point to. */
@@ -51,6 +52,7 @@ struct tapir_recording_plan {
 	struct tapir_dotnet_sources sources; /* of the processes that are named */
 	struct tapir_counter_choice counters;
 	struct tapir_call_choice calls;
+	struct tapir_native_choice native;
 	struct tapir_str command_line;
 };
 

@@ -402,7 +402,7 @@ static void miss_mapping(struct tapir_targets *t, const struct tapir_sideband_mm
 		image = NULL;
 	if (is_gap(fd) || (image && image->is_unread))
 		post_gap(t, mmap->tgid, mmap->path, mmap->time_ns, TAPIR_GAP_NOT_READ);
-	if (image && image->site_cnt)
+	if (image && tapir_image__has_probes(image))
 		miss_probes(t, mmap, image);
 	post_reported(t, mmap, image, tapir_mapping_line__dev(st.st_dev),
 		      image ? fd_to_post(image, fd) : -1);

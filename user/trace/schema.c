@@ -50,6 +50,25 @@ static const char *const counter_kinds[] = {[TAPIR_COUNTER_GAUGE] = "gauge",
 static const char *const calls_kinds[] = {[TAPIR_CALLS_OF_THREAD] = "thread",
 					  [TAPIR_CALLS_AT_STACK] = "stack",
 					  [TAPIR_CALLS_OF_FILE] = "file"};
+static const char *const native_kinds[] = {
+	[TAPIR_NATIVE_ALLOC] = "alloc", [TAPIR_NATIVE_FREE] = "free",
+	[TAPIR_NATIVE_MAP] = "map",	[TAPIR_NATIVE_UNMAP] = "unmap",
+	[TAPIR_NATIVE_REMAP] = "remap", [TAPIR_NATIVE_PROTECT] = "protect",
+	[TAPIR_NATIVE_END] = "end"};
+static const char *const native_functions[] = {[TAPIR_NATIVE_FN_MALLOC] = "malloc",
+					       [TAPIR_NATIVE_FN_CALLOC] = "calloc",
+					       [TAPIR_NATIVE_FN_REALLOC] = "realloc",
+					       [TAPIR_NATIVE_FN_ALIGNED_ALLOC] = "aligned_alloc",
+					       [TAPIR_NATIVE_FN_MEMALIGN] = "memalign",
+					       [TAPIR_NATIVE_FN_POSIX_MEMALIGN] = "posix_memalign",
+					       [TAPIR_NATIVE_FN_VALLOC] = "valloc",
+					       [TAPIR_NATIVE_FN_NEW] = "new",
+					       [TAPIR_NATIVE_FN_FREE] = "free",
+					       [TAPIR_NATIVE_FN_MMAP] = "mmap",
+					       [TAPIR_NATIVE_FN_MUNMAP] = "munmap",
+					       [TAPIR_NATIVE_FN_MREMAP] = "mremap",
+					       [TAPIR_NATIVE_FN_MPROTECT] = "mprotect",
+					       [TAPIR_NATIVE_FN_BRK] = "brk"};
 static const char *const host_clocks[] = {[TAPIR_HOST_CLOCK_UNKNOWN] = "unknown",
 					  [TAPIR_HOST_CLOCK_SYNCED] = "synchronized",
 					  [TAPIR_HOST_CLOCK_FREE] = "unsynchronized",
@@ -86,6 +105,8 @@ WORD_OF(signal_result, signal, tapir_signal__result(r->result))
 WORD_OF(signal_way, signal, tapir_signal__way(r->number, r->code))
 WORD_OF(calls_name, calls, tapir_system_call__name(r->nr))
 WORD_OF(calls_error, calls, r->err ? tapir_system_call__error_name(r->err) : NULL)
+WORD_OF(native_kind, native, NAME_AT(native_kinds, r->kind))
+WORD_OF(native_function, native, NAME_AT(native_functions, r->function))
 WORD_OF(host_clock, host, tapir_host_clock__name(r->clock))
 WORD_OF(calls_kind, calls, NAME_AT(calls_kinds, r->kind))
 VALUE_OF(exchange_overlaps, exchange, (r->flags & TAPIR_EXCHANGE_OVERLAPS) != 0)
@@ -554,6 +575,29 @@ static const struct tapir_member of_host[] = {
 	HIDDEN(of_host, record_bytes, "of the record: a META or a CLOCK"),
 	{}};
 
+static const struct tapir_member native[] = {
+	CPU,
+	WHO(native),
+	{IN(native, kind), IS(WORD), .word = native_kind, AS("kind"), .lead = " ",
+	 .what = "alloc, free: samples of malloc's blocks; map, unmap, remap, protect, end"},
+	{IN(native, function), IS(WORD), .word = native_function, AS("call"), .lead = " ",
+	 .what = "malloc, mmap, ...; NULL: none"},
+	{IN(native, va), IS(HEX), AS("address"), .lead = " at ",
+	 .what = "of the block or the mapping"},
+	{IN(native, bytes), AS("bytes"), .lead = " bytes=", .what = "of the block or the mapping"},
+	{IN(native, mean_bytes), MAY_MISS, AS("mean_bytes"),
+	 .what = "between two samples: n bytes are one with probability 1 - exp(-n / it)"},
+	{IN(native, begin_ns), MAY_MISS, AS("begin_ns"),
+	 .what = "free: when the block was allocated"},
+	{IN(native, old_va), IS(HEX), IF_ANY, .key = "old_address", .what = "remap: where it was"},
+	{IN(native, old_bytes), MAY_MISS, AS("old_bytes"), .what = "remap: of what was there"},
+	{IN(native, stack_id), IS(STACK), .key = "stack", .column = "stack_id",
+	 .what = "of what allocated it; joins stacks and frames"},
+	HIDDEN(native, flags, "1: not a file's, 2: accessible, 4: the process continues"),
+	{IS(FUNCTION), .column = "function", .what = "innermost function of it"},
+	{IS(FUNCTIONS), .column = "stack", .what = "functions, outermost first, separated by ';'"},
+	{}};
+
 static const struct tapir_member none[] = {{}};
 
 /* ---- records ---------------------------------------------------------------------------------- */
@@ -803,6 +847,15 @@ const struct tapir_schema tapir_schemas[TAPIR_REC_TYPE_CNT] = {
 			     .parts = {UNITS(waits, step_cnt, sizeof(struct tapir_wait_step))},
 			     .who = {{AT(waits, tgid), AT(waits, tid), 0, 0}},
 			     .members = waits},
+	[TAPIR_REC_NATIVE] = {.name = "native",
+			      .what = "memory was mapped, or a block allocated or freed",
+			      SIZE(native),
+			      .has_line = true,
+			      .table = "native_memory",
+			      .table_what = "native memory ('tapir help native')",
+			      .usual_rows = 20000,
+			      .who = {{AT(native, tgid), AT(native, tid), AT(native, stack_id), 0}},
+			      .members = native},
 	[TAPIR_REC_HOST] = {.name = "host",
 			    .what = "a host of a merged recording",
 			    .after = "its name",
@@ -919,6 +972,22 @@ const struct tapir_family tapir_families[TAPIR_FAMILY_CNT] = {
 				 .loss_kind = TAPIR_LOSS_KIND_SIGNAL,
 				 .disk_cause = TAPIR_LOSS_SIGNAL_DISK,
 				 .skipped_cause = TAPIR_LOSS_SIGNAL_SKIPPED},
+	[TAPIR_FAMILY_NATIVE] = {.type = TAPIR_REC_NATIVE,
+				 .one = "memory record",
+				 .many = "memory records",
+				 .thing = "record of native memory",
+				 .things = "native memory",
+				 /* The end comes first: what is begun has one. */
+				 .programs = {"tapir_mem_exit", "tapir_mem_exec", "tapir_mem_map",
+					      "tapir_mem_brk"},
+				 .maps = {"native_threads", "native_rooms",
+					  "native_blocks", "native_owners", "native_hits"},
+				 .meta = "native_memory",
+				 .key = "native_memory",
+				 .title = ">MEMORY",
+				 .loss_kind = TAPIR_LOSS_KIND_NATIVE,
+				 .disk_cause = TAPIR_LOSS_NATIVE_DISK,
+				 .skipped_cause = TAPIR_LOSS_NATIVE_SKIPPED},
 };
 
 /* ---- reading ---------------------------------------------------------------------------------- */

@@ -32,6 +32,7 @@ void tapir_image__free(struct tapir_image *image)
 {
 	tapir_vec__fini(&image->link_fds);
 	tapir_vec__fini(&image->attached_tgids);
+	tapir_vec__fini(&image->native.link_fds);
 	if (image->fd >= 0)
 		close(image->fd);
 	if (image->unposted_fd >= 0)

@@ -28,6 +28,7 @@ static void drop_links(struct tapir_image *image, size_t keep_cnt)
 void tapir_image__detach(struct tapir_images *images, struct tapir_image *image,
 			 tapir_detach_fn on_progress, void *ctx)
 {
+	tapir_image__detach_native(image);
 	while (image->link_fds.cnt) {
 		size_t keep_cnt = images->opts.use_multi ? 0 : image->link_fds.cnt - 1;
 
@@ -56,6 +57,7 @@ void tapir_image__drop_links(struct tapir_images *images, struct tapir_image *im
 void tapir_image__give_up(struct tapir_images *images, struct tapir_image *old)
 {
 	old->is_handed_over = false;
+	tapir_image__detach_native(old);
 	if (!old->link_fds.cnt)
 		return;
 	tapir_debug("%s was overwritten: its old probes are detached", old->path);
@@ -183,8 +185,11 @@ int tapir_images__attach(struct tapir_images *images, struct tapir_image *image,
 	size_t had_cnt = image->link_fds.cnt, cnt;
 	int err;
 
-	if (!image->site_cnt || tapir_image__is_on(image, tgid))
+	if (!tapir_image__has_probes(image) || tapir_image__is_on(image, tgid))
 		return 0;
+	err = tapir_image__attach_native(images, image, tgid);
+	if (err)
+		return err;
 	err = attach_some(images, image, tgid, is_late, false);
 	cnt = err > 0 ? (size_t)err : 0;
 	if (err >= 0 && image->has_returns)
@@ -198,7 +203,7 @@ int tapir_images__attach(struct tapir_images *images, struct tapir_image *image,
 		return err;
 	}
 	cnt += image->has_returns ? (size_t)err : 0;
-	if (!cnt)
+	if (!cnt && !image->native.cnt)
 		return 0;
 	if (tgid && !tapir_vec__push(&image->attached_tgids, tgid))
 		return -ENOMEM;

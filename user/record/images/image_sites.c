@@ -425,13 +425,15 @@ int tapir_image__read(struct tapir_images *images, struct tapir_image *image, in
 		err = add_sites(&r, &notes, from_note);
 	if (!err && !from_note)
 		err = add_functions(&r);
+	if (!err && !from_note && images->opts.with_native)
+		tapir_image__find_native(image, elf);
 	tapir_cfi__free(r.cfi);
 	if (has_notes)
 		tapir_usdt_notes__fini(&notes);
 	if (!err)
 		tapir_diag__rewind(diag_cnt);
 	tapir_elf__free(elf);
-	if (err || !image->site_cnt)
+	if (err || !tapir_image__has_probes(image))
 		return err;
 	/* Links are made by this descriptor: the path may name another file by then. */
 	image->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);

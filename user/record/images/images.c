@@ -180,8 +180,8 @@ int tapir_images__inspect(struct tapir_images *images, int fd, const char *path,
 	if (!err && added)
 		err = tapir_image__read(images, added, fd, 0);
 	if (err && added)
-		added->site_cnt = 0; /* reported once; the next process that maps it has a file
-					without probes */
+		added->site_cnt = added->native.cnt = 0; /* reported once; the next process that
+					maps it has a file without probes */
 	if (err)
 		return err;
 	if (added)

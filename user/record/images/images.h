@@ -25,6 +25,8 @@
 #include "attach/flow/queue.h"
 #include "attach/flow/seen_names.h"
 
+#define TAPIR_IMAGE_NATIVE_SITES 48u
+
 struct tapir_image {
 	uint64_t inode; /* two paths to one file, or two overlay mounts of it, are one image */
 	uint64_t size;
@@ -52,6 +54,12 @@ struct tapir_image {
 	bool is_handed_over;  /* off: its events arrive by rings */
 	struct tapir_vec(uint32_t) attached_tgids;
 	struct tapir_vec(int) link_fds;
+	/* The functions that allocate and free; cookies: enum tapir_native_function. */
+	struct {
+		size_t cnt;
+		uint64_t offs[TAPIR_IMAGE_NATIVE_SITES], cookies[TAPIR_IMAGE_NATIVE_SITES];
+		struct tapir_vec(int) link_fds;
+	} native;
 };
 
 struct tapir_images_opts {
@@ -67,6 +75,8 @@ struct tapir_images_opts {
 	bool with_stack;
 	bool with_published; /* files of TAPIR_RING_WANTS_PROBES: their events otherwise arrive by
 				rings */
+	bool with_native;    /* functions that allocate are probed, too */
+	bool use_sessions;   /* those, by links with which an entry asks for its return */
 	bool use_multi;	     /* uprobe_multi links; else perf events */
 	unsigned perf_limit; /* without uprobe_multi: sites at most, 0 any */
 };
@@ -106,6 +116,17 @@ int tapir_image__take(struct tapir_image *image);
  */
 int tapir_images__attach(struct tapir_images *images, struct tapir_image *image, uint32_t tgid,
 			 bool is_late);
+
+/* Returns true if it has functions that are probed, once it is attached. */
+static inline bool tapir_image__has_probes(const struct tapir_image *image)
+{
+	return image->site_cnt || image->native.cnt;
+}
+
+/* Returns true if functions that allocate were found and probed, of any image. */
+bool tapir_images__has_native(const struct tapir_images *images);
+/* Takes those probes away, and adds no more. */
+void tapir_images__detach_native(struct tapir_images *images);
 
 /* Returns true if its probes are attached in that process, or everywhere. */
 bool tapir_image__is_on(const struct tapir_image *image, uint32_t tgid);

@@ -53,6 +53,8 @@ struct tapir_images {
 	struct tapir_vec(struct tapir_growing) growing;
 	uint64_t grown_ns; /* the last look at them */
 	bool is_full;
+	bool is_native_off;    /* what allocates is no longer probed */
+	size_t native_cnt;     /* times that some was, by image and process */
 	bool has_growing_left; /* one for which there was no room; it was reported */
 	struct tapir_image_condition
 		conditions[TAPIR_IMAGE_CONDITIONS]; /* of probes that were requested */
@@ -91,6 +93,17 @@ void tapir_image__free_last(struct tapir_images *images);
 /* An image that was just added: it is watched if it is a file of libtapir's. */
 void tapir_image__watch(struct tapir_images *images, struct tapir_image *image, int fd);
 void tapir_images__unwatch_all(struct tapir_images *images);
+
+/* ---- image_native.c ------------------------------------------------------------------------- */
+
+struct tapir_elf;
+
+/* Finds the functions of a file that allocate, if it is one that has some. */
+void tapir_image__find_native(struct tapir_image *image, struct tapir_elf *elf);
+/* 0 or -errno with a line; then none of them is attached. */
+int tapir_image__attach_native(struct tapir_images *images, struct tapir_image *image,
+			       uint32_t tgid);
+void tapir_image__detach_native(struct tapir_image *image);
 
 /* ---- image_links.c -------------------------------------------------------------------------- */
 

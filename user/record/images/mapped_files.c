@@ -234,8 +234,8 @@ struct tapir_image *tapir_mapped_files__find(struct tapir_mapped_files *files,
 	see_changes(files);
 	file = get_file(&files->by_inode, hash);
 	if (!file || file->inode != mmap->inode || file->dev != dev ||
-	    file->from_ns > mmap->time_ns || file->image->site_cnt || file->image->is_growing ||
-	    file->image->is_unread)
+	    file->from_ns > mmap->time_ns || tapir_image__has_probes(file->image) ||
+	    file->image->is_growing || file->image->is_unread)
 		return NULL;
 	*st_dev = file->st_dev;
 	return file->image;
