@@ -21,7 +21,8 @@ def test_every_reader_names_functions_from_a_directory_when_the_file_is_gone(t):
                    ("flamegraph",), ("export", "--format", "speedscope"), ("export", "--format", "perfscript")):
         result = t.run(t.tapir_path, *reader, file, "--symbols", there, env=environment(t))
         t.eq(result.rc, 0, f"{reader}: {result.err}")
-        t.ok("inner_loop" in result.out and "fn_" not in result.out, f"{reader}:\n{result.out[:1500]}")
+        # A function of the dynamic linker, in which the program may have been seen, has no name here.
+        t.ok("inner_loop" in result.out and "nameless!fn_" not in result.out, f"{reader}:\n{result.out[:1500]}")
     named = re.search(r"(\d+) functions of 1 file named", result.err)
     # Three that the loop is in always, and those in which the program happened to be seen when it began.
     known = re.findall(r" [tT] ", t.run(t.need("nm"), f"{there}/nameless.debug").out)
