@@ -333,7 +333,8 @@ def test_one_stack_of_many_processes_is_one_row(t):
     file = t.path("forks.tapir")
     t.tapir("record", "forker:*", "--stack", *EVENTS_ONLY, "-f", "-o", file, "--", t.target_path("forker"), 4, 10)
     report = t.report(file)
-    rows = collections.Counter((s["provider"], s["event"], *s["functions"]) for s in report["stacks"])
+    # On a busy machine some stacks end early, for another reason each.
+    rows = collections.Counter((s["provider"], s["event"], s.get("callers_lost"), *s["functions"]) for s in report["stacks"])
     t.eq([row for row, cnt in rows.items() if cnt > 1], [], "rows that are the same")
     t.ok(len([p for p in report["processes"] if p["events"]]) > 1, f"processes: {report['processes']}")
     t.eq({p["exe"] for p in report["processes"] if p["events"]}, {t.target_path("forker")}, "programs of children")
