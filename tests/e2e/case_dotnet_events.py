@@ -17,7 +17,7 @@ import time
 
 from dotnet_fire import DEMO, END, RUNTIME, count, counts_of_the_runtime, ends_as_always, exact, fire_now, record, start, stop
 from dotnet_program import build_dotnet
-from harness import EVENTS_ONLY, PATIENCE, maps_of_us
+from harness import EVENTS_ONLY, PATIENCE, READY, maps_of_us
 
 CHECK_DOTNET = {"test_events_of_four_threads_are_captured_or_counted"}
 NOBODY = "65534"
@@ -210,7 +210,8 @@ def stopped_in_mid_attach(t, fire, place):
     for _ in range(20):
         tapir = t.start_tapir("record", DEMO, *EVENTS_ONLY, "-p", fire.pid, "-f", "-o", t.path("trace.tapir"))
         end = time.monotonic() + 10 * PATIENCE
-        while not os.listdir(place) and time.monotonic() < end:
+        # Once it has attached, the file has come and gone unseen.
+        while not os.listdir(place) and not any(READY in line for line in tapir.err) and time.monotonic() < end:
             pass
         fire.signal(signal.SIGSTOP)
         if os.listdir(place):
