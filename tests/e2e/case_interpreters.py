@@ -12,7 +12,8 @@ from harness import wait_cpu
 CHECK_STACKS = {"test_functions_of_cpython_3_13_are_between_the_functions_that_call_them",
                 "test_functions_of_cpython_3_14_are_between_the_functions_that_call_them",
                 "test_functions_of_cpython_3_15_are_between_the_functions_that_call_them",
-                "test_functions_of_php_8_4_are_between_the_functions_that_call_them"}
+                "test_functions_of_php_8_4_are_between_the_functions_that_call_them",
+                "test_time_of_functions_of_php_8_4_is_what_the_program_counts"}
 
 PYTHON = "/usr/bin/python3"
 FRAMES = str(pathlib.Path(__file__).parent / "programs" / "python_calls.py")

@@ -7,6 +7,8 @@ import signal
 
 from dotnet_program import build_dotnet
 
+CHECK_DOTNET = {"test_method_of_dotnet_that_allocates_natively_is_named"}
+
 QUIET = ("--no-samples", "--no-sched", "-f")
 THREADS, ROUNDS = 4, 200
 LEAKS = ("leak_malloc", "leak_calloc", "leak_aligned", "leak_realloc")
