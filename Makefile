@@ -66,7 +66,7 @@ bootstrap: ## install what the build and the tests need (Debian 12, root)
 demo: ## install, build, record a real runtime (RUNTIME=ruby), show the result
 	$(Q)scripts/bootstrap build demo
 	$(Q)$(MAKE) --no-print-directory $(JOBS) all targets
-	$(Q)TAPIR="$(abspath $(TAPIR))" BUILD="$(abspath $(BUILD))" scripts/demo
+	$(Q)TAPIR="$(TAPIR)" BUILD="$(BUILD)" scripts/demo
 
 # Unless the caller says how many at a time.
 JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
