@@ -83,7 +83,7 @@ class Awaiting(DotNet):
     """A web service that has its clients and the service that it asks with it. What it awaits is compiled, and connections are there."""
 
     def __init__(self, mode, expect, seconds=0.8, **limits):
-        super().__init__(("Awaiting", mode), expect, seconds=seconds, warm_up=4, **limits)
+        super().__init__(("Awaiting", mode), expect, seconds=seconds, warm_up=10, **limits)
 
     def prepare(self, case, home):
         built = pathlib.Path(build_dotnet(case, "Awaiting", "Microsoft.NET.Sdk.Web"))
@@ -375,14 +375,11 @@ PROGRAMS_ALONE = {
     "dotnet-awaits-polling": Awaiting("polling", slow_requests("a delay in Awaiting.AwaitJob (async)")),
     "dotnet-awaits-one-slow": Awaiting("one-slow", slow_by_clients("HTTP in Awaiting.AskPrice (async)")),
     "dotnet-awaits-blocking": Awaiting("blocking", lambda _: expected(finding("starvation", "pool threads are blocked", "Awaiting.AskPriceNow(int)"))),
-    "dotnet-awaits-sql": Awaiting("sql", slow_by_clients(" in Awaiting.LoadOrder (async)")),
     "dotnet-awaits-throttled": Awaiting("throttled", turns("a semaphore in Awaiting.AskThrottled (async)", "one gets it each")),
     "dotnet-awaits-rented": Awaiting("rented", turns("a ValueTask, such as a channel's, in Awaiting.RentConnection (async)", "one ends each")),
     "dotnet-awaits-delay": Awaiting("delay", slow_by_clients("a delay in Awaiting.SettlePayment (async)")),
     "dotnet-awaits-retry": Awaiting("retry", slow_by_clients("a delay in Awaiting.AskAgain (async)")),
-    "dotnet-awaits-timeout": Awaiting("timeout", slow_by_clients("one of several tasks in Awaiting.AskInTime (async)")),
     "dotnet-awaits-batch": Awaiting("batch", slow_by_clients("a task in Awaiting.AwaitBatch (async)")),
-    "dotnet-awaits-pages": Awaiting("pages", slow_by_clients("HTTP in Awaiting.ReadPages (async)")),
     "dotnet-awaits-submitted": Awaiting("submitted", slow_by_clients("a task in Awaiting.SubmitOrder (async)")),
     "dotnet-awaits-workers": Awaiting("workers", no_alarm("cpu", "awaits")),
     "dotnet-awaits-calm": Awaiting("calm", no_alarm("cpu")),
