@@ -41,11 +41,11 @@ def lines_of(text):
 
 
 def compare_elsewhere(t, file, options):
-    """Each reader prints in an empty root what it prints here."""
+    """Each reader prints in an empty root, which has no directory for temporary files, what it prints here."""
     chroot, root = t.need("chroot"), empty_root(t, file)
     for reader in READERS:
         here = t.tapir(*reader, file, *options)
-        there = t.run(chroot, root, "/tapir", *reader, file, *options)
+        there = t.run(chroot, root, "/tapir", *reader, file, *options, env={"TMPDIR": "/nowhere"})
         t.eq(there.rc, 0, f"{reader}: {there.err}")
         t.eq(there.out, here.out, f"{reader} {options} in the empty root")
     shutil.rmtree(root)

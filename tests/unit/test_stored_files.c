@@ -175,6 +175,20 @@ static void file_comes_back_and_records_stay(void **state)
 	check_records(f.fd, false);
 }
 
+static void file_is_unpacked_into_memory_without_a_directory_for_temporary_files(void **state)
+{
+	int fd;
+
+	(void)state;
+	put_content(id, FILE_BYTES);
+	close_writer();
+	open_files(f.fd);
+	assert_int_equal(setenv("TMPDIR", "/nowhere", 1), 0);
+	fd = unpack(id);
+	unsetenv("TMPDIR");
+	check_content(fd);
+}
+
 static void build_id_that_is_not_there_is_enoent(void **state)
 {
 	uint8_t other[sizeof(id)] = {9};
@@ -362,6 +376,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(file_comes_back_and_records_stay, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			file_is_unpacked_into_memory_without_a_directory_for_temporary_files, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(build_id_that_is_not_there_is_enoent, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(file_that_is_shorter_than_said_ends_the_writing,

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -21,6 +22,7 @@
 
 #define MAX_PARTS  65536u /* ten times those of TAPIR_STORED_MAX_BYTES */
 #define ZSTD_LEVEL 3
+#define MEMORY_MAX_BYTES (512ull << 20) /* of files unpacked into memory */
 
 struct part {
 	struct tapir_chunk_ref ref;
@@ -39,7 +41,7 @@ struct tapir_stored_files {
 	struct tapir_vec(struct file) files;
 	struct tapir_map by_id; /* hash of a build ID -> index of the file + 1 */
 	struct tapir_chunk chunk;
-	uint64_t unpacked_bytes;
+	uint64_t unpacked_bytes, memory_bytes;
 };
 
 /* The compressed bytes follow after these. */
@@ -227,6 +229,20 @@ static int unpack_parts(struct tapir_stored_files *files, const struct part *fir
 	return !err && done != first->h.file_bytes ? -EBADMSG : err;
 }
 
+/* Where there is no directory for temporary files (a root with tapir alone), files are in memory. */
+static int new_file(struct tapir_stored_files *files, uint64_t bytes)
+{
+	int fd = tapir_file__temporary();
+
+	if (fd >= 0)
+		return fd;
+	if (bytes > MEMORY_MAX_BYTES - files->memory_bytes)
+		return -ENOSPC;
+	files->memory_bytes += bytes;
+	fd = memfd_create("tapir-stored", MFD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 static int unpack(struct tapir_stored_files *files, const struct part *first)
 {
 	tapir_autofree char *room = malloc(TAPIR_FILE_PART_MAX_BYTES);
@@ -235,7 +251,7 @@ static int unpack(struct tapir_stored_files *files, const struct part *first)
 	if (first->h.file_bytes > TAPIR_STORED_MAX_BYTES - files->unpacked_bytes)
 		return -EFBIG;
 	files->unpacked_bytes += first->h.file_bytes;
-	fd = room ? tapir_file__temporary() : -ENOMEM;
+	fd = room ? new_file(files, first->h.file_bytes) : -ENOMEM;
 	if (fd < 0)
 		return fd;
 	err = unpack_parts(files, first, room, fd);

@@ -40,8 +40,9 @@ bool tapir_stored_files__has(const struct tapir_stored_files *files, const uint8
 			     size_t build_id_bytes);
 
 /*
- * Unpacks a file: a descriptor that is the caller's. -ENOENT: there is no such file; -EBADMSG: a
- * part is damaged or missing; -EFBIG: a limit; others: of the temporary file. Without a line.
+ * Unpacks a file into a temporary one, or into memory where none can be created (at most 512 MB):
+ * a descriptor that is the caller's. -ENOENT: there is no such file; -EBADMSG: a part is damaged or
+ * missing; -EFBIG: a limit; -ENOSPC: no room in memory; others: of the new file. Without a line.
  */
 int tapir_stored_files__unpack(struct tapir_stored_files *files, const uint8_t *build_id,
 			       size_t build_id_bytes);
