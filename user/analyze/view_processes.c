@@ -257,6 +257,8 @@ static int finish(void *ctx, struct tapir_view_result *result)
 		return v->failed || v->use.failed ? -ENOMEM : 0;
 	}
 	fold(v, all_ns);
+	if (v->failed) /* the headline names the first row */
+		return -ENOMEM;
 	tapir_view_result__fact(result, "cpu_ns", "CPU of all processes", TAPIR_CELL_NS, all_ns);
 	write_witness(v, result);
 	write_rows(v, result, all_ns, &known);
