@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
+#include "bpf/native_logic.bpf.h"
 #include "record/images/images.h"
 #include "record/match_report.h"
 #include "elf_builder.h"
@@ -82,10 +83,13 @@ static int teardown(void **state)
 
 static void start(const char *const *spec_texts, uint32_t site_cap, bool use_multi)
 {
+	static const struct tapir_native_choice native = {.mean_bytes = 1 << 20};
 	struct tapir_programs_opts programs_opts = {.sz = sizeof(programs_opts),
 						    .site_cap = site_cap,
 						    .ring_bytes = 4096,
-						    .use_multi = use_multi};
+						    .use_multi = use_multi,
+						    .families[TAPIR_FAMILY_NATIVE] = true,
+						    .native = &native};
 	struct tapir_images_opts opts = {
 		.sz = sizeof(opts), .specs = &specs, .use_multi = use_multi, .cover = cover};
 
@@ -351,6 +355,14 @@ static void probes_are_on_once_by_perf_events(void **state)
 	attach_and_detach(false);
 }
 
+/* One function that allocates, where a probe is: two links, of its entry and its return. */
+static void add_allocator(struct tapir_image *image)
+{
+	image->native.offs[0] = image->site_offs[0];
+	image->native.cookies[0] = TAPIR_NATIVE_FN_MALLOC;
+	image->native.cnt = 1;
+}
+
 /* If half of them were attached and considered detached, they would be attached a second time:
  * events come twice. */
 static void no_probe_is_on_when_one_cannot_be(void **state)
@@ -367,6 +379,7 @@ static void no_probe_is_on_when_one_cannot_be(void **state)
 		assert_int_not_equal(image->semaphore_offs[last], 0);
 		/* The counted one first, and the last in a place where no instruction is. */
 		good = image->site_offs[0];
+		add_allocator(image);
 		image->site_offs[0] = image->site_offs[last];
 		image->semaphore_offs[0] = image->semaphore_offs[last];
 		image->site_offs[last] = UINT64_MAX / 2;
@@ -375,9 +388,11 @@ static void no_probe_is_on_when_one_cannot_be(void **state)
 		assert_true(tapir_diag__cnt() >= 1);
 		assert_int_equal(raised(), 0);
 		assert_int_equal(tapir_images__attached_cnt(images), 0);
+		assert_int_equal(image->native.links.fds.cnt, 0);
 		image->site_offs[last] = good;
 		assert_int_equal(tapir_images__attach(images, image, 0, false), 1);
 		assert_int_equal(raised(), 1);
+		assert_int_equal(image->native.links.fds.cnt, 2);
 		teardown(NULL);
 		assert_int_equal(raised(), 0);
 	}
@@ -394,16 +409,21 @@ static void cover_events(const char *const *names)
 
 #define COVER(...) cover_events((const char *const[]){__VA_ARGS__, NULL})
 
-/* The process is traced, and has its probes. */
-static struct tapir_image *start_handover(const char *spec)
+/* The process is traced, and its probes are found. */
+static struct tapir_image *prepare_handover(const char *spec)
 {
-	struct tapir_image *image;
-
 	cover = tapir_lane_coverage__new();
 	assert_non_null(cover);
 	assert_non_null(tapir_map__put(&live, (uint64_t)getpid(), NULL));
 	START(16, spec);
-	image = look("/proc/self/exe");
+	return look("/proc/self/exe");
+}
+
+/* The process is traced, and has its probes. */
+static struct tapir_image *start_handover(const char *spec)
+{
+	struct tapir_image *image = prepare_handover(spec);
+
 	assert_int_equal(tapir_images__attach(images, image, 0, false), 1);
 	return image;
 }
@@ -427,6 +447,22 @@ static void probes_come_off_when_a_ring_has_all_their_events(void **state)
 	assert_int_equal(tapir_images__attached_cnt(images), 4);
 	assert_int_equal(tapir_images__take_back(images), 0);
 	assert_int_equal(tapir_images__attached_cnt(images), 4);
+}
+
+/* No ring has what they report, so they stay on meanwhile. */
+static void functions_that_allocate_are_on_once_when_probes_come_back(void **state)
+{
+	struct tapir_image *image;
+
+	(void)state;
+	image = prepare_handover("tapir_img");
+	add_allocator(image);
+	assert_int_equal(tapir_images__attach(images, image, 0, false), 1);
+	COVER("one", "two", "counted");
+	assert_int_equal(tapir_images__hand_over(images, &live), 1);
+	assert_int_equal(image->native.links.fds.cnt, 2);
+	assert_int_equal(tapir_images__take_back(images), 0);
+	assert_int_equal(image->native.links.fds.cnt, 2);
 }
 
 static void probes_are_missed_when_the_ring_has_ended(void **state)
@@ -574,6 +610,7 @@ int main(void)
 		CASE(probes_are_on_once_by_perf_events),
 		CASE(no_probe_is_on_when_one_cannot_be),
 		CASE(probes_come_off_when_a_ring_has_all_their_events),
+		CASE(functions_that_allocate_are_on_once_when_probes_come_back),
 		CASE(probes_are_missed_when_the_ring_has_ended),
 		CASE(probes_stay_when_two_files_have_an_event),
 		CASE(probes_stay_when_a_process_has_two_copies),

@@ -20,8 +20,8 @@
 #include "trace/chunk.h"
 #include "trace/writer.h"
 
-#define MAX_PARTS  65536u /* ten times those of TAPIR_STORED_MAX_BYTES */
-#define ZSTD_LEVEL 3
+#define MAX_PARTS	 65536u /* ten times those of TAPIR_STORED_MAX_BYTES */
+#define ZSTD_LEVEL	 3
 #define MEMORY_MAX_BYTES (512ull << 20) /* of files unpacked into memory */
 
 struct part {
@@ -229,7 +229,8 @@ static int unpack_parts(struct tapir_stored_files *files, const struct part *fir
 	return !err && done != first->h.file_bytes ? -EBADMSG : err;
 }
 
-/* Where there is no directory for temporary files (a root with tapir alone), files are in memory. */
+/* Where there is no directory for temporary files (a root with tapir alone), files are in memory.
+ */
 static int new_file(struct tapir_stored_files *files, uint64_t bytes)
 {
 	int fd = tapir_file__temporary();

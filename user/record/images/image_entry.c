@@ -3,11 +3,14 @@
  * An entry of the table of files, as memory. Entries are allocated singly, because links, mappings
  * and the growth of an image keep pointers to them.
  */
+#include "record/images/images_impl.h"
+
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "record/images/images_impl.h"
+#include "attach/unkillable_call.h"
 
 struct tapir_image *tapir_image__new(struct tapir_images *images, const struct stat *st,
 				     const char *path)
@@ -30,9 +33,9 @@ struct tapir_image *tapir_image__new(struct tapir_images *images, const struct s
 
 void tapir_image__free(struct tapir_image *image)
 {
-	tapir_vec__fini(&image->link_fds);
+	tapir_vec__fini(&image->links.fds);
 	tapir_vec__fini(&image->attached_tgids);
-	tapir_vec__fini(&image->native.link_fds);
+	tapir_vec__fini(&image->native.links.fds);
 	if (image->fd >= 0)
 		close(image->fd);
 	if (image->unposted_fd >= 0)
@@ -49,4 +52,22 @@ void tapir_image__free(struct tapir_image *image)
 void tapir_image__free_last(struct tapir_images *images)
 {
 	tapir_image__free(images->all.data[--images->all.cnt]);
+}
+
+int tapir_image_links__keep(struct tapir_image_links *links, int fd)
+{
+	if (fd < 0)
+		return fd;
+	if (tapir_vec__push(&links->fds, fd))
+		return 0;
+	close(fd);
+	return -ENOMEM;
+}
+
+void tapir_image_links__drop(struct tapir_image_links *links, size_t keep_cnt)
+{
+	if (links->fds.cnt <= keep_cnt)
+		return;
+	tapir_unkillable__close(links->fds.data + keep_cnt, links->fds.cnt - keep_cnt);
+	links->fds.cnt = keep_cnt;
 }

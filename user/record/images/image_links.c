@@ -7,7 +7,6 @@
 #include "record/images/images_impl.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 #include "attach/links.h"
 #include "attach/unkillable_call.h"
@@ -16,23 +15,15 @@
 #include "base/file.h"
 #include "base/log.h"
 
-static void drop_links(struct tapir_image *image, size_t keep_cnt)
-{
-	if (image->link_fds.cnt <= keep_cnt)
-		return;
-	tapir_unkillable__close(image->link_fds.data + keep_cnt, image->link_fds.cnt - keep_cnt);
-	image->link_fds.cnt = keep_cnt;
-}
-
 /* Without uprobe_multi a link is a site, and each takes its time; else all go in one. */
 void tapir_image__detach(struct tapir_images *images, struct tapir_image *image,
 			 tapir_detach_fn on_progress, void *ctx)
 {
-	tapir_image__detach_native(image);
-	while (image->link_fds.cnt) {
-		size_t keep_cnt = images->opts.use_multi ? 0 : image->link_fds.cnt - 1;
+	tapir_image_links__drop(&image->native.links, 0);
+	while (image->links.fds.cnt) {
+		size_t keep_cnt = images->opts.use_multi ? 0 : image->links.fds.cnt - 1;
 
-		drop_links(image, keep_cnt);
+		tapir_image_links__drop(&image->links, keep_cnt);
 		images->attached_cnt -= images->opts.use_multi ? image->counted_cnt : 1;
 		image->counted_cnt -= images->opts.use_multi ? image->counted_cnt : 1;
 		if (on_progress)
@@ -44,7 +35,7 @@ void tapir_image__drop_links(struct tapir_images *images, struct tapir_image *im
 {
 	images->attached_cnt -= image->counted_cnt;
 	image->counted_cnt = 0;
-	drop_links(image, 0);
+	tapir_image_links__drop(&image->links, 0);
 	image->is_on_everywhere = false;
 	image->attached_tgids.cnt = 0;
 	image->attached_ns = 0;
@@ -57,19 +48,11 @@ void tapir_image__drop_links(struct tapir_images *images, struct tapir_image *im
 void tapir_image__give_up(struct tapir_images *images, struct tapir_image *old)
 {
 	old->is_handed_over = false;
-	tapir_image__detach_native(old);
-	if (!old->link_fds.cnt)
+	tapir_image_links__drop(&old->native.links, 0);
+	if (!old->links.fds.cnt)
 		return;
 	tapir_debug("%s was overwritten: its old probes are detached", old->path);
 	tapir_image__drop_links(images, old);
-}
-
-static int keep_link(struct tapir_image *image, int fd)
-{
-	if (tapir_vec__push(&image->link_fds, fd))
-		return 0;
-	close(fd);
-	return -ENOMEM;
 }
 
 static int attach_site_by_perf(struct tapir_images *images, struct tapir_image *image,
@@ -79,13 +62,13 @@ static int attach_site_by_perf(struct tapir_images *images, struct tapir_image *
 
 	if (fd >= 0)
 		fd = tapir_link__perf(fd, sites, idx, tgid);
-	return fd < 0 ? fd : keep_link(image, fd);
+	return tapir_image_links__keep(&image->links, fd);
 }
 
 static int attach_by_perf(struct tapir_images *images, struct tapir_image *image,
 			  const struct tapir_link_sites *sites, uint32_t tgid)
 {
-	size_t had_cnt = image->link_fds.cnt;
+	size_t had_cnt = image->links.fds.cnt;
 	int err = 0;
 
 	if (images->opts.perf_limit && images->attached_cnt + sites->cnt > images->opts.perf_limit)
@@ -96,7 +79,9 @@ static int attach_by_perf(struct tapir_images *images, struct tapir_image *image
 	for (size_t i = 0; i < sites->cnt && !err; i++)
 		err = attach_site_by_perf(images, image, sites, i, tgid);
 	if (err)
-		drop_links(image, had_cnt); /* or the next attempt puts the first ones on twice */
+		tapir_image_links__drop(
+			&image->links,
+			had_cnt); /* or the next attempt puts the first ones on twice */
 	return err;
 }
 
@@ -162,7 +147,7 @@ static int attach_sites(struct tapir_images *images, struct tapir_image *image,
 	fd = tapir_programs__usdt_fd(images->opts.programs);
 	if (fd >= 0)
 		fd = tapir_link__multi(fd, sites, tgid);
-	return fd < 0 ? fd : keep_link(image, fd);
+	return tapir_image_links__keep(&image->links, fd);
 }
 
 /* Attaches the sites of one kind; returns how many there are, or -errno. */
@@ -182,12 +167,13 @@ int tapir_images__attach(struct tapir_images *images, struct tapir_image *image,
 			 bool is_late)
 {
 	bool is_first = !image->is_on_everywhere && !image->attached_tgids.cnt;
-	size_t had_cnt = image->link_fds.cnt, cnt;
+	size_t had_cnt = image->links.fds.cnt, had_native_cnt = image->native.links.fds.cnt, cnt;
 	int err;
 
 	if (!tapir_image__has_probes(image) || tapir_image__is_on(image, tgid))
 		return 0;
-	err = tapir_image__attach_native(images, image, tgid);
+	/* Handing over leaves these on: no ring has their events. */
+	err = image->is_handed_over ? 0 : tapir_image__attach_native(images, image, tgid);
 	if (err)
 		return err;
 	err = attach_some(images, image, tgid, is_late, false);
@@ -199,7 +185,8 @@ int tapir_images__attach(struct tapir_images *images, struct tapir_image *image,
 		 * All sites of an image for a process or none: an event whose other half is not
 		 * attached would make intervals without an end.
 		 */
-		drop_links(image, had_cnt);
+		tapir_image_links__drop(&image->links, had_cnt);
+		tapir_image_links__drop(&image->native.links, had_native_cnt);
 		return err;
 	}
 	cnt += image->has_returns ? (size_t)err : 0;

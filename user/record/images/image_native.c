@@ -9,12 +9,9 @@
  */
 #include "record/images/images_impl.h"
 
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "attach/links.h"
-#include "attach/unkillable_call.h"
 #include "base/diag.h"
 #include "base/log.h"
 #include "bpf/native_logic.bpf.h"
@@ -164,32 +161,16 @@ void tapir_image__find_native(struct tapir_image *image, struct tapir_elf *elf)
 
 /* ---- attaching ------------------------------------------------------------------------------ */
 
-void tapir_image__detach_native(struct tapir_image *image)
-{
-	if (image->native.link_fds.cnt)
-		tapir_unkillable__close(image->native.link_fds.data, image->native.link_fds.cnt);
-	image->native.link_fds.cnt = 0;
-}
-
-static int keep_native(struct tapir_image *image, int fd)
-{
-	if (fd < 0)
-		return fd;
-	if (tapir_vec__push(&image->native.link_fds, fd))
-		return 0;
-	close(fd);
-	return -ENOMEM;
-}
-
 static int link_native(struct tapir_images *images, struct tapir_image *image,
 		       const struct tapir_link_sites *sites, uint32_t tgid)
 {
 	int program = tapir_programs__native_fd(images->opts.programs), err = 0;
+	struct tapir_image_links *links = &image->native.links;
 
 	if (images->opts.use_multi)
-		return keep_native(image, tapir_link__multi(program, sites, tgid));
+		return tapir_image_links__keep(links, tapir_link__multi(program, sites, tgid));
 	for (size_t i = 0; i < sites->cnt && !err; i++)
-		err = keep_native(image, tapir_link__perf(program, sites, i, tgid));
+		err = tapir_image_links__keep(links, tapir_link__perf(program, sites, i, tgid));
 	return err;
 }
 
@@ -223,7 +204,7 @@ int tapir_image__attach_native(struct tapir_images *images, struct tapir_image *
 					       .semaphore_offs = no_semaphores,
 					       .cookies = image->native.cookies,
 					       .is_session = images->opts.use_sessions};
-	size_t had_cnt = image->native.link_fds.cnt;
+	size_t had_cnt = image->native.links.fds.cnt;
 	int err = 0;
 
 	if (!image->native.cnt || images->is_native_off)
@@ -234,10 +215,7 @@ int tapir_image__attach_native(struct tapir_images *images, struct tapir_image *
 	if (!err)
 		err = link_native(images, image, &sites, tgid);
 	if (err) {
-		if (image->native.link_fds.cnt > had_cnt)
-			tapir_unkillable__close(image->native.link_fds.data + had_cnt,
-						image->native.link_fds.cnt - had_cnt);
-		image->native.link_fds.cnt = had_cnt;
+		tapir_image_links__drop(&image->native.links, had_cnt);
 		return err;
 	}
 	images->native_cnt++;
@@ -254,5 +232,5 @@ void tapir_images__detach_native(struct tapir_images *images)
 {
 	images->is_native_off = true;
 	for (size_t i = 0; i < images->all.cnt; i++)
-		tapir_image__detach_native(images->all.data[i]);
+		tapir_image_links__drop(&images->all.data[i]->native.links, 0);
 }

@@ -27,6 +27,11 @@
 
 #define TAPIR_IMAGE_NATIVE_SITES 48u
 
+/* The descriptors of links: closing one detaches what it attached. */
+struct tapir_image_links {
+	struct tapir_vec(int) fds;
+};
+
 struct tapir_image {
 	uint64_t inode; /* two paths to one file, or two overlay mounts of it, are one image */
 	uint64_t size;
@@ -53,12 +58,12 @@ struct tapir_image {
 	bool stays_on;	      /* __hand_over leaves it alone */
 	bool is_handed_over;  /* off: its events arrive by rings */
 	struct tapir_vec(uint32_t) attached_tgids;
-	struct tapir_vec(int) link_fds;
+	struct tapir_image_links links;
 	/* The functions that allocate and free; cookies: enum tapir_native_function. */
 	struct {
 		size_t cnt;
 		uint64_t offs[TAPIR_IMAGE_NATIVE_SITES], cookies[TAPIR_IMAGE_NATIVE_SITES];
-		struct tapir_vec(int) link_fds;
+		struct tapir_image_links links;
 	} native;
 };
 

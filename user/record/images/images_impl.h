@@ -88,6 +88,11 @@ struct tapir_image *tapir_image__new(struct tapir_images *images, const struct s
 void tapir_image__free(struct tapir_image *image);
 void tapir_image__free_last(struct tapir_images *images);
 
+/* Takes fd, which is closed if there is no memory. 0, -ENOMEM, or fd if it is an error. */
+int tapir_image_links__keep(struct tapir_image_links *links, int fd);
+/* Detaches all but the first keep_cnt. */
+void tapir_image_links__drop(struct tapir_image_links *links, size_t keep_cnt);
+
 /* ---- image_growth.c ------------------------------------------------------------------------- */
 
 /* An image that was just added: it is watched if it is a file of libtapir's. */
@@ -103,7 +108,6 @@ void tapir_image__find_native(struct tapir_image *image, struct tapir_elf *elf);
 /* 0 or -errno with a line; then none of them is attached. */
 int tapir_image__attach_native(struct tapir_images *images, struct tapir_image *image,
 			       uint32_t tgid);
-void tapir_image__detach_native(struct tapir_image *image);
 
 /* ---- image_links.c -------------------------------------------------------------------------- */
 
