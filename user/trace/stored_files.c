@@ -229,8 +229,7 @@ static int unpack_parts(struct tapir_stored_files *files, const struct part *fir
 	return !err && done != first->h.file_bytes ? -EBADMSG : err;
 }
 
-/* Where there is no directory for temporary files (a root with tapir alone), files are in memory.
- */
+/* Files go to memory if there is no directory for temporary ones: a root with tapir alone. */
 static int new_file(struct tapir_stored_files *files, uint64_t bytes)
 {
 	int fd = tapir_file__temporary();
