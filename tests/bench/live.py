@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import pathlib
-import platform
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -140,13 +139,11 @@ def run_rounds(context, options):
             results[key].append({"failed": reason, "absent": True})
         else:
             able.append((key, tracer, events))
-    for number in range(options.rounds):
-        turn = number * 5 % len(able)
-        for key, tracer, events in able[turn:] + able[:turn]:
-            found = run_once(context, tracer, events, options)
-            results[key].append(found)
-            load = max(load, os.getloadavg()[0])
-            measure.say(f"round {number + 1}/{options.rounds}  {tracer.name:<48} " + (found.get("failed") or f"{found['ns_min']:8.1f} ns"))
+    for number, (key, tracer, events) in measure.in_turns(able, options.rounds):
+        found = run_once(context, tracer, events, options)
+        results[key].append(found)
+        load = max(load, os.getloadavg()[0])
+        measure.say(f"round {number + 1}/{options.rounds}  {tracer.name:<48} " + (found.get("failed") or f"{found['ns_min']:8.1f} ns"))
     return results, load
 
 
@@ -207,15 +204,8 @@ def main():
     context = Context(options.build)
     measure.compile_bare(context, "live")
     results, load = run_rounds(context, options)
-    with open(f"{context.bench}/live.json", "w", encoding="utf-8") as file:
-        json.dump({"kernel": platform.release(), "load": load, "options": vars(options),
-                   "rounds": {f"{whom}: {question or 'empty'}": rounds for (question, whom), rounds in results.items()}}, file, indent=1)
-    lines = table_of(results)
-    print("\n".join(lines))
-    failed = measure.failures(results)
-    if options.write:
-        measure.write_page((BEGIN, END), lines, load, MAX_LOAD, options.rounds, failed)
-    return 1 if failed else 0
+    rounds = {(whom, question or "empty"): found for (question, whom), found in results.items()}
+    return measure.finish(context, "live", options, rounds, load, table_of(results), (BEGIN, END), MAX_LOAD)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ import argparse
 import json
 import os
 import pathlib
-import platform
 import shutil
 import signal
 import subprocess
@@ -107,14 +106,12 @@ def run_rounds(context, options):
     """{(load, tool or ""): [result of each round]}, and the greatest load of the machine."""
     turns = [(name, tool, words) for name, (_, _, _, tools) in LOADS.items() for tool, words in [("", None), *tools.items()]]
     results, load = {(name, tool): [] for name, tool, _ in turns}, os.getloadavg()[0]
-    for number in range(options.rounds):
-        turn = number * 5 % len(turns)
-        for name, tool, words in turns[turn:] + turns[:turn]:
-            found = run_once(context, name, words, options)
-            results[(name, tool)].append(found)
-            load = max(load, os.getloadavg()[0])
-            measure.say(f"round {number + 1}/{options.rounds}  {name:<9} {tool or 'no tool':<9} " +
-                        (found.get("failed") or f"{found['traced']:8.1f} ns traced {found['other']:8.1f} ns other"))
+    for number, (name, tool, words) in measure.in_turns(turns, options.rounds):
+        found = run_once(context, name, words, options)
+        results[(name, tool)].append(found)
+        load = max(load, os.getloadavg()[0])
+        measure.say(f"round {number + 1}/{options.rounds}  {name:<9} {tool or 'no tool':<9} " +
+                    (found.get("failed") or f"{found['traced']:8.1f} ns traced {found['other']:8.1f} ns other"))
     return results, load
 
 
@@ -147,15 +144,8 @@ def main():
         return 3
     context = Context(options.build)
     results, load = run_rounds(context, options)
-    with open(f"{context.bench}/machine.json", "w", encoding="utf-8") as file:
-        json.dump({"kernel": platform.release(), "load": load, "options": vars(options),
-                   "rounds": {f"{tool or 'no tool'}: {name}": rounds for (name, tool), rounds in results.items()}}, file, indent=1)
-    lines = table_of(results)
-    print("\n".join(lines))
-    failed = measure.failures(results)
-    if options.write:
-        measure.write_page((BEGIN, END), lines, load, MAX_LOAD, options.rounds, failed)
-    return 1 if failed else 0
+    rounds = {(tool or "no tool", name): found for (name, tool), found in results.items()}
+    return measure.finish(context, "machine", options, rounds, load, table_of(results), (BEGIN, END), MAX_LOAD)
 
 
 if __name__ == "__main__":

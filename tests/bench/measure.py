@@ -49,6 +49,14 @@ def compile_bare(context, programs):
                     "-o", f"{context.bench}/bare"], check=True)
 
 
+def in_turns(entries, rounds):
+    """(number of the round, entry) of each round, which begins with another entry each time."""
+    for number in range(rounds):
+        turn = number * 5 % max(len(entries), 1)
+        for entry in entries[turn:] + entries[:turn]:
+            yield number, entry
+
+
 def failures(results):
     """Says what was not measured though its tool is here; returns how much that is."""
     failed = [f"{' '.join(key)}: {r['failed']}" for key, rounds in results.items() for r in rounds if "failed" in r and not r.get("absent")]
@@ -68,6 +76,18 @@ def write_page(marks, lines, load, max_load, rounds, failed):
     body = "\n".join([marks[0], head, "", *lines, marks[1]])
     text = page.read_text(encoding="utf-8")
     page.write_text(re.sub(re.escape(marks[0]) + ".*?" + re.escape(marks[1]), lambda _: body, text, flags=re.S), encoding="utf-8")
+
+
+def finish(context, name, options, rounds, load, lines, marks, max_load):
+    """Writes the results of each round to NAME.json, prints the table and, if asked to, puts it into README.md; the exit status."""
+    with open(f"{context.bench}/{name}.json", "w", encoding="utf-8") as file:
+        json.dump({"kernel": platform.release(), "load": load, "options": vars(options),
+                   "rounds": {": ".join(key): found for key, found in rounds.items()}}, file, indent=1)
+    print("\n".join(lines))
+    failed = failures(rounds)
+    if options.write:
+        write_page(marks, lines, load, max_load, options.rounds, failed)
+    return 1 if failed else 0
 
 
 class Sites:

@@ -110,13 +110,11 @@ def run_rounds(context, options):
         if not reason:
             able.append((tracer, threads))
     try:
-        for number in range(options.rounds):
-            turn = number * 5 % max(len(able), 1)
-            for tracer, threads in able[turn:] + able[:turn]:
-                found = run_once(context, tracer, threads, options)
-                results[tracer.name].append(found)
-                measure.say(f"round {number + 1}/{options.rounds}  {tracer.name:<18} " +
-                    (found.get("failed") or f"{found['ns_median']:8.1f} ns"))
+        for number, (tracer, threads) in measure.in_turns(able, options.rounds):
+            found = run_once(context, tracer, threads, options)
+            results[tracer.name].append(found)
+            measure.say(f"round {number + 1}/{options.rounds}  {tracer.name:<18} " +
+                        (found.get("failed") or f"{found['ns_median']:8.1f} ns"))
     finally:
         for tracer, _ in able:
             tracer.close()
