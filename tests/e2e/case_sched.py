@@ -256,13 +256,16 @@ def test_long_waits_have_stacks_where_short_ones_are_summed(t):
     tid = said["threads"][0]["tid"]
     long = [s for s in t.events(file, "switch") if "since_ns" in s]
     t.ok(all(s["time_ns"] - s["since_ns"] >= 1e6 for s in long), "short ones have no record")
-    naps = [s for s in long if s["tid"] == tid and "do_nanosleep" in [f["name"] for f in s["kernel_stack"]]]
+    # A thread that was woken may be preempted on its way out of the call: that wait is another one.
+    naps = [s for s in long if s["tid"] == tid and s["state"] == "sleeping" and "do_nanosleep" in [f["name"] for f in s["kernel_stack"]]]
     t.ok(said["naps"] - hidden <= len(naps) <= said["naps"], f"{len(naps)} of {said['naps']}, {hidden} hidden")
-    t.eq({(s["state"], s["kernel_stack"][0]["name"]) for s in naps}, {("sleeping", "__schedule")}, "how it waited")
+    t.eq({s["kernel_stack"][0]["name"] for s in naps}, {"__schedule"}, "how it waited")
     # The program's tables may not be loaded when it begins.
     whole = [s for s in naps if s.get("stack_end") != "not_yet"]
     t.ok(whole and all("nap" in [f["name"] for f in s["stack"]] for s in whole), naps)
-    t.ok(all(s["in_wake_ns"] and s["since_ns"] < s["in_wake_ns"] <= s["time_ns"] for s in naps), "when they were woken")
+    woken = [s for s in naps if s["in_wake_ns"]]
+    t.ok(len(naps) - len(woken) <= hidden, f"{len(woken)} of {len(naps)} were seen to be woken, {hidden} hidden")
+    t.ok(woken and all(s["since_ns"] < s["in_wake_ns"] <= s["time_ns"] for s in woken), f"when they were woken: {woken}")
     view = t.tapir("report", file, "--view", "offcpu").out
     t.ok("nap" in view and "waits below 1 ms are summed" in view, view)
     t.ok("waits below 1 ms are summed" in t.tapir("report", file).out, "the first screen")
