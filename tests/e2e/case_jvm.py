@@ -12,7 +12,7 @@ import signal
 import tempfile
 import time
 
-from harness import PATIENCE, Failure
+from harness import Failure
 from serve_agent import until
 
 CHECK_LONG = {"test_jvms_that_end_before_they_answer_make_no_line"}
@@ -157,25 +157,21 @@ def test_names_of_load_events_equal_the_maps(t):
         tapir.kill()
 
 
-def write_alone(path, text):
+def has_placed(path, text):
     """A recording of the whole machine, which another case may make, has a file of its own there for a moment."""
-    end = time.monotonic() + 10 * PATIENCE
-    while True:
-        try:
-            with open(path, "x", encoding="ascii") as file:
-                file.write(text)
-            return
-        except FileExistsError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.01)
+    try:
+        with open(path, "x", encoding="ascii") as file:
+            file.write(text)
+        return True
+    except FileExistsError:
+        return False
 
 
 def test_map_that_exists_is_left_alone_when_the_jvm_can_write_elsewhere(t):
     for java in javas(t):
         jvm = start(t, java)
         path, copy = f"/tmp/perf-{jvm.pid}.map", t.path("copy.map")
-        write_alone(path, "mine\n")
+        until(t, lambda: has_placed(path, "mine\n"), f"{path} goes", 10)
         out = drive(t, "map", jvm.pid, copy)
         t.ok("long Hot.a(int)" in {name for _, name in methods(copy).values()}, "a map came: " + out)
         if "existed=0" in out:  # JDK 22 and later

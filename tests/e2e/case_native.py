@@ -20,13 +20,7 @@ def record(t, *options, target=(), threads=THREADS, rounds=ROUNDS):
     """What the leaker says, the view's tables, the recording. It waits until it is traced."""
     file = t.path("native.tapir")
     leaker = t.target("leaker", "--wait", *target, threads, rounds)
-    tapir = t.start_tapir("record", *options, *QUIET, "-p", leaker.pid, "-o", file)
-    tapir.wait_ready()
-    leaker.go()
-    said = leaker.wait().json_lines()[0]
-    result = tapir.wait()
-    t.eq(result.rc, 0, result.err)
-    t.ok(", 0 lost, " in result.err, result.err)
+    said = t.record_waiting(leaker, file, *options, *QUIET)
     return said, view(t, file), file
 
 

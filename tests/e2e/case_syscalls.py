@@ -27,13 +27,7 @@ def record(t, *options):
     """What `caller` says it did, its pid, the records, the file. It waits until it is traced."""
     file = t.path("calls.tapir")
     target = t.target("caller", "--wait", THREADS, CALLS)
-    tapir = t.start_tapir("record", *options, *QUIET, "-p", target.pid, "-o", file)
-    tapir.wait_ready()
-    target.go()
-    said = target.wait().json_lines()[0]
-    result = tapir.wait()
-    t.eq(result.rc, 0, result.err)
-    t.ok(", 0 lost, " in result.err, result.err)
+    said = t.record_waiting(target, file, *options, *QUIET)
     return said, target.pid, t.events(file, "calls"), file
 
 

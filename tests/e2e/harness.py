@@ -320,6 +320,17 @@ class Case:
     def start_tapir(self, *args):
         return self.start(self.tapir_path, *args)
 
+    def record_waiting(self, target, file, *options):
+        """Records a target that was started with --wait, from then on to its end; what it says of itself."""
+        tapir = self.start_tapir("record", *options, "-p", target.pid, "-o", file)
+        tapir.wait_ready()
+        target.go()
+        said = target.wait().json_lines()[0]
+        result = tapir.wait()
+        self.eq(result.rc, 0, result.err)
+        self.ok(", 0 lost, " in result.err, result.err)
+        return said
+
     def record(self, specs, command, *options, timeout=60):
         """Records a target's events, and nothing else, from its first instruction. Returns
         (witness lines, events)."""

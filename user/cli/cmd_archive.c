@@ -22,10 +22,7 @@ static const struct tapir_option options[] = {
 		  "write nothing if the debug files have more, before compression (default: 1024)",
 		  struct args, max_mb, 1, TAPIR_STORED_MAX_BYTES >> 20),
 	TAPIR_SYMBOLS_OPTION(struct args),
-	TAPIR_STRING("output", 'o', "OUT",
-		     "write to OUT; default: FILE itself, which is replaced atomically",
-		     struct args, output),
-	TAPIR_FLAG("force", 'f', "replace OUT if it exists", struct args, force),
+	TAPIR_NAMED_COPY_OPTIONS(struct args),
 	{}};
 
 static int archive(struct tapir_reader *reader, struct tapir_cli *cli)
@@ -43,11 +40,8 @@ static int archive(struct tapir_reader *reader, struct tapir_cli *cli)
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	int err = tapir_recording_file__choose(cli, false);
 
-	err = err ? err : tapir_named_copy__check_output(cli, args->output);
-	err = err ? err : tapir_symbols_option__start_always(cli, &args->symbols);
-	return err ? err : tapir_recording_file__read(cli, archive);
+	return tapir_named_copy__run(cli, args->output, &args->symbols, archive);
 }
 
 const struct tapir_command tapir_cmd_archive = {

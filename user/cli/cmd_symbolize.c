@@ -15,12 +15,7 @@ struct args {
 };
 
 static const struct tapir_option options[] = {
-	TAPIR_SYMBOLS_OPTION(struct args),
-	TAPIR_STRING("output", 'o', "OUT",
-		     "write to OUT; default: FILE itself, which is replaced atomically",
-		     struct args, output),
-	TAPIR_FLAG("force", 'f', "replace OUT if it exists", struct args, force),
-	{}};
+	TAPIR_SYMBOLS_OPTION(struct args), TAPIR_NAMED_COPY_OPTIONS(struct args), {}};
 
 static int symbolize(struct tapir_reader *reader, struct tapir_cli *cli)
 {
@@ -45,11 +40,8 @@ static int symbolize(struct tapir_reader *reader, struct tapir_cli *cli)
 static int run(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	int err = tapir_recording_file__choose(cli, false);
 
-	err = err ? err : tapir_named_copy__check_output(cli, args->output);
-	err = err ? err : tapir_symbols_option__start_always(cli, &args->symbols);
-	return err ? err : tapir_recording_file__read(cli, symbolize);
+	return tapir_named_copy__run(cli, args->output, &args->symbols, symbolize);
 }
 
 const struct tapir_command tapir_cmd_symbolize = {

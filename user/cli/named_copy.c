@@ -8,6 +8,7 @@
 #include "base/diag.h"
 #include "cli/output_file.h"
 #include "cli/recording_copy.h"
+#include "cli/recording_file.h"
 #include "cli/symbol_options.h"
 
 static int read_all(struct tapir_named_copy *copy)
@@ -38,7 +39,7 @@ static int check_in_place(const struct tapir_named_copy *copy)
 	return 0;
 }
 
-int tapir_named_copy__check_output(const struct tapir_cli *cli, const char *out)
+static int check_output(const struct tapir_cli *cli, const char *out)
 {
 	const char *path = cli->words.data[0];
 
@@ -49,6 +50,17 @@ int tapir_named_copy__check_output(const struct tapir_cli *cli, const char *out)
 		return tapir_cli__usage(cli, "-o %s is the recording itself: omit -o to replace it",
 					out);
 	return 0;
+}
+
+int tapir_named_copy__run(struct tapir_cli *cli, const char *out,
+			  const struct tapir_symbol_args *symbols,
+			  int (*make)(struct tapir_reader *reader, struct tapir_cli *cli))
+{
+	int err = tapir_recording_file__choose(cli, false);
+
+	err = err ? err : check_output(cli, out);
+	err = err ? err : tapir_symbols_option__start_always(cli, symbols);
+	return err ? err : tapir_recording_file__read(cli, make);
 }
 
 int tapir_named_copy__read(struct tapir_named_copy *copy, struct tapir_reader *reader,

@@ -23,8 +23,21 @@ struct tapir_named_copy {
 	struct tapir_symbolize symbolize;
 };
 
-/* Checks -o OUT, before anything is read: 0, or what tapir_cli__usage returned. */
-int tapir_named_copy__check_output(const struct tapir_cli *cli, const char *out);
+struct tapir_symbol_args;
+
+/* Options of a command that makes such a copy; args has output and force. */
+#define TAPIR_NAMED_COPY_OPTIONS(args)                                                             \
+	TAPIR_STRING("output", 'o', "OUT",                                                         \
+		     "write to OUT; default: FILE itself, which is replaced atomically", args,     \
+		     output),                                                                      \
+		TAPIR_FLAG("force", 'f', "replace OUT if it exists", args, force)
+/*
+ * Runs such a command: checks -o OUT before anything is read, then calls make with the recording.
+ * Its exit status.
+ */
+int tapir_named_copy__run(struct tapir_cli *cli, const char *out,
+			  const struct tapir_symbol_args *symbols,
+			  int (*make)(struct tapir_reader *reader, struct tapir_cli *cli));
 /* Reads the recording, with the names of --symbols. 0 or -errno with a line; __fini either way. */
 int tapir_named_copy__read(struct tapir_named_copy *copy, struct tapir_reader *reader,
 			   const struct tapir_cli *cli);

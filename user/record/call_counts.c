@@ -67,7 +67,6 @@ static void write_difference(void *ctx, const void *key_bytes, const void *value
 	struct tapir_call_count *before = was;
 	struct tapir_call_counts *c = ctx;
 	struct tapir_rec_calls *rec = &c->out.rec;
-	uint64_t last_ns = tapir_kernel_sums__last_ns(c->sums);
 
 	if (now->is_sent)
 		return;
@@ -76,7 +75,7 @@ static void write_difference(void *ctx, const void *key_bytes, const void *value
 					.nr = key->nr,
 					.err = key->err,
 					.kind = TAPIR_CALLS_OF_THREAD,
-					.since_ns = last_ns < now_ns ? last_ns : now_ns};
+					.since_ns = tapir_kernel_sums__since_ns(c->sums, now_ns)};
 	if (!fill_calls_record(rec, now, before))
 		return;
 	*before = *now;

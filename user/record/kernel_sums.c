@@ -110,9 +110,9 @@ void tapir_kernel_sums__poll(struct tapir_kernel_sums *k, uint64_t now_ns, bool 
 	k->next_ns = now_ns + (took_ns * SHARE > PERIOD_NS ? took_ns * SHARE : PERIOD_NS);
 }
 
-uint64_t tapir_kernel_sums__last_ns(const struct tapir_kernel_sums *k)
+uint64_t tapir_kernel_sums__since_ns(const struct tapir_kernel_sums *k, uint64_t now_ns)
 {
-	return k->last_ns;
+	return k->last_ns < now_ns ? k->last_ns : now_ns;
 }
 
 struct tapir_kernel_sums *tapir_kernel_sums__new(const struct tapir_kernel_sums_opts *opts)

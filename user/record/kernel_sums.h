@@ -41,7 +41,7 @@ void tapir_kernel_sums__poll(struct tapir_kernel_sums *k, uint64_t now_ns, bool 
 /* Takes the last value of an element that is no longer in the table; it is forgotten. */
 void tapir_kernel_sums__end(struct tapir_kernel_sums *k, const void *key, const void *value,
 			    uint64_t now_ns);
-/* When the table was read last; before: when __new was called. */
-uint64_t tapir_kernel_sums__last_ns(const struct tapir_kernel_sums *k);
+/* When the table was read last, or __new was called; now_ns if that is earlier. */
+uint64_t tapir_kernel_sums__since_ns(const struct tapir_kernel_sums *k, uint64_t now_ns);
 
 #endif

@@ -62,11 +62,12 @@ void tapir_native_watch__look(struct tapir_native_watch *w, struct tapir_program
 			      struct tapir_images *images, struct tapir_queue *queue,
 			      uint64_t now_ns)
 {
-	uint64_t hits = tapir_programs__native_hits(programs);
+	uint64_t hits;
 	double hz;
 
 	if (w->is_over || (w->since_ns && now_ns - w->since_ns < PERIOD_NS))
 		return;
+	hits = tapir_programs__native_hits(programs);
 	hz = w->since_ns ? (double)(hits - w->hits) * 1e9 / (double)(now_ns - w->since_ns) : 0;
 	if (w->since_ns && w->limit_hz && hz > (double)w->limit_hz)
 		stop(w, images, queue, hz);

@@ -87,14 +87,14 @@ static void write_difference(void *ctx, const void *key, const void *value, void
 	struct tapir_wait_sums now = *(const struct tapir_wait_sums *)value, *before = was;
 	struct tapir_wait_records *w = ctx;
 	struct tapir_rec_waits *rec = &w->out.rec;
-	uint64_t last_ns = tapir_kernel_sums__last_ns(w->sums);
 
 	(void)key;
 	end_run(&now, now_ns);
 	if (before->start_ns != now.start_ns) /* the id was another thread's */
 		memset(before, 0, sizeof(*before));
-	*rec = (struct tapir_rec_waits){
-		.tgid = now.tgid, .tid = now.tid, .since_ns = last_ns < now_ns ? last_ns : now_ns};
+	*rec = (struct tapir_rec_waits){.tgid = now.tgid,
+					.tid = now.tid,
+					.since_ns = tapir_kernel_sums__since_ns(w->sums, now_ns)};
 	if (!fill_waits_record(rec, &now, before, now_ns))
 		return;
 	if (now.run_ns < before->run_ns)

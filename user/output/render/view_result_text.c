@@ -74,10 +74,11 @@ static void add_stack(struct tapir_str *out, const struct tapir_view_result *res
 	const struct tapir_stack_tree *tree = result->tree;
 	const struct tapir_tree_node *nodes = tree->nodes.data;
 	size_t from = out->len;
-	uint32_t origin = is_origin && !result->unfold ? tapir_own_code__origin(tree, node) : 0;
+	bool is_from_own = is_origin && !result->unfold;
+	uint32_t origin = is_from_own ? tapir_own_code__origin(tree, node) : 0;
 	uint32_t at = origin ? origin : node;
 
-	if (is_origin && !result->unfold && !origin)
+	if (is_from_own && !origin)
 		at = skip_kernel_and_runtime(result, node);
 	columns = result->unfold ? ALL_COLUMNS : columns;
 	while (at) {
