@@ -274,10 +274,19 @@ static __noinline int free_block(struct native_thread *t, __u64 va)
 	return t && va && take_block(t, va) ? send_free(t, &t->old) : 0;
 }
 
-/* The caller's address is at the stack pointer. */
-static __always_inline __u64 return_address(struct native_thread *t, __u64 sp)
+/* At a function's entry the return address is at the stack pointer; or what a probe put there. */
+static __always_inline __u64 word_at(struct native_thread *t, __u64 sp)
 {
 	return bpf_probe_read_user(&t->temp, sizeof(t->temp), (void *)sp) ? 0 : t->temp;
+}
+
+/*
+ * If a function was jumped to, the return of the one before may be probed already, by this program
+ * or another tracer's.
+ */
+static __always_inline __u64 return_address(struct native_thread *t, __u64 sp)
+{
+	return tapir_original_return(word_at(t, sp), sp);
 }
 
 /*
@@ -310,7 +319,7 @@ static __noinline int is_within_sampled(struct native_thread *t, __u64 sp)
 {
 	if (!t || !t->sp)
 		return 0;
-	if ((sp < t->sp || (sp == t->sp && return_address(t, sp) != t->return_va)) &&
+	if ((sp < t->sp || (sp == t->sp && word_at(t, sp) != t->return_va)) &&
 	    t->nested_cnt++ < NESTED_MAX)
 		return 1;
 	/* The call was left by longjmp(3) or an exception. */

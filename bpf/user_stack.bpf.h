@@ -21,6 +21,7 @@
 #include "bpf/common.bpf.h"
 #include "bpf/deep_stack.bpf.h"
 #include "bpf/interp_walk.bpf.h"
+#include "bpf/return_probe.bpf.h"
 #include "bpf/walk_memo.bpf.h"
 
 /* A return from a call costs 6 ns; the verifier checks each iteration of an inline loop. */
@@ -264,6 +265,29 @@ __weak __noinline int skip_replaced(struct user_stack *u)
 	return 1;
 }
 
+/* A return address may be what a probe of the return left there. No table knows that code. */
+static __always_inline int may_be_probed(const struct user_stack *u)
+{
+	return (u->row.rule == RULE_STOP && u->row.fp == TAPIR_STACK_END_NOT_CODE) ||
+	       u->row.source == ROW_GUESSED;
+}
+
+/*
+ * Goes to the caller that a probe of the return hides. The words of such a stack are the same for
+ * all callers, so the walk is not kept.
+ */
+static __always_inline __u64 skip_return_probe(struct user_stack *u, __u64 ip)
+{
+	__u64 original = tapir_original_return(ip, u->sp - 8);
+
+	if (original == ip)
+		return ip;
+	u->walk.is_odd = 1;
+	u->ip = original - 1;
+	find_row(u);
+	return original;
+}
+
 /*
  * Takes the caller that ip returns to, if there is code. A return address of 0 is what the creator
  * of a coroutine's stack puts before its first frame.
@@ -276,6 +300,8 @@ static __always_inline long take_caller(struct user_stack *u, enum row_source so
 	}
 	u->ip = ip - 1; /* the call is before it */
 	take_row(u);
+	if (may_be_probed(u))
+		ip = skip_return_probe(u, ip);
 	if (u->row.rule == RULE_STOP && u->row.fp == TAPIR_STACK_END_NOT_CODE)
 		return lose_caller(u, source, TAPIR_STACK_END_NOT_CODE);
 	if (u->row.rule == RULE_PATCHPOINT && skip_replaced(u))

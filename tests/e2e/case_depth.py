@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Stacks: every frame, by name, in order."""
+from harness import EVENTS_ONLY
+
 MAX_FRAMES = 127  # TAPIR_FRAMES of abi.h
 
 
@@ -49,10 +51,8 @@ def test_stacks_are_whole_when_threads_share_them(t):
         t.eq(names(event)[:33], expected(31), "stack")
 
 
-def test_stack_that_differs_in_one_return_address_is_another(t):
-    """The walker compares a stack with the last one from the same place; the event's argument says which it is."""
-    witness, events = t.record(["twins:hit"], ["twins", 40], "--stack")
-    t.eq(len(events), witness[-1]["fired"], "events")
+def check_twins(t, events):
+    """The event's argument says which of two calls each caller made."""
     whole = [e for e in events if e.get("stack_end") == "whole"]
     t.ok(len(whole) >= 300, f"at least a burst: {len(whole)} of {len(events)} stacks are whole")
     chosen = [[f["addr"] for f in e["stack"]][1:11] for e in whole]  # the callers, innermost first
@@ -63,3 +63,23 @@ def test_stack_that_differs_in_one_return_address_is_another(t):
     wrong = [way for way, addresses in zip(ways, chosen)
              if way != sum((addresses[9 - n] == taken) << n for n in range(10))]
     t.eq(wrong[:3], [], f"ways whose stack is another's, {len(wrong)} of {len(whole)}")
+
+
+def test_stack_that_differs_in_one_return_address_is_another(t):
+    """The walker compares a stack with the last one from the same place."""
+    witness, events = t.record(["twins:hit"], ["twins", 40], "--stack")
+    t.eq(len(events), witness[-1]["fired"], "events")
+    check_twins(t, events)
+
+
+def test_stack_is_whole_when_returns_are_probed(t):
+    """Another tracer's probes have replaced all return addresses but one by the same, in the traced thread's memory."""
+    target, file = t.target("twins", "--wait", 40), t.path("trace.tapir")
+    tracer = t.start_tapir("trace", "uretprobe:twins:level", "--count", "--json", "-p", target.pid)
+    tracer.wait_ready()
+    said = t.record_waiting(target, file, "twins:hit", "--stack", *EVENTS_ONLY)
+    events = t.events(file)
+    t.eq(len(events), said["fired"], "events")
+    check_twins(t, events)
+    total = next(line for line in tracer.wait().json_lines() if line.get("type") == "total")
+    t.eq(total["rows"][0]["count"], 11 * said["fired"], "returns")

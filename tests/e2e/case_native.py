@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import pathlib
 import signal
 
 from dotnet_program import build_dotnet
@@ -16,10 +17,12 @@ MEAN = 524288
 SIZES = {"leak_malloc": 65536, "leak_calloc": 8192, "leak_aligned": 32768, "leak_realloc": 49152}
 
 
-def record(t, *options, target=(), threads=THREADS, rounds=ROUNDS):
-    """What the leaker says, the view's tables, the recording. It waits until it is traced."""
+def record(t, *options, target=(), threads=THREADS, rounds=ROUNDS, other=None):
+    """What the leaker says, the view's tables, the recording. It waits until it is traced; other: what another tracer probes in it."""
     file = t.path("native.tapir")
     leaker = t.target("leaker", "--wait", *target, threads, rounds)
+    if other:
+        t.start_tapir("trace", *other, "--count", "-p", leaker.pid).wait_ready()
     said = t.record_waiting(leaker, file, *options, *QUIET)
     return said, view(t, file), file
 
@@ -82,6 +85,13 @@ def test_samples_are_within_the_bound(t):
     t.ok("MB in " in shown["headline"] and "from leak_malloc, " in shown["headline"]
          and shown["headline"].endswith(" blocks still in use"), shown["headline"])
     t.ok(any("before the recording are not known" in note for note in shown["notes"]), f"what is not known: {shown['notes']}")
+
+
+def test_samples_are_within_the_bound_where_another_tracer_probes_returns(t):
+    """Where realloc jumps to malloc, the return address is the kernel's by then."""
+    libc = next(line.split()[-1] for line in pathlib.Path("/proc/self/maps").read_text().splitlines() if "/libc.so" in line)
+    said, shown, _ = record(t, "--native-memory", rounds=1000, other=[f"uretprobe:{libc}:{name}" for name in ("malloc", "realloc", "calloc")])
+    check_samples(t, said, shown)
 
 
 def without(feature):
