@@ -37,7 +37,7 @@
 
 #define RING_BYTES	(1u << 20)
 #define RINGS		64
-#define TURNS		2000
+#define TURNS		4000
 #define KINDS		8
 
 /* In an element of kept_walks (bpf/kept_walks.bpf.h). */
