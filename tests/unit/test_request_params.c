@@ -123,7 +123,7 @@ static int checked(const char *const given[][2], size_t cnt)
 	const struct tapir_route *route = &tapir_routes[TAPIR_ROUTE_QUESTIONS];
 	const struct tapir_serve_limits limits = {.seconds = 60};
 	struct tapir_request_params ask = {};
-	struct tapir_task task = {.run = tapir_task__question, .ask = &ask, .limits = &limits};
+	struct tapir_task task = {.run = tapir_task__question, .params = &ask, .limits = &limits};
 	int err = tapir_request_params__set(&ask, route, "pid", "1");
 
 	tapir_diag__clear();

@@ -68,7 +68,7 @@ static pid_t begin(struct tapir_request_params *ask, int *client_fd)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	pid = fork();
 	if (!pid) {
-		struct tapir_task task = {.ask = ask, .path_arg = "", .lists = lists};
+		struct tapir_task task = {.params = ask, .path_arg = "", .lists = lists};
 
 		_exit(tapir_task__processes(&task, pair[1]) ? 1 : 0);
 	}

@@ -87,21 +87,21 @@ static bool answer_metrics(struct tapir_agent *agent, int fd)
 
 /* ---- tasks ---------------------------------------------------------------------------------- */
 
-static void add_target(const struct tapir_request_params *ask, struct tapir_str *out)
+static void add_target(const struct tapir_request_params *params, struct tapir_str *out)
 {
 	const char *const *comm;
 	const uint32_t *pid;
 
-	tapir_vec_for_each (pid, &ask->pids)
+	tapir_vec_for_each (pid, &params->pids)
 		tapir_str__addf(out, "%spid=%u", out->len ? " " : "", *pid);
-	tapir_vec_for_each (comm, &ask->comms) {
+	tapir_vec_for_each (comm, &params->comms) {
 		tapir_str__adds(out, out->len ? " comm=" : "comm=");
 		tapir_str__add_printable(out, *comm, strlen(*comm));
 	}
-	if (ask->container || ask->pod) {
-		const char *text = ask->container ? ask->container : ask->pod;
+	if (params->container || params->pod) {
+		const char *text = params->container ? params->container : params->pod;
 
-		tapir_str__adds(out, ask->container ? "container=" : "pod=");
+		tapir_str__adds(out, params->container ? "container=" : "pod=");
 		tapir_str__add_printable(out, text, strlen(text));
 	}
 }
@@ -154,9 +154,9 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 			const struct tapir_caller *caller)
 {
 	const struct tapir_route *route = &tapir_routes[rq->route];
-	struct tapir_request_params ask = {.command_lines = caller->role >= TAPIR_ROLE_ADMIN};
+	struct tapir_request_params params = {.command_lines = caller->role >= TAPIR_ROLE_ADMIN};
 	struct tapir_task task = {.run = tapir_agent__task_of(rq->route),
-				  .ask = &ask,
+				  .params = &params,
 				  .path_arg = rq->path_arg ? rq->path_arg : "",
 				  .limits = &agent->config->limits,
 				  .state_fd = &agent->state_fd,
@@ -167,16 +167,16 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 	bool is_started = false;
 
 	if (rq->route == TAPIR_ROUTE_PPROF)
-		ask.format = "pprof";
-	err = tapir_request_params__read(&ask, route, rq);
+		params.format = "pprof";
+	err = tapir_request_params__read(&params, route, rq);
 	/* A program that serves its own agent may ask for itself alone, whatever it names. */
 	if (!err && caller->only_pid)
-		err = tapir_request_params__restrict_to_pid(&ask, route, task.path_arg,
+		err = tapir_request_params__restrict_to_pid(&params, route, task.path_arg,
 							    caller->only_pid);
 	if (!err && is_of_counters(rq->route) &&
-	    (tapir_agent_watch__answer(agent, rq->path_arg, &ask, fd, &is_started) ||
+	    (tapir_agent_watch__answer(agent, rq->path_arg, &params, fd, &is_started) ||
 	     !may_record(agent, caller, route, fd))) {
-		tapir_request_params__fini(&ask);
+		tapir_request_params__fini(&params);
 		return is_started;
 	}
 	if (!err && task.run)
@@ -186,25 +186,25 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 	else if (task.run)
 		is_started = start_task(agent, rq, caller, &task, fd);
 	else
-		is_started = tapir_sessions__handle(agent, rq, &ask, caller, fd);
+		is_started = tapir_sessions__handle(agent, rq, &params, caller, fd);
 	/* Written whether it is done or refused: an audit has to hold the attempts, too. */
 	if (route->is_action) {
 		if (rq->path_arg)
 			tapir_str__add_printable(&target, rq->path_arg, strlen(rq->path_arg));
-		add_target(&ask, &target);
+		add_target(&params, &target);
 		if (rq->route == TAPIR_ROUTE_QUESTIONS) {
 			tapir_str__adds(&target, target.len ? " " : "");
-			tapir_request_params__add_question(&ask, &target);
+			tapir_request_params__add_question(&params, &target);
 		}
-		if (ask.sql) {
+		if (params.sql) {
 			tapir_str__adds(&target, target.len ? " " : "");
-			tapir_str__add_printable(&target, ask.sql, strlen(ask.sql));
+			tapir_str__add_printable(&target, params.sql, strlen(params.sql));
 		}
 		tapir_agent__audit(agent, caller, route, target.data ? target.data : "",
 				   err ? "refused" : "accepted");
 	}
 	tapir_str__fini(&target);
-	tapir_request_params__fini(&ask);
+	tapir_request_params__fini(&params);
 	return is_started;
 }
 

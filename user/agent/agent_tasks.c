@@ -224,10 +224,10 @@ static struct {
 static int run_request(struct tapir_agent *agent, const struct tapir_wire_request *rq, int fd)
 {
 	const struct warm_worker_head *head = &warm_worker_message.head;
-	struct tapir_request_params ask = {.command_lines = head->command_lines};
+	struct tapir_request_params params = {.command_lines = head->command_lines};
 	struct tapir_task task = {.run = head->is_session ? tapir_task__session
 							  : tapir_agent__task_of(rq->route),
-				  .ask = &ask,
+				  .params = &params,
 				  .path_arg = rq->path_arg ? rq->path_arg : "",
 				  .limits = &agent->config->limits,
 				  .state_fd = &agent->state_fd,
@@ -238,10 +238,10 @@ static int run_request(struct tapir_agent *agent, const struct tapir_wire_reques
 	if (!task.run)
 		return -EINVAL;
 	if (rq->route == TAPIR_ROUTE_PPROF)
-		ask.format = "pprof";
-	err = tapir_request_params__read(&ask, &tapir_routes[rq->route], rq);
+		params.format = "pprof";
+	err = tapir_request_params__read(&params, &tapir_routes[rq->route], rq);
 	if (!err && head->only_pid)
-		err = tapir_request_params__restrict_to_pid(&ask, &tapir_routes[rq->route],
+		err = tapir_request_params__restrict_to_pid(&params, &tapir_routes[rq->route],
 							    task.path_arg, head->only_pid);
 	return err ? err : task.run(&task, head->is_session ? -1 : fd);
 }
@@ -356,7 +356,7 @@ static bool use_warm_worker(struct tapir_agent *agent, const struct tapir_record
 	rq.token = rq.cookie = rq.csrf = rq.peer = NULL;
 	warm_worker_message.head =
 		(struct warm_worker_head){.only_pid = s->caller->only_pid,
-					  .command_lines = s->task->ask->command_lines,
+					  .command_lines = s->task->params->command_lines,
 					  .is_session = s->page != NULL};
 	len = tapir_wire__encode(&rq, warm_worker_message.request);
 	err = len < 0 ? len

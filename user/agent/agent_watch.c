@@ -63,10 +63,11 @@ void tapir_agent_watch__write_metrics(const struct tapir_agent *agent, struct ta
 		tapir_watch_report__metrics(agent->watch.page, out);
 }
 
-static bool is_of_watched(const struct tapir_agent *agent, const struct tapir_request_params *ask)
+static bool is_of_watched(const struct tapir_agent *agent,
+			  const struct tapir_request_params *params)
 {
-	return agent->watch.page && !ask->duration_ns && !ask->interval_ns && !ask->counters.cnt &&
-	       !ask->comms.cnt && !ask->container && !ask->pod;
+	return agent->watch.page && !params->duration_ns && !params->interval_ns &&
+	       !params->counters.cnt && !params->comms.cnt && !params->container && !params->pod;
 }
 
 struct history {
@@ -109,21 +110,21 @@ static bool answer_query(struct tapir_agent *agent, const struct tapir_watch_que
 }
 
 bool tapir_agent_watch__answer(struct tapir_agent *agent, const char *name,
-			       const struct tapir_request_params *ask, int fd, bool *is_taken)
+			       const struct tapir_request_params *params, int fd, bool *is_taken)
 {
 	struct tapir_watch_query query = {
-		.pids = &ask->pids,
+		.pids = &params->pids,
 		.name = name,
-		.history_ms = ask->history_ns ? ask->history_ns / TAPIR_NS_PER_MS
-			      : name	      ? ALL_HISTORY_MS
-					      : 0,
+		.history_ms = params->history_ns ? params->history_ns / TAPIR_NS_PER_MS
+			      : name		 ? ALL_HISTORY_MS
+						 : 0,
 		.now_utc_ms = tapir_clock__ns(CLOCK_REALTIME) / TAPIR_NS_PER_MS,
-		.started_ms = ask->pids.cnt == 1 ? ask->started : 0,
+		.started_ms = params->pids.cnt == 1 ? params->started : 0,
 	};
 	int has;
 
-	has = is_of_watched(agent, ask) ? tapir_watch_report__has(agent->watch.page, &query) : 0;
-	if (!has && ask->watched)
+	has = is_of_watched(agent, params) ? tapir_watch_report__has(agent->watch.page, &query) : 0;
+	if (!has && params->watched)
 		(void)tapir_answer__error(fd, 404, "pid: the agent does not watch this process",
 					  MSG_DONTWAIT);
 	else if (has < 0)
@@ -131,5 +132,5 @@ bool tapir_agent_watch__answer(struct tapir_agent *agent, const char *name,
 					  MSG_DONTWAIT);
 	else if (has)
 		*is_taken = answer_query(agent, &query, fd);
-	return has || ask->watched;
+	return has || params->watched;
 }

@@ -22,6 +22,6 @@ void tapir_agent_watch__write_metrics(const struct tapir_agent *agent, struct ta
  * the socket is a task's.
  */
 bool tapir_agent_watch__answer(struct tapir_agent *agent, const char *name,
-			       const struct tapir_request_params *ask, int fd, bool *is_taken);
+			       const struct tapir_request_params *params, int fd, bool *is_taken);
 
 #endif

@@ -68,7 +68,7 @@ int tapir_request_params__restrict_to_pid(struct tapir_request_params *params,
 					  uint32_t pid);
 
 /*
- * Plans a recording; borrows from ask. -EINVAL with a line: no target, or more than one. A
+ * Plans a recording; borrows from params. -EINVAL with a line: no target, or more than one. A
  * container or pod is a target when its cgroups were found (containers.h); before that, the request
  * can be checked, not planned.
  */

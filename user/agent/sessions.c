@@ -124,7 +124,8 @@ static void describe_process(struct tapir_session_entry *s)
 		s->started = leader.start_ns / TAPIR_NS_PER_MS;
 }
 
-static void describe_session(struct tapir_session_entry *s, const struct tapir_request_params *ask,
+static void describe_session(struct tapir_session_entry *s,
+			     const struct tapir_request_params *params,
 			     const struct tapir_caller *caller)
 {
 	char when[TAPIR_UTC_TEXT_BYTES];
@@ -132,22 +133,22 @@ static void describe_session(struct tapir_session_entry *s, const struct tapir_r
 	tapir_clock__utc_text(tapir_clock__ns(CLOCK_REALTIME), when);
 	snprintf(s->utc, sizeof(s->utc), "%sZ", when);
 	memcpy(s->owner, caller->name, sizeof(s->owner));
-	if (ask->pids.cnt)
-		snprintf(s->target, sizeof(s->target), "pid %u%s", ask->pids.data[0],
-			 ask->pids.cnt > 1 ? " and others" : "");
+	if (params->pids.cnt)
+		snprintf(s->target, sizeof(s->target), "pid %u%s", params->pids.data[0],
+			 params->pids.cnt > 1 ? " and others" : "");
 	else
 		snprintf(s->target, sizeof(s->target), "%s %.100s",
-			 ask->container ? "container"
-			 : ask->pod	? "pod"
-					: "comm",
-			 ask->container ? ask->container
-			 : ask->pod	? ask->pod
-					: ask->comms.data[0]);
-	s->target_pid = ask->pids.cnt ? ask->pids.data[0] : 0;
-	s->started = ask->started;
-	if (ask->pids.cnt == 1)
+			 params->container ? "container"
+			 : params->pod	   ? "pod"
+					   : "comm",
+			 params->container ? params->container
+			 : params->pod	   ? params->pod
+					   : params->comms.data[0]);
+	s->target_pid = params->pids.cnt ? params->pids.data[0] : 0;
+	s->started = params->started;
+	if (params->pids.cnt == 1)
 		describe_process(s);
-	s->lease_ns = ask->lease_ns;
+	s->lease_ns = params->lease_ns;
 	s->touched_ns = tapir_clock__now_ns();
 }
 
@@ -178,12 +179,12 @@ static int start_recording(struct tapir_agent *agent, struct tapir_session_entry
 }
 
 static void begin_session(struct tapir_agent *agent, const struct tapir_wire_request *rq,
-			  const struct tapir_request_params *ask, const struct tapir_caller *caller,
-			  int fd)
+			  const struct tapir_request_params *params,
+			  const struct tapir_caller *caller, int fd)
 {
 	struct tapir_session_entry s = {.fd = -1, .waiter_fd = -1};
 	struct tapir_task task = {.run = tapir_task__session,
-				  .ask = ask,
+				  .params = params,
 				  .path_arg = "",
 				  .limits = &agent->config->limits,
 				  .state_fd = &agent->state_fd};
@@ -203,7 +204,7 @@ static void begin_session(struct tapir_agent *agent, const struct tapir_wire_req
 	}
 	err = tapir_task__check(&task);
 	if (!err) {
-		describe_session(&s, ask, caller);
+		describe_session(&s, params, caller);
 		err = start_recording(agent, &s, &task, rq, caller);
 	}
 	if (!err && !tapir_vec__push(&agent->sessions->all, s))
@@ -268,12 +269,12 @@ static tapir_task_fn report_of(uint16_t route)
 
 /* Answers with a report about a trace that is complete. */
 static bool report(struct tapir_agent *agent, const struct tapir_session_entry *s,
-		   const struct tapir_wire_request *rq, const struct tapir_request_params *ask,
+		   const struct tapir_wire_request *rq, const struct tapir_request_params *params,
 		   int fd)
 {
 	const char *slash = strchr(rq->path_arg, '/');
 	struct tapir_task task = {
-		.run = report_of(rq->route), .ask = ask, .path_arg = slash ? slash + 1 : ""};
+		.run = report_of(rq->route), .params = params, .path_arg = slash ? slash + 1 : ""};
 	int err = tapir_task__check(&task);
 
 	if (!err)
@@ -463,13 +464,13 @@ static size_t find_session(const struct tapir_agent *agent, const struct tapir_c
 }
 
 static bool handle_one(struct tapir_agent *agent, const struct tapir_wire_request *rq,
-		       const struct tapir_request_params *ask, size_t at, int fd)
+		       const struct tapir_request_params *params, size_t at, int fd)
 {
 	struct tapir_answer_format f;
 	/*
 	 * The format's name is taken from the table: the client's text is freed with its request.
 	 */
-	const char *format = tapir_answer_format__find(ask->format, &f) ? f.name : NULL;
+	const char *format = tapir_answer_format__find(params->format, &f) ? f.name : NULL;
 	struct tapir_session_entry *s = &agent->sessions->all.data[at];
 
 	s->touched_ns = tapir_clock__now_ns();
@@ -488,7 +489,7 @@ static bool handle_one(struct tapir_agent *agent, const struct tapir_wire_reques
 	case TAPIR_ROUTE_SESSION_QUERY:
 	case TAPIR_ROUTE_SESSION_REQUESTS:
 		if (!s->pid)
-			return report(agent, s, rq, ask, fd);
+			return report(agent, s, rq, params, fd);
 		(void)tapir_answer__error(fd, 409, "the recording has not ended", MSG_DONTWAIT);
 		return false;
 	default:
@@ -498,7 +499,7 @@ static bool handle_one(struct tapir_agent *agent, const struct tapir_wire_reques
 }
 
 bool tapir_sessions__handle(struct tapir_agent *agent, const struct tapir_wire_request *rq,
-			    const struct tapir_request_params *ask,
+			    const struct tapir_request_params *params,
 			    const struct tapir_caller *caller, int fd)
 {
 	size_t at;
@@ -508,12 +509,12 @@ bool tapir_sessions__handle(struct tapir_agent *agent, const struct tapir_wire_r
 		return false;
 	}
 	if (rq->route == TAPIR_ROUTE_SESSION_BEGIN) {
-		begin_session(agent, rq, ask, caller, fd);
+		begin_session(agent, rq, params, caller, fd);
 		return false;
 	}
 	at = find_session(agent, caller, rq->path_arg ? rq->path_arg : "");
 	if (at < agent->sessions->all.cnt)
-		return handle_one(agent, rq, ask, at, fd);
+		return handle_one(agent, rq, params, at, fd);
 	(void)tapir_answer__error(fd, 404, "no such session", MSG_DONTWAIT);
 	return false;
 }

@@ -29,11 +29,11 @@ bool tapir_sessions__are_watched(const struct tapir_sessions *sessions);
 void tapir_sessions__check(struct tapir_agent *agent);
 
 /*
- * The routes of sessions, for a caller whose role permits it. ask: of the request. true: the socket
+ * The routes of sessions, for a caller whose role permits it. params: of the request. true: the socket
  * belongs to a task now, or to a session that ends; else it was answered and remains the caller's.
  */
 bool tapir_sessions__handle(struct tapir_agent *agent, const struct tapir_wire_request *rq,
-			    const struct tapir_request_params *ask,
+			    const struct tapir_request_params *params,
 			    const struct tapir_caller *caller, int fd);
 
 /* A file of the continuous recording: it becomes a session that has ended. fd: taken. */

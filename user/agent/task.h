@@ -25,7 +25,7 @@ void tapir_shared_lists__free(struct tapir_shared_lists *lists);
 
 struct tapir_task {
 	int (*run)(void *task, int client_fd);
-	const struct tapir_request_params *ask;
+	const struct tapir_request_params *params;
 	const char *path_arg; /* "": none; of a trace that is handed out: its name */
 	const struct tapir_serve_limits *limits;
 	const int *state_fd; /* directory; < 0: state is memory */
@@ -70,11 +70,12 @@ int tapir_task__send_json(int client_fd, const char *text, size_t len);
 bool tapir_task__records(const struct tapir_task *task);
 
 /* The processes are those that the client means: -ESRCH, -EEXIST with a line: they are not. */
-int tapir_task__check_processes(const struct tapir_request_params *ask);
+int tapir_task__check_processes(const struct tapir_request_params *params);
 
 /* The same, and the cgroups of its container or pod, borrowed from containers. -ENOENT: no such
  * one. */
-int tapir_task__find_target(struct tapir_request_params *ask, struct tapir_containers *containers);
+int tapir_task__find_target(struct tapir_request_params *params,
+			    struct tapir_containers *containers);
 
 /* Creates a trace without a name, which ends with its last descriptor. -errno with a line. */
 int tapir_task__open_trace(int state_fd);

@@ -100,7 +100,7 @@ static int run(struct stream *s, const struct tapir_task *task, struct tapir_rec
 	plan->opts.on_ready = on_ready;
 	plan->opts.on_progress = on_progress;
 	plan->opts.ctx = s;
-	if (!task->ask->duration_ns)
+	if (!task->params->duration_ns)
 		plan->opts.duration_ns = task->limits->seconds * TAPIR_NS_PER_SEC;
 	s->live.start_ns = tapir_clock__now_ns();
 	err = tapir_recording__run(&plan->opts, &result);
@@ -113,28 +113,28 @@ int tapir_task__events(void *ctx, int client_fd)
 	const struct tapir_task *task = ctx;
 	struct stream s = {.lock = PTHREAD_MUTEX_INITIALIZER,
 			   .live = {.format = TAPIR_EVENT_JSON,
-				    .hides_counter_events = task->ask->counters.cnt > 0},
+				    .hides_counter_events = task->params->counters.cnt > 0},
 			   .client_fd = client_fd};
 	struct tapir_containers containers = {};
-	struct tapir_request_params ask = *task->ask;
+	struct tapir_request_params params = *task->params;
 	struct tapir_recording_plan plan = {};
 	struct tapir_request request;
 	int err;
 
-	ask.no_samples = ask.no_sched = true;
+	params.no_samples = params.no_sched = true;
 	/* Counters alone: not what would be recorded if nothing were requested. */
-	ask.only_counters = ask.counters.cnt && !ask.specs.cnt && !ask.profiles.cnt;
+	params.only_counters = params.counters.cnt && !params.specs.cnt && !params.profiles.cnt;
 	(void)tapir_helpers__start();
-	err = tapir_task__find_target(&ask, &containers);
+	err = tapir_task__find_target(&params, &containers);
 	if (!err)
-		err = tapir_request_params__request(&ask, &request);
+		err = tapir_request_params__request(&params, &request);
 	if (!err)
 		err = tapir_request__plan(&request, &plan);
 	if (!err)
 		err = run(&s, task, &plan);
 	tapir_recording_plan__fini(&plan);
-	tapir_vec__fini(&ask.cgroups);
-	tapir_vec__fini(&ask.inside);
+	tapir_vec__fini(&params.cgroups);
+	tapir_vec__fini(&params.inside);
 	tapir_containers__fini(&containers);
 	tapir_live_lines__fini(&s.live);
 	tapir_str__fini(&s.out);

@@ -79,7 +79,7 @@ static void copy_member(const json_t *process, const char *key, char *out, size_
 	snprintf(out, size, "%s", text ? text : "");
 }
 
-static bool is_there(const struct tapir_request_params *ask, json_t *process)
+static bool is_there(const struct tapir_request_params *params, json_t *process)
 {
 	struct tapir_container c = {};
 
@@ -89,21 +89,22 @@ static bool is_there(const struct tapir_request_params *ask, json_t *process)
 	copy_member(process, "namespace", c.space, sizeof(c.space));
 	copy_member(process, ID_KEY, c.id, sizeof(c.id));
 	json_object_del(process, ID_KEY);
-	return !(ask->space && strcmp(c.space, ask->space) != 0) &&
-	       !(ask->container && !tapir_container__is_called(&c, ask->container)) &&
-	       !(ask->pod && !tapir_container__is_of_pod(&c, ask->pod));
+	return !(params->space && strcmp(c.space, params->space) != 0) &&
+	       !(params->container && !tapir_container__is_called(&c, params->container)) &&
+	       !(params->pod && !tapir_container__is_of_pod(&c, params->pod));
 }
 
-static bool is_wanted(const struct tapir_request_params *ask, const json_t *process)
+static bool is_wanted(const struct tapir_request_params *params, const json_t *process)
 {
 	const char *name = json_string_value(json_object_get(process, "name"));
 
-	if (ask->only_pid &&
-	    (uint32_t)json_integer_value(json_object_get(process, "pid")) != ask->only_pid)
+	if (params->only_pid &&
+	    (uint32_t)json_integer_value(json_object_get(process, "pid")) != params->only_pid)
 		return false;
-	if (ask->name && (!name || !tapir_glob__match(ask->name, name)))
+	if (params->name && (!name || !tapir_glob__match(params->name, name)))
 		return false;
-	return is_text(process, "runtime", ask->runtime) && is_text(process, "user", ask->user);
+	return is_text(process, "runtime", params->runtime) &&
+	       is_text(process, "user", params->user);
 }
 
 /* JSON lines -> a list of those that are wanted. */
@@ -332,12 +333,12 @@ int tapir_task__processes(void *ctx, int fd)
 {
 	const struct tapir_task *task = ctx;
 	struct tapir_str out = {};
-	int err = take_list(task->lists, task->ask->all, &out);
+	int err = take_list(task->lists, task->params->all, &out);
 
 	if (err)
 		return tapir_answer__diag(fd, tapir_answer__status(err), 0);
 	return send_json(fd, json_pack("{s:o}", "processes",
-				       choose(out.data, is_asked_for, (void *)task->ask)));
+				       choose(out.data, is_asked_for, (void *)task->params)));
 }
 
 /* ---- one ------------------------------------------------------------------------------------ */
@@ -427,22 +428,23 @@ static int check_process(uint32_t pid, uint64_t started)
 	return err;
 }
 
-int tapir_task__check_processes(const struct tapir_request_params *ask)
+int tapir_task__check_processes(const struct tapir_request_params *params)
 {
 	const uint32_t *pid;
 	int err = 0;
 
-	tapir_vec_for_each (pid, &ask->pids)
-		err = err ? err : check_process(*pid, ask->started);
+	tapir_vec_for_each (pid, &params->pids)
+		err = err ? err : check_process(*pid, params->started);
 	return err;
 }
 
-int tapir_task__find_target(struct tapir_request_params *ask, struct tapir_containers *containers)
+int tapir_task__find_target(struct tapir_request_params *params,
+			    struct tapir_containers *containers)
 {
-	int err = tapir_task__check_processes(ask);
+	int err = tapir_task__check_processes(params);
 
-	return err || !(ask->container || ask->pod)
+	return err || !(params->container || params->pod)
 		       ? err
-		       : tapir_containers__find(containers, ask->container, ask->pod, &ask->cgroups,
-						&ask->inside);
+		       : tapir_containers__find(containers, params->container, params->pod,
+						&params->cgroups, &params->inside);
 }

@@ -46,7 +46,8 @@ static int add_view(const struct tapir_task *task, struct tapir_str *out)
 	const char *arg;
 
 	tapir_str__addf(out, "%s%s%s", is_requests ? "requests" : task->path_arg,
-			task->ask->event ? "=" : "", task->ask->event ? task->ask->event : "");
+			task->params->event ? "=" : "",
+			task->params->event ? task->params->event : "");
 	if (out->failed)
 		return -ENOMEM;
 	return tapir_view__find(out->data, &arg)
@@ -69,30 +70,30 @@ int tapir_task__check(const struct tapir_task *task)
 		return tapir_diag__fail(-EINVAL, "pid: '%.64s' is not a process id",
 					task->path_arg);
 	if (task->run == tapir_task__stacks &&
-	    (task->ask->pids.cnt > 0) + !!task->ask->container + !!task->ask->pod != 1)
+	    (task->params->pids.cnt > 0) + !!task->params->container + !!task->params->pod != 1)
 		return tapir_diag__fail(-EINVAL, "pid: one of pid, container and pod is required");
 	/* Making the argument of --view is its check: the text is made again by the task. */
 	if (task->run == tapir_task__view || task->run == tapir_task__trace_view)
 		err = add_view(task, &view);
 	tapir_str__fini(&view);
 	if ((task->run == tapir_task__query || task->run == tapir_task__trace_query) &&
-	    (!task->ask->sql || !*task->ask->sql))
+	    (!task->params->sql || !*task->params->sql))
 		return tapir_diag__fail(-EINVAL, "sql: a statement is required");
 	/* The other checks concern recordings; tasks that record nothing read a file that exists.
 	 */
 	if (err || !tapir_task__records(task))
 		return err;
-	if (task->run == tapir_task__events && !task->ask->specs.cnt && !task->ask->profiles.cnt &&
-	    !task->ask->counters.cnt)
+	if (task->run == tapir_task__events && !task->params->specs.cnt &&
+	    !task->params->profiles.cnt && !task->params->counters.cnt)
 		return tapir_diag__fail(-EINVAL,
 					"spec: events are required: spec, profile or counters");
-	if (task->ask->duration_ns > task->limits->seconds * TAPIR_NS_PER_SEC)
+	if (task->params->duration_ns > task->limits->seconds * TAPIR_NS_PER_SEC)
 		return tapir_diag__fail(-EINVAL,
 					"seconds: at most %llu are permitted by this agent",
 					(unsigned long long)task->limits->seconds);
 	return task->run == tapir_task__question
-		       ? tapir_question_params__check(task->ask)
-		       : tapir_request_params__request(task->ask, &request);
+		       ? tapir_question_params__check(task->params)
+		       : tapir_request_params__request(task->params, &request);
 }
 
 /* ---- the trace ------------------------------------------------------------------------------ */
@@ -264,20 +265,20 @@ static void add_events_of_view(const struct tapir_task *task, struct tapir_reque
 		request->profiles = (struct tapir_words){.data = both, .cnt = 2, .cap = 2};
 }
 
-/* Records what ask asks for into a file: 0 or -errno with lines; -EEXIST: another process. */
+/* Records what params request into a file: 0 or -errno with lines; -EEXIST: another process. */
 static int record_into(const struct tapir_task *task, int fd)
 {
 	struct tapir_containers containers = {};
 	struct tapir_recording_plan plan = {};
-	struct tapir_request_params ask = *task->ask;
+	struct tapir_request_params params = *task->params;
 	struct tapir_request request;
 	int err;
 
 	(void)tapir_helpers__start();
 	limit_cpu(task->limits);
-	err = tapir_task__find_target(&ask, &containers);
+	err = tapir_task__find_target(&params, &containers);
 	if (!err)
-		err = tapir_request_params__request(&ask, &request);
+		err = tapir_request_params__request(&params, &request);
 	if (!err)
 		add_events_of_view(task, &request);
 	if (!err)
@@ -285,20 +286,20 @@ static int record_into(const struct tapir_task *task, int fd)
 	if (!err)
 		err = record_plan(task, &plan, fd);
 	tapir_recording_plan__fini(&plan);
-	tapir_vec__fini(&ask.cgroups);
-	tapir_vec__fini(&ask.inside);
+	tapir_vec__fini(&params.cgroups);
+	tapir_vec__fini(&params.inside);
 	tapir_containers__fini(&containers);
 	return err;
 }
 
-static void name_trace(const struct tapir_request_params *ask, char *out, size_t size)
+static void name_trace(const struct tapir_request_params *params, char *out, size_t size)
 {
 	char when[TAPIR_UTC_TEXT_BYTES];
 	size_t len;
 
 	tapir_clock__utc_text(tapir_clock__ns(CLOCK_REALTIME), when);
-	len = ask->pids.cnt ? (size_t)snprintf(out, size, "tapir-%u-", ask->pids.data[0])
-			    : (size_t)snprintf(out, size, "tapir-");
+	len = params->pids.cnt ? (size_t)snprintf(out, size, "tapir-%u-", params->pids.data[0])
+			       : (size_t)snprintf(out, size, "tapir-");
 	for (const char *p = when; *p && len + 1 < size; p++)
 		if (*p != ':' && *p != '-')
 			out[len++] = *p;
@@ -325,8 +326,8 @@ int tapir_task__profile(void *ctx, int client_fd)
 
 	if (fd < 0)
 		return fd;
-	name_trace(task->ask, name, sizeof(name));
-	return send_trace(fd, task->ask->format, name, client_fd);
+	name_trace(task->params, name, sizeof(name));
+	return send_trace(fd, task->params->format, name, client_fd);
 }
 
 int tapir_task__trace(void *ctx, int client_fd)
@@ -375,13 +376,13 @@ static int send_view(const struct tapir_task *task, int fd, int client_fd)
 	if (add_view(task, &view))
 		return tapir_answer__diag(client_fd, 400, 0);
 	argv[4] = view.data;
-	if (task->ask->top) {
-		tapir_str__addf(&top, "%llu", (unsigned long long)task->ask->top);
+	if (task->params->top) {
+		tapir_str__addf(&top, "%llu", (unsigned long long)task->params->top);
 		argv[5] = "--top";
 		argv[6] = top.data;
 	}
 	/* The recording is ours and whole: what it lacks is the event that was named. */
-	return send_output(argv, fd, task->ask->event ? 404 : 0, client_fd);
+	return send_output(argv, fd, task->params->event ? 404 : 0, client_fd);
 }
 
 int tapir_task__view(void *ctx, int client_fd)
@@ -414,7 +415,7 @@ static int send_query(const struct tapir_task *task, int fd, int client_fd)
 	const char *argv[] = {"query", "--json", "--timeout=30", "-", NULL, NULL};
 	struct tapir_str sql = {};
 
-	tapir_str__addf(&sql, " %s", task->ask->sql);
+	tapir_str__addf(&sql, " %s", task->params->sql);
 	argv[4] = sql.data;
 	if (sql.failed)
 		return tapir_answer__error(client_fd, 500, "out of memory", 0);
@@ -436,21 +437,21 @@ int tapir_task__trace_query(void *ctx, int client_fd)
 }
 
 /* PROVIDER and NAME -> PROVIDER/NAME. */
-static bool name_counters(struct tapir_request_params *ask, const char *name,
+static bool name_counters(struct tapir_request_params *params, const char *name,
 			  struct tapir_str *text)
 {
 	struct tapir_words words = {};
 	const char *const *provider;
 	bool is_named = true;
 
-	if (!ask->counters.cnt)
-		is_named = tapir_vec__push(&ask->counters, TAPIR_COUNTER_DEFAULT);
-	tapir_vec_for_each (provider, &ask->counters) {
+	if (!params->counters.cnt)
+		is_named = tapir_vec__push(&params->counters, TAPIR_COUNTER_DEFAULT);
+	tapir_vec_for_each (provider, &params->counters) {
 		tapir_str__clear(text);
 		tapir_str__addf(text, "%s/%s", *provider, name);
 		is_named &= !text->failed && tapir_vec__push(&words, strdup(text->data));
 	}
-	ask->counters = words;
+	params->counters = words;
 	return is_named;
 }
 
@@ -459,14 +460,14 @@ int tapir_task__counters(void *ctx, int client_fd)
 {
 	static const char *const argv[] = {"report", "--json", "--view", "counters", "-", NULL};
 	struct tapir_task task = *(const struct tapir_task *)ctx;
-	struct tapir_request_params ask = *task.ask;
+	struct tapir_request_params params = *task.params;
 	struct tapir_str text = {};
 	int fd;
 
-	if (*task.path_arg && !name_counters(&ask, task.path_arg, &text))
+	if (*task.path_arg && !name_counters(&params, task.path_arg, &text))
 		return tapir_answer__error(client_fd, 500, "out of memory", 0);
-	ask.only_counters = true;
-	task.ask = &ask;
+	params.only_counters = true;
+	task.params = &params;
 	fd = make_trace(&task, client_fd);
 	return fd < 0 ? fd : send_output(argv, fd, 0, client_fd);
 }
@@ -474,27 +475,28 @@ int tapir_task__counters(void *ctx, int client_fd)
 int tapir_task__question(void *ctx, int client_fd)
 {
 	struct tapir_task task = *(const struct tapir_task *)ctx;
-	struct tapir_request_params ask = *task.ask;
+	struct tapir_request_params params = *task.params;
 	struct tapir_words argv = {};
-	int err = tapir_question_params__prepare(&ask, &argv), fd;
+	int err = tapir_question_params__prepare(&params, &argv), fd;
 
 	if (err)
 		return tapir_answer__diag(client_fd, tapir_answer__status(err), 0);
-	task.ask = &ask;
+	task.params = &params;
 	fd = make_trace(&task, client_fd);
 	/* The command fails only if an expression does not fit the recorded events. */
 	return fd < 0 ? fd : send_output(argv.data, fd, 400, client_fd);
 }
 
 /* Finds the processes that are in the target now: stacks are of one moment. */
-static int find_processes(struct tapir_request_params *ask)
+static int find_processes(struct tapir_request_params *params)
 {
 	struct tapir_containers containers = {};
 	int err;
 
-	if (ask->pids.cnt)
-		return tapir_task__check_processes(ask);
-	err = tapir_containers__find(&containers, ask->container, ask->pod, NULL, &ask->pids);
+	if (params->pids.cnt)
+		return tapir_task__check_processes(params);
+	err = tapir_containers__find(&containers, params->container, params->pod, NULL,
+				     &params->pids);
 	tapir_containers__fini(&containers);
 	return err;
 }
@@ -504,18 +506,18 @@ int tapir_task__stacks(void *ctx, int client_fd)
 	const struct tapir_task *task = ctx;
 	const char *argv[6] = {"stacks", "--json", "--pid"};
 	struct tapir_str pids = {}, threads = {};
-	struct tapir_request_params ask = *task->ask;
+	struct tapir_request_params params = *task->params;
 	const uint32_t *pid;
-	int err = find_processes(&ask);
+	int err = find_processes(&params);
 
 	if (err)
 		return tapir_answer__diag(client_fd,
 					  err == -EEXIST ? 409 : tapir_answer__status(err), 0);
-	tapir_vec_for_each (pid, &ask.pids)
+	tapir_vec_for_each (pid, &params.pids)
 		tapir_str__addf(&pids, "%s%u", pids.len ? "," : "", *pid);
 	argv[3] = pids.data;
-	if (task->ask->threads) {
-		tapir_str__addf(&threads, "--threads=%s", task->ask->threads);
+	if (task->params->threads) {
+		tapir_str__addf(&threads, "--threads=%s", task->params->threads);
 		argv[4] = threads.data;
 	}
 	return send_output(argv, -1, 0, client_fd);
