@@ -220,7 +220,7 @@ static int open_when_free(struct tapir_dotnet_streams *all, uint32_t tgid)
 
 static void streams_over_the_limit_are_refused_until_one_ends(void **state)
 {
-	struct tapir_dotnet_streams_opts opts = {.sz = sizeof(opts), .ask = &ask};
+	struct tapir_dotnet_streams_opts opts = {.sz = sizeof(opts), .request = &ask};
 	struct tapir_dotnet_streams *all;
 	struct tapir_spec_list specs = {};
 	struct fake_dotnet *f = *state;

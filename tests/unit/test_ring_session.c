@@ -176,7 +176,7 @@ static int open_ctl(void)
 static int take(struct tapir_ring_control *c, int fd)
 {
 	struct tapir_ring_session_opts opts = {
-		.sz = sizeof(opts), .ask = &ask, .session_id = 5, .with_stack = true};
+		.sz = sizeof(opts), .request = &ask, .session_id = 5, .with_stack = true};
 
 	return tapir_ring_control__take(c, fd, &opts);
 }

@@ -23,7 +23,7 @@ static void copy_shared(void *out, const void *shared, uint32_t bytes)
 }
 
 /* A selection, with the range of its arguments. */
-struct ask {
+struct request {
 	struct tapir_ring_selection sel;
 	const char *text; /* the session's, TAPIR_RING_TEXT_BYTES of it */
 };
@@ -50,14 +50,16 @@ static uint32_t add_text(struct coreclr_wants *out, const void *shared, uint32_t
 }
 
 /* Arguments of a second selection follow those of the first. */
-static void add_args(struct coreclr_wants *out, struct coreclr_want *want, const struct ask *ask)
+static void add_args(struct coreclr_wants *out, struct coreclr_want *want,
+		     const struct request *request)
 {
-	uint32_t bytes = ask->sel.args_bytes, before = out->text_bytes, at, len;
+	uint32_t bytes = request->sel.args_bytes, before = out->text_bytes, at, len;
 
-	if (!bytes || bytes >= TAPIR_RING_ARGS_BYTES || ask->sel.args_off > TAPIR_RING_TEXT_BYTES ||
-	    bytes > TAPIR_RING_TEXT_BYTES - ask->sel.args_off)
+	if (!bytes || bytes >= TAPIR_RING_ARGS_BYTES ||
+	    request->sel.args_off > TAPIR_RING_TEXT_BYTES ||
+	    bytes > TAPIR_RING_TEXT_BYTES - request->sel.args_off)
 		return;
-	at = add_text(out, ask->text + ask->sel.args_off, bytes);
+	at = add_text(out, request->text + request->sel.args_off, bytes);
 	if (!at || !out->text[at])
 		return;
 	if (!want->args_off) {
@@ -81,9 +83,9 @@ static void add_args(struct coreclr_wants *out, struct coreclr_want *want, const
 	want->args_off = before;
 }
 
-static void add_want(struct coreclr_wants *out, const char *provider, const struct ask *ask)
+static void add_want(struct coreclr_wants *out, const char *provider, const struct request *request)
 {
-	const struct tapir_ring_selection *sel = &ask->sel;
+	const struct tapir_ring_selection *sel = &request->sel;
 	uint32_t level = sel->level && sel->level < LEVEL_VERBOSE ? sel->level : LEVEL_VERBOSE;
 	struct coreclr_want *want = out->all;
 
@@ -100,36 +102,36 @@ static void add_want(struct coreclr_wants *out, const char *provider, const stru
 	}
 	want->keywords |= keywords_for(provider, sel->keywords);
 	want->level = want->level > level ? want->level : level;
-	add_args(out, want, ask);
+	add_args(out, want, request);
 }
 
-static void add_known(struct coreclr_wants *out, const struct ask *ask)
+static void add_known(struct coreclr_wants *out, const struct request *request)
 {
 	for (uint32_t i = 0; i < coreclr_providers__limit(); i++) {
 		const struct coreclr_provider *p = coreclr_providers__at(i);
 
-		if (p && p->name[0] && coreclr_text__glob(ask->sel.provider, p->name))
-			add_want(out, p->name, ask);
+		if (p && p->name[0] && coreclr_text__glob(request->sel.provider, p->name))
+			add_want(out, p->name, request);
 	}
 }
 
 static void add_session(struct coreclr_wants *out, const struct tapir_ring_ctl *ctl, uint32_t s)
 {
 	for (uint32_t i = 0; i < TAPIR_RING_SELECTIONS; i++) {
-		struct ask ask = {.text = ctl->text[s]};
+		struct request request = {.text = ctl->text[s]};
 
 		/* Each look of the control thread comes here: most of them are not used. */
 		if (!coreclr_load(&ctl->selections[s][i].used))
 			continue;
-		copy_shared(&ask.sel, &ctl->selections[s][i], sizeof(ask.sel));
-		ask.sel.provider[sizeof(ask.sel.provider) - 1] = 0;
-		if (!ask.sel.used || !ask.sel.provider[0])
+		copy_shared(&request.sel, &ctl->selections[s][i], sizeof(request.sel));
+		request.sel.provider[sizeof(request.sel.provider) - 1] = 0;
+		if (!request.sel.used || !request.sel.provider[0])
 			continue;
-		out->has_glob |= coreclr_text__is_glob(ask.sel.provider);
-		if (coreclr_text__is_glob(ask.sel.provider))
-			add_known(out, &ask);
+		out->has_glob |= coreclr_text__is_glob(request.sel.provider);
+		if (coreclr_text__is_glob(request.sel.provider))
+			add_known(out, &request);
 		else
-			add_want(out, ask.sel.provider, &ask);
+			add_want(out, request.sel.provider, &request);
 	}
 }
 

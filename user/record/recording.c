@@ -516,7 +516,7 @@ static void tear_down(struct recording *r)
 	tapir_dotnet_streams__free(r->dotnet.streams);
 	tapir_dotnet_port__free(r->dotnet.port);
 	tapir_run_dir__close(&r->dotnet.dir);
-	free(r->dotnet.ask);
+	free(r->dotnet.request);
 	tapir_guard__fd(&r->signal_fd);
 	tapir_guard__fd(&r->clock_fd);
 	tapir_guard__fd(&r->freeze_fd);

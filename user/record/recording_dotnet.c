@@ -35,8 +35,9 @@
 /* Are events of this provider asked for? */
 static bool asks_for(const struct recording *r, const char *provider)
 {
-	for (unsigned i = 0; r->dotnet.ask && i < TAPIR_RING_SELECTIONS; i++)
-		if (r->dotnet.ask->all[i].used && !strcmp(r->dotnet.ask->all[i].provider, provider))
+	for (unsigned i = 0; r->dotnet.request && i < TAPIR_RING_SELECTIONS; i++)
+		if (r->dotnet.request->all[i].used &&
+		    !strcmp(r->dotnet.request->all[i].provider, provider))
 			return true;
 	return false;
 }
@@ -70,7 +71,7 @@ static int select_names(struct recording *r, struct tapir_dotnet_left_out *left_
 	if (r->budget_spec)
 		ok &= tapir_vec__push(&specs, r->budget_spec);
 	if (ok)
-		tapir_dotnet_specs__select(&specs, r->dotnet.ask, left_out);
+		tapir_dotnet_specs__select(&specs, r->dotnet.request, left_out);
 	tapir_vec__fini(&specs);
 	return ok ? 0 : -ENOMEM;
 }
@@ -80,11 +81,11 @@ int tapir_recording__plan_dotnet(struct recording *r)
 	struct tapir_dotnet_left_out left_out = {};
 	int err = 0;
 
-	r->dotnet.ask = malloc(sizeof(*r->dotnet.ask));
-	if (!r->dotnet.ask)
+	r->dotnet.request = malloc(sizeof(*r->dotnet.request));
+	if (!r->dotnet.request)
 		return -ENOMEM;
-	r->dotnet.is_wanted = may_enter(r) &&
-			      tapir_dotnet_specs__select(r->opts->specs, r->dotnet.ask, &left_out);
+	r->dotnet.is_wanted = may_enter(r) && tapir_dotnet_specs__select(
+						      r->opts->specs, r->dotnet.request, &left_out);
 	if (r->dotnet.is_wanted)
 		err = select_names(r, &left_out);
 	if (err)
@@ -95,7 +96,7 @@ int tapir_recording__plan_dotnet(struct recording *r)
 			   "%u, with names of up to %zu characters",
 			   left_out.cnt, left_out.cnt == 1 ? "is" : "are", left_out.first,
 			   left_out.cnt == 1 ? "" : " and others", TAPIR_RING_SELECTIONS,
-			   sizeof(r->dotnet.ask->all[0].provider) - 1);
+			   sizeof(r->dotnet.request->all[0].provider) - 1);
 	while (r->dotnet.is_wanted && !r->dotnet.key)
 		if (getrandom(&r->dotnet.key, sizeof(r->dotnet.key), 0) != sizeof(r->dotnet.key))
 			return -EIO;
@@ -235,7 +236,7 @@ static int start_streams(struct recording *r)
 		.queue = r->queue,
 		.specs = r->opts->specs,
 		.name_spec = r->dotnet_name_spec,
-		.ask = r->dotnet.ask,
+		.request = r->dotnet.request,
 		.with_stack = !r->opts->no_ring_stacks,
 		.port = r->dotnet.port,
 	};
@@ -251,7 +252,7 @@ static void warn_of_natives(const struct recording *r)
 	bool has_source = false;
 
 	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++) {
-		const struct tapir_ring_selection *s = &r->dotnet.ask->all[i];
+		const struct tapir_ring_selection *s = &r->dotnet.request->all[i];
 		const struct tapir_layout_provider asked = {.name = s->provider};
 
 		has_source |= s->used && !tapir_dotnet_specs__is_native(&asked);

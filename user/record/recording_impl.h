@@ -56,8 +56,8 @@ struct recording {
 	struct tapir_usage_watch *usage; /* NULL: CPUs are not watched */
 	struct tapir_otel_watch *publishers; /* of their resources; NULL: not requested */
 	struct {
-		struct tapir_ring_request *ask; /* of .NET's processes */
-		bool is_wanted;			/* of .NET's processes, too */
+		struct tapir_ring_request *request; /* of .NET's processes */
+		bool is_wanted;			    /* of .NET's processes, too */
 		uint64_t key;
 		struct tapir_run_dir dir; /* for a program that is started; it loads: */
 		char library_path[TAPIR_RUN_DIR_PATH_BYTES + TAPIR_PEER_NAME_BYTES];

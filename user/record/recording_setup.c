@@ -157,7 +157,7 @@ static int start_rings(struct recording *r)
 		.cover = r->cover,
 		.with_stack = !r->opts->no_ring_stacks, /* nothing to what a trap costs */
 		.with_every_stack = r->opts->with_stack,
-		.private_request = r->dotnet.is_wanted ? r->dotnet.ask : NULL,
+		.private_request = r->dotnet.is_wanted ? r->dotnet.request : NULL,
 		.with_children = wants_children(r),
 		.has_probes = both && !r->is_unprivileged && wants_children(r),
 		.name_spec = r->dotnet_name_spec,

@@ -437,7 +437,7 @@ static int cycle(void)
 {
 	struct tapir_ring_session_opts opts = {
 		.sz = sizeof(opts),
-		.ask = &d.ask,
+		.request = &d.ask,
 		.rate_hz = (uint32_t)d.rate,
 		.with_stack = d.with_stack != 0,
 		.with_probes = d.probes != 0,

@@ -337,7 +337,7 @@ static int open_session(struct tapir_ring_process *p)
 	bool is_own = p->lane.is_private && sink->private_request;
 	struct tapir_ring_session_opts opts = {
 		.sz = sizeof(opts),
-		.ask = is_own ? sink->private_request : sink->ask,
+		.request = is_own ? sink->private_request : sink->request,
 		.session_id = sink->session_id,
 		.rate_hz = sink->rate_hz,
 		.with_stack = sink->with_stack,

@@ -30,8 +30,8 @@ struct tapir_ring_sink {
 	uint32_t rate_hz;		   /* events a second of a thread; 0: all */
 	struct tapir_seen_names seen;	   /* of all catalogs; owned, like recbuf */
 	struct tapir_recbuf recbuf;
-	struct tapir_ring_kinds kinds;	      /* of events; owned */
-	const struct tapir_ring_request *ask; /* of lanes that are for all; borrowed */
+	struct tapir_ring_kinds kinds;		  /* of events; owned */
+	const struct tapir_ring_request *request; /* of lanes that are for all; borrowed */
 	const struct tapir_ring_request
 		*private_request; /* of private lanes; borrowed; NULL: the SPECs' */
 	uint64_t start_ns;	  /* of the recording: lanes that are made later are opened late */

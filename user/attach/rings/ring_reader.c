@@ -386,13 +386,13 @@ int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 	};
 	tapir_ring_limits__init(&r->limits, opts->queue, r->start_ns);
 	tapir_ring_kinds__init(&r->sink.kinds, TAPIR_RING_PROBE_ID_MIN, TAPIR_RING_PROBE_ID_MAX);
-	r->ask = malloc(sizeof(*r->ask));
-	if (r->ask)
-		tapir_ring_select__fill(opts->specs, r->ask);
-	r->sink.ask = r->ask;
+	r->request = malloc(sizeof(*r->request));
+	if (r->request)
+		tapir_ring_select__fill(opts->specs, r->request);
+	r->sink.request = r->request;
 	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	r->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (!r->sink.spec_matched || !r->ask)
+	if (!r->sink.spec_matched || !r->request)
 		err = -ENOMEM;
 	else if (r->epoll_fd < 0 || r->wake_fd < 0 ||
 		 epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, r->wake_fd, &event))
@@ -457,7 +457,7 @@ void tapir_ring_reader__free(struct tapir_ring_reader *r)
 	free(r->sink.spec_matched);
 	tapir_seen_names__fini(&r->sink.seen);
 	tapir_ring_kinds__fini(&r->sink.kinds);
-	free(r->ask);
+	free(r->request);
 	tapir_ring_limits__fini(&r->limits);
 	tapir_vec__fini(&r->children);
 	tapir_recbuf__fini(&r->sink.recbuf);

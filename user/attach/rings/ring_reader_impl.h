@@ -24,7 +24,7 @@ struct tapir_ring_reader_lane {
 
 struct tapir_ring_reader {
 	struct tapir_ring_sink sink;
-	struct tapir_ring_request *ask;
+	struct tapir_ring_request *request;
 	struct tapir_vec(struct tapir_ring_reader_lane) lanes;
 	struct tapir_vec(uint64_t) private_keys; /* of private lanes */
 	struct tapir_ring_limits limits;

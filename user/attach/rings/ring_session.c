@@ -123,8 +123,8 @@ static void fill_session(struct tapir_ring_control *c, const struct tapir_ring_s
 	s->beat = 1;
 	memset(s->tracer_comm, 0, sizeof(s->tracer_comm));
 	read_comm(s->tracer_comm);
-	memcpy(c->map->selections[c->session], opts->ask->all, sizeof(opts->ask->all));
-	memcpy(c->map->text[c->session], opts->ask->text, opts->ask->text_bytes);
+	memcpy(c->map->selections[c->session], opts->request->all, sizeof(opts->request->all));
+	memcpy(c->map->text[c->session], opts->request->text, opts->request->text_bytes);
 }
 
 static void choose_bits(struct tapir_ring_control *c, const struct tapir_ring_session_opts *opts)

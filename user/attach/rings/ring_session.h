@@ -17,9 +17,9 @@
 
 struct tapir_ring_session_opts {
 	size_t sz;
-	const struct tapir_ring_request *ask; /* copied */
-	uint64_t session_id;		      /* the recording's: a child inherits it */
-	uint32_t rate_hz;		      /* events a second of a thread; 0: all */
+	const struct tapir_ring_request *request; /* copied */
+	uint64_t session_id;			  /* the recording's: a child inherits it */
+	uint32_t rate_hz;			  /* events a second of a thread; 0: all */
 	bool with_stack;
 	bool with_probes;   /* TAPIR_RING_WANTS_PROBES */
 	bool with_children; /* TAPIR_RING_WANTS_CHILDREN */

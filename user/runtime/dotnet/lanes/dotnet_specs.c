@@ -319,38 +319,38 @@ struct selector {
 };
 
 /* The keywords and the level that are requested of a native provider. */
-struct native_ask {
+struct native_request {
 	uint64_t keywords;
 	unsigned level;
 };
 
 static void ask_event(const struct tapir_spec *spec, const struct tapir_layout_event *event,
-		      struct native_ask *ask)
+		      struct native_request *request)
 {
-	ask->keywords |=
+	request->keywords |=
 		event->keywords ? event->keywords & ~TAPIR_DOTNET_HEAP_COLLECT : NO_KEYWORD;
-	if (spec->level < 0 && event->level > ask->level)
-		ask->level = event->level;
+	if (spec->level < 0 && event->level > request->level)
+		request->level = event->level;
 }
 
 static void ask_item(const struct tapir_spec *spec, const struct tapir_layout_provider *p,
-		     const struct tapir_spec_item *item, struct native_ask *ask)
+		     const struct tapir_spec_item *item, struct native_request *request)
 {
 	struct tapir_spec one = *spec;
 
 	one.items.data = (struct tapir_spec_item *)item;
 	one.items.cnt = 1;
 	if (item->kind == TAPIR_SPEC_MASK) {
-		ask->keywords |= item->mask ? item->mask : NO_KEYWORD;
-		ask->level = LEVEL_MAX;
+		request->keywords |= item->mask ? item->mask : NO_KEYWORD;
+		request->level = LEVEL_MAX;
 		return;
 	}
 	for (size_t i = 0; i < p->event_cnt; i++)
 		if (tapir_spec__matches(&one, NULL, p->name, p->events[i].name))
-			ask_event(spec, &p->events[i], ask);
+			ask_event(spec, &p->events[i], request);
 	if (!strncmp(item->text, "EventID", 7)) {
-		ask->keywords |= ~TAPIR_DOTNET_HEAP_COLLECT;
-		ask->level = LEVEL_MAX;
+		request->keywords |= ~TAPIR_DOTNET_HEAP_COLLECT;
+		request->level = LEVEL_MAX;
 	}
 }
 
@@ -373,25 +373,25 @@ static unsigned requested_level(const struct tapir_spec *spec)
 
 /* true: something is asked of it. */
 static bool ask_native(const struct tapir_spec *spec, const struct tapir_layout_provider *p,
-		       struct native_ask *ask)
+		       struct native_request *request)
 {
 	bool is_named = tapir_glob__is_plain(spec->provider), wants_some = false;
 	const struct tapir_spec_item *item;
 
-	*ask = (struct native_ask){};
+	*request = (struct native_request){};
 	tapir_vec_for_each (item, &spec->items) {
 		wants_some |= !item->negated;
 		if (!item->negated)
-			ask_item(spec, p, item, ask);
+			ask_item(spec, p, item, request);
 	}
 	if (!wants_some) {
-		ask->keywords = ~(TAPIR_DOTNET_HEAP_COLLECT | (is_named ? 0 : HEAVY_KEYWORDS));
-		ask->level = LEVEL_MAX;
+		request->keywords = ~(TAPIR_DOTNET_HEAP_COLLECT | (is_named ? 0 : HEAVY_KEYWORDS));
+		request->level = LEVEL_MAX;
 	}
-	ask->keywords &= ~left_out(spec);
+	request->keywords &= ~left_out(spec);
 	if (spec->level >= 0)
-		ask->level = requested_level(spec);
-	return ask->keywords != 0;
+		request->level = requested_level(spec);
+	return request->keywords != 0;
 }
 
 static void leave_out(struct selector *s, const char *provider)
@@ -416,29 +416,30 @@ static struct tapir_ring_selection *add_selection(struct selector *s, const char
 }
 
 /* One a provider and level, so that a long list of SPECs has room. */
-static void add_native(struct selector *s, const char *provider, const struct native_ask *ask)
+static void add_native(struct selector *s, const char *provider,
+		       const struct native_request *request)
 {
 	struct tapir_ring_selection *one = NULL;
 
 	for (unsigned i = 0; i < s->used && !one; i++)
 		if (!strcmp(s->out->all[i].provider, provider) &&
-		    s->out->all[i].level == ask->level)
+		    s->out->all[i].level == request->level)
 			one = &s->out->all[i];
 	if (!one)
-		one = add_selection(s, provider, ask->level);
+		one = add_selection(s, provider, request->level);
 	if (one)
-		one->keywords |= ask->keywords;
+		one->keywords |= request->keywords;
 }
 
 static void select_natives(struct selector *s, const struct tapir_spec *spec)
 {
 	const struct tapir_layout_provider *p;
-	struct native_ask ask;
+	struct native_request request;
 
 	for (size_t i = 0; (p = tapir_dotnet_provider__at((unsigned)i)); i++)
 		if (is_native(p) && tapir_glob__match(spec->provider, p->name) &&
-		    ask_native(spec, p, &ask))
-			add_native(s, p->name, &ask);
+		    ask_native(spec, p, &request))
+			add_native(s, p->name, &request);
 }
 
 /* Returns true if only keywords 0 are requested: events without keywords. */

@@ -220,10 +220,11 @@ static int request_stream(struct tapir_dotnet_streams *all, uint32_t tgid, int c
 
 	if (!providers)
 		return -ENOMEM;
-	if (tapir_stream_providers__need_names(all->opts.ask) &&
+	if (tapir_stream_providers__need_names(all->opts.request) &&
 	    tapir_dotnet_sources__add_process(&sources, tgid))
 		tapir_diag__rewind(mark);
-	tapir_stream_providers__fill(providers, all->opts.ask, sources.all.data, sources.all.cnt);
+	tapir_stream_providers__fill(providers, all->opts.request, sources.all.data,
+				     sources.all.cnt);
 	err = ask_for(all, tgid, cancel_fd, providers, port);
 	tapir_dotnet_sources__fini(&sources);
 	return err;

@@ -18,10 +18,10 @@
 
 struct tapir_dotnet_streams_opts {
 	size_t sz;
-	struct tapir_queue *queue;	      /* borrowed until __stop, like the others */
-	const struct tapir_spec_list *specs;  /* what is requested */
-	const struct tapir_spec *name_spec;   /* events for the names of code; NULL: none */
-	const struct tapir_ring_request *ask; /* the same, by dotnet_specs.h */
+	struct tapir_queue *queue;		  /* borrowed until __stop, like the others */
+	const struct tapir_spec_list *specs;	  /* what is requested */
+	const struct tapir_spec *name_spec;	  /* events for the names of code; NULL: none */
+	const struct tapir_ring_request *request; /* the same, by dotnet_specs.h */
 	bool with_stack;
 	struct tapir_dotnet_port
 		*port; /* tapir's port, known to programs that it starts; NULL: none */

@@ -35,7 +35,8 @@ static uint64_t keywords_of(const struct tapir_ring_selection *s)
 }
 
 static void add_provider(struct tapir_stream_providers *out, const char *name,
-			 const struct tapir_ring_request *ask, const struct tapir_ring_selection *s)
+			 const struct tapir_ring_request *request,
+			 const struct tapir_ring_selection *s)
 {
 	struct tapir_dotnet_provider *p = place_of(out, name);
 
@@ -47,11 +48,12 @@ static void add_provider(struct tapir_stream_providers *out, const char *name,
 	else if (s->level > p->level)
 		p->level = s->level;
 	if (s->args_bytes && !p->filter)
-		p->filter = tapir_ring_request__args(ask, s);
+		p->filter = tapir_ring_request__args(request, s);
 }
 
 /* The natives among them have selections of their own. */
-static void add_matching(struct tapir_stream_providers *out, const struct tapir_ring_request *ask,
+static void add_matching(struct tapir_stream_providers *out,
+			 const struct tapir_ring_request *request,
 			 const struct tapir_ring_selection *s,
 			 const struct tapir_layout_provider *sources, size_t source_cnt)
 {
@@ -59,10 +61,10 @@ static void add_matching(struct tapir_stream_providers *out, const struct tapir_
 
 	for (unsigned i = 0; (p = tapir_dotnet_provider__at(i)); i++)
 		if (!tapir_dotnet_specs__is_native(p) && tapir_glob__match(s->provider, p->name))
-			add_provider(out, p->name, ask, s);
+			add_provider(out, p->name, request, s);
 	for (size_t i = 0; i < source_cnt; i++)
 		if (tapir_glob__match(s->provider, sources[i].name))
-			add_provider(out, sources[i].name, ask, s);
+			add_provider(out, sources[i].name, request, s);
 }
 
 static bool is_glob(const struct tapir_ring_selection *s)
@@ -70,25 +72,25 @@ static bool is_glob(const struct tapir_ring_selection *s)
 	return s->used && !tapir_glob__is_plain(s->provider);
 }
 
-bool tapir_stream_providers__need_names(const struct tapir_ring_request *ask)
+bool tapir_stream_providers__need_names(const struct tapir_ring_request *request)
 {
 	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++)
-		if (is_glob(&ask->all[i]))
+		if (is_glob(&request->all[i]))
 			return true;
 	return false;
 }
 
 void tapir_stream_providers__fill(struct tapir_stream_providers *out,
-				  const struct tapir_ring_request *ask,
+				  const struct tapir_ring_request *request,
 				  const struct tapir_layout_provider *sources, size_t source_cnt)
 {
 	out->cnt = 0;
 	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++) {
-		const struct tapir_ring_selection *s = &ask->all[i];
+		const struct tapir_ring_selection *s = &request->all[i];
 
 		if (is_glob(s))
-			add_matching(out, ask, s, sources, source_cnt);
+			add_matching(out, request, s, sources, source_cnt);
 		else if (s->used && *s->provider)
-			add_provider(out, s->provider, ask, s);
+			add_provider(out, s->provider, request, s);
 	}
 }

@@ -21,11 +21,11 @@ struct tapir_stream_providers {
 };
 
 /* Returns true if one of them is a glob. */
-bool tapir_stream_providers__need_names(const struct tapir_ring_request *ask);
+bool tapir_stream_providers__need_names(const struct tapir_ring_request *request);
 
 /* Names and arguments borrow from ask and from sources (source_cnt, may be none). */
 void tapir_stream_providers__fill(struct tapir_stream_providers *out,
-				  const struct tapir_ring_request *ask,
+				  const struct tapir_ring_request *request,
 				  const struct tapir_layout_provider *sources, size_t source_cnt);
 
 #endif
