@@ -87,17 +87,17 @@ static double interval_of(const char *filter)
 
 static double asked_interval(const char *provider, uint32_t session, uint64_t *session_id)
 {
-	static struct tapir_ring_requested asked; /* under the lock */
+	static struct tapir_ring_requested requested; /* under the lock */
 	struct last_notified now = {0};
 	const char *filter = "";
 
 	if (session < TAPIR_RING_SESSIONS) {
-		tapir_ring__requested(session, provider, &asked);
-		*session_id = asked.session_id;
-		return interval_of(asked.is_served ? asked.filter : "");
+		tapir_ring__requested(session, provider, &requested);
+		*session_id = requested.session_id;
+		return interval_of(requested.is_served ? requested.filter : "");
 	}
 	session -= TAPIR_RING_SESSIONS;
-	provider_sessions__asked(session, provider, &now, &filter);
+	provider_sessions__requested(session, provider, &now, &filter);
 	*session_id = provider_sessions__opened_cnt(session);
 	return interval_of(filter);
 }

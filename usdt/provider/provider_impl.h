@@ -211,8 +211,8 @@ void provider_sessions__match_all(void);
 /* The event goes: no thread is sending it to a session when this returns. */
 void provider_sessions__leave_event(struct tapir_event *event);
 /* Sums up what sessions request of a provider, for its callback. Under the lock. */
-void provider_sessions__asked(uint32_t idx, const char *provider, struct last_notified *now,
-			      const char **filter);
+void provider_sessions__requested(uint32_t idx, const char *provider, struct last_notified *now,
+				  const char **filter);
 /*
  * The number of times that the slot was taken, which distinguishes a session from the one before.
  */

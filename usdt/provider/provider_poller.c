@@ -73,9 +73,9 @@ void provider_poller__refresh(void)
 
 /* ---- callbacks ---------------------------------------------------------------------------- */
 
-static uint8_t level_of(uint8_t asked)
+static uint8_t level_of(uint8_t requested)
 {
-	return asked > TAPIR_VERBOSE ? TAPIR_VERBOSE : asked;
+	return requested > TAPIR_VERBOSE ? TAPIR_VERBOSE : requested;
 }
 
 static void poll_own_semaphores(const struct tapir_provider *p, struct last_notified *now)
@@ -101,10 +101,10 @@ static void poll_semaphores(const struct tapir_provider *p, struct last_notified
 }
 
 static void compare_requests(const struct tapir_provider *p, uint32_t idx,
-			     struct last_notified *now, struct tapir_ring_requested *asked)
+			     struct last_notified *now, struct tapir_ring_requested *requested)
 {
 	memset(now, 0, sizeof(*now));
-	asked->filter[0] = 0;
+	requested->filter[0] = 0;
 	if (idx == PROVIDER_NOTIFIED_USDT) {
 		poll_semaphores(p, now);
 		return;
@@ -112,17 +112,18 @@ static void compare_requests(const struct tapir_provider *p, uint32_t idx,
 	if (idx >= PROVIDER_NOTIFIED_PROCESS) {
 		const char *filter = "";
 
-		provider_sessions__asked(idx - PROVIDER_NOTIFIED_PROCESS, p->name, now, &filter);
+		provider_sessions__requested(idx - PROVIDER_NOTIFIED_PROCESS, p->name, now,
+					     &filter);
 		now->filter_hash = now->is_on ? provider_hash(PROVIDER_HASH, filter) : 0;
-		strncpy(asked->filter, filter, sizeof(asked->filter) - 1);
+		strncpy(requested->filter, filter, sizeof(requested->filter) - 1);
 		return;
 	}
-	tapir_ring__requested(idx, p->name, asked);
-	now->session_id = asked->session_id;
-	now->is_on = asked->is_served;
-	now->keywords = asked->keywords;
-	now->level = level_of(asked->level);
-	now->filter_hash = now->is_on ? provider_hash(PROVIDER_HASH, asked->filter) : 0;
+	tapir_ring__requested(idx, p->name, requested);
+	now->session_id = requested->session_id;
+	now->is_on = requested->is_served;
+	now->keywords = requested->keywords;
+	now->level = level_of(requested->level);
+	now->filter_hash = now->is_on ? provider_hash(PROVIDER_HASH, requested->filter) : 0;
 }
 
 static void add_union(const struct tapir_provider *p, struct tapir_enablement *change)
@@ -156,13 +157,13 @@ static uint32_t number_of(uint32_t idx)
 
 /* Finds the provider's first session whose last notification is out of date; 0: none. */
 static int find_change(struct tapir_provider *p, struct tapir_enablement *change,
-		       struct tapir_ring_requested *asked)
+		       struct tapir_ring_requested *requested)
 {
 	for (uint32_t i = 0; i < PROVIDER_NOTIFIED_CNT; i++) {
 		struct last_notified now;
 		uint32_t kind = kind_of(i, &p->last_notified[i]);
 
-		compare_requests(p, i, &now, asked);
+		compare_requests(p, i, &now, requested);
 		if (!memcmp(&now, &p->last_notified[i], sizeof(now)))
 			continue;
 		p->last_notified[i] = now;
@@ -173,7 +174,7 @@ static int find_change(struct tapir_provider *p, struct tapir_enablement *change
 			.is_on = now.is_on,
 			.level = now.level,
 			.keywords = now.keywords,
-			.filter = asked->filter,
+			.filter = requested->filter,
 		};
 		add_union(p, change);
 		return 1;
@@ -195,14 +196,14 @@ static void call(struct tapir_provider *p, const struct tapir_enablement *change
 static uint32_t pass(void)
 {
 	/* Only the thread that has the turn uses it. */
-	static struct tapir_ring_requested asked;
+	static struct tapir_ring_requested requested;
 	struct tapir_enablement change;
 	uint32_t call_cnt = 0;
 
 	for (struct tapir_provider *p = provider_list; p; p = poller.next) {
 		poller.next = p->next; /* __leave sees to it that this one stays */
 		for (uint32_t i = 0; i < PROVIDER_NOTIFIED_CNT && p->changed && !p->is_leaving &&
-				     find_change(p, &change, &asked);
+				     find_change(p, &change, &requested);
 		     i++) {
 			call(p, &change);
 			call_cnt++;

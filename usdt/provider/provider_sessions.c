@@ -71,8 +71,8 @@ void provider_sessions__match_all(void)
 			provider_sessions__match(provider_table[i]);
 }
 
-void provider_sessions__asked(uint32_t idx, const char *provider, struct last_notified *now,
-			      const char **filter)
+void provider_sessions__requested(uint32_t idx, const char *provider, struct last_notified *now,
+				  const char **filter)
 {
 	const struct provider_session *s = &provider_sessions[idx];
 

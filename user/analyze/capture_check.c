@@ -87,7 +87,7 @@ void tapir_capture_check__add(struct tapir_capture_check *r, const struct tapir_
 
 /* ---- what was requested ---------------------------------------------------------------------- */
 
-struct asked {
+struct requested {
 	struct tapir_sv specs; /* one line each */
 	unsigned runtimes;     /* that count */
 	bool has_probes;
@@ -138,19 +138,19 @@ static bool takes_dotnet(const struct tapir_spec *spec, const char *event)
 	return false;
 }
 
-static bool is_asked(const struct asked *asked, const char *provider, const char *event)
+static bool is_requested(const struct requested *requested, const char *provider, const char *event)
 {
 	bool is_dotnet = !strcmp(provider, CLR), is_taken = false;
 	unsigned bit = runtime_bit(tapir_sv__of(provider));
 	char text[TAPIR_SPEC_MAX_BYTES + 1];
 
-	if ((asked->runtimes != ANY_RUNTIME && !(asked->runtimes & bit)) ||
-	    (!is_dotnet && !asked->has_probes))
+	if ((requested->runtimes != ANY_RUNTIME && !(requested->runtimes & bit)) ||
+	    (!is_dotnet && !requested->has_probes))
 		return false;
-	for (size_t at = 0; !is_taken && at < asked->specs.len;) {
-		const char *line = asked->specs.data + at;
-		const char *end = memchr(line, '\n', asked->specs.len - at);
-		size_t len = end ? (size_t)(end - line) : asked->specs.len - at;
+	for (size_t at = 0; !is_taken && at < requested->specs.len;) {
+		const char *line = requested->specs.data + at;
+		const char *end = memchr(line, '\n', requested->specs.len - at);
+		size_t len = end ? (size_t)(end - line) : requested->specs.len - at;
 		struct tapir_spec *spec = NULL;
 		int mark = tapir_diag__cnt();
 
@@ -172,19 +172,19 @@ static bool is_asked(const struct asked *asked, const char *provider, const char
 	return is_taken;
 }
 
-static bool is_any_asked(const struct asked *asked, const struct subject *s)
+static bool is_any_requested(const struct requested *requested, const struct subject *s)
 {
 	const struct tapir_tally_event *counted;
 	const struct tapir_pair *pair;
 
 	for (size_t i = 0; (counted = tapir_lore__tally(s->tally, i)); i++)
-		if (is_asked(asked, counted->provider, counted->event))
+		if (is_requested(requested, counted->provider, counted->event))
 			return true;
 	for (const struct need *need = s->needs; need && need->provider; need++)
-		if (is_asked(asked, need->provider, need->event))
+		if (is_requested(requested, need->provider, need->event))
 			return true;
 	for (size_t i = 0; s->cause != TAPIR_CAUSE_NONE && (pair = tapir_lore__pair(i)); i++)
-		if (pair->cause == s->cause && is_asked(asked, pair->provider, pair->begin))
+		if (pair->cause == s->cause && is_requested(requested, pair->provider, pair->begin))
 			return true;
 	return false;
 }
@@ -246,13 +246,13 @@ static void say_not_recorded(const struct tapir_capture_check *r, const struct s
  * Adds a note if the probes were recorded, but fire only in runtimes that are started with an
  * option.
  */
-static void note_need(const struct asked *asked, const struct tapir_tally_event *counted,
+static void note_need(const struct requested *requested, const struct tapir_tally_event *counted,
 		      struct tapir_view_result *result)
 {
 	const struct tapir_lore_condition *condition =
 		tapir_lore__condition(counted->provider, counted->event);
 
-	if (condition && is_asked(asked, counted->provider, counted->event))
+	if (condition && is_requested(requested, counted->provider, counted->event))
 		tapir_view_result__note(result, "%s:%s fires only %s%s", counted->provider,
 					counted->event, condition->needs,
 					strcmp(counted->provider, "hotspot") != 0
@@ -266,7 +266,7 @@ void tapir_capture_check__explain(const struct tapir_capture_check *r,
 				  const struct tapir_view *view, struct tapir_view_result *result)
 {
 	const struct subject *s = subjects, *end = s + sizeof(subjects) / sizeof(*subjects);
-	const struct asked asked = {
+	const struct requested requested = {
 		.specs = tapir_catalog__meta_value(catalog, TAPIR_META_SPECS),
 		.runtimes = r->runtimes_seen ? r->runtimes_seen : ANY_RUNTIME,
 		.has_probes = says(tapir_catalog__meta_value(catalog, "lane"), "probe"),
@@ -275,11 +275,11 @@ void tapir_capture_check__explain(const struct tapir_capture_check *r,
 
 	while (s < end && s->view != view)
 		s++;
-	if (s == end || !result->has_nothing || !asked.specs.data)
+	if (s == end || !result->has_nothing || !requested.specs.data)
 		return;
 	for (size_t i = 0; (counted = tapir_lore__tally(s->tally, i)); i++)
-		note_need(&asked, counted, result);
-	if (is_any_asked(&asked, s))
+		note_need(&requested, counted, result);
+	if (is_any_requested(&requested, s))
 		return;
 	if (s->family == TAPIR_FAMILY_EVENT ||
 	    !tapir_catalog__meta_value(catalog, tapir_families[s->family].meta).len)

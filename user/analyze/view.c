@@ -12,16 +12,16 @@
 void *tapir_view__start(const struct tapir_view *view, struct tapir_timeline *tl, const char *arg,
 			uint64_t top)
 {
-	struct tapir_view_args *asked = calloc(1, view->ctx_bytes);
+	struct tapir_view_args *args = calloc(1, view->ctx_bytes);
 
-	if (!asked)
+	if (!args)
 		return NULL;
-	asked->tl = tl;
-	asked->arg = arg ? arg : "";
-	asked->top = top ? top : view->default_top;
+	args->tl = tl;
+	args->arg = arg ? arg : "";
+	args->top = top ? top : view->default_top;
 	if (view->begin)
-		view->begin(asked);
-	return asked;
+		view->begin(args);
+	return args;
 }
 
 void tapir_view__free(const struct tapir_view *view, void *ctx)

@@ -12,7 +12,7 @@
 #include "analyze/view.h"
 
 struct view_awaits {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	struct tapir_awaits awaits;
 };
 
@@ -20,7 +20,7 @@ static void begin_view(void *ctx)
 {
 	struct view_awaits *v = ctx;
 
-	v->awaits.tl = v->asked.tl;
+	v->awaits.tl = v->args.tl;
 }
 
 static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
@@ -46,7 +46,7 @@ static int by_time(const void *a, const void *b)
 static void add_place(const struct view_awaits *v, const struct tapir_await_site *site,
 		      struct tapir_view_result *result, size_t table)
 {
-	const char *name = tapir_timeline__stacks(v->asked.tl)->names.data[site->name];
+	const char *name = tapir_timeline__stacks(v->args.tl)->names.data[site->name];
 	struct tapir_str text = {};
 
 	tapir_str__adds(&text, name);
@@ -96,18 +96,18 @@ static void add_table(const struct view_awaits *v, struct tapir_view_result *res
 						      {}};
 	size_t table = tapir_view_result__table(result, "awaits", "awaits by call site", columns);
 
-	for (size_t i = 0; i < v->awaits.sites.cnt && i < v->asked.top; i++)
+	for (size_t i = 0; i < v->awaits.sites.cnt && i < v->args.top; i++)
 		add_row(v, &v->awaits.sites.data[i], result, table);
-	if (v->awaits.sites.cnt > v->asked.top)
+	if (v->awaits.sites.cnt > v->args.top)
 		tapir_view_result__note(result, "%zu more call sites (--top)",
-					v->awaits.sites.cnt - (size_t)v->asked.top);
+					v->awaits.sites.cnt - (size_t)v->args.top);
 }
 
 /* For how long they were seen, where that is not all of the time. */
 static void add_coverage(const struct view_awaits *v, struct tapir_view_result *result)
 {
 	const struct tapir_await_site *site;
-	uint64_t span_ns = tapir_timeline__span_ns(v->asked.tl), least_ns = span_ns;
+	uint64_t span_ns = tapir_timeline__span_ns(v->args.tl), least_ns = span_ns;
 	char seen[TAPIR_NS_TEXT_BYTES], span[TAPIR_NS_TEXT_BYTES];
 
 	tapir_vec_for_each (site, &v->awaits.sites)
@@ -128,7 +128,7 @@ static void add_coverage(const struct view_awaits *v, struct tapir_view_result *
 static void add_headline(const struct view_awaits *v, struct tapir_view_result *result)
 {
 	const struct tapir_await_site *site, *first = v->awaits.sites.data;
-	const char *name = tapir_timeline__stacks(v->asked.tl)->names.data[first->name];
+	const char *name = tapir_timeline__stacks(v->args.tl)->names.data[first->name];
 	double at_once = 0;
 
 	tapir_vec_for_each (site, &v->awaits.sites)

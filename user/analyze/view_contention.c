@@ -48,7 +48,7 @@ struct seen {
 };
 
 struct contention {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	uint64_t cnt, waited_ns, half;
 	uint64_t others_ns; /* of waited_ns: in no function of the program's own */
 	struct tapir_keyed(struct lock *) locks;
@@ -120,7 +120,7 @@ static void name_lock(struct contention *v, struct lock *lock, const struct tapi
 
 static struct lock *lock_of(struct contention *v, const struct tapir_interval *i)
 {
-	struct lock *lock = lock_at(v, tapir_timeline__lock_key(v->asked.tl, i), i->kind, i->label);
+	struct lock *lock = lock_at(v, tapir_timeline__lock_key(v->args.tl, i), i->kind, i->label);
 
 	if (lock && lock->kind == TAPIR_NO_KIND)
 		name_lock(v, lock, i);
@@ -140,7 +140,7 @@ static uint64_t shared_key(const struct contention *v, const struct tapir_wait *
 			   const char *reason)
 {
 	const char *seen = seen_in(v, w), *text = seen ? seen : reason;
-	uint64_t key = tapir_timeline__lock_owner(v->asked.tl, w->thread->tgid, true, w->from_ns);
+	uint64_t key = tapir_timeline__lock_owner(v->args.tl, w->thread->tgid, true, w->from_ns);
 
 	return tapir_hash__bytes(key, text, strlen(text));
 }
@@ -151,7 +151,7 @@ static uint64_t shared_key(const struct contention *v, const struct tapir_wait *
  */
 static uint64_t stack_key(struct contention *v, const struct tapir_wait *w, const char *reason)
 {
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->asked.tl);
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->args.tl);
 	uint32_t own = tapir_own_code__of(&v->own, tree, w->node);
 	bool has_own = own != TAPIR_OWN_CODE_NONE;
 	uint64_t key = tapir_hash__mix(tapir_hash__mix(2 + has_own, w->thread->tgid),
@@ -182,7 +182,7 @@ static void number_thread(struct contention *v, const struct tapir_tl_thread *t,
 	if (v->numbered.cnt >= MAX_WANTING || !tapir_map__put(&v->numbered, t->tid, &is_new) ||
 	    !is_new)
 		return;
-	rec = tapir_catalog__thread(tapir_timeline__catalog(v->asked.tl), t->tid, now_ns);
+	rec = tapir_catalog__thread(tapir_timeline__catalog(v->args.tl), t->tid, now_ns);
 	v->failed |=
 		tapir_monitor_owners__number(&v->owners, t->tgid,
 					     rec && rec->ns_tid ? rec->ns_tid : t->tid, t->tid) < 0;
@@ -201,7 +201,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 		return;
 	number_thread(v, t, event->rec->h.time_ns);
 	if (begins)
-		owner = tapir_event_fields__u64(tapir_timeline__fields(v->asked.tl, probe, event),
+		owner = tapir_event_fields__u64(tapir_timeline__fields(v->args.tl, probe, event),
 						"LockOwnerThreadID");
 	v->failed |= tapir_monitor_owners__set(&v->owners, t->tid, owner) < 0;
 }
@@ -229,13 +229,13 @@ static uint32_t holder_of(struct contention *v, const struct lock *lock, const s
 static bool is_named(const struct contention *v, const struct lock *lock)
 {
 	return lock->kind != TAPIR_NO_KIND &&
-	       tapir_timeline__pairs(v->asked.tl)->kinds.data[lock->kind].is_postgresql_lock;
+	       tapir_timeline__pairs(v->args.tl)->kinds.data[lock->kind].is_postgresql_lock;
 }
 
 /* A snapshot may know the type of the object that a thread waits for by its events. */
 static void note_type(struct contention *v, uint32_t tid, struct tapir_sv type)
 {
-	const struct tapir_tl_thread *thread = tapir_timeline__thread(v->asked.tl, tid);
+	const struct tapir_tl_thread *thread = tapir_timeline__thread(v->args.tl, tid);
 	const struct tapir_interval *causing = thread ? tapir_tl_thread__causing(thread) : NULL;
 	struct lock *lock =
 		causing && causing->cause == TAPIR_CAUSE_LOCK ? lock_of(v, causing) : NULL;
@@ -299,7 +299,7 @@ static void count_way(struct contention *v, struct lock *lock, const struct tapi
 		      uint32_t node, uint64_t ns)
 {
 	uint32_t holder_tid = holder_of(v, lock, w);
-	const struct tapir_tl_thread *holder = tapir_timeline__thread(v->asked.tl, holder_tid);
+	const struct tapir_tl_thread *holder = tapir_timeline__thread(v->args.tl, holder_tid);
 	struct way *way = lock->ways;
 
 	find_type(v, lock, w);
@@ -313,20 +313,20 @@ static void count_way(struct contention *v, struct lock *lock, const struct tapi
 		*way = (struct way){
 			.node = node, .holder_tid = holder_tid, .holder_node = TAPIR_NO_NODE};
 		tapir_comm__copy(way->holder,
-				 tapir_timeline__comm(v->asked.tl, holder_tid, w->wake_ns));
+				 tapir_timeline__comm(v->args.tl, holder_tid, w->wake_ns));
 	}
 	way->ns += ns;
 	way->cnt++;
 	if (!(way->cnt & (way->cnt - 1))) /* it may have got its name in the meantime */
 		tapir_comm__copy(way->holder,
-				 tapir_timeline__comm(v->asked.tl, holder_tid, w->wake_ns));
+				 tapir_timeline__comm(v->args.tl, holder_tid, w->wake_ns));
 	if (!holder || holder == w->thread)
 		return;
 	weigh_holder(way, tapir_tl_thread__doing(holder, w->from_ns, w->wake_ns), ns);
 	if (ns < way->longest_ns)
 		return;
 	free(way->holder_in);
-	way->holder_in = tapir_tl_thread__within(v->asked.tl, holder, w->wake_ns);
+	way->holder_in = tapir_tl_thread__within(v->args.tl, holder, w->wake_ns);
 	way->longest_ns = ns;
 }
 
@@ -343,7 +343,7 @@ static void count_waits(struct contention *v, struct lock *lock, uint64_t cnt, u
 static void see_wait(struct contention *v, const struct tapir_wait *w, bool is_open)
 {
 	const struct tapir_interval *causing = tapir_tl_thread__causing(w->thread);
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->asked.tl);
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->args.tl);
 	bool is_told = causing && causing->cause == TAPIR_CAUSE_LOCK;
 	uint64_t ns = w->wake_ns - w->from_ns;
 	const struct tapir_lore_wait *wait;
@@ -351,7 +351,7 @@ static void see_wait(struct contention *v, const struct tapir_wait *w, bool is_o
 
 	number_thread(v, w->thread, w->from_ns);
 	if (is_told) {
-		tapir_untold_locks__see(&v->untold, v->asked.tl, w, is_open);
+		tapir_untold_locks__see(&v->untold, v->args.tl, w, is_open);
 		lock = lock_of(v, causing);
 		if (lock)
 			count_way(v, lock, w,
@@ -368,7 +368,7 @@ static void see_wait(struct contention *v, const struct tapir_wait *w, bool is_o
 	}
 	wait = w->state ? tapir_wait_reasons__find(&v->reasons, tree, w->node) : NULL;
 	if (!wait || !tapir_wait_reason__is_lock(wait->reason)) {
-		tapir_untold_locks__see(&v->untold, v->asked.tl, w, is_open);
+		tapir_untold_locks__see(&v->untold, v->args.tl, w, is_open);
 		return;
 	}
 	lock = untold_lock(v, w, wait);
@@ -398,7 +398,7 @@ static void on_cut_wait(void *ctx, const struct tapir_wait *w)
 static void on_close(void *ctx, struct tapir_interval *i)
 {
 	struct contention *v = ctx;
-	uint64_t took_ns = tapir_timeline__waited_ns(v->asked.tl, i);
+	uint64_t took_ns = tapir_timeline__waited_ns(v->args.tl, i);
 	struct lock *lock;
 
 	if (i->cause != TAPIR_CAUSE_LOCK)
@@ -425,11 +425,11 @@ static void count_untold(struct contention *v)
 
 	tapir_vec_for_each (row, &v->untold.rows) {
 		uint32_t leaf =
-			tapir_stack_tree__user_leaf(tapir_timeline__stacks(v->asked.tl), row->node);
+			tapir_stack_tree__user_leaf(tapir_timeline__stacks(v->args.tl), row->node);
 		uint64_t key = tapir_hash__mix(tapir_hash__mix(4, row->tgid), leaf);
 		struct lock *lock;
 
-		if (!tapir_untold_locks__is_one(&v->untold, v->asked.tl, row))
+		if (!tapir_untold_locks__is_one(&v->untold, v->args.tl, row))
 			continue;
 		lock = lock_at(v, key, TAPIR_NO_KIND, NULL);
 		if (!lock)
@@ -488,7 +488,7 @@ static void add_ways(struct tapir_view_result *result, size_t locks, struct lock
 
 static const char *kind_name(const struct contention *v, const struct lock *lock)
 {
-	const struct tapir_pairs *pairs = tapir_timeline__pairs(v->asked.tl);
+	const struct tapir_pairs *pairs = tapir_timeline__pairs(v->args.tl);
 
 	return lock->kind == TAPIR_NO_KIND ? lock->reason : pairs->kinds.data[lock->kind].name;
 }
@@ -534,7 +534,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 
 	count_untold(v);
 	tapir_keyed__sort(&v->locks, by_waited);
-	for (size_t i = 0; i < v->locks.cnt && i < v->asked.top; i++) {
+	for (size_t i = 0; i < v->locks.cnt && i < v->args.top; i++) {
 		struct lock *lock = v->locks.data[i];
 
 		if (!lock->cnt)

@@ -32,7 +32,7 @@ struct counter {
 };
 
 struct counters {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	uint64_t point_cnt;
 	struct tapir_keyed(struct counter *) rows; /* by name */
 	bool failed;

@@ -53,7 +53,7 @@ struct own_row {
 };
 
 struct cpu {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	uint64_t cnt, bare_cnt, rowless_cnt, period_sum, works[TAPIR_WORK_CNT];
 	struct tapir_works known;
 	struct tapir_thread_names names;
@@ -84,7 +84,7 @@ static struct thread_row *row_of(struct cpu *v, const struct tapir_tl_thread *t,
 {
 	size_t idx = tapir_thread_names__row(
 		&v->names, (uint64_t)t->tgid << 32 | t->tid,
-		tapir_catalog__thread(tapir_timeline__catalog(v->asked.tl), t->tid, now_ns), true,
+		tapir_catalog__thread(tapir_timeline__catalog(v->args.tl), t->tid, now_ns), true,
 		MAX_THREADS);
 	const struct thread_row made = {.tgid = t->tgid, .tid = t->tid, .name_idx = idx};
 	struct thread_row *row = tapir_thread_names__slot(&v->threads, idx, made);
@@ -126,10 +126,10 @@ static void count_purpose(struct cpu *v, uint32_t node, const char *purpose)
 static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
 {
 	struct cpu *v = ctx;
-	struct tapir_stack_tree *tree = tapir_timeline__stacks(v->asked.tl);
+	struct tapir_stack_tree *tree = tapir_timeline__stacks(v->args.tl);
 	enum tapir_work work =
-		tapir_works__of(&v->known, v->asked.tl, t, t->last_node, sample->h.time_ns);
-	const char *purpose = tapir_work__purpose(work, t, tapir_timeline__pairs(v->asked.tl));
+		tapir_works__of(&v->known, v->args.tl, t, t->last_node, sample->h.time_ns);
+	const char *purpose = tapir_work__purpose(work, t, tapir_timeline__pairs(v->args.tl));
 	struct thread_row *row = row_of(v, t, sample->h.time_ns);
 
 	v->cnt++;
@@ -259,9 +259,9 @@ static void write_functions(struct cpu *v, struct tapir_view_result *result)
 		{}};
 	size_t t = tapir_view_result__table(result, "functions", "functions", columns);
 	const struct function_row *f;
-	uint64_t left = v->asked.top;
+	uint64_t left = v->args.top;
 
-	add_functions(v, tapir_timeline__stacks(v->asked.tl));
+	add_functions(v, tapir_timeline__stacks(v->args.tl));
 	tapir_keyed__sort(&v->functions, by_self);
 	tapir_vec_for_each (f, &v->functions) {
 		if (!left--)
@@ -336,7 +336,7 @@ static int by_own(const void *a, const void *b)
 
 static void count_own_functions(struct cpu *v)
 {
-	struct own_count c = {.v = v, .tree = tapir_timeline__stacks(v->asked.tl)};
+	struct own_count c = {.v = v, .tree = tapir_timeline__stacks(v->args.tl)};
 
 	for (uint32_t n = 1; n < c.tree->nodes.cnt; n++)
 		if (tapir_stack_tree__self(c.tree, n))
@@ -354,9 +354,9 @@ static void write_own_functions(struct cpu *v, struct tapir_view_result *result)
 		{"total", NULL, TAPIR_CELL_COUNT},
 		{"function", "FUNCTION", TAPIR_CELL_TEXT},
 		{}};
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->asked.tl);
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->args.tl);
 	const struct own_row *row;
-	uint64_t left = v->asked.top;
+	uint64_t left = v->args.top;
 	size_t t;
 
 	count_own_functions(v);
@@ -433,7 +433,7 @@ static void write_paths(struct cpu *v, struct tapir_view_result *result)
 	size_t t = tapir_view_result__table(result, "tree", "call tree, outermost function first",
 					    columns);
 	struct tapir_stack_tree *tree =
-		v->unfold ? tapir_timeline__stacks(v->asked.tl) : &v->folded.tree;
+		v->unfold ? tapir_timeline__stacks(v->args.tl) : &v->folded.tree;
 	const struct tapir_tree_node *nodes = tree->nodes.data;
 	/* The children of `at` are visited; `last` is the one that was visited before, 0: none. */
 	uint32_t at = 0, last = 0;
@@ -477,7 +477,7 @@ static void write_threads(struct cpu *v, struct tapir_view_result *result)
 						      {}};
 	size_t t = tapir_view_result__table(result, "threads", "threads", columns);
 	const struct thread_row *row;
-	uint64_t left = v->asked.top;
+	uint64_t left = v->args.top;
 
 	if (v->threads.cnt)
 		qsort(v->threads.data, v->threads.cnt, sizeof(*v->threads.data), by_cnt);
@@ -525,7 +525,7 @@ static void write_intervals(const struct cpu *v, struct tapir_view_result *resul
 						      {"intervals", ">INTERVALS", TAPIR_CELL_COUNT},
 						      {"kind", "INSIDE", TAPIR_CELL_TEXT},
 						      {}};
-	const struct tapir_pairs *pairs = tapir_timeline__pairs(v->asked.tl);
+	const struct tapir_pairs *pairs = tapir_timeline__pairs(v->args.tl);
 	size_t t =
 		tapir_view_result__table(result, "intervals", "CPU time inside intervals", columns);
 	char text[512];
@@ -550,7 +550,7 @@ static double percent_of(const struct cpu *v, uint64_t cnt)
 
 static void write_headline(const struct cpu *v, struct tapir_str *out)
 {
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->asked.tl);
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->args.tl);
 	unsigned most = 0;
 
 	for (unsigned w = 1; w < TAPIR_WORK_CNT; w++)

@@ -49,7 +49,7 @@ struct heap {
 };
 
 struct gc_view {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	uint64_t cnt, samples, gc_samples, more, half, allocated_bytes;
 	uint64_t first_ns, last_ns;
 	uint64_t dotnet_cnt, gen2_cnt, background_cnt; /* collections of .NET that began */
@@ -65,7 +65,7 @@ static void begin(void *ctx)
 {
 	struct gc_view *v = ctx;
 
-	v->allocated.tl = v->asked.tl;
+	v->allocated.tl = v->args.tl;
 	v->allocated.id = TAPIR_TALLY_ALLOCATIONS;
 }
 
@@ -101,7 +101,7 @@ static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_r
 {
 	struct gc_view *v = ctx;
 	enum tapir_work work =
-		tapir_works__of(&v->works, v->asked.tl, t, t->last_node, sample->h.time_ns);
+		tapir_works__of(&v->works, v->args.tl, t, t->last_node, sample->h.time_ns);
 	struct heap *heap;
 
 	v->samples++;
@@ -122,7 +122,7 @@ static void count_waiter(struct gc_view *v, const struct tapir_wait *w, uint64_t
 		return;
 	if (!waiter->cnt++)
 		tapir_comm__copy(waiter->comm,
-				 tapir_timeline__comm(v->asked.tl, made.tid, w->until_ns));
+				 tapir_timeline__comm(v->args.tl, made.tid, w->until_ns));
 	waiter->ns += ns;
 }
 
@@ -133,7 +133,7 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 	uint64_t ns = w->parts.ns[TAPIR_CAUSE_GC][TAPIR_THREAD_SLEEPING] +
 		      w->parts.ns[TAPIR_CAUSE_GC][TAPIR_THREAD_RUNNABLE];
 
-	if (ns && tapir_works__of(&v->works, v->asked.tl, w->thread, TAPIR_NO_NODE, w->until_ns) !=
+	if (ns && tapir_works__of(&v->works, v->args.tl, w->thread, TAPIR_NO_NODE, w->until_ns) !=
 			  TAPIR_WORK_GC)
 		count_waiter(v, w, ns);
 }
@@ -172,21 +172,21 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	if (tapir_tally__add(&v->allocated, t, probe, event))
 		return;
 	if (tapir_sv__is(probe->event, "GCHeapStats"))
-		take_heap_stats(v, t, tapir_timeline__fields(v->asked.tl, probe, event));
+		take_heap_stats(v, t, tapir_timeline__fields(v->args.tl, probe, event));
 	if (!is_begin && !tapir_sv__is(probe->event, "mem__pool__gc__end"))
 		return;
 	heap = heap_of(v, t->tgid);
 	if (!heap)
 		return;
 	*(is_begin ? &heap->before_bytes : &heap->after_bytes) += tapir_event_fields__u64(
-		tapir_timeline__fields(v->asked.tl, probe, event), "used_bytes");
+		tapir_timeline__fields(v->args.tl, probe, event), "used_bytes");
 }
 
 /* The JVM's operation is the reason. */
 static void on_open(void *ctx, struct tapir_interval *i)
 {
 	struct gc_view *v = ctx;
-	const struct tapir_pairs *pairs = tapir_timeline__pairs(v->asked.tl);
+	const struct tapir_pairs *pairs = tapir_timeline__pairs(v->args.tl);
 	struct heap *heap;
 
 	if (i->cause != TAPIR_CAUSE_GC)
@@ -220,7 +220,7 @@ static void take_heap(struct gc_view *v, struct gc *gc, struct heap *heap)
 /* A .NET collection is inside the pause made for it. */
 static bool is_dotnet_gc(const struct gc_view *v, const struct tapir_interval *i)
 {
-	const struct tapir_kind *kind = &tapir_timeline__pairs(v->asked.tl)->kinds.data[i->kind];
+	const struct tapir_kind *kind = &tapir_timeline__pairs(v->args.tl)->kinds.data[i->kind];
 
 	return i->cause == TAPIR_CAUSE_NONE && !strcmp(kind->name, "gc") &&
 	       !strcmp(kind->provider, "Microsoft-Windows-DotNETRuntime");
@@ -261,7 +261,7 @@ static void count_pause(struct gc_view *v, struct heap *heap, const struct gc *g
 	}
 	if (!*p->comm)
 		tapir_comm__copy(p->comm,
-				 tapir_timeline__comm(v->asked.tl, heap->tgid, gc->from_ns));
+				 tapir_timeline__comm(v->args.tl, heap->tgid, gc->from_ns));
 	p->half += gc->is_half;
 	if (gc->is_half)
 		return;
@@ -334,7 +334,7 @@ static int by_ns(const void *a, const void *b)
 /* "true" of is_full is not informative. */
 static const char *what_of(const struct gc_view *v, const struct gc *gc, char *text, size_t size)
 {
-	const struct tapir_kind *kind = &tapir_timeline__pairs(v->asked.tl)->kinds.data[gc->kind];
+	const struct tapir_kind *kind = &tapir_timeline__pairs(v->args.tl)->kinds.data[gc->kind];
 
 	if (gc->label && !strcmp(kind->provider, "hotspot"))
 		return !strcmp(gc->label, "true") ? "full" : "not full";
@@ -364,7 +364,7 @@ static void write_gcs(struct gc_view *v, struct tapir_view_result *result)
 
 	if (v->gcs.cnt)
 		qsort(v->gcs.data, v->gcs.cnt, sizeof(*v->gcs.data), by_took);
-	for (size_t i = 0; i < v->gcs.cnt && i < v->asked.top; i++) {
+	for (size_t i = 0; i < v->gcs.cnt && i < v->args.top; i++) {
 		const struct gc *gc = &v->gcs.data[i];
 
 		tapir_view_result__u64(result, t, gc->until_ns - gc->from_ns);
@@ -393,7 +393,7 @@ static void write_waiters(struct gc_view *v, struct tapir_view_result *result)
 					    "threads that were off-CPU during a pause", columns);
 
 	tapir_keyed__sort(&v->waiters, by_ns);
-	for (size_t i = 0; i < v->waiters.cnt && i < v->asked.top; i++) {
+	for (size_t i = 0; i < v->waiters.cnt && i < v->args.top; i++) {
 		tapir_view_result__u64(result, t, v->waiters.data[i].ns);
 		tapir_view_result__u64(result, t, v->waiters.data[i].cnt);
 		tapir_view_result__u64(result, t, v->waiters.data[i].tid);
@@ -445,15 +445,14 @@ static void write_processes(const struct gc_view *v, size_t cnt, struct tapir_vi
 		{}};
 	size_t t = tapir_view_result__table(result, "processes", "pauses by process", columns);
 
-	for (size_t i = 0; i < cnt && i < v->asked.top; i++) {
+	for (size_t i = 0; i < cnt && i < v->args.top; i++) {
 		const struct pauses *p = v->heaps.data[i].pauses;
 
 		tapir_view_result__u64(result, t, v->heaps.data[i].tgid);
 		tapir_view_result__text(result, t, p->comm);
 		tapir_view_result__u64(result, t, p->cnt);
 		tapir_view_result__u64(result, t, p->sum_ns);
-		tapir_view_result__share(result, t, p->sum_ns,
-					 tapir_timeline__span_ns(v->asked.tl));
+		tapir_view_result__share(result, t, p->sum_ns, tapir_timeline__span_ns(v->args.tl));
 		cell_percentile(result, t, p, 50);
 		cell_percentile(result, t, p, 90);
 		cell_percentile(result, t, p, 99);
@@ -504,13 +503,13 @@ static void write_allocated(struct gc_view *v, struct tapir_view_result *result)
 		return;
 	tapir_tally__sort(t);
 	tapir_tally__write(t, result, "allocations", t->weight > t->cnt,
-			   v->asked.top < TYPES_SHOWN ? v->asked.top : TYPES_SHOWN);
+			   v->args.top < TYPES_SHOWN ? v->args.top : TYPES_SHOWN);
 	v->failed |= t->failed;
 }
 
 static void add_pauses(const struct gc_view *v, size_t process_cnt, struct tapir_str *out)
 {
-	uint64_t span_ns = tapir_timeline__span_ns(v->asked.tl);
+	uint64_t span_ns = tapir_timeline__span_ns(v->args.tl);
 	const struct pauses *p = v->heaps.data[0].pauses;
 	const struct gc *first = v->gcs.data;
 	char text[TAPIR_NS_TEXT_BYTES];

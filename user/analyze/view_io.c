@@ -40,7 +40,7 @@ struct row {
 };
 
 struct io {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	struct tapir_vec(struct request) requests;
 	struct tapir_vec(struct name) names;
 	struct tapir_map name_by_key;
@@ -104,7 +104,7 @@ static uint32_t file_of(struct io *v, const struct tapir_io_view *io)
 static uint32_t process_of(struct io *v, const struct tapir_rec_io *rec)
 {
 	uint32_t pid;
-	struct tapir_sv who = tapir_io__who(tapir_timeline__catalog(v->asked.tl), rec, &pid);
+	struct tapir_sv who = tapir_io__who(tapir_timeline__catalog(v->args.tl), rec, &pid);
 
 	return name_of(v, BY_PROCESS, who, pid);
 }
@@ -275,7 +275,7 @@ static void write_names(struct io *v, struct tapir_view_result *result, enum gro
 {
 	size_t t = tapir_view_result__table(result, key, title, columns);
 	const struct row *row;
-	uint64_t left = v->asked.top;
+	uint64_t left = v->args.top;
 
 	group_by(v, group);
 	tapir_vec_for_each (row, &v->rows) {
@@ -286,9 +286,9 @@ static void write_names(struct io *v, struct tapir_view_result *result, enum gro
 		if (group != BY_DISK)
 			write_name(v, result, t, row->mostly);
 	}
-	if (v->rows.cnt > v->asked.top)
+	if (v->rows.cnt > v->args.top)
 		tapir_view_result__note(result, "%s: %zu of %zu are shown (--top)", key,
-					(size_t)v->asked.top, v->rows.cnt);
+					(size_t)v->args.top, v->rows.cnt);
 }
 
 static void write_stacks(struct io *v, struct tapir_view_result *result)
@@ -297,7 +297,7 @@ static void write_stacks(struct io *v, struct tapir_view_result *result)
 		NUMBERS, {"stack", "FROM", TAPIR_CELL_ORIGIN}, {}};
 	size_t t = 0;
 	const struct row *row;
-	uint64_t left = v->asked.top;
+	uint64_t left = v->args.top;
 
 	group_by(v, BY_STACK);
 	tapir_vec_for_each (row, &v->rows) {
@@ -345,7 +345,7 @@ static void write_facts(const struct io *v, struct tapir_view_result *result)
 
 static void write_headline(const struct io *v, struct tapir_view_result *result)
 {
-	double seconds = (double)tapir_timeline__span_ns(v->asked.tl) / 1e9;
+	double seconds = (double)tapir_timeline__span_ns(v->args.tl) / 1e9;
 	double mb[2] = {(double)v->bytes[TAPIR_IO_READ] / 1e6,
 			(double)v->bytes[TAPIR_IO_WRITE] / 1e6};
 

@@ -46,7 +46,7 @@ struct group {
 };
 
 struct jit {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	uint64_t cnt, took_ns, cpu_ns, half, loaded_cnt, loaded_bytes;
 	uint64_t dynamic_cnt, own_cnt;		 /* own: for the recording's sake */
 	struct tapir_keyed(struct group) groups; /* by name */
@@ -61,7 +61,7 @@ static void begin(void *ctx)
 {
 	struct jit *v = ctx;
 
-	v->asked.top = v->asked.top < MAX_METHODS ? v->asked.top : MAX_METHODS;
+	v->args.top = v->args.top < MAX_METHODS ? v->args.top : MAX_METHODS;
 }
 
 static void fini(void *ctx)
@@ -100,7 +100,7 @@ static void keep_slowest(struct jit *v, struct method *m, struct tapir_interval 
 
 	while (at && v->slowest.data[at - 1].took_ns < m->took_ns)
 		at--;
-	if (at >= v->asked.top)
+	if (at >= v->args.top)
 		return;
 	if (!tapir_vec__add(&v->slowest)) {
 		v->failed = true;
@@ -111,7 +111,7 @@ static void keep_slowest(struct jit *v, struct method *m, struct tapir_interval 
 	m->label = i->label;
 	i->label = NULL;
 	v->slowest.data[at] = *m;
-	if (v->slowest.cnt > v->asked.top)
+	if (v->slowest.cnt > v->args.top)
 		free(v->slowest.data[--v->slowest.cnt].label);
 }
 
@@ -128,7 +128,7 @@ static void on_close(void *ctx, struct tapir_interval *i)
 	}
 	for (unsigned c = 0; c < TAPIR_CAUSE_CNT; c++)
 		m.cpu_ns += i->parts.ns[c][TAPIR_THREAD_RUNNING];
-	tapir_comm__copy(m.thread, tapir_timeline__comm(v->asked.tl, i->tid, i->from_ns));
+	tapir_comm__copy(m.thread, tapir_timeline__comm(v->args.tl, i->tid, i->from_ns));
 	v->cnt++;
 	v->took_ns += m.took_ns;
 	v->cpu_ns += m.cpu_ns;
@@ -231,7 +231,7 @@ static void count_group(struct jit *v, const struct tapir_event_fields *f, uint3
 	if (group) {
 		group->cnt++;
 		group->bytes += bytes;
-		vote(group, tapir_own_code__of(&v->own, tapir_timeline__stacks(v->asked.tl), node));
+		vote(group, tapir_own_code__of(&v->own, tapir_timeline__stacks(v->args.tl), node));
 	}
 	if (group && !group->is_mixed && strcmp(group->name, name.data)) {
 		group->is_mixed = true;
@@ -267,7 +267,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 
 	if (!tapir_sv__is(name, "compiled__method__load") && !is_dotnet)
 		return;
-	f = tapir_timeline__fields(v->asked.tl, probe, event);
+	f = tapir_timeline__fields(v->args.tl, probe, event);
 	bytes = (uint32_t)(tapir_event_fields__u64(f, "code_bytes") +
 			   tapir_event_fields__u64(f, "MethodSize"));
 	if (is_dotnet && is_of_recording(f)) {
@@ -301,7 +301,7 @@ static void add_groups(struct jit *v, struct tapir_view_result *result)
 					    "methods by name, '#' for digits that differ", columns);
 
 	tapir_keyed__sort(&v->groups, by_cnt);
-	for (size_t i = 0; i < v->groups.cnt && i < v->asked.top; i++) {
+	for (size_t i = 0; i < v->groups.cnt && i < v->args.top; i++) {
 		const struct group *g = &v->groups.data[i];
 
 		tapir_view_result__u64(result, t, g->cnt);
@@ -319,7 +319,7 @@ static void add_groups(struct jit *v, struct tapir_view_result *result)
 
 static void add_loaded(const struct jit *v, struct tapir_view_result *result)
 {
-	double seconds = (double)tapir_timeline__span_ns(v->asked.tl) / 1e9;
+	double seconds = (double)tapir_timeline__span_ns(v->args.tl) / 1e9;
 	const struct group *most = v->groups.data;
 
 	tapir_str__addf(&result->headline, "%llu methods compiled",

@@ -29,7 +29,7 @@ struct committed {
 };
 
 struct memory {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	struct tapir_vec(struct committed) committed; /* twice a collection */
 	struct tapir_vec(struct heap) heaps;
 	uint64_t more;
@@ -82,10 +82,10 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 
 	if (tapir_sv__is(probe->event, "GCDynamicEvent"))
 		add_committed(v, t->tgid, event->rec->h.time_ns,
-			      tapir_timeline__fields(v->asked.tl, probe, event));
+			      tapir_timeline__fields(v->args.tl, probe, event));
 	if (!tapir_sv__is(probe->event, "GCHeapStats"))
 		return;
-	f = tapir_timeline__fields(v->asked.tl, probe, event);
+	f = tapir_timeline__fields(v->args.tl, probe, event);
 	for (unsigned i = 0; i < GENERATIONS; i++) {
 		heap.bytes[i] = tapir_event_fields__u64(f, names[i]);
 		heap.sum_bytes += heap.bytes[i];
@@ -157,7 +157,7 @@ static void write_heaps(const struct memory *v, struct tapir_view_result *result
 						      {}};
 	size_t t = tapir_view_result__table(result, "heaps", "the heap after the last collections",
 					    columns);
-	size_t from = v->heaps.cnt > v->asked.top ? v->heaps.cnt - (size_t)v->asked.top : 0;
+	size_t from = v->heaps.cnt > v->args.top ? v->heaps.cnt - (size_t)v->args.top : 0;
 
 	for (size_t i = from; i < v->heaps.cnt; i++) {
 		const struct heap *heap = &v->heaps.data[i];
@@ -205,7 +205,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 		{}};
 	struct memory *v = ctx;
 	struct tapir_sv text =
-		tapir_catalog__meta_value(tapir_timeline__catalog(v->asked.tl), TAPIR_USAGE_MEMORY);
+		tapir_catalog__meta_value(tapir_timeline__catalog(v->args.tl), TAPIR_USAGE_MEMORY);
 	size_t t = tapir_view_result__table(result, "memory", "over time", columns);
 	struct tapir_memory_series series;
 

@@ -42,7 +42,7 @@ struct space {
 };
 
 struct native {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	struct tapir_vec(struct row) rows;
 	struct tapir_map by_key;
 	struct tapir_map blocks; /* samples in use: by process and address, the row's index + 1 */
@@ -71,7 +71,7 @@ static void fini(void *ctx)
 static void name_row(const struct native *v, const struct tapir_rec_native *rec, struct row *row)
 {
 	const struct tapir_rec_thread *thread = tapir_catalog__thread(
-		tapir_timeline__catalog(v->asked.tl), rec->tid, rec->h.time_ns);
+		tapir_timeline__catalog(v->args.tl), rec->tid, rec->h.time_ns);
 	const char *comm = thread ? thread->leader_comm : "?";
 
 	tapir_comm__copy(row->comm, (struct tapir_sv){comm, strnlen(comm, TAPIR_COMM_BYTES)});
@@ -346,7 +346,7 @@ static void write_table(struct native *v, struct tapir_view_result *result, enum
 	static const char *const titles[] = {
 		"malloc and its like: estimated from samples",
 		"mapped: mmap, mremap, mprotect and brk; address space, touched or not"};
-	uint64_t left = v->asked.top, cnt = 0;
+	uint64_t left = v->args.top, cnt = 0;
 	const struct row *row;
 	size_t t = 0;
 
@@ -358,9 +358,9 @@ static void write_table(struct native *v, struct tapir_view_result *result, enum
 		if (left && left--)
 			write_row(result, t, row);
 	}
-	if (cnt > v->asked.top)
+	if (cnt > v->args.top)
 		tapir_view_result__note(result, "%s: %" PRIu64 " of %" PRIu64 " are shown (--top)",
-					keys[source], v->asked.top, cnt);
+					keys[source], v->args.top, cnt);
 }
 
 static double mb(double bytes)
@@ -379,7 +379,7 @@ static void write_processes(const struct native *v, struct tapir_view_result *re
 		{"first_anonymous_bytes", ">ANONYMOUS FIRST", TAPIR_CELL_BYTES},
 		{}};
 	struct tapir_sv text =
-		tapir_catalog__meta_value(tapir_timeline__catalog(v->asked.tl), TAPIR_USAGE_MEMORY);
+		tapir_catalog__meta_value(tapir_timeline__catalog(v->args.tl), TAPIR_USAGE_MEMORY);
 	size_t t = tapir_view_result__table(
 		result, "processes", "all memory of the processes, last and first", of_process);
 	struct tapir_memory_series series;
@@ -400,7 +400,7 @@ static void write_processes(const struct native *v, struct tapir_view_result *re
 
 static void add_function(const struct native *v, struct tapir_str *out, const struct row *row)
 {
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->asked.tl);
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->args.tl);
 	uint32_t name = row->node == TAPIR_NO_NODE
 				? TAPIR_OWN_CODE_NONE
 				: tapir_own_code__find_or_native(tree, row->node);
@@ -421,7 +421,7 @@ static const struct row *most_used(const struct native *v)
 
 static void write_headline(const struct native *v, struct tapir_view_result *result)
 {
-	double seconds = (double)tapir_timeline__span_ns(v->asked.tl) / 1e9;
+	double seconds = (double)tapir_timeline__span_ns(v->args.tl) / 1e9;
 	const struct row *row = most_used(v);
 
 	if (!row) {
@@ -437,7 +437,7 @@ static void write_headline(const struct native *v, struct tapir_view_result *res
 
 static void write_notes(const struct native *v, struct tapir_view_result *result)
 {
-	struct tapir_sv heap = tapir_catalog__meta_value(tapir_timeline__catalog(v->asked.tl),
+	struct tapir_sv heap = tapir_catalog__meta_value(tapir_timeline__catalog(v->args.tl),
 							 TAPIR_NATIVE_MEMORY_MALLOC);
 
 	if (heap.len)

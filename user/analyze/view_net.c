@@ -12,7 +12,7 @@
 #include "analyze/view.h"
 
 struct net {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	struct tapir_exchange_tally tally;
 };
 
@@ -33,7 +33,7 @@ static void on_record(void *ctx, const struct tapir_rec *rec)
 	struct net *v = ctx;
 
 	if (rec->type == TAPIR_REC_EXCHANGE)
-		tapir_exchange_tally__add(&v->tally, tapir_timeline__catalog(v->asked.tl),
+		tapir_exchange_tally__add(&v->tally, tapir_timeline__catalog(v->args.tl),
 					  (const void *)rec);
 }
 
@@ -80,7 +80,7 @@ static void write_time(struct tapir_view_result *result, size_t t,
 static void write_numbers(const struct net *v, struct tapir_view_result *result, size_t t,
 			  const struct tapir_exchange_row *row)
 {
-	uint64_t span_ns = tapir_timeline__span_ns(v->asked.tl);
+	uint64_t span_ns = tapir_timeline__span_ns(v->args.tl);
 
 	tapir_view_result__u64(result, t, row->cnt);
 	if (span_ns)
@@ -117,7 +117,7 @@ static struct sums write_table(const struct net *v, struct tapir_view_result *re
 		sums.unseen_cnt += row->unseen_cnt;
 		sums.unanswered_cnt += row->unanswered_cnt;
 		/* Sums are of all rows, also of those that are not shown. */
-		if (++sums.rows > v->asked.top)
+		if (++sums.rows > v->args.top)
 			continue;
 		if (!t)
 			t = tapir_view_result__table(result, key, title, columns) + 1;
@@ -128,9 +128,9 @@ static struct sums write_table(const struct net *v, struct tapir_view_result *re
 			tapir_view_result__u64(result, t - 1, row->port);
 		write_who(result, t - 1, &row->who);
 	}
-	if (sums.rows > v->asked.top)
+	if (sums.rows > v->args.top)
 		tapir_view_result__note(result, "%s: %" PRIu64 " of %" PRIu64 " are shown (--top)",
-					key, v->asked.top, sums.rows);
+					key, v->args.top, sums.rows);
 	return sums;
 }
 
@@ -153,7 +153,7 @@ static uint64_t write_errors(const struct net *v, struct tapir_view_result *resu
 	tapir_vec_for_each (row, &v->tally.rows)
 		for (unsigned e = 0; e < TAPIR_EXCHANGE_ERROR_CNT; e++) {
 			cnt += row->errors[e];
-			if (!row->errors[e] || ++rows > v->asked.top)
+			if (!row->errors[e] || ++rows > v->args.top)
 				continue;
 			if (!t)
 				t = tapir_view_result__table(result, "errors",
@@ -177,15 +177,15 @@ static void note_untimed(struct tapir_view_result *result, uint64_t cnt, uint64_
 }
 
 static void write_notes(const struct net *v, struct tapir_view_result *result,
-			const struct sums *calls, const struct sums *asked)
+			const struct sums *calls, const struct sums *requests)
 {
-	uint64_t overlaps = calls->overlap_cnt + asked->overlap_cnt;
-	uint64_t unanswered = calls->unanswered_cnt + asked->unanswered_cnt;
-	uint64_t unseen = calls->unseen_cnt + asked->unseen_cnt;
+	uint64_t overlaps = calls->overlap_cnt + requests->overlap_cnt;
+	uint64_t unanswered = calls->unanswered_cnt + requests->unanswered_cnt;
+	uint64_t unseen = calls->unseen_cnt + requests->unseen_cnt;
 
-	note_untimed(result, overlaps, calls->cnt + asked->cnt,
+	note_untimed(result, overlaps, calls->cnt + requests->cnt,
 		     "others may have been under way on their connection (HTTP/2, pipelining)");
-	note_untimed(result, unseen, calls->cnt + asked->cnt,
+	note_untimed(result, unseen, calls->cnt + requests->cnt,
 		     "bytes passed that are not seen (splice, zero-copy, TLS in the kernel)");
 	if (unanswered)
 		tapir_view_result__note(result,
@@ -208,7 +208,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 							    {"process", "PROCESS", TAPIR_CELL_TEXT},
 							    {}};
 	struct net *v = ctx;
-	struct sums calls, asked;
+	struct sums calls, requests;
 	uint64_t error_cnt;
 
 	if (!v->tally.rows.cnt) {
@@ -217,15 +217,15 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	}
 	tapir_exchange_tally__sort(&v->tally);
 	calls = write_table(v, result, true, "calls", "calls by peer", calls_columns);
-	asked = write_table(v, result, false, "requests", "requests by listening port",
-			    asked_columns);
+	requests = write_table(v, result, false, "requests", "requests by listening port",
+			       asked_columns);
 	error_cnt = write_errors(v, result);
 	tapir_view_result__fact(result, "calls", NULL, TAPIR_CELL_COUNT, calls.cnt);
-	tapir_view_result__fact(result, "requests", NULL, TAPIR_CELL_COUNT, asked.cnt);
+	tapir_view_result__fact(result, "requests", NULL, TAPIR_CELL_COUNT, requests.cnt);
 	tapir_view_result__fact(result, "errors", NULL, TAPIR_CELL_COUNT, error_cnt);
-	write_notes(v, result, &calls, &asked);
+	write_notes(v, result, &calls, &requests);
 	tapir_str__addf(&result->headline, "%" PRIu64 " call%s, %" PRIu64 " request%s", calls.cnt,
-			calls.cnt == 1 ? "" : "s", asked.cnt, asked.cnt == 1 ? "" : "s");
+			calls.cnt == 1 ? "" : "s", requests.cnt, requests.cnt == 1 ? "" : "s");
 	if (error_cnt)
 		tapir_str__addf(&result->headline, ", %" PRIu64 " connection%s failed", error_cnt,
 				error_cnt == 1 ? "" : "s");

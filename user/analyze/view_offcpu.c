@@ -27,7 +27,7 @@ struct row {
 };
 
 struct offcpu_view {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	uint64_t waited_ns, ready_ns, cut_ns, open_ns, open_cnt;
 	struct tapir_keyed(struct row) rows;
 	struct tapir_wait_reasons reasons;
@@ -65,7 +65,7 @@ static void add_wait(struct offcpu_view *v, const struct tapir_wait *w, bool is_
 	row->cnt++;
 	if (!(row->cnt & (row->cnt - 1))) /* the first, or it may have got its name since */
 		tapir_comm__copy(row->waker,
-				 tapir_timeline__comm(v->asked.tl, w->waker_tid, w->wake_ns));
+				 tapir_timeline__comm(v->args.tl, w->waker_tid, w->wake_ns));
 	row->waited_ns += took_ns;
 	row->ready_ns += w->until_ns - w->wake_ns;
 	if (took_ns > row->worst_ns)
@@ -78,7 +78,7 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 
 	v->waited_ns += w->until_ns - w->from_ns;
 	v->ready_ns += w->until_ns - w->wake_ns;
-	if (!tapir_stack__is_whole(tapir_timeline__stacks(v->asked.tl), w->node))
+	if (!tapir_stack__is_whole(tapir_timeline__stacks(v->args.tl), w->node))
 		v->cut_ns += w->until_ns - w->from_ns;
 	add_wait(v, w, false);
 }
@@ -303,9 +303,9 @@ static size_t write_rows(struct offcpu_view *v, struct tapir_view_result *result
 	size_t cnt = 0;
 
 	for (size_t i = 0; i < v->rows.cnt; i++)
-		if (v->rows.data[i].is_cut == are_cut && cnt++ < v->asked.top)
+		if (v->rows.data[i].is_cut == are_cut && cnt++ < v->args.top)
 			add_row(v, result, t, &v->rows.data[i]);
-	return cnt > v->asked.top ? cnt - (size_t)v->asked.top : 0;
+	return cnt > v->args.top ? cnt - (size_t)v->args.top : 0;
 }
 
 static int finish(void *ctx, struct tapir_view_result *result)

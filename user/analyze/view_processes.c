@@ -20,7 +20,7 @@
 #define COMMAND_BYTES 256u
 
 struct processes {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	struct tapir_process_use use;
 	struct tapir_keyed(struct tapir_process_used) shown;
 	bool failed;
@@ -30,8 +30,8 @@ static void begin(void *ctx)
 {
 	struct processes *v = ctx;
 
-	v->use.tl = v->asked.tl;
-	v->failed = tapir_timeline__listen(v->asked.tl, &tapir_process_use_fns, &v->use) < 0;
+	v->use.tl = v->args.tl;
+	v->failed = tapir_timeline__listen(v->args.tl, &tapir_process_use_fns, &v->use) < 0;
 }
 
 static void fini(void *ctx)
@@ -47,9 +47,9 @@ static void fini(void *ctx)
 static const struct tapir_rec_process *process_of(const struct processes *v, uint32_t pid,
 						  struct tapir_process_view *view)
 {
-	const struct tapir_timeline_stats *stats = tapir_timeline__stats(v->asked.tl);
+	const struct tapir_timeline_stats *stats = tapir_timeline__stats(v->args.tl);
 	const struct tapir_rec_process *rec =
-		tapir_catalog__process(tapir_timeline__catalog(v->asked.tl), pid, stats->last_ns);
+		tapir_catalog__process(tapir_timeline__catalog(v->args.tl), pid, stats->last_ns);
 
 	if (rec)
 		tapir_process_view__of(&rec->h, view);
@@ -60,8 +60,8 @@ static void name_row(const struct processes *v, struct tapir_process_used *row)
 {
 	static const char worker[] = "kworker/";
 	const struct tapir_rec_thread *thread =
-		tapir_catalog__thread(tapir_timeline__catalog(v->asked.tl), row->pid,
-				      tapir_timeline__stats(v->asked.tl)->last_ns);
+		tapir_catalog__thread(tapir_timeline__catalog(v->args.tl), row->pid,
+				      tapir_timeline__stats(v->args.tl)->last_ns);
 	struct tapir_process_view view;
 	struct tapir_sv comm = {};
 
@@ -173,7 +173,7 @@ static void write_rows(const struct processes *v, struct tapir_view_result *resu
 		{}};
 	size_t t = tapir_view_result__table(result, "processes", NULL, columns);
 	const struct tapir_process_used *row;
-	uint64_t left = v->asked.top;
+	uint64_t left = v->args.top;
 
 	tapir_vec_for_each (row, &v->shown) {
 		if (!left--)
@@ -195,9 +195,9 @@ static void write_rows(const struct processes *v, struct tapir_view_result *resu
 		tapir_view_result__known(result, t, row->used.failed_call_cnt, known->calls);
 		write_process(v, result, t, row);
 	}
-	if (v->shown.cnt > v->asked.top)
+	if (v->shown.cnt > v->args.top)
 		tapir_view_result__note(result, "%" PRIu64 " of %zu rows are shown (--top)",
-					v->asked.top, v->shown.cnt);
+					v->args.top, v->shown.cnt);
 }
 
 /*
@@ -213,7 +213,7 @@ static void write_witness(const struct processes *v, struct tapir_view_result *r
 					TAPIR_CELL_NS, v->use.last_ns - v->use.first_ns);
 	if (!v->use.has_ended ||
 	    !tapir_usage_text__neighbours(
-		    tapir_catalog__meta_value(tapir_timeline__catalog(v->asked.tl),
+		    tapir_catalog__meta_value(tapir_timeline__catalog(v->args.tl),
 					      TAPIR_USAGE_NEIGHBOURS),
 		    &machine) ||
 	    !machine.machine_ns)
@@ -241,8 +241,8 @@ static void write_notes(const struct processes *v, struct tapir_view_result *res
 static int finish(void *ctx, struct tapir_view_result *result)
 {
 	struct processes *v = ctx;
-	const struct tapir_catalog *catalog = tapir_timeline__catalog(v->asked.tl);
-	uint64_t span_ns = tapir_timeline__span_ns(v->asked.tl);
+	const struct tapir_catalog *catalog = tapir_timeline__catalog(v->args.tl);
+	uint64_t span_ns = tapir_timeline__span_ns(v->args.tl);
 	uint64_t all_ns = tapir_process_use__finish(&v->use);
 	/* Columns that were not recorded are empty in the tables, and not 0. */
 	const struct known known = {

@@ -29,7 +29,7 @@ struct sent {
 };
 
 struct signals {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	struct tapir_keyed(struct sent) rows;
 	uint64_t cnt, more;
 };
@@ -38,7 +38,7 @@ static void set_who(const struct signals *v, struct who *who, uint32_t pid, uint
 		    uint64_t time_ns)
 {
 	who->pid = pid;
-	tapir_comm__copy(who->comm, tapir_timeline__comm(v->asked.tl, tid, time_ns));
+	tapir_comm__copy(who->comm, tapir_timeline__comm(v->args.tl, tid, time_ns));
 }
 
 static void on_record(void *ctx, const struct tapir_rec *rec)
@@ -106,7 +106,7 @@ static void write_rows(const struct signals *v, struct tapir_view_result *result
 						      {}};
 	size_t t = tapir_view_result__table(result, "signals", NULL, columns);
 	const struct sent *row;
-	uint64_t left = v->asked.top;
+	uint64_t left = v->args.top;
 
 	tapir_vec_for_each (row, &v->rows) {
 		if (!left--)
@@ -121,9 +121,9 @@ static void write_rows(const struct signals *v, struct tapir_view_result *result
 		tapir_view_result__u64(result, t, row->refused_cnt);
 		tapir_view_result__time(result, t, row->last_ns);
 	}
-	if (v->rows.cnt > v->asked.top)
+	if (v->rows.cnt > v->args.top)
 		tapir_view_result__note(result, "%" PRIu64 " of %zu rows are shown (--top)",
-					v->asked.top, v->rows.cnt);
+					v->args.top, v->rows.cnt);
 	if (v->more)
 		tapir_view_result__note(result, "%" PRIu64 " signals found no room in the table",
 					v->more);

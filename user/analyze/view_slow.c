@@ -51,7 +51,7 @@ static void slow_fini(void *ctx)
 
 static bool is_asked(struct slow *s, uint32_t kind)
 {
-	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->asked.tl);
+	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->args.tl);
 	int8_t *known;
 
 	while (s->is_kind.cnt <= kind)
@@ -59,7 +59,7 @@ static bool is_asked(struct slow *s, uint32_t kind)
 			return false;
 	known = &s->is_kind.data[kind];
 	if (!*known)
-		*known = tapir_kind__is_called(&pairs->kinds.data[kind], s->asked.arg) ? 1 : -1;
+		*known = tapir_kind__is_called(&pairs->kinds.data[kind], s->args.arg) ? 1 : -1;
 	return *known > 0;
 }
 
@@ -129,7 +129,7 @@ static void slow_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir
 	(void)sample;
 	if (like.cause == TAPIR_CAUSE_GC)
 		like.node =
-			tapir_work__collecting_node(tapir_timeline__stacks(s->asked.tl), like.node);
+			tapir_work__collecting_node(tapir_timeline__stacks(s->args.tl), like.node);
 	for (struct tapir_interval *i = t->open; i; i = i->outer)
 		if (i->details)
 			count_detail(s, i->details, &like, causing ? causing->label : NULL, 1);
@@ -138,19 +138,19 @@ static void slow_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir
 /* Notes what the thread that ended a wait (the lock's holder) did during it, if it was seen. */
 static void find_holder(const struct slow *s, const struct tapir_wait *w, struct detail *like)
 {
-	const struct tapir_tl_thread *holder = tapir_timeline__thread(s->asked.tl, w->waker_tid);
+	const struct tapir_tl_thread *holder = tapir_timeline__thread(s->args.tl, w->waker_tid);
 
-	tapir_comm__copy(like->comm, tapir_timeline__comm(s->asked.tl, w->waker_tid, w->wake_ns));
+	tapir_comm__copy(like->comm, tapir_timeline__comm(s->args.tl, w->waker_tid, w->wake_ns));
 	if (!like->waker_tid || !holder || holder == w->thread)
 		return;
 	like->holder_node = tapir_tl_thread__doing(holder, w->from_ns, w->wake_ns);
-	like->holder_in = tapir_tl_thread__within(s->asked.tl, holder, w->wake_ns);
+	like->holder_in = tapir_tl_thread__within(s->args.tl, holder, w->wake_ns);
 }
 
 static void slow_wait(void *ctx, const struct tapir_wait *w)
 {
 	struct slow *s = ctx;
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(s->asked.tl);
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(s->args.tl);
 	const struct tapir_interval *causing = tapir_tl_thread__causing(w->thread);
 	struct detail like = {.state = TAPIR_THREAD_SLEEPING,
 			      .node = w->node,
@@ -213,7 +213,7 @@ static void keep_if_slow(struct slow *s, struct tapir_interval *i)
 
 	while (at && is_slower(&one, &s->slowest.data[at - 1]))
 		at--;
-	if (at >= s->asked.top)
+	if (at >= s->args.top)
 		return;
 	if (!tapir_vec__add(&s->slowest)) {
 		s->failed = true;
@@ -221,19 +221,19 @@ static void keep_if_slow(struct slow *s, struct tapir_interval *i)
 	}
 	memmove(&s->slowest.data[at + 1], &s->slowest.data[at],
 		(s->slowest.cnt - 1 - at) * sizeof(one));
-	tapir_comm__copy(one.comm, tapir_timeline__comm(s->asked.tl, i->tid, i->from_ns));
+	tapir_comm__copy(one.comm, tapir_timeline__comm(s->args.tl, i->tid, i->from_ns));
 	one.label = i->label ? strdup(i->label) : NULL;
 	s->slowest.data[at] = one;
 	i->details = NULL; /* taken */
-	if (s->slowest.cnt > s->asked.top)
+	if (s->slowest.cnt > s->args.top)
 		fini_one(&s->slowest.data[--s->slowest.cnt]);
 }
 
 /* "http_request /inventory/410": an activity that another one began and waited for. */
 static void count_inside(struct slow *s, const struct tapir_interval *i)
 {
-	struct tapir_interval *parent = tapir_timeline__parent(s->asked.tl, i);
-	const struct tapir_kind *kind = &tapir_timeline__pairs(s->asked.tl)->kinds.data[i->kind];
+	struct tapir_interval *parent = tapir_timeline__parent(s->args.tl, i);
+	const struct tapir_kind *kind = &tapir_timeline__pairs(s->args.tl)->kinds.data[i->kind];
 	struct detail like = {
 		.state = TAPIR_THREAD_INSIDE, .node = i->node, .holder_node = TAPIR_NO_NODE};
 	struct tapir_str label = {};
@@ -389,7 +389,7 @@ static void add_finding(const struct slow *s, struct tapir_view_result *result)
 #define NO_IDS "have no activity id, and nest or change threads: record them with --activities"
 static bool is_unknown(struct slow *s)
 {
-	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->asked.tl);
+	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->args.tl);
 
 	for (uint32_t kind = 0; kind < pairs->kinds.cnt; kind++)
 		if (pairs->kinds.data[kind].is_unknown_by_thread && is_asked(s, kind))
@@ -400,7 +400,7 @@ static bool is_unknown(struct slow *s)
 /* The key that events of the kind lack; NULL: they lack none. */
 static const char *lacking_key(struct slow *s)
 {
-	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->asked.tl);
+	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->args.tl);
 
 	for (uint32_t kind = 0; kind < pairs->kinds.cnt; kind++)
 		if (pairs->kinds.data[kind].lacks_key && is_asked(s, kind))
@@ -410,20 +410,20 @@ static const char *lacking_key(struct slow *s)
 
 static int no_such(struct slow *s)
 {
-	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->asked.tl);
+	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->args.tl);
 	const struct tapir_kind *kind;
 	struct tapir_str known = {};
 	int err;
 
 	if (is_unknown(s))
 		return tapir_diag__fail(
-			-ENOENT, "durations of %s are not known: its events " NO_IDS, s->asked.arg);
+			-ENOENT, "durations of %s are not known: its events " NO_IDS, s->args.arg);
 	if (lacking_key(s))
 		return tapir_diag__fail(
 			-ENOENT,
 			"durations of %s are not known: its events were recorded without "
 			"%s",
-			s->asked.arg, lacking_key(s));
+			s->args.arg, lacking_key(s));
 	tapir_vec_for_each (kind, &pairs->kinds) {
 		if (!kind->provider || !kind->name ||
 		    !(kind->cnt || kind->unbegun || kind->unended))
@@ -433,7 +433,7 @@ static int no_such(struct slow *s)
 		tapir_str__addc(&known, ':');
 		tapir_str__add_printable(&known, kind->name, strlen(kind->name));
 	}
-	err = tapir_diag__fail(-ENOENT, "the recording has no interval '%s'%s%s", s->asked.arg,
+	err = tapir_diag__fail(-ENOENT, "the recording has no interval '%s'%s%s", s->args.arg,
 			       known.data ? "; it has " : ", nor any other",
 			       known.data ? known.data : "");
 	tapir_str__fini(&known);
@@ -449,7 +449,7 @@ static void add_durations(const struct slow *s, struct tapir_str *out)
 	tapir_ns__text(one->until_ns - one->from_ns, worst);
 	if (s->cnt)
 		tapir_str__addf(out, "%llu of %s: median %s, 99%% within %s, slowest %s",
-				(unsigned long long)s->cnt, s->asked.arg,
+				(unsigned long long)s->cnt, s->args.arg,
 				tapir_ns__text(tapir_histogram__percentile(&s->took, 50), median),
 				tapir_ns__text(tapir_histogram__percentile(&s->took, 99), late),
 				worst);
@@ -457,12 +457,12 @@ static void add_durations(const struct slow *s, struct tapir_str *out)
 		tapir_str__addf(out,
 				"%llu of %s, which began before all events were on: the longest "
 				"took %s",
-				(unsigned long long)s->attach_cnt, s->asked.arg, worst);
+				(unsigned long long)s->attach_cnt, s->args.arg, worst);
 	else
 		tapir_str__addf(out,
 				"%llu of %s, which began before the recording or did not end in "
 				"it: the longest took at least %s",
-				(unsigned long long)s->half_cnt, s->asked.arg, worst);
+				(unsigned long long)s->half_cnt, s->args.arg, worst);
 }
 
 static int slow_finish(void *ctx, struct tapir_view_result *result)
@@ -500,7 +500,7 @@ static int slow_finish(void *ctx, struct tapir_view_result *result)
 		tapir_view_result__note(result,
 					"events of other intervals were recorded without %s",
 					lacking_key(s));
-	if (!tapir_timeline__stats(s->asked.tl)->switches)
+	if (!tapir_timeline__stats(s->args.tl)->switches)
 		tapir_view_result__note(result,
 					"no context switches were recorded: running and waiting "
 					"are not distinguished");

@@ -38,7 +38,7 @@ struct slow_one {
 };
 
 struct slow {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	uint64_t watched;
 	struct tapir_vec(int8_t) is_kind; /* by kind idx: 0 not asked, 1 it is, -1 it is not */
 	struct tapir_vec(struct slow_one) slowest; /* sorted, the slowest first */

@@ -40,7 +40,7 @@ const char *tapir_slow__state_text(const struct slow *s, unsigned state)
 					    "in",
 					    "queued for a thread of the pool"};
 
-	if (state == TAPIR_THREAD_RUNNING && !tapir_timeline__stats(s->asked.tl)->switches)
+	if (state == TAPIR_THREAD_RUNNING && !tapir_timeline__stats(s->args.tl)->switches)
 		return "on CPU or asleep";
 	return texts[state];
 }
@@ -151,7 +151,7 @@ static void add_state(struct slow *s, struct tapir_view_result *result, size_t t
 			 row && state != TAPIR_THREAD_BETWEEN ? "(other)"
 			 : state == TAPIR_THREAD_INSIDE	      ? "another activity"
 			 : state == TAPIR_THREAD_RUNNING &&
-					 tapir_timeline__stats(s->asked.tl)->samples
+					 tapir_timeline__stats(s->args.tl)->samples
 				 ? "(no sample)"
 				 : NULL);
 }

@@ -36,7 +36,7 @@ struct row {
 };
 
 struct stacks_view {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	bool is_end;
 	bool is_each; /* a group of its own for each thread */
 	struct tapir_vec(struct row) rows;
@@ -74,7 +74,7 @@ static struct row *row_of(const struct stacks_view *v, uint32_t tid)
 /* The first sample after the snapshot with all of its callers, or the last one without. */
 static void see_after(struct stacks_view *v, uint32_t tid, const struct tapir_recent_sample *sample)
 {
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->asked.tl);
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->args.tl);
 	struct row *row = row_of(v, tid);
 
 	if (!row || !row->is_running || sample->time_ns - row->time_ns >= TAPIR_RECENT_NS ||
@@ -137,7 +137,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *thread,
 	    !tapir_sv__is(probe->provider, TAPIR_DOTNET_RUNTIME))
 		return;
 	if (begins)
-		owner = tapir_event_fields__u64(tapir_timeline__fields(v->asked.tl, probe, event),
+		owner = tapir_event_fields__u64(tapir_timeline__fields(v->args.tl, probe, event),
 						"LockOwnerThreadID");
 	v->failed |= tapir_monitor_owners__set(&v->monitors, thread->tid, owner) < 0;
 }
@@ -145,7 +145,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *thread,
 static uint32_t number_of(const struct stacks_view *v, const struct row *row)
 {
 	const struct tapir_rec_thread *rec =
-		tapir_catalog__thread(tapir_timeline__catalog(v->asked.tl), row->tid, row->time_ns);
+		tapir_catalog__thread(tapir_timeline__catalog(v->args.tl), row->tid, row->time_ns);
 
 	return rec && rec->ns_tid ? rec->ns_tid : row->tid;
 }
@@ -193,8 +193,8 @@ static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t 
 		near = tapir_recent_samples__latest_before(&v->samples, row.tid, rec->h.time_ns);
 		row.node = near ? near->node : TAPIR_NO_NODE;
 	}
-	tapir_comm__copy(row.comm, tapir_timeline__comm(v->asked.tl, row.tid, rec->h.time_ns));
-	row.is_hidden = *v->asked.arg && !tapir_glob__match(v->asked.arg, row.comm);
+	tapir_comm__copy(row.comm, tapir_timeline__comm(v->args.tl, row.tid, rec->h.time_ns));
+	row.is_hidden = *v->args.arg && !tapir_glob__match(v->args.arg, row.comm);
 	if (v->rows.cnt == MAX_THREADS)
 		v->dropped_cnt++;
 	else
@@ -315,7 +315,7 @@ static const char *owner_text(const struct stacks_view *v, const struct row *row
 
 	if (!row->owner_tid)
 		return NULL;
-	tapir_comm__copy(comm, tapir_timeline__comm(v->asked.tl, row->owner_tid, row->time_ns));
+	tapir_comm__copy(comm, tapir_timeline__comm(v->args.tl, row->owner_tid, row->time_ns));
 	snprintf(text, 40, "%s %u", comm, row->owner_tid);
 	return text;
 }
@@ -464,7 +464,7 @@ static void add_most_contended(const struct stacks_view *v, struct tapir_view_re
 
 	if (!tid)
 		return;
-	tapir_comm__copy(comm, tapir_timeline__comm(v->asked.tl, tid, v->rows.data[0].time_ns));
+	tapir_comm__copy(comm, tapir_timeline__comm(v->args.tl, tid, v->rows.data[0].time_ns));
 	tapir_str__addf(&result->headline, "; %zu %s for a lock that %s %u holds", cnt,
 			cnt == 1 ? "waits" : "wait", comm, tid);
 }
@@ -571,11 +571,11 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	if (!groups)
 		return -ENOMEM;
 	add_headline(v, result, groups, cnt);
-	for (size_t i = 0; i < cnt && i < v->asked.top; i++)
+	for (size_t i = 0; i < cnt && i < v->args.top; i++)
 		add_group(v, result, t, &groups[i]);
-	if (cnt > v->asked.top)
-		tapir_view_result__note(result, "%zu more %s (--all shows them)",
-					cnt - v->asked.top, v->is_each ? "threads" : "groups");
+	if (cnt > v->args.top)
+		tapir_view_result__note(result, "%zu more %s (--all shows them)", cnt - v->args.top,
+					v->is_each ? "threads" : "groups");
 	add_unread(v, result);
 	add_unowned(v, result);
 	if (v->dropped_cnt)

@@ -28,7 +28,7 @@ struct row {
 };
 
 struct calls {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	struct table {
 		struct tapir_keyed(struct row) rows;
 	} of[GROUPS];
@@ -84,14 +84,14 @@ static struct row place_of(enum group group, const struct tapir_rec_calls *rec, 
 static void name_row(const struct calls *v, const struct tapir_rec_calls *rec, struct row *row)
 {
 	const struct tapir_rec_thread *thread = tapir_catalog__thread(
-		tapir_timeline__catalog(v->asked.tl), rec->tid, rec->h.time_ns);
+		tapir_timeline__catalog(v->args.tl), rec->tid, rec->h.time_ns);
 	const char *comm = !thread ? "" : row->tid ? thread->comm : thread->leader_comm;
 	struct tapir_process_view process;
 	const struct tapir_rec_process *known;
 
 	tapir_comm__copy(row->comm, (struct tapir_sv){comm, strnlen(comm, TAPIR_COMM_BYTES)});
 	known = *row->comm ? NULL
-			   : tapir_catalog__process(tapir_timeline__catalog(v->asked.tl), rec->tgid,
+			   : tapir_catalog__process(tapir_timeline__catalog(v->args.tl), rec->tgid,
 						    rec->h.time_ns);
 	if (known) {
 		tapir_process_view__of(&known->h, &process);
@@ -310,7 +310,7 @@ static void write_table(struct calls *v, struct tapir_view_result *result, enum 
 {
 	struct table *of = &v->of[group];
 	const struct row *row;
-	uint64_t left = v->asked.top;
+	uint64_t left = v->args.top;
 	size_t t;
 
 	if (!of->rows.cnt)
@@ -321,14 +321,14 @@ static void write_table(struct calls *v, struct tapir_view_result *result, enum 
 	tapir_vec_for_each (row, &of->rows)
 		if (left && left--)
 			write_row(result, t, group, row);
-	if (of->rows.cnt > v->asked.top)
+	if (of->rows.cnt > v->args.top)
 		tapir_view_result__note(result, "%s: %" PRIu64 " of %zu are shown (--top)",
-					tables[group].title, v->asked.top, of->rows.cnt);
+					tables[group].title, v->args.top, of->rows.cnt);
 }
 
 static void write_headline(const struct calls *v, struct tapir_view_result *result)
 {
-	double seconds = (double)tapir_timeline__span_ns(v->asked.tl) / 1e9;
+	double seconds = (double)tapir_timeline__span_ns(v->args.tl) / 1e9;
 
 	tapir_str__addf(&result->headline, "%" PRIu64 " system calls", v->all.cnt);
 	if (seconds > 0)

@@ -12,7 +12,7 @@
 #include "analyze/view.h"
 
 struct tally_view {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	struct tapir_tally tally, samples; /* samples: where there are any, instead */
 };
 
@@ -40,8 +40,8 @@ static void begin_exceptions(void *ctx)
 	struct tally_view *v = ctx;
 
 	v->tally.id = TAPIR_TALLY_EXCEPTIONS;
-	v->tally.tl = v->asked.tl;
-	v->samples.tl = v->asked.tl;
+	v->tally.tl = v->args.tl;
+	v->samples.tl = v->args.tl;
 }
 
 static int finish_exceptions(void *ctx, struct tapir_view_result *result)
@@ -50,7 +50,7 @@ static int finish_exceptions(void *ctx, struct tapir_view_result *result)
 	const struct tapir_tally *t = &v->tally;
 
 	tapir_tally__sort(&v->tally);
-	tapir_tally__write(t, result, "exceptions", false, v->asked.top);
+	tapir_tally__write(t, result, "exceptions", false, v->args.top);
 	tapir_view_result__fact(result, "count", NULL, TAPIR_CELL_COUNT, t->cnt);
 	if (!t->rows.cnt)
 		tapir_view_result__nothing(result, "no exception was seen to be thrown");
@@ -81,9 +81,9 @@ static void begin_allocations(void *ctx)
 	struct tally_view *v = ctx;
 
 	v->tally.id = TAPIR_TALLY_ALLOCATIONS;
-	v->tally.tl = v->asked.tl;
+	v->tally.tl = v->args.tl;
 	v->samples.id = TAPIR_TALLY_ALLOCATION_SAMPLES;
-	v->samples.tl = v->asked.tl;
+	v->samples.tl = v->args.tl;
 }
 
 static int finish_allocations(void *ctx, struct tapir_view_result *result)
@@ -94,7 +94,7 @@ static int finish_allocations(void *ctx, struct tapir_view_result *result)
 	bool is_bytes = t->weight > t->cnt; /* else each weighs 1 */
 
 	tapir_tally__sort(t);
-	tapir_tally__write(t, result, "allocations", is_bytes, v->asked.top);
+	tapir_tally__write(t, result, "allocations", is_bytes, v->args.top);
 	tapir_view_result__fact(result, "count", NULL, TAPIR_CELL_COUNT, t->cnt);
 	tapir_view_result__fact(result, is_bytes ? "bytes" : "weight", NULL, TAPIR_CELL_COUNT,
 				t->weight);

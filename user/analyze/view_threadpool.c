@@ -47,7 +47,7 @@ struct change {
 };
 
 struct threadpool {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	uint64_t starved, most, more, queued_cnt, queued_ns, queued_worst_ns, half;
 	uint64_t queue_cnt, queue_most; /* work that is in the queue, was at most */
 	struct tapir_vec(struct change) changes;
@@ -138,7 +138,7 @@ static void end_task_wait(struct threadpool *v, const struct tapir_tl_thread *t,
 	v->tasks.open_cnt--;
 	wait->from_ns = 0;
 	place = place_of(&v->tasks.places,
-			 tapir_own_code__origin(tapir_timeline__stacks(v->asked.tl), wait->node));
+			 tapir_own_code__origin(tapir_timeline__stacks(v->args.tl), wait->node));
 	if (!place)
 		return;
 	place->cnt++;
@@ -155,7 +155,7 @@ static bool on_task_event(struct threadpool *v, const struct tapir_tl_thread *t,
 
 	if (!is_begin && !tapir_sv__is(probe->event, "TaskWaitEnd"))
 		return false;
-	f = tapir_timeline__fields(v->asked.tl, probe, event);
+	f = tapir_timeline__fields(v->args.tl, probe, event);
 	if (is_begin)
 		begin_task_wait(v, t, f, event);
 	else
@@ -174,7 +174,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 		return;
 	if (!tapir_sv__starts_with(probe->event, "ThreadPoolWorkerThread"))
 		return;
-	f = tapir_timeline__fields(v->asked.tl, probe, event);
+	f = tapir_timeline__fields(v->args.tl, probe, event);
 	if (tapir_sv__is(probe->event, "ThreadPoolWorkerThreadAdjustmentAdjustment") ||
 	    tapir_sv__is(probe->event, "ThreadPoolWorkerThreadAdjustment")) {
 		add_change(v, f, event->rec->h.time_ns);
@@ -191,14 +191,14 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 static void on_wait(void *ctx, const struct tapir_wait *w)
 {
 	struct threadpool *v = ctx;
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->asked.tl);
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->args.tl);
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 	enum tapir_pool_wait what;
 	struct place *place;
 
-	if (!tapir_pool__has(v->asked.tl, w->thread->tid, w->until_ns))
+	if (!tapir_pool__has(v->args.tl, w->thread->tid, w->until_ns))
 		return;
-	what = tapir_pool_waits__add(&v->waits, v->asked.tl, w,
+	what = tapir_pool_waits__add(&v->waits, v->args.tl, w,
 				     tapir_own_code__of(&v->own, tree, w->node) !=
 					     TAPIR_OWN_CODE_NONE);
 	if (what != TAPIR_POOL_BLOCKED && what != TAPIR_POOL_UNBEGUN)
@@ -264,13 +264,13 @@ static void write_rows(const struct places *places, size_t t, uint64_t top, uint
 
 static void write_places(struct threadpool *v, struct tapir_view_result *result, uint64_t sum_ns)
 {
-	uint64_t span_ns = tapir_timeline__switched_ns(v->asked.tl);
+	uint64_t span_ns = tapir_timeline__switched_ns(v->args.tl);
 	const struct place *first = v->places.data;
 	size_t t = tapir_view_result__table(result, "blocked",
 					    "threads of the pool that were blocked", place_columns);
 	const char *name = NULL;
 
-	write_rows(&v->places, t, v->asked.top, sum_ns, result);
+	write_rows(&v->places, t, v->args.top, sum_ns, result);
 	if (!v->places.cnt || !span_ns)
 		return;
 	if (first->node)
@@ -300,14 +300,14 @@ static void write_task_waits(struct threadpool *v, struct tapir_view_result *res
 	t = tapir_view_result__table(result, "task_waits_by_place",
 				     "threads that waited for tasks (Task.Wait, Result)",
 				     place_columns);
-	write_rows(&tasks->places, t, v->asked.top, tasks->ns, result);
+	write_rows(&tasks->places, t, v->args.top, tasks->ns, result);
 }
 
 /* ---- the queue -------------------------------------------------------------------------------- */
 
 static bool is_queued(const struct threadpool *v, const struct tapir_interval *i)
 {
-	return !strcmp(tapir_timeline__pairs(v->asked.tl)->kinds.data[i->kind].name, "queued");
+	return !strcmp(tapir_timeline__pairs(v->args.tl)->kinds.data[i->kind].name, "queued");
 }
 
 static void on_open(void *ctx, struct tapir_interval *i)
@@ -369,14 +369,14 @@ static void write_changes(const struct threadpool *v, struct tapir_view_result *
 	size_t t = tapir_view_result__table(result, "adjustments",
 					    "changes of the number of workers", columns);
 
-	for (size_t i = 0; i < v->changes.cnt && i < v->asked.top; i++) {
+	for (size_t i = 0; i < v->changes.cnt && i < v->args.top; i++) {
 		tapir_view_result__time(result, t, v->changes.data[i].at_ns);
 		tapir_view_result__u64(result, t, v->changes.data[i].workers);
 		tapir_view_result__text(result, t, v->changes.data[i].reason);
 	}
-	if (v->changes.cnt > v->asked.top)
+	if (v->changes.cnt > v->args.top)
 		tapir_view_result__note(result, "%zu more changes (--all shows them)",
-					v->changes.cnt - (size_t)v->asked.top);
+					v->changes.cnt - (size_t)v->args.top);
 }
 
 static int finish(void *ctx, struct tapir_view_result *result)

@@ -18,7 +18,7 @@
 #define NONE	  TAPIR_NO_LIFE
 
 struct tree {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	struct tapir_lives lives;
 	uint32_t *order; /* lives, siblings side by side: those of no parent last */
 	uint64_t left, hidden;
@@ -28,9 +28,9 @@ static void begin(void *ctx)
 {
 	struct tree *v = ctx;
 
-	v->lives.tl = v->asked.tl;
+	v->lives.tl = v->args.tl;
 	v->lives.wants_commands = true;
-	v->lives.failed = tapir_timeline__listen(v->asked.tl, &tapir_lives_fns, &v->lives) < 0;
+	v->lives.failed = tapir_timeline__listen(v->args.tl, &tapir_lives_fns, &v->lives) < 0;
 }
 
 static void fini(void *ctx)
@@ -44,7 +44,7 @@ static void fini(void *ctx)
 /* With --pid: these processes, and what they started. */
 static bool is_asked_for(const struct tree *v, const struct tapir_life *life)
 {
-	while (!tapir_timeline__reports_at(v->asked.tl, life->pid)) {
+	while (!tapir_timeline__reports_at(v->args.tl, life->pid)) {
 		if (life->parent == NONE)
 			return false;
 		life = &v->lives.all.data[life->parent];
@@ -100,9 +100,8 @@ static void write_end(struct tapir_view_result *result, size_t t, const struct t
 
 static uint64_t lived_ns(const struct tree *v, const struct tapir_life *life)
 {
-	uint64_t first_ns = tapir_timeline__stats(v->asked.tl)->first_ns;
-	uint64_t last_ns =
-		life->end_ns ? life->end_ns : tapir_timeline__stats(v->asked.tl)->last_ns;
+	uint64_t first_ns = tapir_timeline__stats(v->args.tl)->first_ns;
+	uint64_t last_ns = life->end_ns ? life->end_ns : tapir_timeline__stats(v->args.tl)->last_ns;
 	uint64_t from_ns = life->begin_ns ? life->begin_ns : first_ns;
 
 	return last_ns > from_ns ? last_ns - from_ns : 0;
@@ -236,7 +235,7 @@ static unsigned write_killed(struct tree *v, struct tapir_view_result *result)
 	unsigned cnt = 0;
 	size_t t = 0;
 
-	v->left = v->asked.top;
+	v->left = v->args.top;
 	tapir_vec_for_each (life, &v->lives.all) {
 		const struct row row = {.life = life, .cnt = 1, .lived_ns = lived_ns(v, life)};
 
@@ -291,7 +290,7 @@ static int write_all(struct tree *v, struct tapir_view_result *result)
 	qsort_r(v->order, cnt, sizeof(*v->order), by_parent, v->lives.all.data);
 	count(v, result);
 	write_killed(v, result);
-	v->left = v->asked.top;
+	v->left = v->args.top;
 	v->hidden = 0;
 	write_tree(v, result, tapir_view_result__table(result, "processes", "all", columns));
 	return 0;

@@ -24,7 +24,7 @@
 #define LABEL_BYTES 256
 
 struct requests {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	struct tapir_span_store spans;
 	struct tapir_span_joins joins;
 	struct tapir_map open_by_tid; /* -> index + 1 of the innermost span there */
@@ -127,7 +127,7 @@ static void see(struct requests *r, const struct tapir_rec *rec, uint32_t tgid, 
 
 	if (ids)
 		tapir_span_joins__see(&r->joins, ids, tgid, tid, rec->time_ns,
-				      tapir_timeline__comm(r->asked.tl, tgid, rec->time_ns));
+				      tapir_timeline__comm(r->args.tl, tgid, rec->time_ns));
 }
 
 static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
@@ -139,8 +139,8 @@ static void on_switch(void *ctx, const struct tapir_rec_switch *rec)
 {
 	struct requests *r = ctx;
 
-	if (rec->out_tgid && tapir_timeline__reports_at(r->asked.tl, rec->out_tgid) &&
-	    tapir_timeline__has_trace(r->asked.tl, &rec->h))
+	if (rec->out_tgid && tapir_timeline__reports_at(r->args.tl, rec->out_tgid) &&
+	    tapir_timeline__has_trace(r->args.tl, &rec->h))
 		see(r, &rec->h, rec->out_tgid, rec->out_tid);
 }
 
@@ -158,7 +158,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 		tapir_request_routes__event(r->routes, t, probe, event);
 	if (!edge)
 		return;
-	fields = tapir_timeline__fields(r->asked.tl, probe, event);
+	fields = tapir_timeline__fields(r->args.tl, probe, event);
 	like.id = id_of(fields, "SpanId");
 	if (!like.id || !trace_of(fields, like.trace))
 		return;
@@ -188,7 +188,7 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 	if (asleep_ns)
 		tapir_span_store__add_wait(
 			span,
-			tapir_wait_reasons__of(&r->reasons, tapir_timeline__stacks(r->asked.tl),
+			tapir_wait_reasons__of(&r->reasons, tapir_timeline__stacks(r->args.tl),
 					       w->node),
 			asleep_ns);
 }
@@ -351,8 +351,7 @@ static void add_slowest(struct requests *r, struct tapir_view_result *result,
 		tapir_view_result__time(result, table, root->from_ns);
 		tapir_view_result__u64(result, table, root->tgid);
 		tapir_view_result__textn(
-			result, table,
-			tapir_timeline__comm(r->asked.tl, root->tgid, root->from_ns));
+			result, table, tapir_timeline__comm(r->args.tl, root->tgid, root->from_ns));
 		tapir_view_result__text(result, table, root->trace);
 		tapir_view_result__text(result, table, root->label);
 		add_path(r, result, table, roots[i].idx);
@@ -378,7 +377,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	tapir_awaits__finish(&r->awaits);
 	has_routes = tapir_request_routes__finish(
 		r->routes, &(struct tapir_request_names){&r->awaits, &r->exchanges}, result,
-		r->asked.top);
+		r->args.top);
 	result->failed |= r->awaits.failed || r->exchanges.failed || r->joins.failed;
 	if (!cnt && !has_routes)
 		tapir_view_result__nothing(result, "no request was seen");
@@ -388,7 +387,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 				"slowest took %s",
 				has_routes ? "; " : "", cnt, r->spans.all.cnt,
 				tapir_ns__text(roots[0].took_ns, text));
-		add_slowest(r, result, roots, cnt < r->asked.top ? cnt : r->asked.top);
+		add_slowest(r, result, roots, cnt < r->args.top ? cnt : r->args.top);
 	}
 	if (r->spans.dropped_cnt)
 		tapir_view_result__note(result, "%" PRIu64 " spans more than %u are left out",
@@ -401,9 +400,9 @@ static void begin_view(void *ctx)
 {
 	struct requests *r = ctx;
 
-	r->routes = tapir_request_routes__new(r->asked.tl);
+	r->routes = tapir_request_routes__new(r->args.tl);
 	r->joins.spans = &r->spans;
-	r->awaits.tl = r->asked.tl;
+	r->awaits.tl = r->args.tl;
 	r->awaits.ended = r->routes ? tapir_request_routes__await : NULL;
 	r->awaits.ended_ctx = r->routes;
 }
@@ -411,7 +410,7 @@ static void begin_view(void *ctx)
 /* "query SELECT price", "GET /tax/7" of a request. Yours to free; NULL: out of memory. */
 static char *interval_label(struct requests *r, const struct tapir_interval *i)
 {
-	const struct tapir_kind *kind = &tapir_timeline__pairs(r->asked.tl)->kinds.data[i->kind];
+	const struct tapir_kind *kind = &tapir_timeline__pairs(r->args.tl)->kinds.data[i->kind];
 	bool has_label = i->label && *i->label;
 	struct tapir_str text = {};
 
@@ -426,12 +425,12 @@ static char *interval_label(struct requests *r, const struct tapir_interval *i)
  * themselves. */
 static void join(struct requests *r, const struct tapir_interval *i)
 {
-	const struct tapir_kind *kind = &tapir_timeline__pairs(r->asked.tl)->kinds.data[i->kind];
+	const struct tapir_kind *kind = &tapir_timeline__pairs(r->args.tl)->kinds.data[i->kind];
 	const struct tapir_event_view *event;
 	const struct tapir_probe_view *probe;
 
 	if (i->has_trace && !i->is_work && !i->cause && strcmp(kind->provider, DS) != 0 &&
-	    tapir_timeline__current(r->asked.tl, &probe, &event) && event->trace)
+	    tapir_timeline__current(r->args.tl, &probe, &event) && event->trace)
 		tapir_span_joins__open(&r->joins, i, event->trace, interval_label(r, i),
 				       kind->is_call);
 }
@@ -460,7 +459,7 @@ static void on_record(void *ctx, const struct tapir_rec *rec)
 
 	if (rec->type != TAPIR_REC_EXCHANGE || !r->routes)
 		return;
-	row = tapir_exchange_tally__add(&r->exchanges, tapir_timeline__catalog(r->asked.tl),
+	row = tapir_exchange_tally__add(&r->exchanges, tapir_timeline__catalog(r->args.tl),
 					(const void *)rec);
 	if (row)
 		tapir_request_routes__exchange(r->routes, (const void *)rec, row->idx);

@@ -5,7 +5,7 @@
 #define SIGNAL_CNT 65
 
 struct touched {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	uint64_t cnt[SIGNAL_CNT];
 };
 

@@ -5,7 +5,7 @@
 #define CPU_CNT 1024
 
 struct touched {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	uint64_t cnt[CPU_CNT];
 };
 
