@@ -70,7 +70,8 @@ enum tapir_rec_type {
 	TAPIR_REC_WAIT = 17,	 /* what a thread of a snapshot waits for */
 	TAPIR_REC_RESOURCE = 18, /* what a process says that it is */
 	TAPIR_REC_INLINED = 19,	 /* what a compiler inlined at an address */
-	TAPIR_REC_LOOK = 20,	 /* which interpreted functions a thread was in */
+	/* which interpreted functions a thread was in */
+	TAPIR_REC_INTERP_SAMPLE = 20,
 	TAPIR_REC_IO = 21,	 /* a request to a block device */
 	TAPIR_REC_EXCHANGE = 22, /* a request and its answer on a TCP connection */
 	TAPIR_REC_CALLS = 23,	 /* how many system calls, how long they took */
@@ -568,13 +569,17 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_wait) == 40, "tapir_rec_wait");
 
 /* In which functions of its interpreter a thread was when its process's memory was read, in
  * recordings from before stacks had them. Whether it ran or slept then, SWITCH records tell. */
-struct tapir_rec_look {
+struct tapir_rec_interp_sample {
 	struct tapir_rec h;
 	uint32_t tgid;
 	uint32_t tid;
 	uint64_t stack_id; /* of these functions alone */
 };
-TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_look) == 32, "tapir_rec_look");
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_interp_sample) == 32, "tapir_rec_interp_sample");
+
+/* The former names, for one version. JSON and SQL have the type as "look", as ever. */
+#define TAPIR_REC_LOOK TAPIR_REC_INTERP_SAMPLE
+#define tapir_rec_look tapir_rec_interp_sample
 
 /* ---- CALLS ------------------------------------------------------------------------------- */
 

@@ -78,9 +78,9 @@ static void sample(uint32_t tid, uint64_t at_ms, uint64_t stack)
 
 static void look(uint32_t tid, uint64_t at_ms, uint64_t stack)
 {
-	struct tapir_rec_look one = {.tgid = TGID, .tid = tid, .stack_id = stack};
+	struct tapir_rec_interp_sample one = {.tgid = TGID, .tid = tid, .stack_id = stack};
 
-	tapir_rec__init(&one.h, TAPIR_REC_LOOK, sizeof(one), at_ms * MS);
+	tapir_rec__init(&one.h, TAPIR_REC_INTERP_SAMPLE, sizeof(one), at_ms * MS);
 	feeder_add(&f, &one.h);
 }
 

@@ -89,6 +89,9 @@ static void no_name_stands_twice_in_a_record(void **state)
 
 static const struct tapir_schema *schema_called(const char *name)
 {
+	/* JSON and SQL call it as they did before its structure was renamed. */
+	if (!strcmp(name, "interp_sample"))
+		name = "look";
 	for (unsigned i = 1; i < TAPIR_REC_TYPE_CNT; i++)
 		if (!strcmp(tapir_schemas[i].name, name))
 			return &tapir_schemas[i];

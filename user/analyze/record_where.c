@@ -281,7 +281,7 @@ static int family_of(const struct tapir_rec *rec)
 	int family = tapir_family__of(rec->type);
 
 	if (family < 0 && (rec->type == TAPIR_REC_COUNTER || rec->type == TAPIR_REC_WAIT ||
-			   rec->type == TAPIR_REC_LOOK))
+			   rec->type == TAPIR_REC_INTERP_SAMPLE))
 		return TAPIR_FAMILY_SAMPLE;
 	return family;
 }

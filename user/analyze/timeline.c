@@ -128,16 +128,16 @@ static bool is_reported(const struct tapir_timeline *tl, const struct tapir_rec 
 }
 
 /* A thread that did not run is known by its wait. */
-static void add_look(struct tapir_timeline *tl, const struct tapir_rec *rec)
+static void add_interp_sample(struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
-	const struct tapir_rec_look *look = (const void *)rec;
-	const struct tapir_tl_thread *t = tapir_timeline__thread(tl, look->tid);
+	const struct tapir_rec_interp_sample *sample = (const void *)rec;
+	const struct tapir_tl_thread *t = tapir_timeline__thread(tl, sample->tid);
 	struct tapir_stack_ref ref = {
-		.tgid = look->tgid, .time_ns = rec->time_ns, .stack_id = look->stack_id};
+		.tgid = sample->tgid, .time_ns = rec->time_ns, .stack_id = sample->stack_id};
 
-	if (t && t->tgid == look->tgid && t->state != TAPIR_THREAD_SLEEPING &&
+	if (t && t->tgid == sample->tgid && t->state != TAPIR_THREAD_SLEEPING &&
 	    t->state != TAPIR_THREAD_UNKNOWN && is_reported(tl, rec))
-		NOTIFY(tl, look, look, tapir_timeline__node(tl, &ref));
+		NOTIFY(tl, interp_sample, sample, tapir_timeline__node(tl, &ref));
 }
 
 static void add_io(struct tapir_timeline *tl, const struct tapir_rec *rec)
@@ -231,8 +231,8 @@ static void out(void *ctx, const struct tapir_rec *rec)
 		if (is_reported(tl, rec))
 			NOTIFY(tl, call, rec);
 		break;
-	case TAPIR_REC_LOOK:
-		add_look(tl, rec);
+	case TAPIR_REC_INTERP_SAMPLE:
+		add_interp_sample(tl, rec);
 		break;
 	case TAPIR_REC_IO:
 		add_io(tl, rec);
@@ -275,7 +275,7 @@ int tapir_timeline__add_hinted(struct tapir_timeline *tl, const struct tapir_rec
 	if (rec->time_ns > tl->stats.any_ns)
 		tl->stats.any_ns = rec->time_ns;
 	if (tapir_family__of(rec->type) >= 0 || rec->type == TAPIR_REC_COUNTER ||
-	    rec->type == TAPIR_REC_WAIT || rec->type == TAPIR_REC_LOOK ||
+	    rec->type == TAPIR_REC_WAIT || rec->type == TAPIR_REC_INTERP_SAMPLE ||
 	    rec->type == TAPIR_REC_WAITS || is_life)
 		err = tapir_reorder__add_hinted(tl->reorder, rec, is_life, hint);
 	return err ? err : tl->failed ? -ENOMEM : 0;

@@ -193,7 +193,7 @@ struct tapir_timeline_fns {
 	/* A thread as it was when the recording began; node: TAPIR_NO_NODE where it ran. */
 	void (*snapshot)(void *ctx, const struct tapir_rec_switch *rec, uint32_t node);
 	/* The interpreted functions in which a thread was that ran or waited for a CPU. */
-	void (*look)(void *ctx, const struct tapir_rec_look *rec, uint32_t node);
+	void (*interp_sample)(void *ctx, const struct tapir_rec_interp_sample *rec, uint32_t node);
 	/* A context switch or a whole wait as it was recorded, no snapshot; of any thread. */
 	void (*switched)(void *ctx, const struct tapir_rec_switch *rec);
 	/* Short waits of a thread, in numbers: they are in no .wait. */

@@ -258,10 +258,10 @@ static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t 
 	tapir_finding_doing__snapshot(ctx, rec, node);
 }
 
-static void on_look(void *ctx, const struct tapir_rec_look *rec, uint32_t node)
+static void on_interp_sample(void *ctx, const struct tapir_rec_interp_sample *rec, uint32_t node)
 {
-	tapir_finding_looks__look(ctx, rec, node);
-	tapir_finding_loop__look(ctx, rec, node);
+	tapir_finding_looks__add(ctx, rec, node);
+	tapir_finding_loop__interp_sample(ctx, rec, node);
 }
 
 static void on_call(void *ctx, const struct tapir_rec *rec)
@@ -283,7 +283,7 @@ const struct tapir_timeline_fns tapir_finding_fns = {.sample = on_sample,
 						     .process = on_process,
 						     .calls = on_calls,
 						     .snapshot = on_snapshot,
-						     .look = on_look,
+						     .interp_sample = on_interp_sample,
 						     .call = on_call,
 						     .open = on_open,
 						     .awaited = on_awaited,

@@ -13,11 +13,11 @@
 
 #define MAX_THREADS 65536u
 
-void tapir_finding_looks__look(struct tapir_finding *f, const struct tapir_rec_look *look,
-			       uint32_t node)
+void tapir_finding_looks__add(struct tapir_finding *f, const struct tapir_rec_interp_sample *sample,
+			      uint32_t node)
 {
-	struct tapir_looked *thread = tapir_keyed__add(&f->looks.threads, look->tid, MAX_THREADS,
-						       ((struct tapir_looked){.tid = look->tid}));
+	struct tapir_looked *thread = tapir_keyed__add(&f->looks.threads, sample->tid, MAX_THREADS,
+						       ((struct tapir_looked){.tid = sample->tid}));
 	uint32_t name = tapir_own_code__or_library(&f->own, tapir_timeline__stacks(f->tl), node);
 
 	if (!thread)

@@ -11,7 +11,7 @@
 #include "diagnose/weights.h"
 
 struct tapir_finding;
-struct tapir_rec_look;
+struct tapir_rec_interp_sample;
 struct tapir_str;
 
 struct tapir_looked {
@@ -26,8 +26,8 @@ struct tapir_looks {
 };
 
 /* Takes a reading of a thread's interpreter frames. */
-void tapir_finding_looks__look(struct tapir_finding *f, const struct tapir_rec_look *look,
-			       uint32_t node);
+void tapir_finding_looks__add(struct tapir_finding *f, const struct tapir_rec_interp_sample *sample,
+			      uint32_t node);
 /* Counts a sample of that thread, of which no frames were read. */
 void tapir_finding_looks__sample(struct tapir_finding *f, uint32_t tid);
 /*

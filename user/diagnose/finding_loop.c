@@ -273,10 +273,10 @@ void tapir_finding_loop__snapshot(struct tapir_finding *f, const struct tapir_re
 		tapir_weights__add(&loop->seen, own, 1);
 }
 
-void tapir_finding_loop__look(struct tapir_finding *f, const struct tapir_rec_look *look,
-			      uint32_t node)
+void tapir_finding_loop__interp_sample(struct tapir_finding *f,
+				       const struct tapir_rec_interp_sample *sample, uint32_t node)
 {
-	struct tapir_loop *loop = prove(f, look->tgid, look->tid, node);
+	struct tapir_loop *loop = prove(f, sample->tgid, sample->tid, node);
 	uint32_t own = loop ? tapir_loop_spot__own(tapir_timeline__stacks(f->tl), node)
 			    : TAPIR_OWN_CODE_NONE;
 

@@ -15,7 +15,7 @@
 
 struct tapir_finding;
 struct tapir_node_facts;
-struct tapir_rec_look;
+struct tapir_rec_interp_sample;
 struct tapir_rec_sample;
 struct tapir_rec_switch;
 struct tapir_lore;
@@ -95,8 +95,8 @@ void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_t
 void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *wait);
 void tapir_finding_loop__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
 				  uint32_t node);
-void tapir_finding_loop__look(struct tapir_finding *f, const struct tapir_rec_look *look,
-			      uint32_t node);
+void tapir_finding_loop__interp_sample(struct tapir_finding *f,
+				       const struct tapir_rec_interp_sample *sample, uint32_t node);
 /* Frees all loops. */
 void tapir_finding_loop__fini(struct tapir_finding *f);
 

@@ -347,11 +347,11 @@ static const struct tapir_member resource[] = {
 	{IN(resource, payload_bytes), IS(RESOURCE), AS("resource"), .what = "of the message"},
 	{}};
 
-static const struct tapir_member look[] = {WHO(look),
-					   {IN(look, stack_id), IS(STACK), .key = "stack",
-					    .column = "stack_id",
-					    .what = "of these functions alone"},
-					   {}};
+static const struct tapir_member interp_sample[] = {WHO(interp_sample),
+						    {IN(interp_sample, stack_id), IS(STACK),
+						     .key = "stack", .column = "stack_id",
+						     .what = "of these functions alone"},
+						    {}};
 
 static const struct tapir_member calls[] = {
 	WHO(calls),
@@ -787,13 +787,14 @@ const struct tapir_schema tapir_schemas[TAPIR_REC_TYPE_CNT] = {
 			       .describes = true,
 			       .parts = {LEN(jit, name_len)},
 			       .members = jit},
-	[TAPIR_REC_LOOK] = {.name = "look",
-			    .what = "the interpreted functions that a thread was in",
-			    SIZE(look),
-			    .has_line = true,
-			    .title = "interpreter stack",
-			    .who = {{AT(look, tgid), AT(look, tid), AT(look, stack_id), 0}},
-			    .members = look},
+	[TAPIR_REC_INTERP_SAMPLE] = {.name = "look",
+				     .what = "the interpreted functions that a thread was in",
+				     SIZE(interp_sample),
+				     .has_line = true,
+				     .title = "interpreter stack",
+				     .who = {{AT(interp_sample, tgid), AT(interp_sample, tid),
+					      AT(interp_sample, stack_id), 0}},
+				     .members = interp_sample},
 	[TAPIR_REC_IO] = {.name = "io",
 			  .what = "a request to a block device, when it is complete",
 			  .after = "the file's path",

@@ -191,9 +191,9 @@ static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t 
 	PASS_ON(snapshot, tapir_rec__tgid(&rec->h, tapir_rec__whose(&rec->h)), rec, node);
 }
 
-static void on_look(void *ctx, const struct tapir_rec_look *rec, uint32_t node)
+static void on_interp_sample(void *ctx, const struct tapir_rec_interp_sample *rec, uint32_t node)
 {
-	PASS_ON(look, rec->tgid, rec, node);
+	PASS_ON(interp_sample, rec->tgid, rec, node);
 }
 
 static void on_call(void *ctx, const struct tapir_rec *rec)
@@ -224,7 +224,7 @@ static const struct tapir_timeline_fns fns = {.sample = on_sample,
 					      .close = on_close,
 					      .counter = on_counter,
 					      .snapshot = on_snapshot,
-					      .look = on_look,
+					      .interp_sample = on_interp_sample,
 					      .call = on_call,
 					      .record = on_record,
 					      .process = on_process};
