@@ -12,7 +12,7 @@ from harness import PATIENCE
 # Seconds long: rings that fill, disks that are full, recorders that are killed.
 CHECK_SERVE = {
     "test_ring_discards_the_oldest_and_keeps_its_bound", "test_recorder_continues_when_the_disk_of_its_segments_is_full",
-    "test_names_of_a_running_jvm_are_in_a_frozen_file", "test_distance_and_number_of_files_are_kept",
+    "test_names_of_a_running_jvm_are_in_a_frozen_file", "test_cooldown_and_number_of_files_are_kept",
     "test_counters_and_exits_are_triggers",
 }
 SECOND = 1_000_000_000
@@ -108,6 +108,7 @@ def test_segments_of_a_killed_recorder_are_recordings(t):
 
 
 def test_slow_intervals_are_triggers_before_they_end(t):
+    # --distance: the former name of --cooldown, which works for a version.
     target, recorder = start(t, 8, "--window", 0.5, "--trigger", "slow=job>300ms", "--distance", 1, alarm=300, job_ms=60000,
                              specs=("pulse:*",))
     target.go()
@@ -143,8 +144,8 @@ def test_options_that_make_no_sense_are_refused(t):
 # ---- check-serve ------------------------------------------------------------------------------------------------------
 
 
-def test_distance_and_number_of_files_are_kept(t):
-    target, recorder = start(t, 8, "--window", 1, "--distance", 3, "--max-files", 2)
+def test_cooldown_and_number_of_files_are_kept(t):
+    target, recorder = start(t, 8, "--window", 1, "--cooldown", 3, "--max-files", 2)
     target.go()
     for _ in range(10):  # 5 s of them: the first one, and one 3 s after it
         recorder.signal(signal.SIGUSR2)
@@ -160,7 +161,7 @@ def test_distance_and_number_of_files_are_kept(t):
     t.eq(len(files(t)), 2, "files")
     first, second = (beats(t, file) for file in files(t))
     log = log_of(t)
-    t.ok(log[max(second)] - log[max(first)] >= 3 * SECOND * 0.99, "distance of the files")
+    t.ok(log[max(second)] - log[max(first)] >= 3 * SECOND * 0.99, "cooldown between the files")
 
 
 def test_counters_and_exits_are_triggers(t):
@@ -199,7 +200,7 @@ def start_jvm(t):
 def test_names_of_a_running_jvm_are_in_a_frozen_file(t):
     """After many segments, in a file that begins long after its methods were compiled."""
     jvm = start_jvm(t)
-    recorder = t.start_tapir("record", "-p", jvm.pid, "--continuous", 8, "--window", 3, "--distance", 1, "-o", t.path("fr"))
+    recorder = t.start_tapir("record", "-p", jvm.pid, "--continuous", 8, "--window", 3, "--cooldown", 1, "-o", t.path("fr"))
     recorder.wait_ready()
     time.sleep(7)
     recorder.signal(signal.SIGUSR2)

@@ -16,7 +16,7 @@ CHECK_SERVE = {"test_servers_that_misbehave_harm_nobody", "test_profiles_are_pus
 
 
 def start_server(t, push, **continuous):
-    config = {"continuous": {"comms": ["burner"], "window_s": 2, "distance_s": 0, "frequency": 199, "max_files": 500, **continuous},
+    config = {"continuous": {"comms": ["burner"], "window_s": 2, "cooldown_s": 0, "frequency": 199, "max_files": 500, **continuous},
               "limits": {"traces": 600}, "push": push}
     return Server(t, "--config", write_config(t, config), "--continuous", "16")
 

@@ -11,7 +11,7 @@ CHECK_SERVE = {"test_frozen_files_are_sessions", "test_finding_is_a_trigger", "t
 
 
 def start_server(t, *options, **members):
-    config = write_config(t, {"continuous": {"comms": ["burner"], "window_s": 3, "distance_s": 0, **members}})
+    config = write_config(t, {"continuous": {"comms": ["burner"], "window_s": 3, "cooldown_s": 0, **members}})
     return Server(t, "--config", config, "--continuous", "16", *options)
 
 
@@ -33,6 +33,7 @@ def test_frozen_files_are_sessions(t):
     target, victim = t.target("burner", 60000), t.target("burner", 60000)
     tokens = [{"name": role, "role": role, "token": role * 8} for role in ("view", "profile", "admin")]
     path = tokens_file(t, tokens)
+    # distance_s: the former name of cooldown_s, which works for a version.
     config = {"comms": ["burner"], "window_s": 3, "distance_s": 0, "max_files": 1, "frequency": 99, "triggers": ["exit=failed"]}
     for state in ("directory", "memory"):
         options = ("--state", "memory") if state == "memory" else ()

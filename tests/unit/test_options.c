@@ -18,7 +18,7 @@
 struct args {
 	struct tapir_target_args target;
 	const char *output;
-	uint64_t depth, top;
+	uint64_t depth, top, cooldown;
 	uint64_t every_ns;
 	bool json;
 	struct tapir_words_or_default counters;
@@ -36,6 +36,7 @@ static const struct tapir_option own_options[] = {
 	TAPIR_STRING("output", 'o', "FILE", "write here", struct args, output),
 	TAPIR_U64("depth", 0, "N", "frames", struct args, depth, 1, 127),
 	TAPIR_TOP("rows", struct args, top),
+	TAPIR_U64("cooldown", 0, "N", "its former name is distance", struct args, cooldown, 1, 9),
 	TAPIR_DURATION("every", 'e', "TIME", "how often", struct args, every_ns, 1, UINT64_MAX),
 	TAPIR_FLAG("json", 'j', "as JSON", struct args, json),
 	TAPIR_LIST_OR_DEFAULT("counters", 0, "[GLOB]", "which", struct args, counters),
@@ -150,6 +151,27 @@ static void value_that_may_be_missing_is_no_option_and_no_spec(void **state)
 	assert_int_equal(cli.words.cnt, 2);
 	assert_string_equal(cli.words.data[0], "p:e");
 	assert_string_equal(cli.words.data[1], "w");
+}
+
+/* --distance of tapir record was renamed: scripts that have it go on working for a version. */
+static void former_name_of_an_option_is_the_option_when_given(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("watch", "--distance", "3", "w"), 0);
+	assert_int_equal(parsed()->cooldown, 3);
+	assert_int_equal(cli.words.cnt, 1);
+	tapir_cli__fini(&cli);
+	cli = (struct tapir_cli){.commands = commands};
+	assert_int_equal(PARSE("watch", "--distance=5"), 0);
+	assert_int_equal(parsed()->cooldown, 5);
+	tapir_cli__fini(&cli);
+	cli = (struct tapir_cli){.commands = commands};
+	assert_int_equal(PARSE("watch", "--distanc=5"), TAPIR_CLI_USAGE);
+	tapir_diag__clear();
+	tapir_cli__fini(&cli);
+	cli = (struct tapir_cli){.commands = commands};
+	assert_int_equal(PARSE("show", "--distance=5", "f"), TAPIR_CLI_USAGE);
+	assert_usage("show: no option '--distance'");
 }
 
 static void every_type_is_filled_when_given(void **state)
@@ -423,6 +445,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(every_type_is_filled_when_given),
+		CASE(former_name_of_an_option_is_the_option_when_given),
 		CASE(defaults_stand_when_nothing_is_given),
 		CASE(default_command_runs_unless_a_word_names_one),
 		CASE(globals_work_before_and_behind_the_command),

@@ -109,7 +109,7 @@ static int record_segments(struct recorder *r, struct tapir_recording_plan *plan
 		.dir = c->segments,
 		.ring_bytes = c->mb * MEGABYTE,
 		.window_ns = c->window * TAPIR_NS_PER_SEC,
-		.distance_ns = c->distance * TAPIR_NS_PER_SEC,
+		.cooldown_ns = c->cooldown * TAPIR_NS_PER_SEC,
 		.max_files = MAX_FILES,
 		.triggers = triggers,
 		.file = &file,
@@ -278,7 +278,8 @@ static void write_state(const struct tapir_agent *agent, struct tapir_str *out)
 	tapir_json__bool(&j, "recording", agent->continuous.child.pid > 0);
 	tapir_json__u64(&j, "mb", c->mb);
 	tapir_json__u64(&j, "window_seconds", c->window);
-	tapir_json__u64(&j, "distance_seconds", c->distance);
+	tapir_json__u64(&j, "cooldown_seconds", c->cooldown);
+	tapir_json__u64(&j, "distance_seconds", c->cooldown); /* its former name, for one version */
 	tapir_json__u64(&j, "max_files", c->max_files);
 	tapir_json__u64(&j, "files", agent->continuous.file_cnt);
 	tapir_json__close(&j, '}');

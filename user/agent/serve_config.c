@@ -61,7 +61,9 @@ static const struct key continuous_keys[] = {
 	{"frequency", KEY_U64, AT(continuous.frequency), 1, 10000, NULL},
 	{"sched", KEY_U64, AT(continuous.sched), 0, 1, NULL},
 	{"window_s", KEY_U64, AT(continuous.window), 1, 3600, NULL},
-	{"distance_s", KEY_U64, AT(continuous.distance), 0, 86400, NULL},
+	{"cooldown_s", KEY_U64, AT(continuous.cooldown), 0, 86400, NULL},
+	/* The former name of cooldown_s, for one version. */
+	{"distance_s", KEY_U64, AT(continuous.cooldown), 0, 86400, NULL},
 	{"max_files", KEY_U64, AT(continuous.max_files), 1, 1000, NULL},
 	{"segments", KEY_TEXT, AT(continuous.segments), 0, 0, NULL},
 	{}};
@@ -99,7 +101,7 @@ static const struct key keys[] = {{"listen", KEY_TEXTS, AT(listen), 0, 0, NULL},
 void tapir_serve_config__init(struct tapir_serve_config *config)
 {
 	*config = (struct tapir_serve_config){
-		.continuous = {.window = 30, .distance = 60, .max_files = 10},
+		.continuous = {.window = 30, .cooldown = 60, .max_files = 10},
 		.limits = {.sessions = 4,
 			   .seconds = 600,
 			   .trace_mb = 256,

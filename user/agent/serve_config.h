@@ -40,7 +40,7 @@ struct tapir_serve_continuous {
 	struct tapir_words profiles, counters, triggers;
 	uint64_t frequency;	   /* CPU samples per second; 0: a default */
 	uint64_t sched;		   /* context switches: 0 or 1 */
-	uint64_t window, distance; /* seconds */
+	uint64_t window, cooldown; /* seconds */
 	uint64_t max_files;	   /* that are kept */
 	const char *segments;	   /* directory; NULL: memory */
 };

@@ -53,7 +53,7 @@ struct args {
 	struct {
 		uint64_t mb; /* 0: no ring */
 		struct tapir_words triggers;
-		uint64_t window_ns, distance_ns, max_files;
+		uint64_t window_ns, cooldown_ns, max_files;
 		const char *dir;
 	} ring;
 };
@@ -61,7 +61,7 @@ struct args {
 static const struct args defaults = {
 	.native_rate = TAPIR_NATIVE_LIMIT_HZ,
 	.ring = {.window_ns = 30 * TAPIR_NS_PER_SEC,
-		 .distance_ns = 60 * TAPIR_NS_PER_SEC,
+		 .cooldown_ns = 60 * TAPIR_NS_PER_SEC,
 		 .max_files = 10},
 };
 
@@ -151,9 +151,9 @@ static const struct tapir_option ring_options[] = {
 	TAPIR_DURATION("window", 0, "TIME",
 		       "begin each file this long before its trigger (default: 30)", struct args,
 		       ring.window_ns, TAPIR_NS_PER_SEC / 10, 24 * 3600 * TAPIR_NS_PER_SEC),
-	TAPIR_DURATION("distance", 0, "TIME",
+	TAPIR_DURATION("cooldown", 0, "TIME",
 		       "after a trigger, ignore others for this time (default: 60)", struct args,
-		       ring.distance_ns, TAPIR_NS_PER_SEC / 10, 24 * 3600 * TAPIR_NS_PER_SEC),
+		       ring.cooldown_ns, TAPIR_NS_PER_SEC / 10, 24 * 3600 * TAPIR_NS_PER_SEC),
 	TAPIR_U64("max-files", 0, "N", "write at most N files (default: 10)", struct args,
 		  ring.max_files, 1, 100000),
 	TAPIR_STRING("segments", 0, "DIR",
@@ -306,7 +306,7 @@ static int record_ring(struct tapir_recorder *r, const struct args *args,
 		.dir = args->ring.dir,
 		.ring_bytes = args->ring.mb << 20,
 		.window_ns = args->ring.window_ns,
-		.distance_ns = args->ring.distance_ns,
+		.cooldown_ns = args->ring.cooldown_ns,
 		.max_files = args->ring.max_files,
 		.triggers = triggers,
 		.file = file,

@@ -216,13 +216,36 @@ static int take_value(struct tapir_cli *cli, struct cursor *c, const struct foun
 	return tapir_option__set(cli, o, f->value, attached);
 }
 
+/* Names that options had before, each for one version: help and completion do not have them. */
+static const struct {
+	const char *former, *present;
+} renamed_options[] = {{"distance", "cooldown"}};
+
+/* Finds the option of w, or the one that had its name before. */
+static bool find_long(struct tapir_cli *cli, struct wanted *w)
+{
+	bool is_found = each_option(cli, is_wanted, w);
+
+	for (size_t i = 0; !is_found && i < sizeof(renamed_options) / sizeof(*renamed_options);
+	     i++) {
+		const char *former = renamed_options[i].former;
+
+		if (strlen(former) != w->name_len || memcmp(former, w->name, w->name_len))
+			continue;
+		w->name = renamed_options[i].present;
+		w->name_len = strlen(w->name);
+		is_found = each_option(cli, is_wanted, w);
+	}
+	return is_found;
+}
+
 static int parse_long(struct tapir_cli *cli, struct cursor *c)
 {
 	const char *name = c->argv[c->at] + 2;
 	size_t len = strcspn(name, "=");
 	struct wanted w = {.name = name, .name_len = len};
 
-	if (!each_option(cli, is_wanted, &w))
+	if (!find_long(cli, &w))
 		return unknown_option(cli, name, len);
 	return take_value(cli, c, &w.found, name[len] ? name + len + 1 : NULL);
 }

@@ -119,8 +119,8 @@ static bool may_freeze(const struct tapir_flight *f, uint64_t now_ns, struct tap
 	if (atomic_load(&f->begun_cnt) >= f->opts->max_files)
 		tapir_str__addf(why_not, "%llu files were begun (--max-files)",
 				(unsigned long long)f->opts->max_files);
-	else if (f->last_ns && now_ns - f->last_ns < f->opts->distance_ns)
-		tapir_str__addf(why_not, "the last file is %.1f s old (--distance)",
+	else if (f->last_ns && now_ns - f->last_ns < f->opts->cooldown_ns)
+		tapir_str__addf(why_not, "the last file is %.1f s old (--cooldown)",
 				(double)(now_ns - f->last_ns) / 1e9);
 	return !why_not->len;
 }
@@ -187,7 +187,7 @@ static bool is_check_due(const struct tapir_flight *f, uint64_t now_ns)
 
 	return o->judge && o->triggers && tapir_triggers__severity(o->triggers) > 0 &&
 	       now_ns - f->checked_ns >= o->window_ns &&
-	       !(f->last_ns && now_ns - f->last_ns < o->distance_ns) &&
+	       !(f->last_ns && now_ns - f->last_ns < o->cooldown_ns) &&
 	       atomic_load(&f->begun_cnt) < o->max_files;
 }
 

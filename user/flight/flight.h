@@ -4,7 +4,7 @@
  * (trace/segments.h) and writes it to a file when a trigger fires, at SIGUSR2, and at its end.
  *
  * What is frozen is everything from window_ns before the trigger to half a second after it, as one
- * recording. A file is at least distance_ns later than the one before; the last one, at the end, is
+ * recording. A file is at least cooldown_ns later than the one before; the last one, at the end, is
  * not. Writing takes place on a thread of its own, while the recording continues.
  */
 #ifndef TAPIR_USER_FLIGHT_H
@@ -23,7 +23,7 @@ struct tapir_flight_opts {
 	const char *stem; /* files are STEM-DATE-TIME.tapir; borrowed */
 	const char *dir;  /* of the segments; NULL: memory; borrowed */
 	uint64_t ring_bytes;
-	uint64_t window_ns, distance_ns;
+	uint64_t window_ns, cooldown_ns;
 	uint64_t max_files;
 	struct tapir_triggers *triggers;      /* NULL: none; borrowed */
 	const struct tapir_writer_opts *file; /* all but its path and descriptor; borrowed */
