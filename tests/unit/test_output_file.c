@@ -20,7 +20,7 @@ static void an_interruption_names_what_was_not_written(void **state)
 	tapir_diag__add("before");
 	mark = tapir_diag__cnt();
 	tapir_diag__add("interrupted");
-	tapir_output_file__say_end(&file, "", mark, -EINTR);
+	tapir_output_file__report_end(&file, "", mark, -EINTR);
 	assert_int_equal(tapir_diag__cnt(), 2);
 	assert_string_equal(tapir_diag__line(0), "before");
 	assert_string_equal(tapir_diag__line(1), "interrupted: out.html was not written");
@@ -33,7 +33,7 @@ static void other_failures_keep_their_line(void **state)
 	(void)state;
 	tapir_diag__clear();
 	tapir_diag__add("cannot write out.html: ENOSPC");
-	tapir_output_file__say_end(&file, "", 0, -ENOSPC);
+	tapir_output_file__report_end(&file, "", 0, -ENOSPC);
 	assert_int_equal(tapir_diag__cnt(), 1);
 	assert_string_equal(tapir_diag__line(0), "cannot write out.html: ENOSPC");
 }
@@ -44,13 +44,13 @@ static void standard_output_is_said_to_be_incomplete_once(void **state)
 
 	(void)state;
 	tapir_diag__clear();
-	tapir_output_file__say_end(&file, "", 0, -EIO); /* nothing was written */
+	tapir_output_file__report_end(&file, "", 0, -EIO); /* nothing was written */
 	assert_int_equal(tapir_diag__cnt(), 0);
 	file.bytes = 1;
-	tapir_output_file__say_end(&file, "", 0, -EIO);
+	tapir_output_file__report_end(&file, "", 0, -EIO);
 	assert_string_equal(tapir_diag__line(0), "the data on standard output is incomplete");
 	file.is_unwritable = true; /* which a line says */
-	tapir_output_file__say_end(&file, "", 1, -EIO);
+	tapir_output_file__report_end(&file, "", 1, -EIO);
 	assert_int_equal(tapir_diag__cnt(), 1);
 }
 

@@ -410,7 +410,7 @@ static __attribute__((noinline)) struct ring_level *find_level(struct ring_tls *
 }
 
 /* Sets what the event's USDT site, which the thread reaches next, reports: 0 or sessions of ctl. */
-static inline void say_taken(struct tapir_ring_write *write, uint32_t sessions)
+static inline void report_taken_sessions(struct tapir_ring_write *write, uint32_t sessions)
 {
 	write->taken = sessions ? (uint64_t)(uintptr_t)ring_process.ctl | sessions : 0;
 }
@@ -448,7 +448,7 @@ static __attribute__((noinline)) int nested(struct tapir_ring_write *write,
 	if (ring_is_alive() && is_own(level, ring_load(ring_process.gate)))
 		__atomic_fetch_add(&level->writer->slot->nested, 1, __ATOMIC_RELAXED);
 	ring_loss__count(row_of(event), sessions, TAPIR_RING_NESTED);
-	say_taken(write, sessions);
+	report_taken_sessions(write, sessions);
 	return 0;
 }
 
@@ -459,7 +459,7 @@ static __attribute__((noinline)) int no_writer(struct tapir_ring_write *write,
 	uint32_t sessions = refused_sessions(event, ids);
 
 	ring_loss__count(row_of(event), sessions, TAPIR_RING_NO_SLOT);
-	say_taken(write, sessions);
+	report_taken_sessions(write, sessions);
 	return 0;
 }
 
@@ -595,7 +595,7 @@ begin_event(struct tapir_ring_write *write, const struct tapir_ring_event *event
 	plan.sessions = ring_sessions_of(plan.word) & only;
 	if (__builtin_expect(ring_load(&ring_process.parent_ctl) && ids->is_probed, 0))
 		plan.sessions &= ~left_to_probes(plan.sessions);
-	say_taken(write, plan.sessions);
+	report_taken_sessions(write, plan.sessions);
 	plan.payload_bytes = payload_bytes;
 	plan.ids = ids;
 	plan.flags = (uint16_t)((ids->activity ? TAPIR_EVENT_ACTIVITY : 0) |

@@ -223,8 +223,8 @@ static void add_runtimes(struct tapir_str *out, unsigned bits)
 	}
 }
 
-static void say_not_recorded(const struct tapir_capture_check *r, const struct subject *s,
-			     struct tapir_view_result *result)
+static void explain_not_recorded(const struct tapir_capture_check *r, const struct subject *s,
+				 struct tapir_view_result *result)
 {
 	bool has_none = !s->is_alone && r->runtimes_seen && !(r->runtimes_seen & reporters(s));
 	struct tapir_fact *fact;
@@ -283,7 +283,7 @@ void tapir_capture_check__explain(const struct tapir_capture_check *r,
 		return;
 	if (s->family == TAPIR_FAMILY_EVENT ||
 	    !tapir_catalog__meta_value(catalog, tapir_families[s->family].meta).len)
-		say_not_recorded(r, s, result);
+		explain_not_recorded(r, s, result);
 	else if (!s->is_alone)
 		tapir_view_result__note(result, "%s were not recorded: %s records them", s->what,
 					s->how);

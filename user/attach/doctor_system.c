@@ -294,7 +294,7 @@ static bool has_probes(struct tapir_check *check, uint32_t tgid)
 }
 
 /* Public lanes, and lanes made for one tracer each, which alone reads them. */
-static void say_rings(const struct tapir_ring_lanes *lanes, struct tapir_check *check)
+static void describe_rings(const struct tapir_ring_lanes *lanes, struct tapir_check *check)
 {
 	size_t private_cnt = 0, all_cnt = 0;
 	const struct tapir_ring_lane *lane;
@@ -319,7 +319,7 @@ static void say_rings(const struct tapir_ring_lanes *lanes, struct tapir_check *
 }
 
 /* Every process has the probe lane; a ring is offered by tapir's library. */
-static bool say_lanes(struct tapir_check *check, uint32_t tgid)
+static bool describe_lanes(struct tapir_check *check, uint32_t tgid)
 {
 	struct tapir_ring_lanes lanes = {};
 	int err = tapir_ring_lanes__find(tgid, &lanes);
@@ -328,7 +328,7 @@ static bool say_lanes(struct tapir_check *check, uint32_t tgid)
 		snprintf(check->found, sizeof(check->found), "probe; rings unreadable: %s",
 			 tapir_errno__text(err));
 	else if (lanes.all.cnt)
-		say_rings(&lanes, check);
+		describe_rings(&lanes, check);
 	else if (lanes.refused && strcmp(lanes.refused, "of another process"))
 		snprintf(check->found, sizeof(check->found), "probe; a ring was rejected: %s",
 			 lanes.refused);
@@ -342,8 +342,8 @@ static const struct tapir_check_row of_process[] = {
 	{"process_probes", "see 'tapir list -p'", has_probes, TAPIR_CHECK_LIMITED,
 	 "no events; samples and switches can be recorded",
 	 "a build with probes (configure --enable-dtrace, --with-dtrace)"},
-	{"lanes", "how its events are captured; rings cost less", say_lanes, TAPIR_CHECK_OK, NULL,
-	 NULL},
+	{"lanes", "how its events are captured; rings cost less", describe_lanes, TAPIR_CHECK_OK,
+	 NULL, NULL},
 };
 
 int tapir_doctor__check_process(struct tapir_checkup *checkup, uint32_t tgid)

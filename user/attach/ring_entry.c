@@ -124,7 +124,7 @@ static bool push(const struct lists *to, uint32_t tgid, bool is_private, struct 
 }
 
 /* Some of its events cannot be found as probes: this is why. */
-static void say_what_is_no_probe(uint32_t tgid, const struct tapir_ring_lane *lane)
+static void report_not_a_probe(uint32_t tgid, const struct tapir_ring_lane *lane)
 {
 	struct tapir_ring_published now = tapir_ring_lane__published(lane);
 
@@ -146,7 +146,7 @@ static int add_lane(uint32_t tgid, const struct tapir_ring_lane *lane, const str
 {
 	uint32_t cnt = entry_cnt(lane);
 
-	say_what_is_no_probe(tgid, lane);
+	report_not_a_probe(tgid, lane);
 	for (uint32_t i = 0; i < cnt; i++) {
 		struct tapir_rec *probe;
 		size_t bytes;

@@ -17,7 +17,7 @@
 #include "output/render/human_units.h"
 
 /* "debug files: 3 files, 12.3 MB before compression; none found for 2 files" */
-static void say_sizes(const struct tapir_archive_counts *counts)
+static void print_archive_sizes(const struct tapir_archive_counts *counts)
 {
 	struct tapir_str line = {};
 
@@ -72,7 +72,7 @@ static int copy(struct tapir_cli *cli, struct tapir_reader *reader,
 
 	if (!err && a) {
 		counts = tapir_archive__counts(a);
-		say_sizes(&counts);
+		print_archive_sizes(&counts);
 		err = check_sizes(&counts, opts->max_bytes);
 	}
 	if (!err && (opts->out || counts.file_cnt ||

@@ -181,7 +181,7 @@ static int write_host(struct tapir_long_read *read, struct tapir_host_cut *cut,
 	return tapir_recording_copy__close(&copy, err);
 }
 
-static void say_host(const struct tapir_host_cut *cut, const struct args *args)
+static void print_host_cut(const struct tapir_host_cut *cut, const struct args *args)
 {
 	struct tapir_str text = {};
 
@@ -211,7 +211,7 @@ static int cut_host(struct tapir_reader *reader, struct tapir_cli *cli)
 		err = write_host(&read, &cut, args);
 	tapir_long_read__stop(&read);
 	if (!err)
-		say_host(&cut, args);
+		print_host_cut(&cut, args);
 	tapir_host_cut__fini(&cut);
 	return err;
 }

@@ -151,7 +151,7 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 	tapir_long_read__stop(&way.read);
 	if (!err)
 		err = tapir_output_file__finish(&way.file);
-	tapir_output_file__say_end(&way.file, "", mark, err);
+	tapir_output_file__report_end(&way.file, "", mark, err);
 	tapir_output_file__close(&way.file);
 	tapir_event_filter__fini(&x.choice);
 	tapir_str__fini(&x.head);

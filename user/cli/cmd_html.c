@@ -134,7 +134,7 @@ static int make_page(struct tapir_reader *reader, struct tapir_cli *cli)
 		err = add_other(cli, &other);
 	if (!err)
 		err = write_page(&file, &data, &other, name_of(path));
-	tapir_output_file__say_end(&file, "; open it in a browser", mark, err);
+	tapir_output_file__report_end(&file, "; open it in a browser", mark, err);
 	tapir_output_file__close(&file);
 	tapir_str__fini(&data);
 	tapir_str__fini(&other);

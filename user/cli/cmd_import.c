@@ -79,7 +79,7 @@ static int check_progress(void *ctx)
 }
 
 /* "perf.data: 1,234 samples, 310 switches -> x.tapir" */
-static void say_end(const struct args *args, const struct tapir_import_result *result)
+static void print_import_end(const struct args *args, const struct tapir_import_result *result)
 {
 	struct tapir_str text = {};
 
@@ -135,7 +135,7 @@ static int run(struct tapir_cli *cli)
 		err = tapir_recording_copy__close(&import.copy, err);
 	tapir_long_read__stop(&import.read);
 	if (!err)
-		say_end(args, &result);
+		print_import_end(args, &result);
 	return err;
 }
 

@@ -88,7 +88,7 @@ static int understand(const struct tapir_cli *cli, struct question *q)
 /*
  * Besides the probes, on stderr: it may have none. True: it lists its events when asked.
  */
-static bool say_runtime(uint32_t tgid)
+static bool print_runtime(uint32_t tgid)
 {
 	struct tapir_runtime_info info = {};
 	int mark = tapir_diag__cnt();
@@ -122,7 +122,7 @@ static int discover_process(uint32_t tgid, struct found *found)
 	tapir_proc__fini(&proc);
 	if (err)
 		return err;
-	if (say_runtime(tgid)) {
+	if (print_runtime(tgid)) {
 		tapir_dotnet_sources__fini(&found->dotnet);
 		found->dotnet = (struct tapir_dotnet_sources){};
 		err = tapir_list_dotnet__add(tgid, &found->dotnet);
@@ -290,7 +290,7 @@ static int write_all(const struct tapir_chosen_sites *chosen, const struct found
 	return err;
 }
 
-static void say_what_was_not_seen(const struct tapir_discovery *d, const struct question *q)
+static void print_unread_processes(const struct tapir_discovery *d, const struct question *q)
 {
 	if (!d->sites.cnt && q->path)
 		tapir_info("%s has no USDT probes", q->path);
@@ -310,9 +310,9 @@ static void say_what_was_not_seen(const struct tapir_discovery *d, const struct 
 }
 
 /* Once for each condition that any of the processes was not started with. */
-static void say_what_does_not_fire(const struct tapir_chosen_sites *chosen, const struct args *args)
+static void print_silent_sites(const struct tapir_chosen_sites *chosen, const struct args *args)
 {
-	const struct tapir_lore_condition *said[16] = {}, *c;
+	const struct tapir_lore_condition *reported[16] = {}, *c;
 	const struct tapir_site_info *site;
 	size_t cnt = 0;
 
@@ -321,12 +321,12 @@ static void say_what_does_not_fire(const struct tapir_chosen_sites *chosen, cons
 
 		c = tapir_lore__condition(site->note->provider, site->note->name);
 		for (size_t i = 0; i < cnt; i++)
-			is_known |= said[i] == c;
+			is_known |= reported[i] == c;
 		for (size_t i = 0; c && !is_known && i < args->pids.cnt; i++)
 			fires &= tapir_started_with(args->pids.data[i], c);
-		if (fires || cnt == sizeof(said) / sizeof(*said))
+		if (fires || cnt == sizeof(reported) / sizeof(*reported))
 			continue;
-		said[cnt++] = c;
+		reported[cnt++] = c;
 		tapir_info("%s:%s fires only %s", site->note->provider, site->note->name, c->needs);
 	}
 }
@@ -350,9 +350,9 @@ static int run(struct tapir_cli *cli)
 	if (!err)
 		err = choose_sites(&found, q.glob, &chosen);
 	if (!err)
-		say_what_was_not_seen(&found.sites, &q);
+		print_unread_processes(&found.sites, &q);
 	if (!err)
-		say_what_does_not_fire(&chosen, args);
+		print_silent_sites(&chosen, args);
 	if (!err)
 		err = write_all(&chosen, &found, &q, args->json);
 	tapir_vec__fini(&chosen);

@@ -152,7 +152,7 @@ static int write_output(struct merge *merge)
 }
 
 /* "all.tapir: 2 hosts: web1, web2", and what is not known, a line each. */
-static void say_end(const struct merge *merge)
+static void print_merge_end(const struct merge *merge)
 {
 	const char *line = tapir_merge__text(merge->m);
 
@@ -203,7 +203,7 @@ static int merge_all(struct merge *merge, struct tapir_cli *cli)
 	tapir_long_read__stop(&merge->read);
 	if (err)
 		return err;
-	say_end(merge);
+	print_merge_end(merge);
 	return check_damage(merge);
 }
 

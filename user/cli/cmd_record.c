@@ -278,8 +278,8 @@ static int check_directory(const char *stem)
 		       : 0;
 }
 
-static void say_files(const struct tapir_recorder *r, const struct tapir_flight_stats *stats,
-		      const char *path)
+static void print_flight_files(const struct tapir_recorder *r,
+			       const struct tapir_flight_stats *stats, const char *path)
 {
 	tapir_info("%" PRIu64 " file%s, %" PRIu64 " trigger%s ignored, %" PRIu64
 		   " segment%s discarded (%.1f MB)",
@@ -322,8 +322,8 @@ static int record_ring(struct tapir_recorder *r, const struct args *args,
 	cli->exit_status = tapir_recorder__exit_status(r, &result);
 	/* Also after a failure: files that triggers made are there, and have to be named. */
 	if (!err || tapir_captured__sum(result.stats.captured)) {
-		tapir_recorder__say_result(r, &result, NULL);
-		say_files(r, &stats, path);
+		tapir_recorder__print_result(r, &result, NULL);
+		print_flight_files(r, &stats, path);
 	}
 	tapir_str__fini(&stem);
 	return err;
@@ -358,7 +358,7 @@ static int record_file(struct tapir_recorder *r, const struct args *args,
 	err = tapir_recorder__run(r, &result);
 	cli->exit_status = tapir_recorder__exit_status(r, &result);
 	if (!err || tapir_captured__sum(result.stats.captured))
-		tapir_recorder__say_result(r, &result, file.path);
+		tapir_recorder__print_result(r, &result, file.path);
 	if (!err && args->archive && !result.is_file_moved)
 		err = tapir_archive_file__after_recording(cli, file.path, args->debug_files);
 	tapir_str__fini(&name);

@@ -289,7 +289,7 @@ static int draw_screen(struct top *t)
 
 /* ---- a recording of the marked row ------------------------------------------------------------ */
 
-static void say_recording(struct top *t, const char *what)
+static void show_recording_state(struct top *t, const char *what)
 {
 	snprintf(t->screen.message, sizeof(t->screen.message), "%s %s", what, t->recording);
 }
@@ -325,15 +325,15 @@ static void start_recorder(struct top *t)
 	char pid[16];
 
 	if (t->recorder) {
-		say_recording(t, "still recording to");
+		show_recording_state(t, "still recording to");
 		return;
 	}
 	clock_gettime(CLOCK_REALTIME, &now);
 	snprintf(pid, sizeof(pid), "%u", t->screen.chosen_tgid);
 	snprintf(t->recording, sizeof(t->recording), "tapir-%s-%lld.tapir", pid,
 		 (long long)now.tv_sec);
-	say_recording(t, spawn_recorder(t, pid) ? "cannot start a recording to"
-						: "recording " RECORD_SECONDS " s to");
+	show_recording_state(t, spawn_recorder(t, pid) ? "cannot start a recording to"
+						       : "recording " RECORD_SECONDS " s to");
 }
 
 static void check_recorder(struct top *t)
@@ -343,8 +343,9 @@ static void check_recorder(struct top *t)
 	if (!t->recorder || waitpid(t->recorder, &status, WNOHANG) != t->recorder)
 		return;
 	t->recorder = 0;
-	say_recording(t, WIFEXITED(status) && !WEXITSTATUS(status) ? "recorded: tapir report"
-								   : "the recording failed:");
+	show_recording_state(t, WIFEXITED(status) && !WEXITSTATUS(status)
+					? "recorded: tapir report"
+					: "the recording failed:");
 }
 
 /* ---- looks ------------------------------------------------------------------------------------ */

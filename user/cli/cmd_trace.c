@@ -281,7 +281,7 @@ static int trace(struct tracer *t, struct tapir_cli *cli)
 		return 0;
 	}
 	if (!err || result.stats.captured[TAPIR_FAMILY_EVENT])
-		tapir_recorder__say_result(&t->recorder, &result, NULL);
+		tapir_recorder__print_result(&t->recorder, &result, NULL);
 	return err;
 }
 

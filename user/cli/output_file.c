@@ -91,8 +91,8 @@ void tapir_output_file__close(struct tapir_output_file *file)
 	file->fd = -1;
 }
 
-void tapir_output_file__say_end(const struct tapir_output_file *file, const char *advice, int mark,
-				int err)
+void tapir_output_file__report_end(const struct tapir_output_file *file, const char *advice,
+				   int mark, int err)
 {
 	struct tapir_str size = {};
 

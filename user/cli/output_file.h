@@ -46,8 +46,8 @@ int tapir_output_file__finish(struct tapir_output_file *file);
  * Says how writing ended: the size, followed by advice (or ""); after an interruption, in place of
  * the lines since mark, what was not written. Other failures have their line already.
  */
-void tapir_output_file__say_end(const struct tapir_output_file *file, const char *advice, int mark,
-				int err);
+void tapir_output_file__report_end(const struct tapir_output_file *file, const char *advice,
+				   int mark, int err);
 /* Closes it; without __finish, nothing is left. */
 void tapir_output_file__close(struct tapir_output_file *file);
 

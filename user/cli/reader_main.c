@@ -16,7 +16,7 @@
 static const struct tapir_command *const commands[] = {TAPIR_COMMANDS(COMMAND, NOTHING) NULL};
 static const char *const lacking[] = {TAPIR_COMMANDS(NOTHING, NAME)};
 
-static int say_lacking(const char *name)
+static int print_lacking_command(const char *name)
 {
 	for (size_t i = 0; i < sizeof(lacking) / sizeof(lacking[0]); i++) {
 		if (strcmp(name, lacking[i]) != 0)
@@ -30,7 +30,7 @@ static int say_lacking(const char *name)
 
 int main(int argc, char **argv)
 {
-	int status = argc > 1 ? say_lacking(argv[1]) : 0;
+	int status = argc > 1 ? print_lacking_command(argv[1]) : 0;
 
 	if (status)
 		return status;

@@ -33,7 +33,7 @@ static void clear_line(struct tapir_recorder *r)
 #define HOW_TO_STOP "; press Ctrl-C to stop"
 
 /* "2 probes attached and 1 ring event enabled in 12 ms" */
-static void say_on(const struct tapir_recording_ready *ready, double took_ms)
+static void print_recording_started(const struct tapir_recording_ready *ready, double took_ms)
 {
 	struct tapir_str line = {};
 
@@ -56,7 +56,7 @@ static void on_ready(void *ctx, const struct tapir_recording_ready *ready)
 	if (ready->dotnet_cnt)
 		tapir_info(".NET events enabled in %.0f ms" HOW_TO_STOP, took_ms);
 	else if (ready->probe_cnt + ready->ring_event_cnt)
-		say_on(ready, took_ms);
+		print_recording_started(ready, took_ms);
 	else if (r->plan.opts.sampling.hz)
 		tapir_info("sampling each CPU %s per second" HOW_TO_STOP,
 			   tapir_times__text(r->plan.opts.sampling.hz, times));
@@ -150,7 +150,7 @@ int tapir_recorder__run_flight(struct tapir_recorder *r, const struct tapir_flig
 
 /* ---- afterwards --------------------------------------------------------------------------- */
 
-static void say_program(const struct tapir_recording_result *result)
+static void print_program_end(const struct tapir_recording_result *result)
 {
 	int status = result->program_status;
 
@@ -175,7 +175,7 @@ int tapir_recorder__exit_status(const struct tapir_recorder *r,
 }
 
 /* Sooner than --duration or Ctrl-C. */
-static void say_end(const struct tapir_pids *pids, uint64_t after_ns)
+static void print_targets_ended(const struct tapir_pids *pids, uint64_t after_ns)
 {
 	double seconds = (double)after_ns / 1e9;
 
@@ -206,8 +206,8 @@ static uint64_t recorded_ns(const struct tapir_recorder *r,
 	return is_known ? r->stopped_ns - r->ready_ns : result->elapsed_ns;
 }
 
-void tapir_recorder__say_result(const struct tapir_recorder *r,
-				const struct tapir_recording_result *result, const char *path)
+void tapir_recorder__print_result(const struct tapir_recorder *r,
+				  const struct tapir_recording_result *result, const char *path)
 {
 	bool has_path = path && !tapir_writer__is_stdout(path) && !result->is_file_moved;
 	struct tapir_str line = {};
@@ -245,9 +245,9 @@ void tapir_recorder__say_result(const struct tapir_recorder *r,
 			   path);
 	tapir_str__fini(&line);
 	if (r->plan.opts.program)
-		say_program(result);
+		print_program_end(result);
 	if (result->targets_ended_ns && r->plan.opts.rules.pids.cnt)
-		say_end(&r->plan.opts.rules.pids, result->targets_ended_ns);
+		print_targets_ended(&r->plan.opts.rules.pids, result->targets_ended_ns);
 	if ((result->site_cnt || result->ring_event_cnt || r->plan.opts.sampling.hz ||
 	     r->plan.opts.with_switches) &&
 	    has_path && !r->is_quiet)

@@ -41,7 +41,7 @@ int tapir_recorder__exit_status(const struct tapir_recorder *r,
 				const struct tapir_recording_result *result);
 
 /* Prints one line with the result on stderr. path: of the file; NULL: there is none. */
-void tapir_recorder__say_result(const struct tapir_recorder *r,
-				const struct tapir_recording_result *result, const char *path);
+void tapir_recorder__print_result(const struct tapir_recorder *r,
+				  const struct tapir_recording_result *result, const char *path);
 
 #endif

@@ -100,7 +100,7 @@ static int write_file(const struct tapir_flight_job *job, int fd, char **path, u
 	return err;
 }
 
-static void say_file(const struct tapir_flight_job *job, const char *path, uint64_t bytes)
+static void report_frozen_file(const struct tapir_flight_job *job, const char *path, uint64_t bytes)
 {
 	const struct tapir_flight_opts *opts = job->flight->opts;
 	uint64_t wanted_ns = opts->window_ns + job->until_ns - job->request_ns;
@@ -174,7 +174,7 @@ void tapir_flight_job__do(struct tapir_flight_job *job)
 			close(fd);
 	} else {
 		atomic_fetch_add(&f->file_cnt, 1);
-		say_file(job, path, bytes);
+		report_frozen_file(job, path, bytes);
 		if (fd >= 0)
 			f->opts->take(f->opts->ctx, fd,
 				      &(struct tapir_flight_file){

@@ -445,7 +445,7 @@ static void hint_at_other_probes(const struct recording *r)
 			seen->all.cnt, seen->all.data[0], r->rules.pids.data[0]);
 }
 
-static void say_ready(const struct recording *r)
+static void notify_ready(const struct recording *r)
 {
 	const struct tapir_recording_ready ready = {
 		.probe_cnt = tapir_images__attached_cnt(r->images) + tapir_machine__cnt(r->machine),
@@ -519,7 +519,7 @@ int tapir_recording__set_up(struct recording *r)
 		err = watch_publishers(r);
 	if (!err)
 		/* All is attached: a script that waits for this line starts its load now. */
-		say_ready(r);
+		notify_ready(r);
 	if (!err && r->command)
 		err = tapir_command_run__go(r->command);
 	return err;

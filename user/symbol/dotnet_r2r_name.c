@@ -115,7 +115,7 @@ static void add_piece(struct tapir_str *out, const char *text)
 		tapir_str__adds(out, text);
 }
 
-static void say_column(struct tapir_str *out, const struct tapir_metadata *m,
+static void add_column(struct tapir_str *out, const struct tapir_metadata *m,
 		       enum tapir_md_table table, uint32_t row, unsigned column)
 {
 	const char *text;
@@ -126,12 +126,12 @@ static void say_column(struct tapir_str *out, const struct tapir_metadata *m,
 	tapir_str__add(out, text, strnlen(text, NAME_MAX_BYTES));
 }
 
-static void say_space(struct tapir_str *out, const struct tapir_metadata *m,
-		      enum tapir_md_table table, uint32_t row)
+static void add_namespace(struct tapir_str *out, const struct tapir_metadata *m,
+			  enum tapir_md_table table, uint32_t row)
 {
 	size_t before = out ? out->len : 0;
 
-	say_column(out, m, table, row, TAPIR_MD_TYPE_SPACE);
+	add_column(out, m, table, row, TAPIR_MD_TYPE_SPACE);
 	if (out && out->len > before)
 		add_piece(out, ".");
 }
@@ -146,40 +146,40 @@ static uint32_t outer_of(const struct tapir_metadata *m, uint32_t type)
 		       : 0;
 }
 
-static void say_defined(struct tapir_str *out, const struct tapir_metadata *m, uint32_t type,
-			const struct spelling *spelling)
+static void add_type_def(struct tapir_str *out, const struct tapir_metadata *m, uint32_t type,
+			 const struct spelling *spelling)
 {
 	uint32_t types[NESTED_MAX] = {type};
 	unsigned cnt = 1;
 
 	while (cnt < NESTED_MAX && (types[cnt] = outer_of(m, types[cnt - 1])))
 		cnt++;
-	say_space(out, m, TAPIR_MD_TYPE_DEF, types[cnt - 1]);
+	add_namespace(out, m, TAPIR_MD_TYPE_DEF, types[cnt - 1]);
 	while (cnt--) {
-		say_column(out, m, TAPIR_MD_TYPE_DEF, types[cnt], TAPIR_MD_TYPE_NAME);
+		add_column(out, m, TAPIR_MD_TYPE_DEF, types[cnt], TAPIR_MD_TYPE_NAME);
 		add_piece(out, cnt ? spelling->nest : "");
 	}
 }
 
 /* Name and namespace are in the same columns as those of a defined type. */
-static void say_referred(struct tapir_str *out, const struct tapir_metadata *m, uint32_t type,
+static void add_type_ref(struct tapir_str *out, const struct tapir_metadata *m, uint32_t type,
 			 const struct spelling *spelling, unsigned depth)
 {
 	struct tapir_md_ref scope = tapir_metadata__ref(m, TAPIR_MD_TYPE_REF, type, 0);
 
 	if (scope.table == TAPIR_MD_TYPE_REF && scope.row && depth < NESTED_MAX) {
-		say_referred(out, m, scope.row, spelling, depth + 1);
+		add_type_ref(out, m, scope.row, spelling, depth + 1);
 		add_piece(out, spelling->nest);
 	} else {
 		if (spelling->is_il && scope.table == TAPIR_MD_ASSEMBLY_REF) {
 			add_piece(out, "[");
-			say_column(out, m, TAPIR_MD_ASSEMBLY_REF, scope.row,
+			add_column(out, m, TAPIR_MD_ASSEMBLY_REF, scope.row,
 				   TAPIR_MD_ASSEMBLY_NAME);
 			add_piece(out, "]");
 		}
-		say_space(out, m, TAPIR_MD_TYPE_REF, type);
+		add_namespace(out, m, TAPIR_MD_TYPE_REF, type);
 	}
-	say_column(out, m, TAPIR_MD_TYPE_REF, type, TAPIR_MD_TYPE_NAME);
+	add_column(out, m, TAPIR_MD_TYPE_REF, type, TAPIR_MD_TYPE_NAME);
 }
 
 /* ---- types ----------------------------------------------------------------------------------- */
@@ -209,9 +209,9 @@ static bool take_token(struct walk *w, struct tapir_str *out)
 	if (!tapir_md_blob__take_length(&w->left, &token))
 		return false;
 	if (out && !(token & 3))
-		say_defined(out, w->m, token >> 2, w->spelling);
+		add_type_def(out, w->m, token >> 2, w->spelling);
 	else if (out && (token & 3) == 1)
-		say_referred(out, w->m, token >> 2, w->spelling, 0);
+		add_type_ref(out, w->m, token >> 2, w->spelling, 0);
 	return true;
 }
 
@@ -408,7 +408,7 @@ bool tapir_r2r_sig__parse(struct tapir_md_blob bytes, struct tapir_r2r_sig *out)
 	return true;
 }
 
-static void say_module(struct tapir_str *out, const struct tapir_metadata *m)
+static void add_module(struct tapir_str *out, const struct tapir_metadata *m)
 {
 	struct tapir_sv name =
 		tapir_sv__of(tapir_metadata__string(m, TAPIR_MD_MODULE, 1, TAPIR_MD_MODULE_NAME));
@@ -420,7 +420,7 @@ static void say_module(struct tapir_str *out, const struct tapir_metadata *m)
 	tapir_str__addf(out, "[%.*s] ", (int)name.len, name.data);
 }
 
-static void say_owner(struct tapir_str *out, const struct tapir_metadata *m, uint32_t row,
+static void add_owner(struct tapir_str *out, const struct tapir_metadata *m, uint32_t row,
 		      const struct tapir_r2r_sig *sig)
 {
 	struct walk w = {.m = m, .spelling = &reflection};
@@ -429,7 +429,7 @@ static void say_owner(struct tapir_str *out, const struct tapir_metadata *m, uin
 		w.left = sig->owner;
 		(void)take_type(&w, out, 0); /* it could be parsed */
 	} else {
-		say_defined(out, m, tapir_metadata__type_of(m, row), &reflection);
+		add_type_def(out, m, tapir_metadata__type_of(m, row), &reflection);
 	}
 }
 
@@ -462,10 +462,10 @@ void tapir_r2r_name__add(struct tapir_str *out, const struct tapir_metadata *m, 
 	uint32_t param_cnt;
 	bool is_declared = take_declared(&w, out, &param_cnt);
 
-	say_module(out, m);
-	say_owner(out, m, row, sig);
+	add_module(out, m);
+	add_owner(out, m, row, sig);
 	add_piece(out, "::");
-	say_column(out, m, table, row, is_member ? TAPIR_MD_MEMBER_NAME : TAPIR_MD_METHOD_NAME);
+	add_column(out, m, table, row, is_member ? TAPIR_MD_MEMBER_NAME : TAPIR_MD_METHOD_NAME);
 	tapir_str__adds(out, "(");
 	if (!is_declared || !take_types(&w, param_cnt, out, 0))
 		tapir_str__adds(out, "...");

@@ -437,7 +437,8 @@ static void write_kinds(const struct tapir_pairs *pairs, struct tapir_json *j)
 	tapir_json__close(j, ']');
 }
 
-static void say_cells(struct tapir_json *j, const struct tapir_page_marks *marks, const char *what)
+static void note_omitted_cells(struct tapir_json *j, const struct tapir_page_marks *marks,
+			       const char *what)
 {
 	char text[128];
 
@@ -452,8 +453,8 @@ static void say_cells(struct tapir_json *j, const struct tapir_page_marks *marks
 	tapir_json__str(j, NULL, text);
 }
 
-static void say_slices(struct tapir_json *j, const struct tapir_page_slices *slices,
-		       const char *what)
+static void note_omitted_slices(struct tapir_json *j, const struct tapir_page_slices *slices,
+				const char *what)
 {
 	char text[128];
 
@@ -466,7 +467,7 @@ static void say_slices(struct tapir_json *j, const struct tapir_page_slices *sli
 	tapir_json__str(j, NULL, text);
 }
 
-static void say_count(struct tapir_json *j, uint64_t cnt, const char *what)
+static void note_count(struct tapir_json *j, uint64_t cnt, const char *what)
 {
 	char text[128];
 
@@ -485,16 +486,16 @@ static void write_left_out(struct page *p, struct tapir_json *j, uint64_t node_c
 	if (p->stats->cut || tapir_reader_stats__is_damaged(p->stats))
 		tapir_json__str(j, NULL,
 				"the recording is cut or damaged: this is what could be read");
-	say_cells(j, &p->samples, "samples");
-	say_cells(j, &p->events, "events of one kind");
-	say_slices(j, &p->waits, "waits");
-	say_slices(j, &p->intervals, "intervals");
-	say_count(j, node_cnt, "functions of rare stacks are counted with their callers");
-	say_count(j, tapir_timeline__stacks(p->tl)->folded_cnt,
-		  "samples or events of rare stacks are in '(rarer stacks)'");
-	say_count(j, p->names.left_cnt, "rows lack a name: there were too many");
-	say_count(j, p->fields.left_cnt, "events are without their fields");
-	say_count(j, p->left_values, "values of counters are left out");
+	note_omitted_cells(j, &p->samples, "samples");
+	note_omitted_cells(j, &p->events, "events of one kind");
+	note_omitted_slices(j, &p->waits, "waits");
+	note_omitted_slices(j, &p->intervals, "intervals");
+	note_count(j, node_cnt, "functions of rare stacks are counted with their callers");
+	note_count(j, tapir_timeline__stacks(p->tl)->folded_cnt,
+		   "samples or events of rare stacks are in '(rarer stacks)'");
+	note_count(j, p->names.left_cnt, "rows lack a name: there were too many");
+	note_count(j, p->fields.left_cnt, "events are without their fields");
+	note_count(j, p->left_values, "values of counters are left out");
 	if (p->threads.cnt == TAPIR_PAGE_MAX_THREADS)
 		tapir_json__str(j, NULL, "threads beyond the first 16383 are one");
 	if (documents->len) {

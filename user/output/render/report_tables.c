@@ -29,7 +29,7 @@ static size_t shown_cnt(const struct tapir_report_view *v, size_t cnt, size_t us
 	return cnt < max ? cnt : (size_t)max;
 }
 
-static void say_rest(size_t cnt, size_t shown, struct tapir_str *out)
+static void add_omitted_rows(size_t cnt, size_t shown, struct tapir_str *out)
 {
 	if (cnt > shown)
 		tapir_str__addf(out, "... and %zu more (--all shows them)\n", cnt - shown);
@@ -69,7 +69,7 @@ static void end_table(struct tapir_table *table, size_t cnt, size_t shown,
 	table->fit_columns = tapir_screen__fit_columns();
 	tapir_table__write(table, p, out);
 	tapir_table__fini(table);
-	say_rest(cnt, shown, out);
+	add_omitted_rows(cnt, shown, out);
 }
 
 static void add_event_name(const struct tapir_event_row *row, struct tapir_str *out)
@@ -437,7 +437,7 @@ static void write_stacks_of(const struct tapir_report_view *v, uint32_t event,
 		write_stack(v, row, columns, out);
 		left--;
 	}
-	say_rest(cnt, shown, out);
+	add_omitted_rows(cnt, shown, out);
 }
 
 static void write_stacks(const struct tapir_report_view *v, const struct tapir_palette *p,

@@ -10,7 +10,7 @@
 #include "output/export/nettrace.h"
 #include "output/sink/sink.h"
 
-static void say_what_lacks(const struct tapir_nettrace_stats *stats)
+static void report_omissions(const struct tapir_nettrace_stats *stats)
 {
 	if (stats->late)
 		tapir_warn(
@@ -46,7 +46,7 @@ static int end_nettrace(struct tapir_export *x)
 	int err = tapir_nettrace__finish(x->state, &x->out);
 
 	if (!err)
-		say_what_lacks(tapir_nettrace__stats(x->state));
+		report_omissions(tapir_nettrace__stats(x->state));
 	return err;
 }
 

@@ -12,7 +12,7 @@
 #include "output/render/otlp_profiles.h"
 #include "output/sink/sink.h"
 
-static void say_what_lacks(const struct tapir_otlp_samples *s)
+static void report_omissions(const struct tapir_otlp_samples *s)
 {
 	if (s->left_out)
 		tapir_warn(
@@ -91,7 +91,7 @@ static int end_otlp(struct tapir_export *x)
 	if (!err)
 		err = write_otlp(x, x->state);
 	if (!err)
-		say_what_lacks(x->state);
+		report_omissions(x->state);
 	return err;
 }
 

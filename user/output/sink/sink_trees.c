@@ -100,7 +100,7 @@ static int finish(struct tapir_export *x, struct folded **out, struct tapir_stac
 	return err;
 }
 
-static void say_what_lacks(const struct folded *f)
+static void report_omissions(const struct folded *f)
 {
 	if (f->tree.folded_cnt)
 		tapir_warn("%" PRIu64 TAPIR_SINK_FOLDED_TEXT, f->tree.folded_cnt,
@@ -171,7 +171,7 @@ static int end_folded(struct tapir_export *x)
 		err = write_node(x, tree, TAPIR_STACK_TREE_ROOT, &path);
 	tapir_str__fini(&path);
 	if (!err)
-		say_what_lacks(f);
+		report_omissions(f);
 	return err;
 }
 
@@ -223,7 +223,7 @@ static int end_pprof(struct tapir_export *x)
 	if (!err)
 		err = tapir_pprof__write(tree, &f->spans, &opts, &x->out);
 	if (!err)
-		say_what_lacks(f);
+		report_omissions(f);
 	return err;
 }
 

@@ -17,7 +17,7 @@
 
 #define TIMEOUT_NS 1500000000ull
 
-static void say_version(struct tapir_checkup *checkup, const struct tapir_dotnet_info *info)
+static void describe_version(struct tapir_checkup *checkup, const struct tapir_dotnet_info *info)
 {
 	struct tapir_check *check = tapir_checkup__add(checkup, "dotnet", "a .NET runtime");
 
@@ -81,7 +81,7 @@ static bool check_started(struct tapir_checkup *checkup, uint32_t tgid)
 	return false;
 }
 
-static void say_sources_are_off(struct tapir_checkup *checkup)
+static void describe_sources_off(struct tapir_checkup *checkup)
 {
 	struct tapir_check *check =
 		tapir_checkup__add(checkup, "dotnet_sources", "events of EventSources");
@@ -138,11 +138,11 @@ void tapir_doctor_dotnet__check(struct tapir_checkup *checkup, uint32_t tgid)
 	tapir_diag__rewind(mark);
 	if (!is_dotnet)
 		return;
-	say_version(checkup, &info);
+	describe_version(checkup, &info);
 	if (!check_started(checkup, tgid))
 		return;
 	if (check_events(checkup, &info, check_socket(checkup, tgid)))
 		soften(checkup);
 	if (tapir_dotnet_config__has_no_event_sources(tgid))
-		say_sources_are_off(checkup);
+		describe_sources_off(checkup);
 }
