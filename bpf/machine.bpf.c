@@ -243,7 +243,7 @@ static __always_inline __u64 number_at(struct machine_scratch *s,
 }
 
 /* Returns the address of a field's bytes: in place, or by a word of offset and length. */
-static __always_inline __u64 place_of(struct machine_scratch *s,
+static __always_inline __u64 field_va(struct machine_scratch *s,
 				      const struct tapir_machine_field *f, __u32 *len)
 {
 	*len = f->size;
@@ -262,7 +262,7 @@ static __always_inline void copy_bytes(struct machine_scratch *s,
 				       const struct tapir_machine_field *f, __u32 i)
 {
 	__u32 len, room = room_for_text(s), flags = 0;
-	__u64 from = place_of(s, f, &len);
+	__u64 from = field_va(s, f, &len);
 	long got;
 
 	barrier_var(room);

@@ -126,7 +126,7 @@ uint32_t coreclr_providers__unnamed_cnt(void)
 
 /* ---- places --------------------------------------------------------------------------------- */
 
-static uint32_t place_of(uint64_t va)
+static uint32_t provider_slot(uint64_t va)
 {
 	return (uint32_t)((va * 0x9e3779b97f4a7c15ull) >> 32) & (PLACE_CNT - 1);
 }
@@ -135,7 +135,7 @@ static uint32_t place_of(uint64_t va)
 static struct place *find_place(struct place *table, uint64_t va)
 {
 	for (uint32_t i = 0; i < PLACE_CNT; i++) {
-		struct place *place = &table[(place_of(va) + i) & (PLACE_CNT - 1)];
+		struct place *place = &table[(provider_slot(va) + i) & (PLACE_CNT - 1)];
 		uint64_t seen = coreclr_load_acquire(&place->va);
 
 		if (!seen || seen == va)

@@ -59,7 +59,7 @@ static int is_gone(uint32_t tid)
 	return ring_sys3(SYS_tgkill, ring_process.tgid, tid, 0) == -ESRCH;
 }
 
-static uint32_t place_of(uint32_t tid)
+static uint32_t hash_of_tid(uint32_t tid)
 {
 	return (tid * 0x9e3779b1u) >> 16;
 }
@@ -76,7 +76,7 @@ static struct ring_tls *begin_thread(struct ring_tls *t, uint64_t self)
 static struct ring_tls *take_over(uint32_t tid, uint64_t self)
 {
 	for (uint32_t i = 0; i < LOOKS_MAX; i++) {
-		struct ring_tls *t = &pool[(place_of(tid) + i) % TAPIR_RING_SLOTS];
+		struct ring_tls *t = &pool[(hash_of_tid(tid) + i) % TAPIR_RING_SLOTS];
 		uint32_t owner = ring_load(&t->used);
 
 		if ((!owner || is_gone(owner)) &&
@@ -96,7 +96,7 @@ struct ring_tls *ring_thread__find(void)
 		return NULL;
 	tid = (uint32_t)ring_sys3(SYS_gettid, 0, 0, 0);
 	for (uint32_t i = 0; i < LOOKS_MAX; i++) {
-		struct ring_tls *t = &pool[(place_of(tid) + i) % TAPIR_RING_SLOTS];
+		struct ring_tls *t = &pool[(hash_of_tid(tid) + i) % TAPIR_RING_SLOTS];
 		uint32_t owner = ring_load(&t->used);
 
 		if (owner == tid)

@@ -26,7 +26,7 @@ int tapir_logins__add(struct tapir_logins *logins, const char *token, int64_t no
 }
 
 /* Takes as long wherever it is found. */
-static size_t place_of(const struct tapir_logins *logins, const char *cookie)
+static size_t login_slot(const struct tapir_logins *logins, const char *cookie)
 {
 	size_t found = TAPIR_LOGINS_MAX;
 
@@ -39,7 +39,7 @@ static size_t place_of(const struct tapir_logins *logins, const char *cookie)
 
 const char *tapir_logins__find(const struct tapir_logins *logins, const char *cookie, int64_t now_s)
 {
-	size_t at = place_of(logins, cookie);
+	size_t at = login_slot(logins, cookie);
 
 	return at < TAPIR_LOGINS_MAX && logins->data[at].until_s > now_s ? logins->data[at].token
 									 : NULL;
@@ -47,7 +47,7 @@ const char *tapir_logins__find(const struct tapir_logins *logins, const char *co
 
 void tapir_logins__remove(struct tapir_logins *logins, const char *cookie)
 {
-	size_t at = place_of(logins, cookie);
+	size_t at = login_slot(logins, cookie);
 
 	if (at < TAPIR_LOGINS_MAX)
 		explicit_bzero(&logins->data[at], sizeof(logins->data[at]));

@@ -130,7 +130,7 @@ static uint32_t name_of(uint64_t fact)
 	return fact >> 8 & NAME_MASK;
 }
 
-static uint32_t place_of(uint64_t fact)
+static uint32_t module_of_fact(uint64_t fact)
 {
 	return (uint32_t)(fact >> PLACE_SHIFT);
 }
@@ -162,7 +162,7 @@ static struct tapir_tree_slot *find_slot(const struct tapir_stack_tree *tree, ui
 		const struct tapir_tree_node *node = &tree->nodes.data[tree->slots[i].node];
 
 		if (tree->slots[i].tag == tag && node->parent == parent &&
-		    node->name == name_of(fact) && node->place == place_of(fact))
+		    node->name == name_of(fact) && node->place == module_of_fact(fact))
 			break;
 	}
 	return &tree->slots[i];
@@ -209,8 +209,10 @@ static void set_whole(struct tapir_stack_tree *tree, uint32_t node)
 static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint64_t fact, size_t limit)
 {
 	uint32_t name = name_of(fact);
-	struct tapir_tree_node node = {
-		.name = name, .place = place_of(fact), .parent = parent, .kind = fact & KIND_MASK};
+	struct tapir_tree_node node = {.name = name,
+				       .place = module_of_fact(fact),
+				       .parent = parent,
+				       .kind = fact & KIND_MASK};
 	struct tapir_tree_slot *slot;
 	bool is_whole;
 

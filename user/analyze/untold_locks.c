@@ -12,7 +12,7 @@
 #define MAX_ROWS 65536u
 
 /* 0: it did not sleep, or where it did is not known to its thread's start. */
-static uint32_t place_of(struct tapir_timeline *tl, const struct tapir_wait *w)
+static uint32_t waiting_function(struct tapir_timeline *tl, const struct tapir_wait *w)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(tl);
 
@@ -49,7 +49,7 @@ void tapir_untold_locks__see(struct tapir_untold_locks *u, struct tapir_timeline
 			     const struct tapir_wait *w, bool is_open)
 {
 	const struct tapir_interval *causing = tapir_tl_thread__causing(w->thread);
-	uint32_t place = place_of(tl, w);
+	uint32_t place = waiting_function(tl, w);
 
 	if (!place)
 		return;

@@ -66,7 +66,7 @@ static bool is_asked(struct slow *s, uint32_t kind)
 /* ---- details ------------------------------------------------------------------------------ */
 
 /* The slot of a detail; the last one is for all that find no room. NULL: out of memory. */
-static struct detail *place_of(struct slow *s, struct details *d, const struct detail *like)
+static struct detail *detail_slot(struct slow *s, struct details *d, const struct detail *like)
 {
 	struct detail *row, *added;
 
@@ -90,7 +90,7 @@ static struct detail *place_of(struct slow *s, struct details *d, const struct d
 static void count_detail(struct slow *s, struct details *d, const struct detail *like,
 			 const char *label, uint64_t amount)
 {
-	struct detail *row = place_of(s, d, like);
+	struct detail *row = detail_slot(s, d, like);
 
 	if (!row)
 		return;

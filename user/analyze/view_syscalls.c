@@ -64,7 +64,7 @@ static uint64_t key_of(const struct row *row)
 }
 
 /* Returns a row that is about as much as one of the group, without numbers. */
-static struct row place_of(enum group group, const struct tapir_rec_calls *rec, uint32_t node)
+static struct row group_key(enum group group, const struct tapir_rec_calls *rec, uint32_t node)
 {
 	struct row row = {.node = TAPIR_NO_NODE, .nr = rec->nr};
 
@@ -103,7 +103,7 @@ static void name_row(const struct calls *v, const struct tapir_rec_calls *rec, s
 static struct row *row_of(struct calls *v, enum group group, const struct tapir_rec_calls *rec,
 			  uint32_t node)
 {
-	const struct row made = place_of(group, rec, node);
+	const struct row made = group_key(group, rec, node);
 	size_t max = has_steps(group) ? MAX_ROWS / 4 : MAX_ROWS;
 	struct table *t = &v->of[group];
 	size_t before = t->rows.cnt;

@@ -89,7 +89,7 @@ static void add_change(struct threadpool *v, const struct tapir_event_fields *f,
 		v->failed |= !tapir_vec__push(&v->changes, change);
 }
 
-static struct place *place_of(struct places *places, uint32_t node)
+static struct place *site_at_node(struct places *places, uint32_t node)
 {
 	return tapir_keyed__add(places, node, MAX_PLACES, ((struct place){.node = node}));
 }
@@ -137,8 +137,9 @@ static void end_task_wait(struct threadpool *v, const struct tapir_tl_thread *t,
 	v->tasks.ns += took_ns;
 	v->tasks.open_cnt--;
 	wait->from_ns = 0;
-	place = place_of(&v->tasks.places,
-			 tapir_own_code__origin(tapir_timeline__stacks(v->args.tl), wait->node));
+	place = site_at_node(
+		&v->tasks.places,
+		tapir_own_code__origin(tapir_timeline__stacks(v->args.tl), wait->node));
 	if (!place)
 		return;
 	place->cnt++;
@@ -203,7 +204,7 @@ static void on_wait(void *ctx, const struct tapir_wait *w)
 					     TAPIR_OWN_CODE_NONE);
 	if (what != TAPIR_POOL_BLOCKED && what != TAPIR_POOL_UNBEGUN)
 		return;
-	place = place_of(&v->places, tapir_own_code__origin(tree, w->node));
+	place = site_at_node(&v->places, tapir_own_code__origin(tree, w->node));
 	if (!place)
 		return;
 	*(what == TAPIR_POOL_BLOCKED ? &place->cnt : &place->unbegun_cnt) += 1;

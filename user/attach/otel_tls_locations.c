@@ -6,7 +6,8 @@
  */
 #include "attach/otel_tls_locations.h"
 
-static struct tapir_otel_tls_location place_of(const struct tapir_tls_symbol *symbol, uint64_t bias)
+static struct tapir_otel_tls_location location_of_symbol(const struct tapir_tls_symbol *symbol,
+							 uint64_t bias)
 {
 	static const uint32_t kinds[] = {
 		[TAPIR_TLS_TPOFF] = TAPIR_TRACE_GOT_TPOFF,
@@ -28,7 +29,7 @@ int tapir_otel_tls_locations__see(struct tapir_programs *p, uint32_t tgid,
 
 	if (symbol->model == TAPIR_TLS_NONE || !tapir_programs__are_there(p))
 		return 0;
-	place = place_of(symbol, bias);
+	place = location_of_symbol(symbol, bias);
 	if (place.got_va && tapir_programs__otel_tls_location(p, tgid, &known) &&
 	    known.kind == TAPIR_TRACE_STATIC && !known.got_va)
 		return 0;

@@ -165,8 +165,8 @@ static void find_attr(struct scan *s, const char *name)
 	} while (skip_value(&at));
 }
 
-static struct manifest_place place_of(const struct manifest_source *source, const xmlNode *node,
-				      const char *attr)
+static struct manifest_place place_of_attr(const struct manifest_source *source,
+					   const xmlNode *node, const char *attr)
 {
 	const xmlNode *at = tapir_manifest_xml__next(node->doc->children, NULL);
 	struct scan s = scan_of(source);
@@ -192,7 +192,7 @@ static struct manifest_place place_of(const struct manifest_source *source, cons
 static const char *place_text(const struct manifest_source *source, const xmlNode *node,
 			      const char *attr, char out[PLACE_BYTES])
 {
-	struct manifest_place at = place_of(source, node, attr);
+	struct manifest_place at = place_of_attr(source, node, attr);
 
 	if (at.column)
 		snprintf(out, PLACE_BYTES, "%s:%u:%u", source->path, at.line, at.column);

@@ -147,7 +147,7 @@ void tapir_nettrace_blocks__metadata(struct nettrace_blocks *b, const uint8_t *d
 /* ---- events ---------------------------------------------------------------------------------- */
 
 /* NULL: there are too many. */
-static uint64_t *place_of(struct nettrace_blocks *b, uint64_t thread)
+static uint64_t *thread_sequence(struct nettrace_blocks *b, uint64_t thread)
 {
 	uint64_t *place = tapir_map__get(&b->sequences, thread);
 
@@ -163,7 +163,7 @@ static uint64_t *place_of(struct nettrace_blocks *b, uint64_t thread)
 void tapir_nettrace_blocks__count(struct nettrace_blocks *b, uint64_t thread, uint32_t sequence,
 				  uint64_t ticks)
 {
-	uint64_t *last = place_of(b, thread);
+	uint64_t *last = thread_sequence(b, thread);
 	uint32_t ahead;
 
 	if (!last)
@@ -239,7 +239,7 @@ void tapir_nettrace_blocks__stacks(struct nettrace_blocks *b, const uint8_t *dat
 void tapir_nettrace_blocks__settle(struct nettrace_blocks *b, uint64_t thread, uint32_t tried,
 				   uint64_t ticks)
 {
-	uint64_t *last = place_of(b, thread);
+	uint64_t *last = thread_sequence(b, thread);
 	uint32_t ahead = last ? tried - (uint32_t)*last : 0;
 
 	if (last)

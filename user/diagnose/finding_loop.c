@@ -51,7 +51,8 @@ static struct tapir_loop *loop_of(struct tapir_finding *f, uint32_t tgid, uint32
  * own: it has called nothing. Until the loop was seen to request events, its code cannot be
  * distinguished from what it calls.
  */
-static enum tapir_loop_place place_of(struct tapir_loop *loop, const struct tapir_loop_spot *spot)
+static enum tapir_loop_place state_of_spot(struct tapir_loop *loop,
+					   const struct tapir_loop_spot *spot)
 {
 	if (spot->place == TAPIR_LOOP_ITSELF && (!loop->depth || spot->depth < loop->depth))
 		loop->depth = spot->depth;
@@ -182,7 +183,7 @@ void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_t
 
 	if (!loop)
 		return;
-	place = place_of(loop, &spot);
+	place = state_of_spot(loop, &spot);
 	loop->seen_ns = now_ns;
 	add_point(loop, place, now_ns);
 	if (loop->from_ns && place != TAPIR_LOOP_ITSELF)
@@ -218,7 +219,7 @@ void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *
 
 	if (!loop)
 		return;
-	place = place_of(loop, &spot);
+	place = state_of_spot(loop, &spot);
 	if (w->state)
 		place = spot.place; /* the loop itself sleeps for events alone */
 	if (place == TAPIR_LOOP_CALLED)

@@ -58,7 +58,7 @@ static void count_for_thread(struct tapir_finding *f, const struct tapir_wait *w
 }
 
 /* Functions without names are one place. */
-static uint64_t place_of(struct tapir_finding *f, uint32_t tid, uint32_t node, int what)
+static uint64_t hash_of_wait(struct tapir_finding *f, uint32_t tid, uint32_t node, int what)
 {
 	uint32_t name = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node);
 
@@ -103,7 +103,7 @@ void tapir_finding_waits__conclude(struct tapir_finding *f)
 
 	tapir_vec_for_each (begun, &f->waits.begun)
 		if (tapir_map__get(&f->waits.repeaters,
-				   place_of(f, begun->tid, begun->node, begun->what)))
+				   hash_of_wait(f, begun->tid, begun->node, begun->what)))
 			count_wait(f, begun->node, begun->what, begun->ns);
 }
 
@@ -138,7 +138,7 @@ void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait 
 	}
 	/* A complete wait vouches for those in the same place that were cut: see keep_begun. */
 	if (!is_cut && f->waits.repeaters.cnt < MAX_BEGUN)
-		tapir_map__put(&f->waits.repeaters, place_of(f, tid, w->node, what), NULL);
+		tapir_map__put(&f->waits.repeaters, hash_of_wait(f, tid, w->node, what), NULL);
 	if (!has_own)
 		tapir_finding__add_thread(f, tid, &name);
 	tapir_found_labels__add(&f->waits.by_reason[what].threads, 1, name.data ? name.data : "",

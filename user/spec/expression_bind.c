@@ -849,7 +849,7 @@ static void bind_condition(struct binder *b, uint16_t idx, uint16_t yes, uint16_
 	}
 }
 
-static uint8_t place_of(const struct binder *b, uint16_t label)
+static uint8_t label_target(const struct binder *b, uint16_t label)
 {
 	if (label == LABEL_ACCEPT)
 		return TAPIR_TERM_ACCEPT;
@@ -869,8 +869,8 @@ int tapir_expression__condition(const struct tapir_expression *e, const struct t
 	if (b.err)
 		return b.err;
 	for (unsigned i = 0; i < b.term_cnt; i++) {
-		made.terms[i].yes = place_of(&b, b.labels[i].yes);
-		made.terms[i].no = place_of(&b, b.labels[i].no);
+		made.terms[i].yes = label_target(&b, b.labels[i].yes);
+		made.terms[i].no = label_target(&b, b.labels[i].no);
 	}
 	made.term_cnt = b.term_cnt;
 	*out = made;

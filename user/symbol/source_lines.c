@@ -195,8 +195,8 @@ static const char *text_at(const struct tapir_lines_answer *answer, uint32_t at)
 	return at == TAPIR_LINES_NO_TEXT ? NULL : answer->texts + at;
 }
 
-static struct tapir_source_place place_of(struct tapir_source_lines *l,
-					  const struct tapir_lines_answer *answer, unsigned idx)
+static struct tapir_source_place
+place_of_frame(struct tapir_source_lines *l, const struct tapir_lines_answer *answer, unsigned idx)
 {
 	const struct tapir_lines_frame *frame = &answer->frames[idx];
 	const char *function = text_at(answer, frame->function),
@@ -226,7 +226,7 @@ static struct tapir_source_places keep_answer(struct tapir_source_lines *l,
 		return (struct tapir_source_places){};
 	}
 	for (unsigned i = 0; i < cnt; i++)
-		places[i] = place_of(l, answer, first + i);
+		places[i] = place_of_frame(l, answer, first + i);
 	return (struct tapir_source_places){places, cnt};
 }
 

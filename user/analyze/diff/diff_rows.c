@@ -48,7 +48,7 @@ size_t tapir_diff_rows__idx(struct tapir_diff_rows *rows, enum tapir_diff_kind k
 }
 
 /* Returns how far into the time a moment is, in parts; it may be outside. */
-static double place_of(const struct tapir_diff_rows *rows, uint64_t at_ns)
+static double parts_until(const struct tapir_diff_rows *rows, uint64_t at_ns)
 {
 	double span = (double)(rows->until_ns - rows->from_ns);
 
@@ -57,7 +57,7 @@ static double place_of(const struct tapir_diff_rows *rows, uint64_t at_ns)
 
 static unsigned part_of(const struct tapir_diff_rows *rows, uint64_t at_ns)
 {
-	double place = place_of(rows, at_ns);
+	double place = parts_until(rows, at_ns);
 
 	return place <= 0 ? 0 : place < TAPIR_DIFF_PARTS ? (unsigned)place : TAPIR_DIFF_PARTS - 1;
 }
@@ -79,7 +79,7 @@ void tapir_diff_rows__add(struct tapir_diff_rows *rows, size_t idx, uint64_t at_
 void tapir_diff_rows__spread(struct tapir_diff_rows *rows, size_t idx, uint64_t from_ns,
 			     uint64_t until_ns)
 {
-	double from = place_of(rows, from_ns), until = place_of(rows, until_ns), width;
+	double from = parts_until(rows, from_ns), until = parts_until(rows, until_ns), width;
 
 	if (idx >= rows->rows.cnt)
 		return;

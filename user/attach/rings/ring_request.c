@@ -22,7 +22,7 @@ const char *tapir_ring_request__args(const struct tapir_ring_request *request,
 }
 
 /* The offset at which the text is, or would be appended. */
-static uint32_t place_of(const struct tapir_ring_request *request, const char *text)
+static uint32_t text_offset(const struct tapir_ring_request *request, const char *text)
 {
 	uint32_t at = 0;
 
@@ -34,7 +34,7 @@ static uint32_t place_of(const struct tapir_ring_request *request, const char *t
 static bool add_text(struct tapir_ring_request *request, const struct tapir_str *text,
 		     struct tapir_ring_selection *selection)
 {
-	uint32_t at = place_of(request, text->data);
+	uint32_t at = text_offset(request, text->data);
 
 	if (text->len >= TAPIR_RING_ARGS_BYTES)
 		return false;

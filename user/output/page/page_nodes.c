@@ -105,7 +105,7 @@ struct row {
 };
 
 /* The parent's place among those that are kept: they are in order. */
-static uint32_t place_of(const struct tapir_page_nodes *nodes, uint32_t node)
+static uint32_t parent_idx(const struct tapir_page_nodes *nodes, uint32_t node)
 {
 	size_t low = 0, high = nodes->kept.cnt;
 
@@ -142,7 +142,7 @@ void tapir_page_nodes__write(const struct tapir_page_nodes *nodes,
 			continue;
 		tapir_str__clear(&label);
 		tapir_stack_tree__add_label(&label, tree, node);
-		row->parent = place_of(nodes, tree->nodes.data[node].parent);
+		row->parent = parent_idx(nodes, tree->nodes.data[node].parent);
 		row->name = tapir_page_texts__number(names, label.data, label.len);
 		row->kind = tree->nodes.data[node].kind;
 	}

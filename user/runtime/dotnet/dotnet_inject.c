@@ -13,7 +13,7 @@
 #include "base/diag.h"
 #include "tapir/coreclr.h"
 
-static const char *place_of(const struct tapir_dotnet_talk *talk, unsigned place)
+static const char *library_dir(const struct tapir_dotnet_talk *talk, unsigned place)
 {
 	const char *const places[TAPIR_DOTNET_INJECT_DIRS] = {"/dev/shm", talk->facts.tmp_dir,
 							      "/tmp", "/var/tmp", "/run"};
@@ -70,7 +70,7 @@ int tapir_dotnet_inject__make(struct tapir_dotnet_talk *talk,
 	snprintf(placed.name, sizeof(placed.name), TAPIR_CORECLR_FILE_NAME "%016" PRIx64 ".so",
 		 library->key);
 	for (; place < TAPIR_DOTNET_INJECT_DIRS; place++) {
-		const char *dir = place_of(talk, place);
+		const char *dir = library_dir(talk, place);
 		struct tapir_peer_answer answer = {};
 
 		if (!dir)

@@ -13,7 +13,8 @@
 
 #define LEVEL_MAX 5u
 
-static struct tapir_dotnet_provider *place_of(struct tapir_stream_providers *out, const char *name)
+static struct tapir_dotnet_provider *provider_slot(struct tapir_stream_providers *out,
+						   const char *name)
 {
 	for (uint32_t i = 0; i < out->cnt; i++)
 		if (!strcmp(out->all[i].name, name))
@@ -38,7 +39,7 @@ static void add_provider(struct tapir_stream_providers *out, const char *name,
 			 const struct tapir_ring_request *request,
 			 const struct tapir_ring_selection *s)
 {
-	struct tapir_dotnet_provider *p = place_of(out, name);
+	struct tapir_dotnet_provider *p = provider_slot(out, name);
 
 	if (!p)
 		return;
