@@ -393,8 +393,8 @@ static __noinline int add_step(struct question_scratch *s, __u32 column, __u64 v
 	return STEP_ADDED;
 }
 
-static __always_inline __u64 number_of(const struct tapir_hit_value *v, const __u64 *numbers,
-				       __u32 cnt)
+static __always_inline __u64 number_of_value(const struct tapir_hit_value *v, const __u64 *numbers,
+					     __u32 cnt)
 {
 	__u32 slot = v->slot & (TAPIR_QUESTION_SLOTS - 1);
 
@@ -412,7 +412,7 @@ static __noinline int take_back(const struct tapir_hit_question *q, struct quest
 {
 	for (__u32 i = 0; i < TAPIR_SUMS_COLUMNS && i < sums_column_cnt; i++) {
 		const struct tapir_hit_value *v = &q->values[i];
-		__u64 value = number_of(v, numbers, cnt);
+		__u64 value = number_of_value(v, numbers, cnt);
 
 		if (i < s->failed && v->has_steps && !is_below(v, value) && !(s->no_room >> i & 1))
 			add_step(s, i, value, -1ull);
@@ -430,7 +430,7 @@ static __always_inline int add_steps(const struct tapir_hit_question *q, struct 
 	s->no_room = 0;
 	for (__u32 i = 0; i < TAPIR_SUMS_COLUMNS && i < sums_column_cnt; i++) {
 		const struct tapir_hit_value *v = &q->values[i];
-		__u64 value = number_of(v, numbers, cnt);
+		__u64 value = number_of_value(v, numbers, cnt);
 		int result;
 
 		if (!v->has_steps || is_below(v, value))
@@ -460,7 +460,7 @@ static __always_inline void add_values(const struct tapir_hit_question *q,
 	for (__u32 i = 0; i < TAPIR_SUMS_COLUMNS && i < sums_column_cnt; i++) {
 		const struct tapir_hit_value *v = &q->values[i];
 		struct tapir_sums_column *c = &row->columns[i];
-		__u64 value = number_of(v, numbers, cnt);
+		__u64 value = number_of_value(v, numbers, cnt);
 
 		add_value(c, value, v->is_signed, interval);
 		if (v->has_steps && is_below(v, value))

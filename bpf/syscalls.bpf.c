@@ -63,7 +63,7 @@ struct {
 	__type(value, struct call_scratch);
 } call_scratches SEC(".maps");
 
-static __always_inline __u32 number_of(struct task_struct *task, long nr)
+static __always_inline __u32 syscall_number(struct task_struct *task, long nr)
 {
 	__u32 number = nr >= 0 && nr < TAPIR_CALL_NUMBERS ? nr : TAPIR_CALL_OTHER;
 
@@ -160,7 +160,7 @@ int BPF_PROG(tapir_enter_count, struct pt_regs *regs, long nr)
 
 	if (!f || !now || !now->enabled || !is_ours(f, task))
 		return 0;
-	number = number_of(task, nr);
+	number = syscall_number(task, nr);
 	if (!(flags_of(number) & TAPIR_CALL_IS_COUNTED))
 		return 0;
 	t = thread_of(task, now);
@@ -267,7 +267,7 @@ static __noinline int count_unbegun(struct task_struct *task, long ret)
 
 	if (!f || nr < 0 || is_birth(task, ret) || !is_ours(f, task))
 		return 0;
-	number = number_of(task, nr);
+	number = syscall_number(task, nr);
 	t = now && flags_of(number) & TAPIR_CALL_IS_COUNTED ? thread_of(task, now) : NULL;
 	if (!t)
 		return 0;

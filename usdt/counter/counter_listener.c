@@ -28,7 +28,8 @@ struct reading {
 	char name[TEXT_BYTES], display_name[TEXT_BYTES], unit[TEXT_BYTES], tags[TEXT_BYTES];
 };
 
-static double number_of(const struct tapir_event_field *f, const struct tapir_payload_part *part)
+static double counter_number(const struct tapir_event_field *f,
+			     const struct tapir_payload_part *part)
 {
 	double wide = 0;
 	float narrow = 0;
@@ -74,7 +75,7 @@ static void read_field(struct reading *r, const struct tapir_event_field *f,
 	};
 
 	if (!strcmp(f->name, "Count"))
-		s->count = (uint32_t)number_of(f, part);
+		s->count = (uint32_t)counter_number(f, part);
 	/*
 	 * These are the names in the payload of EventCounters; a counter of sums has Increment, one
 	 * of a mean has not, and histograms alone have percentiles.
@@ -83,7 +84,7 @@ static void read_field(struct reading *r, const struct tapir_event_field *f,
 		if (strcmp(f->name, fields[i].name) != 0)
 			continue;
 		if (fields[i].number)
-			*fields[i].number = number_of(f, part);
+			*fields[i].number = counter_number(f, part);
 		else if (f->type == TAPIR_TYPE_UTF16)
 			tapir_part__text16(part, fields[i].text, TEXT_BYTES);
 		s->is_increment |= fields[i].number == &s->increment;

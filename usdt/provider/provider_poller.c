@@ -148,7 +148,7 @@ static uint32_t kind_of(uint32_t idx, const struct last_notified *was)
 	return idx == PROVIDER_NOTIFIED_USDT ? TAPIR_SESSION_USDT : was->kind;
 }
 
-static uint32_t number_of(uint32_t idx)
+static uint32_t session_number(uint32_t idx)
 {
 	if (idx < TAPIR_RING_SESSIONS)
 		return idx;
@@ -170,7 +170,7 @@ static int find_change(struct tapir_provider *p, struct tapir_enablement *change
 		*change = (struct tapir_enablement){
 			.size = sizeof(*change),
 			.kind = now.kind ? now.kind : kind,
-			.session = number_of(i),
+			.session = session_number(i),
 			.is_on = now.is_on,
 			.level = now.level,
 			.keywords = now.keywords,

@@ -72,7 +72,7 @@ bool tapir_awaits__count(struct tapir_awaits *a, const struct tapir_await_task *
 
 /* ---- the end ------------------------------------------------------------------------------------ */
 
-static uint64_t number_of(const struct tapir_awaits *a, const char *key, uint32_t tgid)
+static uint64_t meta_number(const struct tapir_awaits *a, const char *key, uint32_t tgid)
 {
 	char name[64], digits[32] = "";
 	struct tapir_sv value;
@@ -86,14 +86,14 @@ static uint64_t number_of(const struct tapir_awaits *a, const char *key, uint32_
 
 bool tapir_awaits__is_brief(const struct tapir_awaits *a, uint32_t tgid)
 {
-	return number_of(a, TAPIR_BUDGET_META, tgid);
+	return meta_number(a, TAPIR_BUDGET_META, tgid);
 }
 
 /* All are known from when the longest of them could have begun in the recording. */
 static void find_time(const struct tapir_awaits *a, struct tapir_await_site *site)
 {
 	const uint64_t *first_ns = tapir_map__get(&a->first_ns, site->tgid);
-	uint64_t over_ns = number_of(a, TAPIR_BUDGET_META_UNTIL, site->tgid), half_ns;
+	uint64_t over_ns = meta_number(a, TAPIR_BUDGET_META_UNTIL, site->tgid), half_ns;
 	uint64_t until_ns = tapir_timeline__stats(a->tl)->last_ns;
 
 	if (a->full_ns && a->full_ns < until_ns)

@@ -445,7 +445,7 @@ static void unbind_probe(struct tapir_questions *qs, uint32_t probe_id)
 
 /* ---- hits ------------------------------------------------------------------------------------ */
 
-static struct tapir_fold_number number_of(const struct tapir_program *p, uint64_t value)
+static struct tapir_fold_number fold_number(const struct tapir_program *p, uint64_t value)
 {
 	if (p->class == TAPIR_CLASS_FLOAT)
 		return tapir_fold__real(tapir_program__float_of(value));
@@ -560,7 +560,7 @@ static bool add_up(struct tapir_questions *qs, struct compiled_question *a,
 		tapir_hit__fill(hit, &qs->names, p, &qs->values);
 		if (!tapir_program__number(p, qs->values.slots, &value))
 			return false;
-		values[i] = number_of(p, value);
+		values[i] = fold_number(p, value);
 	}
 	for (unsigned i = 0; i < a->question.fold.key_cnt; i++, p++)
 		key[i] = a->key_values[i] ? key_part(qs, i, hit, p)

@@ -142,7 +142,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *thread,
 	v->failed |= tapir_monitor_owners__set(&v->monitors, thread->tid, owner) < 0;
 }
 
-static uint32_t number_of(const struct stacks_view *v, const struct row *row)
+static uint32_t os_thread_number(const struct stacks_view *v, const struct row *row)
 {
 	const struct tapir_rec_thread *rec =
 		tapir_catalog__thread(tapir_timeline__catalog(v->args.tl), row->tid, row->time_ns);
@@ -157,7 +157,7 @@ static void find_monitor_owners(struct stacks_view *v)
 
 	tapir_vec_for_each (row, &v->rows)
 		v->failed |= tapir_monitor_owners__number(&v->monitors, row->tgid,
-							  number_of(v, row), row->tid) < 0;
+							  os_thread_number(v, row), row->tid) < 0;
 	tapir_vec_for_each (row, &v->rows) {
 		if (row->owner_tid || !row->monitor_owner)
 			continue;

@@ -27,7 +27,7 @@ static int read_in(const char *dir, const char *name, char **text)
 }
 
 /* "nr_throttled 12" */
-static uint64_t number_of(const char *text, const char *key)
+static uint64_t stat_number(const char *text, const char *key)
 {
 	size_t len = strlen(key);
 
@@ -72,10 +72,10 @@ int tapir_cpu_quota__read(struct tapir_cpu_quota *q)
 	if (err)
 		return err;
 	read_limit(q);
-	q->throttled_ns = q->is_v2 ? number_of(text, "throttled_usec") * 1000
-				   : number_of(text, "throttled_time");
-	q->period_cnt = number_of(text, "nr_periods");
-	q->throttled_cnt = number_of(text, "nr_throttled");
+	q->throttled_ns = q->is_v2 ? stat_number(text, "throttled_usec") * 1000
+				   : stat_number(text, "throttled_time");
+	q->period_cnt = stat_number(text, "nr_periods");
+	q->throttled_cnt = stat_number(text, "nr_throttled");
 	return 0;
 }
 

@@ -68,7 +68,7 @@ static struct tapir_sv text_of(const struct fields *f, const char *name, char *b
 	return out;
 }
 
-static bool number_of(const struct fields *f, const char *name, double *out)
+static bool counter_number(const struct fields *f, const char *name, double *out)
 {
 	const struct tapir_value *v = find_field(f, name);
 
@@ -146,7 +146,7 @@ static void read_percentiles(struct tapir_dotnet_counters *c,
 	double value;
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (number_of(f, known[i].field, &value))
+		if (counter_number(f, known[i].field, &value))
 			give_percentile(c, *counter, known[i].percent, value);
 }
 
@@ -162,11 +162,11 @@ static void read_payload(struct tapir_dotnet_counters *c, const struct tapir_pro
 	};
 	double seconds = 0;
 
-	if (number_of(f, "IntervalSec", &seconds))
+	if (counter_number(f, "IntervalSec", &seconds))
 		counter.interval_ns = seconds_to_ns(seconds);
-	if (number_of(f, "Increment", &counter.value))
+	if (counter_number(f, "Increment", &counter.value))
 		counter.kind = TAPIR_COUNTER_RATE;
-	else if (!number_of(f, "Mean", &counter.value))
+	else if (!counter_number(f, "Mean", &counter.value))
 		return;
 	if (!counter.name.len)
 		return;
@@ -269,9 +269,9 @@ static void publish_count_and_sum(struct published *p)
 {
 	double value;
 
-	if (number_of(p->f, "count", &value))
+	if (counter_number(p->f, "count", &value))
 		publish_part(p, "count", "", TAPIR_COUNTER_RATE, value);
-	if (number_of(p->f, "sum", &value))
+	if (counter_number(p->f, "sum", &value))
 		publish_part(p, "sum", NULL, TAPIR_COUNTER_RATE, value);
 }
 
@@ -296,9 +296,9 @@ static void read_exponential_histogram(struct published *p)
 	double value;
 
 	publish_count_and_sum(p);
-	if (number_of(p->f, "minimum", &value))
+	if (counter_number(p->f, "minimum", &value))
 		publish_part(p, "min", NULL, TAPIR_COUNTER_GAUGE, value);
-	if (number_of(p->f, "maximum", &value))
+	if (counter_number(p->f, "maximum", &value))
 		publish_part(p, "max", NULL, TAPIR_COUNTER_GAUGE, value);
 }
 
@@ -328,7 +328,7 @@ static void read_published(struct tapir_dotnet_counters *c, const struct fields 
 	p.counter.name = text_of(f, "instrumentName", p.name, sizeof(p.name));
 	p.counter.unit = text_of(f, "unit", p.unit, sizeof(p.unit));
 	p.counter.tags = tags_of(f, p.tags, sizeof(p.tags));
-	if (number_of(f, "instrumentId", &instrument) && instrument > 0)
+	if (counter_number(f, "instrumentId", &instrument) && instrument > 0)
 		p.counter.instrument = (uint64_t)instrument;
 	p.counter.interval_ns = c->interval_ns;
 	if (p.counter.name.len)

@@ -244,7 +244,7 @@ int tapir_manifest__add_tasks(struct manifest_reader *r, const xmlNode *tasks)
 	return err;
 }
 
-static int number_of(const struct manifest_names *names, const char *name)
+static int value_of_name(const struct manifest_names *names, const char *name)
 {
 	const struct tapir_manifest_name *n;
 
@@ -259,7 +259,7 @@ static int number_or_name(const char *const *builtin, const struct manifest_name
 {
 	bool is_win = !strncmp(text, "win:", 4);
 	uint64_t number;
-	int own = number_of(names, without_win(text));
+	int own = value_of_name(names, without_win(text));
 
 	if (own >= 0)
 		return own;

@@ -253,7 +253,7 @@ static const char *name_of(Dwarf_Die *die)
 	return dwarf_diename(die);
 }
 
-static uint32_t number_of(Dwarf_Die *die, unsigned name)
+static uint32_t attr_number(Dwarf_Die *die, unsigned name)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Word value;
@@ -280,11 +280,11 @@ static void add_place(struct tapir_lines_answer *out, struct unit *unit, uint64_
 static void add_call(struct tapir_lines_answer *out, struct unit *unit, Dwarf_Die *inlined,
 		     struct tapir_lines_frame *frame)
 {
-	uint32_t file = number_of(inlined, DW_AT_call_file);
+	uint32_t file = attr_number(inlined, DW_AT_call_file);
 	Dwarf_Files *files;
 	size_t cnt;
 
-	frame->line = number_of(inlined, DW_AT_call_line);
+	frame->line = attr_number(inlined, DW_AT_call_line);
 	if (frame->line && !dwarf_getsrcfiles(&unit->die, &files, &cnt) && file < cnt)
 		frame->file = add_text(out, dwarf_filesrc(files, file, NULL, NULL));
 }

@@ -93,7 +93,7 @@ bool tapir_condition__holds_number(const struct tapir_condition *c, double value
 	return false;
 }
 
-static bool number_of(const struct tapir_value *v, double *out)
+static bool value_as_double(const struct tapir_value *v, double *out)
 {
 	if (v->bytes || v->type == TAPIR_VALUE_ARRAY || v->type == TAPIR_VALUE_DECIMAL)
 		return false;
@@ -112,7 +112,7 @@ bool tapir_condition__holds(const struct tapir_condition *c, const struct tapir_
 	double number;
 	bool is_equal;
 
-	if (c->is_number && number_of(value, &number))
+	if (c->is_number && value_as_double(value, &number))
 		return tapir_condition__holds_number(c, number);
 	if (c->op != TAPIR_IS && c->op != TAPIR_IS_NOT)
 		return false;

@@ -144,7 +144,7 @@ static struct tapir_sv take_name(struct cursor *c)
 	return (struct tapir_sv){};
 }
 
-static uint64_t number_of(struct tapir_sv text)
+static uint64_t parse_number(struct tapir_sv text)
 {
 	uint64_t value = 0;
 
@@ -177,9 +177,9 @@ static struct tapir_sv take_attributes(struct cursor *c, struct tapir_jfr_class 
 		if (tapir_sv__is(key, "name"))
 			class->name = field->name = value;
 		else if (tapir_sv__is(key, "id"))
-			class->id = number_of(value);
+			class->id = parse_number(value);
 		else if (tapir_sv__is(key, "class"))
-			field->class_id = number_of(value);
+			field->class_id = parse_number(value);
 		else if (tapir_sv__is(key, "constantPool"))
 			field->is_pool = tapir_sv__is(value, "true");
 		else if (tapir_sv__is(key, "dimension"))

@@ -1049,8 +1049,8 @@ struct tapir_member_value tapir_member_value__of_text(struct tapir_sv text)
 					   .text = text};
 }
 
-static struct tapir_member_value number_of(const struct tapir_member *member,
-					   const struct tapir_rec *rec)
+static struct tapir_member_value member_number(const struct tapir_member *member,
+					       const struct tapir_rec *rec)
 {
 	struct tapir_member_value out = {.kind = TAPIR_MEMBER_IS_U64};
 
@@ -1078,7 +1078,7 @@ struct tapir_member_value tapir_member__read(const struct tapir_member *member,
 	switch (member->type) {
 	case TAPIR_MEMBER_UINT:
 	case TAPIR_MEMBER_HEX:
-		return number_of(member, rec);
+		return member_number(member, rec);
 	case TAPIR_MEMBER_INT:
 		out.kind = TAPIR_MEMBER_IS_I64;
 		out.u64 = number_at(rec, member->offset, member->bytes);

@@ -14,8 +14,8 @@
 #define NAMES_MAX_BYTES (32u << 20)
 
 /* One for a name in a file, which may be empty, at a line of it (0: unknown). */
-static uint64_t number_of(struct tapir_speedscope_stacks *s, const struct tapir_str *name,
-			  struct tapir_sv file, uint32_t line)
+static uint64_t frame_number(struct tapir_speedscope_stacks *s, const struct tapir_str *name,
+			     struct tapir_sv file, uint32_t line)
 {
 	struct tapir_json json = tapir_json__to(&s->frames_json);
 	bool is_new = false;
@@ -57,7 +57,7 @@ static uint64_t function_number(void *ctx, const struct tapir_frame *frame)
 		tapir_str__add(&name, shown.data, shown.len);
 	else
 		tapir_frame__add_place(&name, frame, tapir_str__add);
-	number = number_of(s, &name, file, frame->source.line);
+	number = frame_number(s, &name, file, frame->source.line);
 	s->failed |= name.failed || buf.failed;
 	tapir_str__fini(&buf);
 	tapir_str__fini(&name);
@@ -81,7 +81,7 @@ static void add_lost_callers(struct tapir_speedscope_stacks *s, const struct tap
 	tapir_str__addc(&name, '[');
 	if (tapir_stack_end__add_of(&name, s->catalog, ref->tgid, ref->time_ns, rec)) {
 		tapir_str__addc(&name, ']');
-		number = (uint32_t)number_of(s, &name, (struct tapir_sv){}, 0);
+		number = (uint32_t)frame_number(s, &name, (struct tapir_sv){}, 0);
 		s->failed |= name.failed || !tapir_vec__push(&s->frames, number);
 	}
 	tapir_str__fini(&name);

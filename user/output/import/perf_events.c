@@ -43,7 +43,7 @@ static bool find_bytes(const struct tapir_perf_record *record, const struct tapi
 	return true;
 }
 
-static uint64_t number_of(const uint8_t *at, size_t len, bool is_signed)
+static uint64_t integer_at(const uint8_t *at, size_t len, bool is_signed)
 {
 	uint64_t value = tapir_le__uint(at, len < 8 ? (unsigned)len : 8);
 	unsigned shift = len < 8 ? 64 - 8 * (unsigned)len : 0;
@@ -73,7 +73,7 @@ static uint16_t add_fields(struct tapir_str *out, const struct tapir_tracepoint_
 		if (!find_bytes(record, f, &at, &len))
 			faults |= (uint16_t)(1u << i);
 		if (f->read == TAPIR_MACHINE_NUMBER) {
-			add_slot(out, at ? number_of(at, len, f->is_signed) : 0);
+			add_slot(out, at ? integer_at(at, len, f->is_signed) : 0);
 			continue;
 		}
 		if (at && f->is_text)
@@ -105,7 +105,7 @@ bool tapir_perf_events__number(const struct tapir_perf_format *format,
 		if (strcmp(f->name, field) || f->place.read != TAPIR_MACHINE_NUMBER ||
 		    !find_bytes(record, &f->place, &at, &len))
 			continue;
-		*out = number_of(at, len, f->place.is_signed);
+		*out = integer_at(at, len, f->place.is_signed);
 		return true;
 	}
 	return false;

@@ -45,7 +45,7 @@ static enum frame_class class_of(const char *name)
 	return CLASS_OTHER;
 }
 
-static uint64_t number_of(void *ctx, const struct tapir_frame *frame)
+static uint64_t frame_number(void *ctx, const struct tapir_frame *frame)
 {
 	struct tapir_str name = {};
 	struct tapir_sv tier;
@@ -70,7 +70,8 @@ static uint64_t number_at(struct tapir_await_frames *f, const struct tapir_catal
 {
 	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
 
-	return tapir_frame_cache__number(&f->memo, catalog, ref, view, idx, number_of, NULL, &span);
+	return tapir_frame_cache__number(&f->memo, catalog, ref, view, idx, frame_number, NULL,
+					 &span);
 }
 
 bool tapir_await_frames__find(struct tapir_await_frames *f, const struct tapir_catalog *catalog,

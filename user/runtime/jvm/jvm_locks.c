@@ -55,7 +55,7 @@ static bool skip_word(struct tapir_sv *line, const char *word)
 }
 
 /* The number at the line's begin, of that base; 0: none. */
-static uint64_t number_of(struct tapir_sv line, int base)
+static uint64_t leading_number(struct tapir_sv line, int base)
 {
 	char text[24];
 
@@ -66,7 +66,7 @@ static uint64_t number_of(struct tapir_sv line, int base)
 /* "<0x00000000e1> (a java.lang.Object)": its address; 0: something else. */
 static uint64_t lock_of(struct tapir_sv line)
 {
-	return skip_word(&line, "<0x") ? number_of(line, 16) : 0;
+	return skip_word(&line, "<0x") ? leading_number(line, 16) : 0;
 }
 
 /* A name may hold anything, " nid=" as well: the JVM's own is the last of the line. */
@@ -82,7 +82,8 @@ static uint32_t tid_of(struct tapir_sv line)
 		return 0;
 	line.len -= (size_t)(at - line.data);
 	line.data = at;
-	return (uint32_t)(skip_word(&line, "0x") ? number_of(line, 16) : number_of(line, 10));
+	return (uint32_t)(skip_word(&line, "0x") ? leading_number(line, 16)
+						 : leading_number(line, 10));
 }
 
 static void add_owner(struct dump *d, uint64_t lock)

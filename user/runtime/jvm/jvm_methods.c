@@ -186,7 +186,7 @@ static bool text_of(const struct tapir_value *value, struct tapir_sv *out, bool 
 	return true;
 }
 
-static bool number_of(const struct tapir_value *value, uint64_t *out)
+static bool value_as_integer(const struct tapir_value *value, uint64_t *out)
 {
 	if ((value->type != TAPIR_FIELD_INT && value->type != TAPIR_FIELD_UINT &&
 	     value->type != TAPIR_FIELD_PTR) ||
@@ -199,9 +199,9 @@ static bool number_of(const struct tapir_value *value, uint64_t *out)
 static bool range_of(const struct tapir_value *values, struct tapir_jvm_method *out)
 {
 	/* sizes are an int of the JVM */
-	return number_of(&values[6], &out->start_va) && number_of(&values[7], &out->size) &&
-	       out->start_va && out->size && out->size <= INT32_MAX &&
-	       out->start_va <= UINT64_MAX - out->size;
+	return value_as_integer(&values[6], &out->start_va) &&
+	       value_as_integer(&values[7], &out->size) && out->start_va && out->size &&
+	       out->size <= INT32_MAX && out->start_va <= UINT64_MAX - out->size;
 }
 
 int tapir_jvm_method__of(const struct tapir_probe_view *probe, const struct tapir_event_view *event,

@@ -100,7 +100,7 @@ struct reading {
 
 static const char no_gc[] = "No GC";
 
-static uint64_t number_of(const struct entry *entry)
+static uint64_t entry_number(const struct entry *entry)
 {
 	uint64_t value;
 
@@ -214,7 +214,7 @@ static int read_gauge(void *ctx, const struct entry *entry)
 	struct reading *r = ctx;
 
 	if (entry->is_number)
-		read_number(r, entry->name, number_of(entry));
+		read_number(r, entry->name, entry_number(entry));
 	else if (is_collectors(entry->name, "name"))
 		r->is_phase = is_phase(entry);
 	else if (!strcmp(entry->name, "sun.gc.lastCause"))
