@@ -139,7 +139,7 @@ static void add_headline(const struct view_awaits *v, struct tapir_view_result *
 	tapir_await_site__add_queue(first, &result->headline);
 }
 
-static int finish(void *ctx, struct tapir_view_result *result)
+static int awaits_finish(void *ctx, struct tapir_view_result *result)
 {
 	struct view_awaits *v = ctx;
 
@@ -155,7 +155,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	return v->awaits.failed ? -ENOMEM : 0;
 }
 
-static void fini(void *ctx)
+static void awaits_fini(void *ctx)
 {
 	struct view_awaits *v = ctx;
 
@@ -169,6 +169,6 @@ const struct tapir_view tapir_view_awaits = {
 	.ctx_bytes = sizeof(struct view_awaits),
 	.default_top = 20,
 	.begin = begin_view,
-	.finish = finish,
-	.fini = fini,
+	.finish = awaits_finish,
+	.fini = awaits_fini,
 };

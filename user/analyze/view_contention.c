@@ -62,7 +62,7 @@ struct contention {
 	bool failed;
 };
 
-static void fini(void *ctx)
+static void contention_fini(void *ctx)
 {
 	struct contention *v = ctx;
 	struct lock **lock;
@@ -522,7 +522,7 @@ static void add_headline(const struct contention *v, struct tapir_view_result *r
 				worst->ways[0].holder_tid);
 }
 
-static int finish(void *ctx, struct tapir_view_result *result)
+static int contention_finish(void *ctx, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {
 		{"ns", ">WAITED", TAPIR_CELL_NS},      {"percent", ">SHARE", TAPIR_CELL_PERCENT},
@@ -581,6 +581,6 @@ const struct tapir_view tapir_view_contention = {
 		.call = on_call},
 	.ctx_bytes = sizeof(struct contention),
 	.default_top = 10,
-	.finish = finish,
-	.fini = fini,
+	.finish = contention_finish,
+	.fini = contention_fini,
 };

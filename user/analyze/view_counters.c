@@ -48,7 +48,7 @@ static void free_counter(struct counter *c)
 	free(c);
 }
 
-static void fini(void *ctx)
+static void counters_fini(void *ctx)
 {
 	struct counters *v = ctx;
 	struct counter **c;
@@ -235,7 +235,7 @@ static void write_unit(struct tapir_view_result *result, size_t t, const struct 
 	tapir_str__fini(&text);
 }
 
-static int finish(void *ctx, struct tapir_view_result *result)
+static int counters_finish(void *ctx, struct tapir_view_result *result)
 {
 	static const char *const kinds[] = {"gauge", "rate", "sum"};
 	static const struct tapir_column columns[] = {{"pid", ">PID", TAPIR_CELL_ID},
@@ -300,6 +300,6 @@ const struct tapir_view tapir_view_counters = {
 	.summary = "counter values over time",
 	.fns = {.counter = on_counter},
 	.ctx_bytes = sizeof(struct counters),
-	.finish = finish,
-	.fini = fini,
+	.finish = counters_finish,
+	.fini = counters_fini,
 };

@@ -66,7 +66,7 @@ struct cpu {
 	bool unfold, failed;
 };
 
-static void fini(void *ctx)
+static void cpu_fini(void *ctx)
 {
 	struct cpu *v = ctx;
 
@@ -572,7 +572,7 @@ static void write_headline(const struct cpu *v, struct tapir_str *out)
 			v->functions.data[0].label.data, percent_of(v, v->functions.data[0].self));
 }
 
-static int finish(void *ctx, struct tapir_view_result *result)
+static int cpu_finish(void *ctx, struct tapir_view_result *result)
 {
 	struct cpu *v = ctx;
 
@@ -607,6 +607,6 @@ const struct tapir_view tapir_view_cpu = {
 	.fns = {.sample = on_sample},
 	.ctx_bytes = sizeof(struct cpu),
 	.default_top = 20,
-	.finish = finish,
-	.fini = fini,
+	.finish = cpu_finish,
+	.fini = cpu_fini,
 };

@@ -61,7 +61,7 @@ struct gc_view {
 	bool failed;
 };
 
-static void begin(void *ctx)
+static void gc_begin(void *ctx)
 {
 	struct gc_view *v = ctx;
 
@@ -69,7 +69,7 @@ static void begin(void *ctx)
 	v->allocated.id = TAPIR_TALLY_ALLOCATIONS;
 }
 
-static void fini(void *ctx)
+static void gc_fini(void *ctx)
 {
 	struct gc_view *v = ctx;
 	struct heap *heap;
@@ -546,7 +546,7 @@ static void add_pauses(const struct gc_view *v, size_t process_cnt, struct tapir
 				(unsigned long long)v->half);
 }
 
-static int finish(void *ctx, struct tapir_view_result *result)
+static int gc_finish(void *ctx, struct tapir_view_result *result)
 {
 	struct gc_view *v = ctx;
 	size_t process_cnt;
@@ -584,7 +584,7 @@ const struct tapir_view tapir_view_gc = {
 		.close = on_close},
 	.ctx_bytes = sizeof(struct gc_view),
 	.default_top = 10,
-	.begin = begin,
-	.finish = finish,
-	.fini = fini,
+	.begin = gc_begin,
+	.finish = gc_finish,
+	.fini = gc_fini,
 };

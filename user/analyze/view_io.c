@@ -49,7 +49,7 @@ struct io {
 	bool failed;
 };
 
-static void fini(void *ctx)
+static void io_fini(void *ctx)
 {
 	struct io *v = ctx;
 	struct name *name;
@@ -365,7 +365,7 @@ static void write_headline(const struct io *v, struct tapir_view_result *result)
 					v->more, MAX_REQUESTS);
 }
 
-static int finish(void *ctx, struct tapir_view_result *result)
+static int io_finish(void *ctx, struct tapir_view_result *result)
 {
 	struct io *v = ctx;
 
@@ -385,6 +385,6 @@ const struct tapir_view tapir_view_io = {
 	.fns = {.io = on_io},
 	.ctx_bytes = sizeof(struct io),
 	.default_top = 10,
-	.finish = finish,
-	.fini = fini,
+	.finish = io_finish,
+	.fini = io_fini,
 };

@@ -57,14 +57,14 @@ struct jit {
 	bool failed;
 };
 
-static void begin(void *ctx)
+static void jit_begin(void *ctx)
 {
 	struct jit *v = ctx;
 
 	v->args.top = v->args.top < MAX_METHODS ? v->args.top : MAX_METHODS;
 }
 
-static void fini(void *ctx)
+static void jit_fini(void *ctx)
 {
 	struct jit *v = ctx;
 	struct method *m;
@@ -390,7 +390,7 @@ static void add_threads(const struct jit *v, struct tapir_view_result *result)
 	}
 }
 
-static int finish(void *ctx, struct tapir_view_result *result)
+static int jit_finish(void *ctx, struct tapir_view_result *result)
 {
 	struct jit *v = ctx;
 	char took[TAPIR_NS_TEXT_BYTES], cpu[TAPIR_NS_TEXT_BYTES], late[TAPIR_NS_TEXT_BYTES];
@@ -429,7 +429,7 @@ const struct tapir_view tapir_view_jit = {
 	.fns = {.close = on_close, .event = on_event},
 	.ctx_bytes = sizeof(struct jit),
 	.default_top = 20,
-	.begin = begin,
-	.finish = finish,
-	.fini = fini,
+	.begin = jit_begin,
+	.finish = jit_finish,
+	.fini = jit_fini,
 };

@@ -36,7 +36,7 @@ struct memory {
 	bool failed;
 };
 
-static void fini(void *ctx)
+static void memory_fini(void *ctx)
 {
 	struct memory *v = ctx;
 
@@ -192,7 +192,7 @@ static void add_headline(struct tapir_view_result *result, const struct tapir_me
 		tapir_str__addf(&result->headline, ": %+.1f MB/s", grown / seconds);
 }
 
-static int finish(void *ctx, struct tapir_view_result *result)
+static int memory_finish(void *ctx, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {
 		{"pid", ">PID", TAPIR_CELL_ID},
@@ -227,6 +227,6 @@ const struct tapir_view tapir_view_memory = {
 	.fns = {.event = on_event},
 	.ctx_bytes = sizeof(struct memory),
 	.default_top = 10,
-	.finish = finish,
-	.fini = fini,
+	.finish = memory_finish,
+	.fini = memory_fini,
 };

@@ -52,7 +52,7 @@ struct native {
 	bool failed;
 };
 
-static void fini(void *ctx)
+static void native_fini(void *ctx)
 {
 	struct native *v = ctx;
 	struct space *space;
@@ -461,7 +461,7 @@ static void write_notes(const struct native *v, struct tapir_view_result *result
 			result, "%" PRIu64 " records found no row: 'tapir query' has all", v->more);
 }
 
-static int finish(void *ctx, struct tapir_view_result *result)
+static int native_finish(void *ctx, struct tapir_view_result *result)
 {
 	struct native *v = ctx;
 	const struct space *space;
@@ -490,6 +490,6 @@ const struct tapir_view tapir_view_native_memory = {
 	.fns = {.native = on_native},
 	.ctx_bytes = sizeof(struct native),
 	.default_top = 10,
-	.finish = finish,
-	.fini = fini,
+	.finish = native_finish,
+	.fini = native_fini,
 };

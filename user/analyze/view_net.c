@@ -21,7 +21,7 @@ struct sums {
 	uint64_t cnt, overlap_cnt, unseen_cnt, unanswered_cnt, rows;
 };
 
-static void fini(void *ctx)
+static void net_fini(void *ctx)
 {
 	struct net *v = ctx;
 
@@ -197,7 +197,7 @@ static void write_notes(const struct net *v, struct tapir_view_result *result,
 					v->tally.more);
 }
 
-static int finish(void *ctx, struct tapir_view_result *result)
+static int net_finish(void *ctx, struct tapir_view_result *result)
 {
 	static const struct tapir_column calls_columns[] = {NUMBERS("calls", ">CALLS"),
 							    {"peer", "PEER", TAPIR_CELL_TEXT},
@@ -238,6 +238,6 @@ const struct tapir_view tapir_view_net = {
 	.fns = {.record = on_record},
 	.ctx_bytes = sizeof(struct net),
 	.default_top = 10,
-	.finish = finish,
-	.fini = fini,
+	.finish = net_finish,
+	.fini = net_fini,
 };

@@ -34,7 +34,7 @@ struct offcpu_view {
 	bool failed;
 };
 
-static void fini(void *ctx)
+static void offcpu_fini(void *ctx)
 {
 	struct offcpu_view *v = ctx;
 
@@ -308,7 +308,7 @@ static size_t write_rows(struct offcpu_view *v, struct tapir_view_result *result
 	return cnt > v->args.top ? cnt - (size_t)v->args.top : 0;
 }
 
-static int finish(void *ctx, struct tapir_view_result *result)
+static int offcpu_finish(void *ctx, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {{"ns", ">WAITED", TAPIR_CELL_NS},
 						      {"percent", ">SHARE", TAPIR_CELL_PERCENT},
@@ -359,6 +359,6 @@ const struct tapir_view tapir_view_offcpu = {
 	.fns = {.wait = on_wait, .cut_wait = on_cut_wait},
 	.ctx_bytes = sizeof(struct offcpu_view),
 	.default_top = 20,
-	.finish = finish,
-	.fini = fini,
+	.finish = offcpu_finish,
+	.fini = offcpu_fini,
 };

@@ -26,7 +26,7 @@ struct processes {
 	bool failed;
 };
 
-static void begin(void *ctx)
+static void processes_begin(void *ctx)
 {
 	struct processes *v = ctx;
 
@@ -34,7 +34,7 @@ static void begin(void *ctx)
 	v->failed = tapir_timeline__listen(v->args.tl, &tapir_process_use_fns, &v->use) < 0;
 }
 
-static void fini(void *ctx)
+static void processes_fini(void *ctx)
 {
 	struct processes *v = ctx;
 
@@ -238,7 +238,7 @@ static void write_notes(const struct processes *v, struct tapir_view_result *res
 					v->use.more, TAPIR_PROCESS_USE_MAX);
 }
 
-static int finish(void *ctx, struct tapir_view_result *result)
+static int processes_finish(void *ctx, struct tapir_view_result *result)
 {
 	struct processes *v = ctx;
 	const struct tapir_catalog *catalog = tapir_timeline__catalog(v->args.tl);
@@ -277,9 +277,9 @@ static int finish(void *ctx, struct tapir_view_result *result)
 const struct tapir_view tapir_view_processes = {
 	.name = "processes",
 	.summary = "CPU, waits, disk bytes and system calls, alike processes as one",
-	.begin = begin,
+	.begin = processes_begin,
 	.ctx_bytes = sizeof(struct processes),
 	.default_top = 20,
-	.finish = finish,
-	.fini = fini,
+	.finish = processes_finish,
+	.fini = processes_fini,
 };

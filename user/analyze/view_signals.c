@@ -129,7 +129,7 @@ static void write_rows(const struct signals *v, struct tapir_view_result *result
 					v->more);
 }
 
-static int finish(void *ctx, struct tapir_view_result *result)
+static int signals_finish(void *ctx, struct tapir_view_result *result)
 {
 	struct signals *v = ctx;
 	uint64_t pending = 0;
@@ -150,7 +150,7 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	return 0;
 }
 
-static void fini(void *ctx)
+static void signals_fini(void *ctx)
 {
 	struct signals *v = ctx;
 
@@ -163,6 +163,6 @@ const struct tapir_view tapir_view_signals = {
 	.fns = {.record = on_record},
 	.ctx_bytes = sizeof(struct signals),
 	.default_top = 20,
-	.finish = finish,
-	.fini = fini,
+	.finish = signals_finish,
+	.fini = signals_fini,
 };

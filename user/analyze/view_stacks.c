@@ -49,7 +49,7 @@ struct stacks_view {
 	bool failed;
 };
 
-static void fini(void *ctx)
+static void stacks_fini(void *ctx)
 {
 	struct stacks_view *v = ctx;
 	struct row *row;
@@ -539,7 +539,7 @@ static void add_unowned(struct stacks_view *v, struct tapir_view_result *result)
 			cnt, cnt == 1 ? " waits" : "s wait");
 }
 
-static int finish(void *ctx, struct tapir_view_result *result)
+static int stacks_finish(void *ctx, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {{"threads", ">THREADS", TAPIR_CELL_COUNT},
 						      {"state", "STATE", TAPIR_CELL_TEXT},
@@ -597,7 +597,8 @@ static void begin_each(void *ctx)
 
 #define SAME_FOR_ALL                                                                               \
 	.fns = {.snapshot = on_snapshot, .sample = on_sample, .call = on_call, .event = on_event}, \
-	.ctx_bytes = sizeof(struct stacks_view), .default_top = 50, .finish = finish, .fini = fini
+	.ctx_bytes = sizeof(struct stacks_view), .default_top = 50, .finish = stacks_finish,       \
+	.fini = stacks_fini
 
 const struct tapir_view tapir_view_stacks = {
 	.name = "stacks",

@@ -37,7 +37,7 @@ struct calls {
 	bool failed;
 };
 
-static void fini(void *ctx)
+static void syscalls_fini(void *ctx)
 {
 	struct calls *v = ctx;
 	struct row *row;
@@ -356,7 +356,7 @@ static void write_notes(const struct calls *v, struct tapir_view_result *result)
 					v->more, MAX_ROWS / 4);
 }
 
-static int finish(void *ctx, struct tapir_view_result *result)
+static int syscalls_finish(void *ctx, struct tapir_view_result *result)
 {
 	struct calls *v = ctx;
 
@@ -381,6 +381,6 @@ const struct tapir_view tapir_view_syscalls = {
 	.fns = {.calls = on_calls},
 	.ctx_bytes = sizeof(struct calls),
 	.default_top = 10,
-	.finish = finish,
-	.fini = fini,
+	.finish = syscalls_finish,
+	.fini = syscalls_fini,
 };

@@ -16,7 +16,7 @@ struct tally_view {
 	struct tapir_tally tally, samples; /* samples: where there are any, instead */
 };
 
-static void fini(void *ctx)
+static void tally_fini(void *ctx)
 {
 	struct tally_view *v = ctx;
 
@@ -71,7 +71,7 @@ const struct tapir_view tapir_view_exceptions = {
 	.default_top = 10,
 	.begin = begin_exceptions,
 	.finish = finish_exceptions,
-	.fini = fini,
+	.fini = tally_fini,
 };
 
 /* ---- allocations ----------------------------------------------------------------------------- */
@@ -129,5 +129,5 @@ const struct tapir_view tapir_view_allocations = {
 	.default_top = 10,
 	.begin = begin_allocations,
 	.finish = finish_allocations,
-	.fini = fini,
+	.fini = tally_fini,
 };

@@ -59,7 +59,7 @@ struct threadpool {
 	bool failed;
 };
 
-static void fini(void *ctx)
+static void threadpool_fini(void *ctx)
 {
 	struct threadpool *v = ctx;
 
@@ -380,7 +380,7 @@ static void write_changes(const struct threadpool *v, struct tapir_view_result *
 					v->changes.cnt - (size_t)v->args.top);
 }
 
-static int finish(void *ctx, struct tapir_view_result *result)
+static int threadpool_finish(void *ctx, struct tapir_view_result *result)
 {
 	struct threadpool *v = ctx;
 	char worst[TAPIR_NS_TEXT_BYTES], p99[TAPIR_NS_TEXT_BYTES], times[TAPIR_TIMES_TEXT_BYTES];
@@ -429,6 +429,6 @@ const struct tapir_view tapir_view_threadpool = {
 		.close = on_close},
 	.ctx_bytes = sizeof(struct threadpool),
 	.default_top = 20,
-	.finish = finish,
-	.fini = fini,
+	.finish = threadpool_finish,
+	.fini = threadpool_fini,
 };

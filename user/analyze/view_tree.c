@@ -24,7 +24,7 @@ struct tree {
 	uint64_t left, hidden;
 };
 
-static void begin(void *ctx)
+static void tree_begin(void *ctx)
 {
 	struct tree *v = ctx;
 
@@ -33,7 +33,7 @@ static void begin(void *ctx)
 	v->lives.failed = tapir_timeline__listen(v->args.tl, &tapir_lives_fns, &v->lives) < 0;
 }
 
-static void fini(void *ctx)
+static void tree_fini(void *ctx)
 {
 	struct tree *v = ctx;
 
@@ -296,7 +296,7 @@ static int write_all(struct tree *v, struct tapir_view_result *result)
 	return 0;
 }
 
-static int finish(void *ctx, struct tapir_view_result *result)
+static int tree_finish(void *ctx, struct tapir_view_result *result)
 {
 	struct tree *v = ctx;
 	int err;
@@ -318,9 +318,9 @@ static int finish(void *ctx, struct tapir_view_result *result)
 const struct tapir_view tapir_view_tree = {
 	.name = "tree",
 	.summary = "processes by parent: their time, how each ended, who killed it",
-	.begin = begin,
+	.begin = tree_begin,
 	.ctx_bytes = sizeof(struct tree),
 	.default_top = 40,
-	.finish = finish,
-	.fini = fini,
+	.finish = tree_finish,
+	.fini = tree_fini,
 };

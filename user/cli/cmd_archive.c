@@ -37,7 +37,7 @@ static int archive(struct tapir_reader *reader, struct tapir_cli *cli)
 	return tapir_archive_file__make(cli, reader, &opts);
 }
 
-static int run(struct tapir_cli *cli)
+static int run_archive(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 
@@ -69,5 +69,5 @@ const struct tapir_command tapir_cmd_archive = {
 			{}},
 	.args_bytes = sizeof(struct args),
 	.defaults = &defaults,
-	.run = run,
+	.run = run_archive,
 };

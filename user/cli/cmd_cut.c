@@ -216,7 +216,7 @@ static int cut_host(struct tapir_reader *reader, struct tapir_cli *cli)
 	return err;
 }
 
-static int run(struct tapir_cli *cli)
+static int run_cut(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	int err;
@@ -258,5 +258,5 @@ const struct tapir_command tapir_cmd_cut = {
 			 "one host of what 'tapir merge' made"},
 			{}},
 	.args_bytes = sizeof(struct args),
-	.run = run,
+	.run = run_cut,
 };

@@ -250,7 +250,7 @@ static int check_conditions(const struct args *args)
 	return 0;
 }
 
-static int run(struct tapir_cli *cli)
+static int run_diff(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	int err = check_conditions(args);
@@ -311,5 +311,5 @@ const struct tapir_command tapir_cmd_diff = {
 			 "waits that doubled"},
 			{}},
 	.args_bytes = sizeof(struct args),
-	.run = run,
+	.run = run_diff,
 };

@@ -167,7 +167,7 @@ static void check_runtime(struct tapir_checkup *checkup, uint32_t tgid)
 	tapir_doctor_symbols__check(checkup, tgid);
 }
 
-static int run(struct tapir_cli *cli)
+static int run_doctor(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	struct tapir_checkup checkup = {};
@@ -209,5 +209,5 @@ const struct tapir_command tapir_cmd_doctor = {
 			{}},
 	.args_bytes = sizeof(struct args),
 	.reads_foreign_files = true,
-	.run = run,
+	.run = run_doctor,
 };

@@ -233,7 +233,7 @@ static int print_file(struct tapir_reader *reader, struct tapir_cli *cli)
 	return err;
 }
 
-static int run(struct tapir_cli *cli)
+static int run_events(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	int err = tapir_trace_option__check(cli, args->trace_id);
@@ -286,5 +286,5 @@ const struct tapir_command tapir_cmd_events = {
 			{}},
 	.args_bytes = sizeof(struct args),
 	.defaults = &defaults,
-	.run = run,
+	.run = run_events,
 };

@@ -192,7 +192,7 @@ static int check_export_options(struct tapir_cli *cli, const struct args *args,
 	return err ? err : tapir_recording_file__choose(cli, false);
 }
 
-static int run(struct tapir_cli *cli)
+static int run_export(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	int err = check_export_options(cli, args, tapir_sink__find(args->format));
@@ -247,5 +247,5 @@ const struct tapir_command tapir_cmd_export = {
 			 "for sqlite3, pandas and other tools that read SQL"},
 			{}},
 	.args_bytes = sizeof(struct args),
-	.run = run,
+	.run = run_export,
 };

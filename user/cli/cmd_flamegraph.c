@@ -322,7 +322,7 @@ static int fold_and_draw(struct tapir_reader *reader, struct tapir_cli *cli)
 	return err;
 }
 
-static int run(struct tapir_cli *cli)
+static int run_flamegraph(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	int err = tapir_trace_option__check(cli, args->trace_id);
@@ -366,5 +366,5 @@ const struct tapir_command tapir_cmd_flamegraph = {
 			 "what threads waited for, and for how long"},
 			{}},
 	.args_bytes = sizeof(struct args),
-	.run = run,
+	.run = run_flamegraph,
 };

@@ -267,7 +267,7 @@ static int show_files(const struct args *args, const char *before_path, const ch
 	return err;
 }
 
-static int run(struct tapir_cli *cli)
+static int run_heap(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	const char *const *words = cli->words.data;
@@ -341,5 +341,5 @@ const struct tapir_command tapir_cmd_heap = {
 	.args_bytes = sizeof(struct args),
 	.defaults = &defaults,
 	.reads_foreign_files = true,
-	.run = run,
+	.run = run_heap,
 };

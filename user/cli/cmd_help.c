@@ -104,7 +104,7 @@ static int write_pages(const struct tapir_cli *cli, const char *dir)
 	return err;
 }
 
-static int run(struct tapir_cli *cli)
+static int run_help(struct tapir_cli *cli)
 {
 	const struct tapir_palette *p = tapir_screen__palette(stdout);
 	const char *word = cli->words.cnt ? cli->words.data[0] : NULL;
@@ -169,5 +169,5 @@ const struct tapir_command tapir_cmd_help = {
 			{"help --completion > /etc/bash_completion.d/tapir", "completion for bash"},
 			{}},
 	.args_bytes = sizeof(struct args),
-	.run = run,
+	.run = run_help,
 };

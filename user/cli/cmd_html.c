@@ -141,7 +141,7 @@ static int make_page(struct tapir_reader *reader, struct tapir_cli *cli)
 	return err;
 }
 
-static int run(struct tapir_cli *cli)
+static int run_html(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	int err = tapir_where_option__check(args->where);
@@ -184,5 +184,5 @@ const struct tapir_command tapir_cmd_html = {
 			 "one process of a recording of all"},
 			{}},
 	.args_bytes = sizeof(struct args),
-	.run = run,
+	.run = run_html,
 };

@@ -103,7 +103,7 @@ static void print_import_end(const struct args *args, const struct tapir_import_
 	tapir_str__fini(&text);
 }
 
-static int run(struct tapir_cli *cli)
+static int run_import(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	struct import import = {.args = args};
@@ -168,5 +168,5 @@ const struct tapir_command tapir_cmd_import = {
 			{"import trace.nettrace -o shop.tapir", "what dotnet-trace collected"},
 			{}},
 	.args_bytes = sizeof(struct args),
-	.run = run,
+	.run = run_import,
 };

@@ -331,7 +331,7 @@ static void print_silent_sites(const struct tapir_chosen_sites *chosen, const st
 	}
 }
 
-static int run(struct tapir_cli *cli)
+static int run_list(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	struct found found = {};
@@ -396,5 +396,5 @@ const struct tapir_command tapir_cmd_list = {
 			{}},
 	.args_bytes = sizeof(struct args),
 	.reads_foreign_files = true,
-	.run = run,
+	.run = run_list,
 };

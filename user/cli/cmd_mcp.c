@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/mcp/mcp_serve.h"
 
-static int run(struct tapir_cli *cli)
+static int run_mcp(struct tapir_cli *cli)
 {
 	(void)cli;
 	return tapir_mcp__serve();
@@ -30,5 +30,5 @@ const struct tapir_command tapir_cmd_mcp = {
 	.examples =
 		(const struct tapir_example[]){
 			{"mcp", "the server; messages are read from standard input"}, {}},
-	.run = run,
+	.run = run_mcp,
 };

@@ -207,7 +207,7 @@ static int merge_all(struct merge *merge, struct tapir_cli *cli)
 	return check_damage(merge);
 }
 
-static int run(struct tapir_cli *cli)
+static int run_merge(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	struct merge merge = {.args = args};
@@ -266,5 +266,5 @@ const struct tapir_command tapir_cmd_merge = {
 			{"merge monday-*.tapir -o monday.tapir", "one host, one after the other"},
 			{}},
 	.args_bytes = sizeof(struct args),
-	.run = run,
+	.run = run_merge,
 };

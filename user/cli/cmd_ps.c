@@ -340,7 +340,7 @@ static int print(const struct walk *w)
 	return 0;
 }
 
-static int run(struct tapir_cli *cli)
+static int run_ps(struct tapir_cli *cli)
 {
 	struct walk w = {.args = cli->args, .reader = TAPIR_OTEL_READER_NONE};
 	int err = tapir_proc__each(visit_process, &w);
@@ -374,5 +374,5 @@ const struct tapir_command tapir_cmd_ps = {
 			{}},
 	.args_bytes = sizeof(struct args),
 	.reads_foreign_files = true,
-	.run = run,
+	.run = run_ps,
 };

@@ -116,7 +116,7 @@ static int run_statement(struct tapir_reader *reader, struct tapir_cli *cli)
 	return err ? err : has_read_all ? 0 : TAPIR_RECORDING_IS_READ_IN_PART;
 }
 
-static int run(struct tapir_cli *cli)
+static int run_query(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	int err;
@@ -160,5 +160,5 @@ const struct tapir_command tapir_cmd_query = {
 			 "the longest intervals"},
 			{}},
 	.args_bytes = sizeof(struct args),
-	.run = run,
+	.run = run_query,
 };

@@ -445,7 +445,7 @@ static int choose_native(const struct args *args, struct tapir_cli *cli,
 	return tapir_cli__usage(cli, "--native-memory: '%s' is no number of bytes", text);
 }
 
-static int run(struct tapir_cli *cli)
+static int run_record(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	struct tapir_triggers *triggers = NULL;
@@ -519,5 +519,5 @@ const struct tapir_command tapir_cmd_record = {
 	.args_bytes = sizeof(struct args),
 	.defaults = &defaults,
 	.reads_foreign_files = true,
-	.run = run,
+	.run = run_record,
 };

@@ -253,7 +253,7 @@ static int check_report_options(const struct tapir_cli *cli, const struct args *
 	return tapir_where_option__check(args->where);
 }
 
-static int run(struct tapir_cli *cli)
+static int run_report(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	int err = check_report_options(cli, args);
@@ -332,5 +332,5 @@ const struct tapir_command tapir_cmd_report = {
 			 "events with losses"},
 			{}},
 	.args_bytes = sizeof(struct args),
-	.run = run,
+	.run = run_report,
 };

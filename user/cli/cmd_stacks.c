@@ -198,7 +198,7 @@ static int show_file(struct tapir_cli *cli, int fd)
 	return err;
 }
 
-static int run(struct tapir_cli *cli)
+static int run_stacks(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	tapir_autofd int fd = -1;
@@ -262,5 +262,5 @@ const struct tapir_command tapir_cmd_stacks = {
 			{}},
 	.args_bytes = sizeof(struct args),
 	.reads_foreign_files = true,
-	.run = run,
+	.run = run_stacks,
 };

@@ -37,7 +37,7 @@ static int symbolize(struct tapir_reader *reader, struct tapir_cli *cli)
 	return err;
 }
 
-static int run(struct tapir_cli *cli)
+static int run_symbolize(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 
@@ -67,5 +67,5 @@ const struct tapir_command tapir_cmd_symbolize = {
 			 "names from a directory, into another file"},
 			{}},
 	.args_bytes = sizeof(struct args),
-	.run = run,
+	.run = run_symbolize,
 };

@@ -307,7 +307,7 @@ static int add_questions(struct tracer *t, struct tapir_cli *cli, struct args *a
 	return 0;
 }
 
-static int run(struct tapir_cli *cli)
+static int run_trace(struct tapir_cli *cli)
 {
 	struct args *args = cli->args;
 	struct tracer t = {.live = {.format = args->json ? TAPIR_EVENT_JSON : TAPIR_EVENT_TEXT,
@@ -399,5 +399,5 @@ const struct tapir_command tapir_cmd_trace = {
 	.args_bytes = sizeof(struct args),
 	.defaults = &defaults,
 	.reads_foreign_files = true,
-	.run = run,
+	.run = run_trace,
 };

@@ -10,7 +10,7 @@
 
 #define MAX_SEEN (2 * TAPIR_SPANS_MAX)
 
-static uint64_t trace_number(const struct tapir_trace_ids *ids)
+static uint64_t span_id_number(const struct tapir_trace_ids *ids)
 {
 	char text[TAPIR_TRACE_ID_TEXT];
 
@@ -53,7 +53,7 @@ void tapir_span_joins__see(struct tapir_span_joins *j, const struct tapir_trace_
 	}
 	if (is_new) {
 		*place = 0;
-		like.id = trace_number(ids);
+		like.id = span_id_number(ids);
 		tapir_trace_id__text(ids, like.trace);
 		see_first(j, &like, place, comm);
 	} else if (*place && j->spans->all.data[*place - 1].until_ns < time_ns) {
@@ -82,7 +82,7 @@ void tapir_span_joins__open(struct tapir_span_joins *j, const struct tapir_inter
 			    const struct tapir_trace_ids *ids, char *label, bool is_call)
 {
 	struct tapir_span like = {.id = UINT64_MAX - j->interval_cnt++,
-				  .parent_id = trace_number(ids),
+				  .parent_id = span_id_number(ids),
 				  .tgid = i->tgid,
 				  .tid = i->tid,
 				  .from_ns = i->from_ns,

@@ -86,8 +86,8 @@ static char *label_of(const struct tapir_event_fields *fields, const char *names
 	return text.data;
 }
 
-static void begin(struct requests *r, struct tapir_span *like, const struct tapir_event_fields *f,
-		  const struct edge *edge)
+static void begin_span(struct requests *r, struct tapir_span *like,
+		       const struct tapir_event_fields *f, const struct edge *edge)
 {
 	uint64_t *open = tapir_map__put(&r->open_by_tid, like->tid, NULL);
 	uint32_t span;
@@ -163,7 +163,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	if (!like.id || !trace_of(fields, like.trace))
 		return;
 	if (edge->is_begin)
-		begin(r, &like, fields, edge);
+		begin_span(r, &like, fields, edge);
 	else
 		end(r, &like, fields, edge);
 }
@@ -360,7 +360,7 @@ static void add_slowest(struct requests *r, struct tapir_view_result *result,
 	}
 }
 
-static int finish(void *ctx, struct tapir_view_result *result)
+static int requests_finish(void *ctx, struct tapir_view_result *result)
 {
 	struct requests *r = ctx;
 	char text[TAPIR_NS_TEXT_BYTES];
@@ -474,7 +474,7 @@ static void on_close(void *ctx, struct tapir_interval *i)
 		tapir_request_routes__close(r->routes, i);
 }
 
-static void fini(void *ctx)
+static void requests_fini(void *ctx)
 {
 	struct requests *r = ctx;
 
@@ -503,6 +503,6 @@ const struct tapir_view tapir_view_requests = {
 	.ctx_bytes = sizeof(struct requests),
 	.default_top = 10,
 	.begin = begin_view,
-	.finish = finish,
-	.fini = fini,
+	.finish = requests_finish,
+	.fini = requests_fini,
 };
