@@ -319,7 +319,7 @@ static int make_group(const struct tapir_provider *provider, struct counter_grou
 	return 0;
 }
 
-static void append(struct counter_group *g, struct tapir_counter *c)
+static void append_counter(struct counter_group *g, struct tapir_counter *c)
 {
 	struct tapir_counter **link = &g->counters;
 
@@ -352,7 +352,7 @@ int counter_group__join(struct tapir_counter *c, const struct tapir_provider *pr
 		g->next = groups;
 		prov_store_release(&groups, g);
 	}
-	append(g, c);
+	append_counter(g, c);
 	provider_poller__wake();
 	provider_unlock();
 	if (made) { /* another thread was quicker */

@@ -19,7 +19,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 }
 
 /* Appends; what does not fit makes the path one that is not there. */
-static void append(char *path, const char *text)
+static void append_path(char *path, const char *text)
 {
 	size_t len = strlen(path), more = strlen(text);
 
@@ -37,8 +37,8 @@ static int read_number(const char *dir, const char *file, const char *key, uint6
 	struct ring_lines lines;
 	int found = 0;
 
-	append(path, dir);
-	append(path, file);
+	append_path(path, dir);
+	append_path(path, file);
 	if (!path[0] || ring_lines__open(&lines, path))
 		return 0;
 	while (!found && ring_lines__next(&lines, line, sizeof(line))) {
@@ -76,10 +76,10 @@ static uint64_t group_free(const char *mount, const char *group, int v1)
 	size_t mount_len = strlen(mount);
 	uint64_t least = UINT64_MAX;
 
-	append(dir, mount);
-	append(dir, group);
+	append_path(dir, mount);
+	append_path(dir, group);
 	if (!dir[0])
-		append(dir, mount);
+		append_path(dir, mount);
 	for (;;) {
 		char *slash;
 

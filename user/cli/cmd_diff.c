@@ -62,7 +62,7 @@ struct job {
 	struct tapir_long_read *read;
 };
 
-static int open_again(void *ctx, struct tapir_reader *first, struct tapir_reader **out)
+static int reopen_for_diff(void *ctx, struct tapir_reader *first, struct tapir_reader **out)
 {
 	const struct job *job = ctx;
 
@@ -82,7 +82,7 @@ static int read_side(struct tapir_reader *reader, struct tapir_cli *cli,
 	struct tapir_long_read read;
 	struct job job = {cli, &read};
 	const struct tapir_diff_opts opts = {.where = where,
-					     .open_again = open_again,
+					     .open_again = reopen_for_diff,
 					     .should_continue = should_continue,
 					     .ctx = &job};
 	int err;

@@ -86,7 +86,7 @@ static int write_out(void *ctx, struct tapir_str *out)
 	return err ? err : tapir_output_file__flush(&way->file, out);
 }
 
-static int open_again(void *ctx, struct tapir_reader **out)
+static int reopen_for_export(void *ctx, struct tapir_reader **out)
 {
 	const struct way_out *way = ctx;
 
@@ -128,7 +128,7 @@ static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 	const struct args *args = cli->args;
 	const char *slash = strrchr(cli->words.data[0], '/');
 	struct way_out way = {.cli = cli, .reader = reader};
-	const struct tapir_sink_host host = {&way, next_record, write_out, open_again};
+	const struct tapir_sink_host host = {&way, next_record, write_out, reopen_for_export};
 	struct tapir_export x = {.host = &host,
 				 .reader = reader,
 				 .catalog = tapir_reader__catalog(reader),

@@ -43,7 +43,7 @@ struct job {
 	struct tapir_long_read *read;
 };
 
-static int open_again(void *ctx, struct tapir_reader *first, struct tapir_reader **out)
+static int reopen_for_html(void *ctx, struct tapir_reader *first, struct tapir_reader **out)
 {
 	const struct job *job = ctx;
 
@@ -79,7 +79,7 @@ static int add_data(struct tapir_reader *reader, struct tapir_cli *cli, const ch
 				     &(struct tapir_page_opts){.path = name_of(path),
 							       .unfold = args->unfold,
 							       .where = where,
-							       .open_again = open_again,
+							       .open_again = reopen_for_html,
 							       .should_continue = should_continue,
 							       .ctx = &job},
 				     out);

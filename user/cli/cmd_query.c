@@ -42,7 +42,7 @@ struct again {
 	struct tapir_reader *first;
 };
 
-static int open_again(void *ctx, struct tapir_reader **out)
+static int reopen_for_query(void *ctx, struct tapir_reader **out)
 {
 	const struct again *again = ctx;
 
@@ -99,7 +99,7 @@ static int run_statement(struct tapir_reader *reader, struct tapir_cli *cli)
 	const char *sql = cli->words.cnt > 1 ? cli->words.data[1] : NULL;
 	struct again again = {cli, reader};
 	struct tapir_query_opts opts = {
-		.open_again = open_again, .ctx = &again, .timeout_ns = args->timeout_ns};
+		.open_again = reopen_for_query, .ctx = &again, .timeout_ns = args->timeout_ns};
 	struct tapir_query *query;
 	bool has_read_all;
 	int err = tapir_query__new(reader, &opts, &query);

@@ -18,8 +18,8 @@ struct candidates {
 	bool failed;
 };
 
-static void add(struct candidates *c, struct tapir_overview_request row, struct tapir_str *name,
-		struct tapir_str *spent)
+static void add_candidate(struct candidates *c, struct tapir_overview_request row,
+			  struct tapir_str *name, struct tapir_str *spent)
 {
 	row.name = name->data;
 	row.spent = spent->data;
@@ -98,16 +98,17 @@ static void add_routes(const struct tapir_view_rows *routes, struct candidates *
 			tapir_str__addf(&name, "%s (%u): ", *process ? process : "process", pid);
 		tapir_str__adds(&name, tapir_view_rows__text(routes, i, "route"));
 		add_spent(routes, i, &spent);
-		add(c,
-		    (struct tapir_overview_request){
-			    .pid = pid,
-			    .is_route = true,
-			    .cnt = tapir_view_rows__u64(routes, i, "count", 0),
-			    .per_second = tapir_view_rows__f64(routes, i, "per_second", 0),
-			    .sum_ns = tapir_view_rows__u64(routes, i, "sum_ns", 0),
-			    .p50_ns = tapir_view_rows__u64(routes, i, "p50_ns", 0),
-			    .p99_ns = tapir_view_rows__u64(routes, i, "p99_ns", 0)},
-		    &name, &spent);
+		add_candidate(
+			c,
+			(struct tapir_overview_request){
+				.pid = pid,
+				.is_route = true,
+				.cnt = tapir_view_rows__u64(routes, i, "count", 0),
+				.per_second = tapir_view_rows__f64(routes, i, "per_second", 0),
+				.sum_ns = tapir_view_rows__u64(routes, i, "sum_ns", 0),
+				.p50_ns = tapir_view_rows__u64(routes, i, "p50_ns", 0),
+				.p99_ns = tapir_view_rows__u64(routes, i, "p99_ns", 0)},
+			&name, &spent);
 	}
 }
 
@@ -126,14 +127,15 @@ static void add_kind(struct tapir_finding *f, const struct tapir_request_kind *r
 		tapir_str__adds(&spent, part.data + 2);
 	c->failed |= part.failed;
 	tapir_str__fini(&part);
-	add(c,
-	    (struct tapir_overview_request){
-		    .cnt = row->took.cnt,
-		    .per_second = span_ns ? (double)row->took.cnt * 1e9 / (double)span_ns : 0,
-		    .sum_ns = row->sum_ns,
-		    .p50_ns = tapir_histogram__percentile(&row->took, 50),
-		    .p99_ns = tapir_histogram__percentile(&row->took, 99)},
-	    &name, &spent);
+	add_candidate(
+		c,
+		(struct tapir_overview_request){
+			.cnt = row->took.cnt,
+			.per_second = span_ns ? (double)row->took.cnt * 1e9 / (double)span_ns : 0,
+			.sum_ns = row->sum_ns,
+			.p50_ns = tapir_histogram__percentile(&row->took, 50),
+			.p99_ns = tapir_histogram__percentile(&row->took, 99)},
+		&name, &spent);
 }
 
 /* Adds those of which there is no row by route. */

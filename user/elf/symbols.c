@@ -265,7 +265,7 @@ static int by_place_and_rank(const void *a, const void *b)
 	return memcmp(x->name, y->name, x->name_len < MAX_COMPARED ? x->name_len : MAX_COMPARED);
 }
 
-static void append(struct tapir_symtab *t, const struct candidate *c)
+static void append_symbol(struct tapir_symtab *t, const struct candidate *c)
 {
 	struct entry *e = &t->entries[t->cnt++];
 
@@ -297,7 +297,7 @@ static int finish(struct builder *b, struct tapir_symtab *t)
 		if (fresh.names.len + c->name_len > MAX_NAMES_BYTES)
 			b->dropped_cnt++;
 		else
-			append(&fresh, c);
+			append_symbol(&fresh, c);
 	}
 	if (!fresh.entries || fresh.names.failed) {
 		free(fresh.entries);

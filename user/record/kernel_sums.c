@@ -49,7 +49,8 @@ static void *before_of(struct tapir_kernel_sums *k, const void *key)
 }
 
 /* Without memory for it, it is there the next time, or at the end. */
-static void take(struct tapir_kernel_sums *k, const void *key, const void *value, uint64_t now_ns)
+static void report_sum(struct tapir_kernel_sums *k, const void *key, const void *value,
+		       uint64_t now_ns)
 {
 	void *before = before_of(k, key);
 
@@ -62,7 +63,7 @@ void tapir_kernel_sums__end(struct tapir_kernel_sums *k, const void *key, const 
 {
 	uint64_t *place;
 
-	take(k, key, value, now_ns);
+	report_sum(k, key, value, now_ns);
 	place = tapir_map__get(&k->before_by_key, hash_of(k, key));
 	if (!place)
 		return;
@@ -86,8 +87,8 @@ static int read_all(struct tapir_kernel_sums *k, uint64_t now_ns)
 		if (err && err != -ENOENT)
 			return err;
 		for (size_t i = 0; i < cnt; i++)
-			take(k, k->keys + i * k->opts.key_bytes,
-			     k->values + i * k->opts.value_bytes, now_ns);
+			report_sum(k, k->keys + i * k->opts.key_bytes,
+				   k->values + i * k->opts.value_bytes, now_ns);
 		if (err)
 			return 0;
 		is_first = false;

@@ -128,7 +128,8 @@ static int add_block(struct tapir_stack_store *s)
 }
 
 /* Copies a record behind the last one. *place: where. */
-static int append(struct tapir_stack_store *s, const struct tapir_rec_stack *rec, uint32_t *place)
+static int append_stack(struct tapir_stack_store *s, const struct tapir_rec_stack *rec,
+			uint32_t *place)
 {
 	uint32_t words = rec->h.size / 8;
 	int err = !s->block_cnt || words > BLOCK_WORDS - s->used ? add_block(s) : 0;
@@ -154,7 +155,7 @@ int tapir_stack_store__put(struct tapir_stack_store *s, const struct tapir_rec_s
 	int err = grow_store(s);
 
 	if (!err)
-		err = append(s, rec, &place);
+		err = append_stack(s, rec, &place);
 	count_bytes(s);
 	if (err)
 		return err;
@@ -199,7 +200,7 @@ static void move_records(struct tapir_stack_store *s)
 		if (!slot->place || !s->blocks.data[block].is_sparse)
 			continue;
 		rec = record_at(s, slot->place);
-		if (append(s, rec, &slot->place))
+		if (append_stack(s, rec, &slot->place))
 			return;
 		s->blocks.data[block].now_words -= rec->h.size / 8;
 		s->blocks.data[block_of(slot->place)].now_words += rec->h.size / 8;

@@ -79,8 +79,8 @@ static bool read_part(int fd, const struct tapir_chunk_ref *ref, struct part *ou
 }
 
 /* NULL: there is no file of that build ID. */
-static struct file *find(const struct tapir_stored_files *files, const uint8_t *build_id,
-			 size_t len)
+static struct file *find_stored_file(const struct tapir_stored_files *files,
+				     const uint8_t *build_id, size_t len)
 {
 	const uint64_t *idx = tapir_map__get(&files->by_id, tapir_hash__bytes(0, build_id, len));
 	struct file *file = idx ? &files->files.data[*idx - 1] : NULL;
@@ -103,7 +103,7 @@ static int add_file(struct tapir_stored_files *files, const struct part *part)
 /* A part without a first one is none of a file. */
 static int add_part(struct tapir_stored_files *files, const struct part *part)
 {
-	struct file *file = find(files, part->build_id, part->h.build_id_bytes);
+	struct file *file = find_stored_file(files, part->build_id, part->h.build_id_bytes);
 	int err = 0;
 
 	if (files->parts.cnt == MAX_PARTS || (!file && part->h.off))
@@ -181,7 +181,7 @@ bool tapir_stored_files__get(const struct tapir_stored_files *files, size_t idx,
 bool tapir_stored_files__has(const struct tapir_stored_files *files, const uint8_t *build_id,
 			     size_t build_id_bytes)
 {
-	return find(files, build_id, build_id_bytes);
+	return find_stored_file(files, build_id, build_id_bytes);
 }
 
 /* ---- a file ------------------------------------------------------------------------------ */
@@ -264,7 +264,7 @@ static int unpack(struct tapir_stored_files *files, const struct part *first)
 int tapir_stored_files__unpack(struct tapir_stored_files *files, const uint8_t *build_id,
 			       size_t build_id_bytes)
 {
-	const struct file *file = find(files, build_id, build_id_bytes);
+	const struct file *file = find_stored_file(files, build_id, build_id_bytes);
 	int mark = tapir_diag__cnt();
 	int fd = file ? unpack(files, &files->parts.data[file->first]) : -ENOENT;
 

@@ -280,7 +280,8 @@ static int write_both(struct tapir_writer *w, const struct tapir_chunk_header *h
 }
 
 /* A whole chunk, or nothing. */
-static int append(struct tapir_writer *w, const struct tapir_chunk_header *h, const void *body)
+static int append_chunk(struct tapir_writer *w, const struct tapir_chunk_header *h,
+			const void *body)
 {
 	int err = write_both(w, h, body);
 
@@ -346,7 +347,7 @@ static int write_chunk(struct tapir_writer *w, struct chunk_buf *buf, bool is_la
 	 */
 	h.data_crc = libdeflate_crc32(0, body, h.stored_bytes);
 	h.header_crc = libdeflate_crc32(0, &h, sizeof(h));
-	err = append(w, &h, body);
+	err = append_chunk(w, &h, body);
 	if (err)
 		return err;
 	/*

@@ -88,7 +88,7 @@ static bool take_each(const struct tapir_spec_list *specs, struct tapir_ring_req
 }
 
 /* A separate entry. */
-static bool append(struct tapir_ring_request *out, const struct tapir_ring_selection *one)
+static bool append_selection(struct tapir_ring_request *out, const struct tapir_ring_selection *one)
 {
 	for (unsigned i = 0; i < TAPIR_RING_SELECTIONS; i++) {
 		if (out->all[i].used)
@@ -132,7 +132,7 @@ static bool fold_selection(struct tapir_ring_request *out, const struct tapir_ri
 
 bool tapir_ring_select__fill(const struct tapir_spec_list *specs, struct tapir_ring_request *out)
 {
-	return take_each(specs, out, append) || take_each(specs, out, fold_selection);
+	return take_each(specs, out, append_selection) || take_each(specs, out, fold_selection);
 }
 
 /* ---- one event -------------------------------------------------------------------------- */

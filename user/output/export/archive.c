@@ -58,7 +58,7 @@ static uint64_t bytes_of(const struct tapir_elf *elf)
 }
 
 /* Takes an image, unless it is there already. */
-static void take(struct tapir_archive *a, struct tapir_elf *elf)
+static void take_image(struct tapir_archive *a, struct tapir_elf *elf)
 {
 	size_t len = 0;
 	const uint8_t *id = tapir_elf__build_id(elf, &len);
@@ -78,7 +78,7 @@ static void take(struct tapir_archive *a, struct tapir_elf *elf)
 	tapir_elf__free(elf);
 }
 
-static void add(struct tapir_archive *a, const struct tapir_symbol_key *key)
+static void add_file_of_key(struct tapir_archive *a, const struct tapir_symbol_key *key)
 {
 	struct tapir_elf *elf, *alt;
 
@@ -91,8 +91,8 @@ static void add(struct tapir_archive *a, const struct tapir_symbol_key *key)
 		return;
 	}
 	if (!tapir_symbol_files__open_alt(a->files, elf, &alt))
-		take(a, alt);
-	take(a, elf);
+		take_image(a, alt);
+	take_image(a, elf);
 }
 
 static struct tapir_source_places see(void *ctx, const struct tapir_rec_mapping *mapping,
@@ -112,7 +112,7 @@ static struct tapir_source_places see(void *ctx, const struct tapir_rec_mapping 
 	if (*key.path == '/' && !key.build_id_bytes)
 		a->counts.no_build_id_cnt++;
 	else if (*key.path == '/') /* not "[vdso]" */
-		add(a, &key);
+		add_file_of_key(a, &key);
 	tapir_str__fini(&path);
 	return (struct tapir_source_places){};
 }

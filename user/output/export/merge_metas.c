@@ -46,7 +46,7 @@ static enum rule rule_of(struct tapir_sv key)
 	return RULE_FIRST;
 }
 
-static const struct tapir_rec *find(const struct tapir_merge_metas *metas, struct tapir_sv key)
+static const struct tapir_rec *find_meta(const struct tapir_merge_metas *metas, struct tapir_sv key)
 {
 	struct tapir_meta_view view;
 
@@ -60,7 +60,7 @@ static const struct tapir_rec *find(const struct tapir_merge_metas *metas, struc
 
 struct tapir_sv tapir_merge_metas__value(const struct tapir_merge_metas *metas, const char *key)
 {
-	const struct tapir_rec *rec = find(metas, tapir_sv__of(key));
+	const struct tapir_rec *rec = find_meta(metas, tapir_sv__of(key));
 	struct tapir_meta_view view = {};
 
 	if (rec)
@@ -78,7 +78,7 @@ int tapir_merge_metas__keep(struct tapir_merge_metas *metas, const struct tapir_
 		return -ENOMEM;
 	memcpy(copy, rec, rec->size);
 	tapir_meta_view__of(rec, &view);
-	old = find(metas, view.key);
+	old = find_meta(metas, view.key);
 	for (size_t i = 0; i < metas->cnt; i++)
 		if (metas->data[i] == old) {
 			free(metas->data[i]);
@@ -191,7 +191,7 @@ static bool is_first_with(const struct tapir_merge *m, const struct tapir_merge_
 			  size_t idx, struct tapir_sv key)
 {
 	for (size_t i = 0; i < idx; i++)
-		if (is_of(m, &m->inputs.data[i], host) && find(&m->inputs.data[i].metas, key))
+		if (is_of(m, &m->inputs.data[i], host) && find_meta(&m->inputs.data[i].metas, key))
 			return false;
 	return true;
 }
@@ -202,7 +202,7 @@ static void collect(const struct tapir_merge *m, const struct tapir_merge_host *
 	for (size_t i = 0, cnt = 0; i < m->inputs.cnt; i++) {
 		const struct tapir_merge_input *input = &m->inputs.data[i];
 		const struct tapir_rec *rec =
-			is_of(m, input, host) ? find(&input->metas, fact->key) : NULL;
+			is_of(m, input, host) ? find_meta(&input->metas, fact->key) : NULL;
 
 		fact->first_pid = is_own ? 0 : input->rehost.host * TAPIR_HOST_PIDS;
 		if (rec)
@@ -220,8 +220,8 @@ static bool lacks_end(const struct tapir_merge *m, const struct tapir_merge_host
 	for (size_t i = 0; i < m->inputs.cnt; i++) {
 		const struct tapir_merge_input *input = &m->inputs.data[i];
 
-		if (is_of(m, input, host) && !find(&input->metas, key))
-			return is_frozen || !find(&input->metas, tapir_sv__of("frozen"));
+		if (is_of(m, input, host) && !find_meta(&input->metas, key))
+			return is_frozen || !find_meta(&input->metas, tapir_sv__of("frozen"));
 	}
 	return false;
 }

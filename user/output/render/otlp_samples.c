@@ -72,8 +72,8 @@ static struct tapir_sv copy_of(struct tapir_otlp_samples *s, struct tapir_sv byt
 	return (struct tapir_sv){copy, bytes.len};
 }
 
-static void describe(struct tapir_otlp_samples *s, struct tapir_otlp_owner *owner,
-		     const struct tapir_process_view *view, struct tapir_sv resource)
+static void describe_owner(struct tapir_otlp_samples *s, struct tapir_otlp_owner *owner,
+			   const struct tapir_process_view *view, struct tapir_sv resource)
 {
 	owner->comm = text_of(s, view->comm);
 	owner->exe = text_of(s, view->exe);
@@ -104,7 +104,7 @@ static uint32_t owner_of(struct tapir_otlp_samples *s, uint32_t tgid, uint64_t t
 	owner = tapir_keyed__add(&s->owners, key, TAPIR_OTLP_MAX_OWNERS,
 				 ((struct tapir_otlp_owner){.tgid = tgid}));
 	if (s->owners.cnt > cnt)
-		describe(s, owner, &view, resource.payload);
+		describe_owner(s, owner, &view, resource.payload);
 	s->failed |= s->owners.failed;
 	return owner ? (uint32_t)(owner - s->owners.data) : UINT32_MAX;
 }

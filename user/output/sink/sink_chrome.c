@@ -206,7 +206,7 @@ static int begin_chrome(struct tapir_export *x)
 	return tapir_tracks__init(&c->tracks, x, &fns, c);
 }
 
-static int add(struct tapir_export *x, const struct tapir_rec *rec)
+static int chrome_add(struct tapir_export *x, const struct tapir_rec *rec)
 {
 	struct chrome *c = x->state;
 	size_t len = x->out.len;
@@ -278,7 +278,7 @@ const struct tapir_sink tapir_sink_chrome = {
 	.takes_all = true,
 	.describes = true,
 	.begin = begin_chrome,
-	.add = add,
+	.add = chrome_add,
 	.end = end_chrome,
 	.free = free_chrome,
 };

@@ -783,7 +783,7 @@ static int begin_firefox(struct tapir_export *x)
 	return tapir_tracks__init(&f->tracks, x, &fns, f);
 }
 
-static int add(struct tapir_export *x, const struct tapir_rec *rec)
+static int firefox_add(struct tapir_export *x, const struct tapir_rec *rec)
 {
 	struct firefox *f = x->state;
 
@@ -852,7 +852,7 @@ const struct tapir_sink tapir_sink_firefox = {
 	.takes_all = true,
 	.describes = true,
 	.begin = begin_firefox,
-	.add = add,
+	.add = firefox_add,
 	.end = end_firefox,
 	.free = free_firefox,
 };

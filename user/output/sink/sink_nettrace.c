@@ -36,7 +36,7 @@ static int begin_nettrace(struct tapir_export *x)
 	return x->state ? 0 : -ENOMEM;
 }
 
-static int add(struct tapir_export *x, const struct tapir_rec *rec)
+static int nettrace_add(struct tapir_export *x, const struct tapir_rec *rec)
 {
 	return tapir_nettrace__add(x->state, rec, &x->out);
 }
@@ -67,7 +67,7 @@ const struct tapir_sink tapir_sink_nettrace = {
 	.no_trace = true,
 	.takes_all = true,
 	.begin = begin_nettrace,
-	.add = add,
+	.add = nettrace_add,
 	.end = end_nettrace,
 	.free = free_nettrace,
 };

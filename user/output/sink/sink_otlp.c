@@ -79,7 +79,7 @@ static int begin_otlp(struct tapir_export *x)
 	return err;
 }
 
-static int add(struct tapir_export *x, const struct tapir_rec *rec)
+static int otlp_add(struct tapir_export *x, const struct tapir_rec *rec)
 {
 	return tapir_otlp_samples__add(x->state, rec);
 }
@@ -113,7 +113,7 @@ const struct tapir_sink tapir_sink_otlp = {
 	.has_head = true,
 	.takes_all = true,
 	.begin = begin_otlp,
-	.add = add,
+	.add = otlp_add,
 	.end = end_otlp,
 	.free = free_samples,
 };

@@ -643,7 +643,7 @@ static int begin_perfetto(struct tapir_export *x)
 	return err;
 }
 
-static int add(struct tapir_export *x, const struct tapir_rec *rec)
+static int perfetto_add(struct tapir_export *x, const struct tapir_rec *rec)
 {
 	struct perfetto *p = x->state;
 
@@ -683,7 +683,7 @@ const struct tapir_sink tapir_sink_perfetto = {
 	.takes_all = true,
 	.describes = true,
 	.begin = begin_perfetto,
-	.add = add,
+	.add = perfetto_add,
 	.end = end_perfetto,
 	.free = free_perfetto,
 };

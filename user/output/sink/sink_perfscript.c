@@ -50,7 +50,7 @@ static int begin_perfscript(struct tapir_export *x)
 	return 0;
 }
 
-static int add(struct tapir_export *x, const struct tapir_rec *rec)
+static int perfscript_add(struct tapir_export *x, const struct tapir_rec *rec)
 {
 	if (is_perf_script_record(x, rec))
 		tapir_perf_script__add(x->state, rec, &x->out);
@@ -78,7 +78,7 @@ const struct tapir_sink tapir_sink_perfscript = {
 	.content = TAPIR_SINK_IS_TEXT,
 	.has_head = true,
 	.begin = begin_perfscript,
-	.add = add,
+	.add = perfscript_add,
 	.end = end_perfscript,
 	.free = free_script,
 };

@@ -34,7 +34,7 @@ static int begin_speedscope(struct tapir_export *x)
 	return x->state ? 0 : -ENOMEM;
 }
 
-static int add(struct tapir_export *x, const struct tapir_rec *rec)
+static int speedscope_add(struct tapir_export *x, const struct tapir_rec *rec)
 {
 	return tapir_speedscope__add(x->state, rec);
 }
@@ -69,7 +69,7 @@ const struct tapir_sink tapir_sink_speedscope = {
 	.content = TAPIR_SINK_IS_JSON,
 	.has_head = true,
 	.begin = begin_speedscope,
-	.add = add,
+	.add = speedscope_add,
 	.end = end_speedscope,
 	.free = free_speedscope,
 };

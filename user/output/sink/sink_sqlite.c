@@ -10,7 +10,7 @@
 #include "output/query/query_source.h"
 #include "output/sink/sink.h"
 
-static int open_again(void *ctx, struct tapir_reader **out)
+static int reopen_for_sqlite(void *ctx, struct tapir_reader **out)
 {
 	const struct tapir_export *x = ctx;
 
@@ -27,7 +27,7 @@ static bool should_continue(void *ctx)
 static int begin_sqlite(struct tapir_export *x)
 {
 	const struct tapir_query_file_opts opts = {
-		.open_again = open_again, .should_continue = should_continue, .ctx = x};
+		.open_again = reopen_for_sqlite, .should_continue = should_continue, .ctx = x};
 	struct tapir_query_file *file = NULL;
 	int err = tapir_query_file__new(x->reader, &opts, &file);
 
@@ -35,7 +35,7 @@ static int begin_sqlite(struct tapir_export *x)
 	return err;
 }
 
-static int add(struct tapir_export *x, const struct tapir_rec *rec)
+static int sqlite_add(struct tapir_export *x, const struct tapir_rec *rec)
 {
 	return tapir_query_file__add(x->state, rec);
 }
@@ -77,7 +77,7 @@ const struct tapir_sink tapir_sink_sqlite = {
 	.takes_all = true,
 	.describes = true,
 	.begin = begin_sqlite,
-	.add = add,
+	.add = sqlite_add,
 	.end = end_sqlite,
 	.free = free_file,
 };

@@ -173,7 +173,7 @@ static void add_awaiters(struct tapir_await_stacks *a, uint64_t task, struct fra
 	}
 }
 
-static void append(struct tapir_await_stacks *a, const struct tapir_rec *rec)
+static void append_record(struct tapir_await_stacks *a, const struct tapir_rec *rec)
 {
 	static const char zeros[8];
 
@@ -201,7 +201,7 @@ static uint64_t describe_stack(struct tapir_await_stacks *a, const struct tapir_
 		a->counts.no_room++;
 		return 0;
 	}
-	append(a, rec);
+	append_record(a, rec);
 	return fixed.stack_id;
 }
 
@@ -347,7 +347,7 @@ static void append_with_async_stack(struct tapir_await_stacks *a, const struct t
 		stack_id = async_stack(a, tapir_rec__tgid(rec, 0), tapir_rec__tid(rec, 0),
 				       rec->time_ns, stack_id);
 	at = a->ready.len;
-	append(a, rec);
+	append_record(a, rec);
 	if (!a->ready.failed)
 		memcpy(a->ready.data + at + tapir_schema__of(rec->type)->who[0].stack_id_off,
 		       &stack_id, sizeof(stack_id));
@@ -360,7 +360,7 @@ static void take_record(void *ctx, const struct tapir_rec *rec)
 	if (family >= 0)
 		append_with_async_stack(ctx, rec, family);
 	else
-		append(ctx, rec);
+		append_record(ctx, rec);
 }
 
 /* NULL: none is ready. */

@@ -3,8 +3,8 @@
 #include "runtime/interpreters.h"
 #include "runtime/cpython/cpython_process.h"
 
-static bool find(void *state, uint32_t tgid, struct tapir_interp *how,
-		 struct tapir_interp_loop *loop)
+static bool find_cpython_interp(void *state, uint32_t tgid, struct tapir_interp *how,
+				struct tapir_interp_loop *loop)
 {
 	if (!tapir_cpython__in(state, tgid) || !tapir_cpython__interp(state, how))
 		return false;
@@ -24,6 +24,6 @@ const struct tapir_interpreter_ops tapir_interpreter_cpython = {
 	.language = TAPIR_INTERP_CPYTHON,
 	.state_bytes = sizeof(struct tapir_cpython),
 	.is_path = tapir_cpython__is_path,
-	.find = find,
+	.find = find_cpython_interp,
 	.add_name = add_name,
 };

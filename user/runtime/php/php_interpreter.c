@@ -3,8 +3,8 @@
 #include "runtime/interpreters.h"
 #include "runtime/php/php_process.h"
 
-static bool find(void *state, uint32_t tgid, struct tapir_interp *how,
-		 struct tapir_interp_loop *loop)
+static bool find_php_interp(void *state, uint32_t tgid, struct tapir_interp *how,
+			    struct tapir_interp_loop *loop)
 {
 	if (!tapir_php__in(state, tgid))
 		return false;
@@ -24,6 +24,6 @@ const struct tapir_interpreter_ops tapir_interpreter_php = {
 	.language = TAPIR_INTERP_PHP,
 	.state_bytes = sizeof(struct tapir_php),
 	.is_path = tapir_php__is_path,
-	.find = find,
+	.find = find_php_interp,
 	.add_name = add_name,
 };

@@ -3,8 +3,8 @@
 #include "runtime/interpreters.h"
 #include "runtime/ruby/ruby_process.h"
 
-static bool find(void *state, uint32_t tgid, struct tapir_interp *how,
-		 struct tapir_interp_loop *loop)
+static bool find_ruby_interp(void *state, uint32_t tgid, struct tapir_interp *how,
+			     struct tapir_interp_loop *loop)
 {
 	if (!tapir_ruby__in(state, tgid))
 		return false;
@@ -24,7 +24,7 @@ const struct tapir_interpreter_ops tapir_interpreter_ruby = {
 	.language = TAPIR_INTERP_RUBY,
 	.state_bytes = sizeof(struct tapir_ruby),
 	.is_path = tapir_ruby__is_path,
-	.find = find,
+	.find = find_ruby_interp,
 	.add_name = add_name,
 	/* A thread or a fiber may begin with functions of C. */
 	.may_begin_outside = true,

@@ -3,8 +3,8 @@
 #include "runtime/interpreters.h"
 #include "runtime/v8/v8_process.h"
 
-static bool find(void *state, uint32_t tgid, struct tapir_interp *how,
-		 struct tapir_interp_loop *loop)
+static bool find_v8_interp(void *state, uint32_t tgid, struct tapir_interp *how,
+			   struct tapir_interp_loop *loop)
 {
 	(void)loop;
 	if (!tapir_v8__in(state, tgid))
@@ -25,7 +25,7 @@ const struct tapir_interpreter_ops tapir_interpreter_v8 = {
 	.language = TAPIR_INTERP_V8,
 	.state_bytes = sizeof(struct tapir_v8),
 	.is_path = tapir_v8__is_path,
-	.find = find,
+	.find = find_v8_interp,
 	.add_name = add_name,
 	.has_frames_of_its_own = true,
 };
