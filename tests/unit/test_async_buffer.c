@@ -168,7 +168,7 @@ static void a_buffer_that_contradicts_itself_is_refused(void **state)
 	async_start(&b, 42, FIRST);
 	async_event(&b, 24, FIRST, two, 2);
 	async_finish(&b);
-	refuses(&b, TAPIR_ASYNC_UNTOLD);
+	refuses(&b, TAPIR_ASYNC_UNDESCRIBED);
 }
 
 static void numbers_and_tables_that_do_not_fit_are_refused(void **state)

@@ -101,7 +101,7 @@ void ring_fork__announce_child(struct tapir_ring_ctl *parent)
 
 /*
  * ctl is at another address: it comes to where the parent's is. 0 or -errno. Mappings of the
- * parent's stay for what is counted in child_fired, if there is memory, and in *untold.
+ * parent's stay for what is counted in child_fired, if there is memory, and in *unannounced.
  */
 static int take_place_of(struct tapir_ring_ctl *parent, struct tapir_ring_ctl *ctl,
 			 struct tapir_ring_ctl **unannounced)

@@ -257,8 +257,8 @@ void ring_process__announce(void);
 /* ring_fork.c */
 /*
  * 0 or -errno: then all is as a child finds it. may_free: the thread's event is at its beginning.
- * *untold: the parent's ctl, for ring_fork__announce_child once this process's is announced; else
- * untouched.
+ * *unannounced: the parent's ctl, for ring_fork__announce_child once this process's is announced;
+ * else untouched.
  */
 int ring_fork__make_anew(int may_free, struct tapir_ring_ctl **unannounced);
 /* That there is a child, to the parent's tracers. Takes the mapping; NULL: they know already. */

@@ -11,7 +11,7 @@
 
 #include "base/keyed.h"
 #include "analyze/own_code.h"
-#include "analyze/untold_locks.h"
+#include "analyze/eventless_locks.h"
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"
 #include "decode/dotnet_tables.h"
@@ -58,7 +58,7 @@ struct contention {
 	struct tapir_map wanting;	      /* by lock and thread: it waited for it */
 	struct tapir_keyed(struct seen) seen; /* by tid, the last one */
 	struct tapir_own_code own;
-	struct tapir_untold_locks untold;
+	struct tapir_eventless_locks eventless;
 	bool failed;
 };
 
@@ -72,7 +72,7 @@ static void contention_fini(void *ctx)
 		free(seen->type);
 	tapir_keyed__fini(&v->seen);
 	tapir_own_code__fini(&v->own);
-	tapir_untold_locks__fini(&v->untold);
+	tapir_eventless_locks__fini(&v->eventless);
 	tapir_vec_for_each (lock, &v->locks) {
 		for (unsigned i = 0; i < (*lock)->way_cnt; i++)
 			free((*lock)->ways[i].holder_in);
@@ -160,8 +160,8 @@ static uint64_t stack_key(struct contention *v, const struct tapir_wait *w, cons
 	return tapir_hash__bytes(key, reason, strlen(reason));
 }
 
-static struct lock *untold_lock(struct contention *v, const struct tapir_wait *w,
-				const struct tapir_lore_wait *wait)
+static struct lock *eventless_lock(struct contention *v, const struct tapir_wait *w,
+				   const struct tapir_lore_wait *wait)
 {
 	uint64_t key =
 		wait->is_shared ? shared_key(v, w, wait->reason) : stack_key(v, w, wait->reason);
@@ -351,7 +351,7 @@ static void see_wait(struct contention *v, const struct tapir_wait *w, bool is_o
 
 	number_thread(v, w->thread, w->from_ns);
 	if (is_told) {
-		tapir_untold_locks__see(&v->untold, v->args.tl, w, is_open);
+		tapir_eventless_locks__add_wait(&v->eventless, v->args.tl, w, is_open);
 		lock = lock_of(v, causing);
 		if (lock)
 			count_way(v, lock, w,
@@ -368,10 +368,10 @@ static void see_wait(struct contention *v, const struct tapir_wait *w, bool is_o
 	}
 	wait = w->state ? tapir_wait_reasons__find(&v->reasons, tree, w->node) : NULL;
 	if (!wait || !tapir_wait_reason__is_lock(wait->reason)) {
-		tapir_untold_locks__see(&v->untold, v->args.tl, w, is_open);
+		tapir_eventless_locks__add_wait(&v->eventless, v->args.tl, w, is_open);
 		return;
 	}
-	lock = untold_lock(v, w, wait);
+	lock = eventless_lock(v, w, wait);
 	if (!lock)
 		return;
 	count_way(v, lock, w, w->node, ns);
@@ -419,17 +419,17 @@ static void on_close(void *ctx, struct tapir_interval *i)
 }
 
 /* One for each stack: which lock it was is not known. */
-static void count_untold(struct contention *v)
+static void count_eventless(struct contention *v)
 {
-	const struct tapir_untold_lock *row;
+	const struct tapir_eventless_lock *row;
 
-	tapir_vec_for_each (row, &v->untold.rows) {
+	tapir_vec_for_each (row, &v->eventless.rows) {
 		uint32_t leaf =
 			tapir_stack_tree__user_leaf(tapir_timeline__stacks(v->args.tl), row->node);
 		uint64_t key = tapir_hash__mix(tapir_hash__mix(4, row->tgid), leaf);
 		struct lock *lock;
 
-		if (!tapir_untold_locks__is_one(&v->untold, v->args.tl, row))
+		if (!tapir_eventless_locks__is_lock(&v->eventless, v->args.tl, row))
 			continue;
 		lock = lock_at(v, key, TAPIR_NO_KIND, NULL);
 		if (!lock)
@@ -532,7 +532,7 @@ static int contention_finish(void *ctx, struct tapir_view_result *result)
 	struct contention *v = ctx;
 	size_t t = tapir_view_result__table(result, "locks", "locks", columns), tiny = 0;
 
-	count_untold(v);
+	count_eventless(v);
 	tapir_keyed__sort(&v->locks, by_waited);
 	for (size_t i = 0; i < v->locks.cnt && i < v->args.top; i++) {
 		struct lock *lock = v->locks.data[i];

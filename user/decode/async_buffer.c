@@ -23,7 +23,7 @@ const char *tapir_async_fault__text(enum tapir_async_fault fault)
 		[TAPIR_ASYNC_LENGTHS] = "with events that do not fit their lengths",
 		[TAPIR_ASYNC_COUNT] = "with another number of events than they say",
 		[TAPIR_ASYNC_TIMES] = "with times that do not agree",
-		[TAPIR_ASYNC_UNTOLD] = "with an event that the runtime has not described",
+		[TAPIR_ASYNC_UNDESCRIBED] = "with an event that the runtime has not described",
 	};
 
 	return fault < TAPIR_ASYNC_FAULT_CNT ? texts[fault] : "unknown";
@@ -167,7 +167,7 @@ static enum tapir_async_fault take_event(struct tapir_byte_input *in,
 	if (in->is_bad)
 		return TAPIR_ASYNC_LENGTHS;
 	if (length_bytes == TAPIR_ASYNC_UNKNOWN)
-		return TAPIR_ASYNC_UNTOLD;
+		return TAPIR_ASYNC_UNDESCRIBED;
 	payload.left = tapir_byte_input__le(in, length_bytes);
 	payload.at = tapir_byte_input__take(in, payload.left);
 	if (in->is_bad)

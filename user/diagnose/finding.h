@@ -34,7 +34,7 @@
 #include "analyze/runtime_work.h"
 #include "analyze/spans/request_routes.h"
 #include "analyze/timeline.h"
-#include "analyze/untold_locks.h"
+#include "analyze/eventless_locks.h"
 #include "analyze/wait_reason.h"
 #include "analyze/process_lives.h"
 
@@ -139,7 +139,7 @@ struct tapir_finding {
 		struct tapir_weights moved, stuck; /* waits that ended; waits throughout */
 		struct tapir_vec(struct tapir_stuck) stuck_in;
 		struct tapir_map turned; /* keys of reasons of whose locks some were got */
-		struct tapir_untold_locks untold;
+		struct tapir_eventless_locks eventless;
 		struct tapir_keyed(struct tapir_held_up) held_up;
 		bool has_ended; /* the last snapshot began: it replaces the first */
 		bool are_deadlocked;

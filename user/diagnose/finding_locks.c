@@ -375,12 +375,12 @@ static bool is_stuck_in_runtime(const struct tapir_finding *f, const struct tapi
 	       tapir_wait_reason__is_in_runtime(tapir_timeline__stacks(f->tl), w->node);
 }
 
-static void count_untold(struct tapir_finding *f)
+static void count_eventless(struct tapir_finding *f)
 {
-	const struct tapir_untold_lock *row;
+	const struct tapir_eventless_lock *row;
 
-	tapir_vec_for_each (row, &f->locks.untold.rows) {
-		if (!tapir_untold_locks__is_one(&f->locks.untold, f->tl, row))
+	tapir_vec_for_each (row, &f->locks.eventless.rows) {
+		if (!tapir_eventless_locks__is_lock(&f->locks.eventless, f->tl, row))
 			continue;
 		f->locks.cnt += row->cnt;
 		f->locks.ns += row->ns;
@@ -399,7 +399,7 @@ bool tapir_finding_locks__wait(struct tapir_finding *f, const struct tapir_wait 
 	if (!reason && is_stuck_in_runtime(f, w, is_open))
 		reason = "monitor";
 	if (!reason) {
-		tapir_untold_locks__see(&f->locks.untold, f->tl, w, is_open);
+		tapir_eventless_locks__add_wait(&f->locks.eventless, f->tl, w, is_open);
 		return false;
 	}
 	f->locks.cnt++;
@@ -570,7 +570,7 @@ void tapir_finding_locks__conclude(struct tapir_finding *f)
 {
 	struct tapir_held_up *h;
 
-	count_untold(f);
+	count_eventless(f);
 	tapir_vec_for_each (h, &f->locks.held_up)
 		f->locks.are_deadlocked |= !h->is_over && cycle_of(f, h);
 }
@@ -597,6 +597,6 @@ void tapir_finding_locks__fini(struct tapir_finding *f)
 	tapir_weights__fini(&f->locks.stuck);
 	tapir_vec__fini(&f->locks.stuck_in);
 	tapir_map__fini(&f->locks.turned);
-	tapir_untold_locks__fini(&f->locks.untold);
+	tapir_eventless_locks__fini(&f->locks.eventless);
 	tapir_keyed__fini(&f->locks.held_up);
 }

@@ -4,7 +4,7 @@
  * wakes the next. Stacks are the same from the program's innermost frame on; the kernel's part
  * differs by how the wait was seen.
  */
-#include "analyze/untold_locks.h"
+#include "analyze/eventless_locks.h"
 
 #include "analyze/wait_reason.h"
 #include "base/keyed.h"
@@ -21,21 +21,21 @@ static uint32_t waiting_function(struct tapir_timeline *tl, const struct tapir_w
 		       : 0;
 }
 
-static struct tapir_untold_lock *row_of(struct tapir_untold_locks *u, const struct tapir_wait *w,
-					uint32_t place)
+static struct tapir_eventless_lock *row_of(struct tapir_eventless_locks *u,
+					   const struct tapir_wait *w, uint32_t place)
 {
 	uint64_t key = tapir_hash__mix(tapir_hash__mix(17, w->thread->tid), place);
-	const struct tapir_untold_lock new = {
+	const struct tapir_eventless_lock new = {
 		.tgid = w->thread->tgid, .tid = w->thread->tid, .node = w->node};
 
 	return tapir_keyed__add(&u->rows, key, MAX_ROWS, new);
 }
 
-static void add_lock_wait(struct tapir_untold_locks *u, const struct tapir_wait *w, uint32_t place,
-			  bool is_open)
+static void add_lock_wait(struct tapir_eventless_locks *u, const struct tapir_wait *w,
+			  uint32_t place, bool is_open)
 {
 	uint64_t ns = w->wake_ns - w->from_ns;
-	struct tapir_untold_lock *row = row_of(u, w, place);
+	struct tapir_eventless_lock *row = row_of(u, w, place);
 
 	if (!row)
 		return;
@@ -45,8 +45,8 @@ static void add_lock_wait(struct tapir_untold_locks *u, const struct tapir_wait 
 	row->worst_ns = ns > row->worst_ns ? ns : row->worst_ns;
 }
 
-void tapir_untold_locks__see(struct tapir_untold_locks *u, struct tapir_timeline *tl,
-			     const struct tapir_wait *w, bool is_open)
+void tapir_eventless_locks__add_wait(struct tapir_eventless_locks *u, struct tapir_timeline *tl,
+				     const struct tapir_wait *w, bool is_open)
 {
 	const struct tapir_interval *causing = tapir_tl_thread__causing(w->thread);
 	uint32_t place = waiting_function(tl, w);
@@ -55,19 +55,20 @@ void tapir_untold_locks__see(struct tapir_untold_locks *u, struct tapir_timeline
 		return;
 	if (!causing || causing->cause != TAPIR_CAUSE_LOCK)
 		add_lock_wait(u, w, place, is_open);
-	else if (u->told.cnt < MAX_ROWS)
-		tapir_map__put(&u->told, place, NULL);
+	else if (u->lock_stacks.cnt < MAX_ROWS)
+		tapir_map__put(&u->lock_stacks, place, NULL);
 }
 
-bool tapir_untold_locks__is_one(const struct tapir_untold_locks *u, struct tapir_timeline *tl,
-				const struct tapir_untold_lock *row)
+bool tapir_eventless_locks__is_lock(const struct tapir_eventless_locks *u,
+				    struct tapir_timeline *tl,
+				    const struct tapir_eventless_lock *row)
 {
-	return tapir_map__get(&u->told,
+	return tapir_map__get(&u->lock_stacks,
 			      tapir_stack_tree__user_leaf(tapir_timeline__stacks(tl), row->node));
 }
 
-void tapir_untold_locks__fini(struct tapir_untold_locks *u)
+void tapir_eventless_locks__fini(struct tapir_eventless_locks *u)
 {
 	tapir_keyed__fini(&u->rows);
-	tapir_map__fini(&u->told);
+	tapir_map__fini(&u->lock_stacks);
 }
