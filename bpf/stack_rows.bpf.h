@@ -214,7 +214,7 @@ static long decode_step(__u64 idx, void *ctx)
 
 	if (!tapir_unwind_code__frame_step(&u->code))
 		decode_body(u);
-	return u->code.result != TAPIR_UNWIND_CODE_GOES_ON;
+	return u->code.result != TAPIR_UNWIND_CODE_CONTINUES;
 }
 
 /* u->code of the instructions at ip. */

@@ -101,7 +101,7 @@ TAPIR_STATIC_ASSERT(TAPIR_UNWIND_SPACE_MAPPINGS == 26 + 13 + 6 + 3 + 2 + 1 + 1, 
 #define TAPIR_UNWIND_CODE_STEPS 32u
 
 enum tapir_unwind_code_result {
-	TAPIR_UNWIND_CODE_GOES_ON = 0,
+	TAPIR_UNWIND_CODE_CONTINUES = 0,
 	TAPIR_UNWIND_CODE_BODY,	   /* rbp leads to the frame record */
 	TAPIR_UNWIND_CODE_SP_FRAME /* the frame ends at rsp + cfa_off */
 };

@@ -392,7 +392,7 @@ static void add_resource(struct tapir_summary *s, const struct tapir_catalog *ca
 static void add_captured(struct tapir_summary *s, const struct tapir_catalog *catalog,
 			 const struct tapir_rec *rec, int family)
 {
-	int which = tapir_rec__whose(rec);
+	int which = tapir_rec__counted_thread(rec);
 	uint32_t tid = tapir_rec__tid(rec, which);
 	uint64_t weight = tapir_rec__weight(rec);
 

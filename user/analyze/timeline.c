@@ -116,7 +116,7 @@ static void expect(void *ctx, const struct tapir_rec *rec, enum tapir_reorder_st
 /* A record may be about two threads, as that of a signal, of which one may have been asked for. */
 static bool is_reported(const struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
-	int which = tapir_rec__whose(rec);
+	int which = tapir_rec__counted_thread(rec);
 
 	if (!which && tapir_rec__tid(rec, 1) &&
 	    !tapir_timeline__reports(tl, tapir_rec__tgid(rec, 0), tapir_rec__tid(rec, 0)))

@@ -40,7 +40,8 @@ static void unshare(struct tapir_timeline *tl, struct tapir_interval *i, struct 
 		tapir_map__del(&tl->shared, i->map_key);
 }
 
-bool tapir_interval__is_told_before(const struct tapir_timeline *tl, const struct tapir_interval *i)
+bool tapir_interval__is_counted_with_outer(const struct tapir_timeline *tl,
+					   const struct tapir_interval *i)
 {
 	return i->flags & TAPIR_INTERVAL_NESTED &&
 	       tl->pairs->kinds.data[i->kind].nesting == TAPIR_NESTS_AS_ONE;
@@ -74,7 +75,7 @@ static void notify_close(struct tapir_timeline *tl, struct tapir_interval *i)
 	if (i->until_ns < tl->opts.from_ns ||
 	    (tl->opts.until_ns && i->from_ns > tl->opts.until_ns) ||
 	    !tapir_timeline__reports(tl, i->tgid, i->tid) || !i->is_chosen ||
-	    tapir_interval__is_told_before(tl, i))
+	    tapir_interval__is_counted_with_outer(tl, i))
 		return;
 	if ((i->is_request || tl->pairs->kinds.data[i->kind].is_call) &&
 	    tapir_catalog__precedes_attach(tl->catalog, i->from_ns))

@@ -102,8 +102,8 @@ void tapir_interval__leave(struct tapir_interval *i); /* without taking its part
  * Returns true if an interval around this one is of the same kind, and reports both
  * (TAPIR_NESTS_AS_ONE).
  */
-bool tapir_interval__is_told_before(const struct tapir_timeline *tl,
-				    const struct tapir_interval *i);
+bool tapir_interval__is_counted_with_outer(const struct tapir_timeline *tl,
+					   const struct tapir_interval *i);
 void tapir_timeline__close(struct tapir_timeline *tl, struct tapir_interval *i, uint64_t now_ns);
 /* Closes the own intervals of a thread that is gone; shared ones continue without it. */
 void tapir_timeline__close_thread(struct tapir_timeline *tl, struct tapir_tl_thread *t,

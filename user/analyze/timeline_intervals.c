@@ -339,7 +339,7 @@ static void begin_interval(struct tapir_timeline *tl, struct happening *h, uint3
 		tapir_timeline__pause(h->thread->process, i, true, h->now_ns);
 	if (tapir_timeline__in_range(tl, h->now_ns) &&
 	    tapir_timeline__reports(tl, i->tgid, i->tid) && i->is_chosen &&
-	    !tapir_interval__is_told_before(tl, i))
+	    !tapir_interval__is_counted_with_outer(tl, i))
 		NOTIFY(tl, open, i);
 }
 

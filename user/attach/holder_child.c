@@ -193,7 +193,7 @@ static void release_who_awaits(pid_t tid)
 {
 	for (unsigned i = 0; i < me.kept_cnt; i++)
 		if (me.kept[i].awaits == tid) {
-			tapir_holder_regs__repeat(me.kept[i].tid);
+			tapir_holder_regs__restart_syscall(me.kept[i].tid);
 			release_kept(&me.kept[i--]);
 		}
 }
@@ -255,7 +255,7 @@ static void serve_refused(struct kept caller, pid_t wanted)
 	struct kept *k;
 
 	if (!wanted || wanted == caller.tid) {
-		tapir_holder_regs__repeat(caller.tid);
+		tapir_holder_regs__restart_syscall(caller.tid);
 		free_hold(caller.tid);
 		detach(caller.tid, caller.signal);
 		if (!wanted)
@@ -332,7 +332,7 @@ static void on_signal(pid_t tid, int signal)
 {
 	if (was_asked_for(tid, signal))
 		return;
-	if (!is_synchronous(signal) && tapir_holder_regs__mend(tid, signal))
+	if (!is_synchronous(signal) && tapir_holder_regs__restart_interrupted(tid, signal))
 		detach(tid, signal);
 	else
 		go_on(tid, signal);
@@ -343,7 +343,7 @@ static void on_signal(pid_t tid, int signal)
 static void on_event_stop(pid_t tid, int signal)
 {
 	if (is_leaving(tid)) {
-		tapir_holder_regs__mend(tid, 0);
+		tapir_holder_regs__restart_interrupted(tid, 0);
 		detach(tid, 0);
 	} else if (signal != SIGTRAP) {
 		if (ptrace(PTRACE_LISTEN, tid, NULL, NULL) && errno != ESRCH)

@@ -28,13 +28,13 @@ _Noreturn void tapir_holder_child__run(struct tapir_holds *holds,
 /* ---- registers of a stopped thread; nothing is done where they are not known ---------------- */
 
 /* Restarts the last system call of the stopped thread. */
-void tapir_holder_regs__repeat(pid_t tid);
+void tapir_holder_regs__restart_syscall(pid_t tid);
 
 /*
  * Restarts a system call that ended early because of tapir: the thread stopped on its way out of it
  * because of this signal (0: because tapir stopped it), which would have been dropped if the thread
  * were not traced. Returns true if there was such a call.
  */
-bool tapir_holder_regs__mend(pid_t tid, int signal);
+bool tapir_holder_regs__restart_interrupted(pid_t tid, int signal);
 
 #endif

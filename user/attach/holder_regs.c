@@ -32,7 +32,7 @@ static bool get_regs(pid_t tid, struct user_regs_struct *regs)
 	return !ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &iov) && iov.iov_len == sizeof(*regs);
 }
 
-static void repeat(pid_t tid, struct user_regs_struct *regs)
+static void restart(pid_t tid, struct user_regs_struct *regs)
 {
 	struct iovec iov = {regs, sizeof(*regs)};
 
@@ -41,12 +41,12 @@ static void repeat(pid_t tid, struct user_regs_struct *regs)
 	ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &iov);
 }
 
-void tapir_holder_regs__repeat(pid_t tid)
+void tapir_holder_regs__restart_syscall(pid_t tid)
 {
 	struct user_regs_struct regs;
 
 	if (get_regs(tid, &regs) && (long)regs.orig_rax >= 0)
-		repeat(tid, &regs);
+		restart(tid, &regs);
 }
 
 /* Returns true for system calls that fail although the kernel could have restarted them. */
@@ -117,7 +117,7 @@ static bool is_another_pending(const char *status)
 	return false;
 }
 
-bool tapir_holder_regs__mend(pid_t tid, int signal)
+bool tapir_holder_regs__restart_interrupted(pid_t tid, int signal)
 {
 	struct user_regs_struct regs;
 	char path[32], status[4096];
@@ -136,18 +136,18 @@ bool tapir_holder_regs__mend(pid_t tid, int signal)
 	status[n] = '\0';
 	if ((signal && !is_dropped(status, signal)) || is_another_pending(status))
 		return false;
-	repeat(tid, &regs);
+	restart(tid, &regs);
 	return true;
 }
 
 #else
 
-void tapir_holder_regs__repeat(pid_t tid)
+void tapir_holder_regs__restart_syscall(pid_t tid)
 {
 	(void)tid;
 }
 
-bool tapir_holder_regs__mend(pid_t tid, int signal)
+bool tapir_holder_regs__restart_interrupted(pid_t tid, int signal)
 {
 	(void)tid;
 	(void)signal;

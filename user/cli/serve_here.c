@@ -8,7 +8,7 @@
 
 #include "agent/address.h"
 #include "agent/agent.h"
-#include "agent/http/stdio_keeper.h"
+#include "agent/http/stdio_subreaper.h"
 #include "attach/cgroup.h"
 #include "base/child/child_run.h"
 #include "base/child/sibling.h"
@@ -30,7 +30,7 @@ static int prepare_stdio(struct tapir_serve_config *config)
 	config->limits.ready_s = 0; /* its memory would be the program's */
 	if (!tapir_vec__push(&config->listen, TAPIR_ADDRESS_STDIO))
 		return -ENOMEM;
-	return tapir_stdio_keeper__start(&config->only_pid);
+	return tapir_stdio_subreaper__start(&config->only_pid);
 }
 
 /* If memory is scarce, it is left to the recording: no process is kept ready. */

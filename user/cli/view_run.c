@@ -87,7 +87,7 @@ static bool is_in_range(const struct tapir_reader *reader, const struct tapir_re
 			const struct tapir_view_request *rq)
 {
 	uint64_t start_ns = tapir_reader__stats(reader)->created_ns;
-	int which = tapir_rec__whose(rec);
+	int which = tapir_rec__counted_thread(rec);
 
 	return rec->time_ns >= start_ns + rq->from_ns &&
 	       (!rq->until_ns || rec->time_ns <= start_ns + rq->until_ns) &&
@@ -109,7 +109,7 @@ static int read_all(struct tapir_reader *reader, struct tapir_timeline *tl, stru
 		tapir_capture_check__add(&counts->recorded, rec);
 		family = tapir_family__of(rec->type);
 		if (family >= 0 && rq->where && is_in_range(reader, rec, rq))
-			(void)tapir_where__count(rq->where, rec, tapir_rec__whose(rec));
+			(void)tapir_where__count(rq->where, rec, tapir_rec__counted_thread(rec));
 		if (family >= 0 && seen++ % stride == 0)
 			tapir_stack_ends__add(&counts->ends, tapir_reader__catalog(reader), rec,
 					      (enum tapir_family_id)family);

@@ -36,22 +36,22 @@ static uint64_t read_at(const struct tapir_rec *rec, uint16_t off, size_t bytes)
 	return value;
 }
 
-static const struct tapir_schema_who *who_of(const struct tapir_rec *rec, int which)
+static const struct tapir_schema_ids *ids_of(const struct tapir_rec *rec, int which)
 {
-	return &tapir_schema__of(rec->type)->who[which];
+	return &tapir_schema__of(rec->type)->ids[which];
 }
 
 uint32_t tapir_rec__tgid(const struct tapir_rec *rec, int which)
 {
-	return (uint32_t)read_at(rec, who_of(rec, which)->tgid_off, sizeof(uint32_t));
+	return (uint32_t)read_at(rec, ids_of(rec, which)->tgid_off, sizeof(uint32_t));
 }
 
 uint32_t tapir_rec__tid(const struct tapir_rec *rec, int which)
 {
-	return (uint32_t)read_at(rec, who_of(rec, which)->tid_off, sizeof(uint32_t));
+	return (uint32_t)read_at(rec, ids_of(rec, which)->tid_off, sizeof(uint32_t));
 }
 
-int tapir_rec__whose(const struct tapir_rec *rec)
+int tapir_rec__counted_thread(const struct tapir_rec *rec)
 {
 	return !tapir_rec__tid(rec, 0) && tapir_rec__tid(rec, 1);
 }
@@ -67,7 +67,7 @@ uint64_t tapir_rec__weight(const struct tapir_rec *rec)
 
 uint64_t tapir_rec__stack_id(const struct tapir_rec *rec)
 {
-	return read_at(rec, who_of(rec, 0)->stack_id_off, sizeof(uint64_t));
+	return read_at(rec, ids_of(rec, 0)->stack_id_off, sizeof(uint64_t));
 }
 
 uint64_t tapir_rec__kstack_id(const struct tapir_rec *rec)
@@ -76,7 +76,7 @@ uint64_t tapir_rec__kstack_id(const struct tapir_rec *rec)
 
 	if (rec->type == TAPIR_REC_EVENT)
 		return ev->flags & TAPIR_EVENT_KSTACK ? *(const uint64_t *)(ev + 1) : 0;
-	return read_at(rec, who_of(rec, 0)->kstack_id_off, sizeof(uint64_t));
+	return read_at(rec, ids_of(rec, 0)->kstack_id_off, sizeof(uint64_t));
 }
 
 bool tapir_rec__is_snapshot(const struct tapir_rec *rec)

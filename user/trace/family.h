@@ -73,15 +73,15 @@ static inline uint64_t tapir_captured__sum(const uint64_t captured[TAPIR_FAMILY_
 
 /*
  * Return the process and the thread that a record is about, also one that describes. which: 0 or 1,
- * as in the schema's who; of a switch, 0 leaves the CPU and 1 comes to it. 0: none is named.
+ * as in the schema's ids; of a switch, 0 leaves the CPU and 1 comes to it. 0: none is named.
  */
 uint32_t tapir_rec__tgid(const struct tapir_rec *rec, int which);
 uint32_t tapir_rec__tid(const struct tapir_rec *rec, int which);
 /*
- * The index in who[] of the thread for which the record counts: the second where the first has no
- * id, as when a thread comes to a CPU that no thread of the recording leaves.
+ * Returns the index in ids[] of the thread for which the record counts: the second where the first
+ * has no id, as when a thread comes to a CPU that no thread of the recording leaves.
  */
-int tapir_rec__whose(const struct tapir_rec *rec);
+int tapir_rec__counted_thread(const struct tapir_rec *rec);
 
 /* Returns the stack of a well-formed record, and that of the kernel, which an event has after its
  * fixed part. 0: none. */

@@ -78,7 +78,7 @@ struct tapir_schema_part {
 #define TAPIR_SCHEMA_PARTS 4
 
 /* A process and thread that a record names: where its fixed part says so. 0: it does not. */
-struct tapir_schema_who {
+struct tapir_schema_ids {
 	uint16_t tgid_off, tid_off, stack_id_off, kstack_id_off;
 };
 
@@ -96,7 +96,7 @@ struct tapir_schema {
 	uint32_t usual_rows;
 	struct tapir_schema_part parts[TAPIR_SCHEMA_PARTS];
 	/* The thread that caused the record, and another one that needs a name as well. */
-	struct tapir_schema_who who[2];
+	struct tapir_schema_ids ids[2];
 	const struct tapir_member *members; /* ended by one without key, column and name */
 };
 

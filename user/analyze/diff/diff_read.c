@@ -387,7 +387,8 @@ static int read_all(struct reading *r, struct tapir_reader *reader)
 	tapir_where__begin(r->opts->where, tapir_reader__catalog(reader));
 	while (!err && (err = tapir_reader__next(reader, &rec)) > 0) {
 		if (tapir_family__of(rec->type) >= 0)
-			(void)tapir_where__count(r->opts->where, rec, tapir_rec__whose(rec));
+			(void)tapir_where__count(r->opts->where, rec,
+						 tapir_rec__counted_thread(rec));
 		err = should_continue(r) ? tapir_timeline__add(r->tl, rec) : -ECANCELED;
 	}
 	if (!err)

@@ -121,8 +121,8 @@ static int open_lane(struct tapir_ring_reader *r, uint32_t tgid, struct tapir_ri
 }
 
 /* Another program is in the process now (exec), or the library was unloaded. */
-static void give_up_others(struct tapir_ring_reader *r, uint32_t tgid,
-			   const struct tapir_ring_lanes *offered)
+static void close_stale_lanes(struct tapir_ring_reader *r, uint32_t tgid,
+			      const struct tapir_ring_lanes *offered)
 {
 	struct tapir_ring_reader_lane *lane;
 
@@ -154,7 +154,7 @@ static int add_process(struct tapir_ring_reader *r, uint32_t tgid, bool is_child
 	tapir_ring_reader__lock(r);
 	if (offered.other_version && !is_child)
 		tapir_ring_limits__refuse_version(&r->limits, tgid, offered.other_version);
-	give_up_others(r, tgid, &offered);
+	close_stale_lanes(r, tgid, &offered);
 	tapir_vec_for_each (files, &offered.all) {
 		if (is_child && !tapir_ring_control__is_for_us(files->ctl_fd, r->sink.session_id))
 			continue;

@@ -188,7 +188,7 @@ static void on_counter(void *ctx, const struct tapir_rec_counter *counter)
 
 static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t node)
 {
-	PASS_ON(snapshot, tapir_rec__tgid(&rec->h, tapir_rec__whose(&rec->h)), rec, node);
+	PASS_ON(snapshot, tapir_rec__tgid(&rec->h, tapir_rec__counted_thread(&rec->h)), rec, node);
 }
 
 static void on_interp_sample(void *ctx, const struct tapir_rec_interp_sample *rec, uint32_t node)
@@ -198,7 +198,7 @@ static void on_interp_sample(void *ctx, const struct tapir_rec_interp_sample *re
 
 static void on_call(void *ctx, const struct tapir_rec *rec)
 {
-	PASS_ON(call, tapir_rec__tgid(rec, tapir_rec__whose(rec)), rec);
+	PASS_ON(call, tapir_rec__tgid(rec, tapir_rec__counted_thread(rec)), rec);
 }
 
 static void on_process(void *ctx, const struct tapir_rec *rec)

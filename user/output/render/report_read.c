@@ -60,7 +60,7 @@ static bool is_in_window(const struct reading *r, const struct tapir_rec *rec)
 /* A record of no process and no thread always counts. */
 static bool is_wanted(const struct reading *r, const struct tapir_rec *rec)
 {
-	int which = tapir_rec__whose(rec);
+	int which = tapir_rec__counted_thread(rec);
 
 	return has(r->request->pids, tapir_rec__tgid(rec, which)) &&
 	       has(r->request->tids, tapir_rec__tid(rec, which)) && is_in_window(r, rec) &&

@@ -349,7 +349,7 @@ static void append_with_async_stack(struct tapir_await_stacks *a, const struct t
 	at = a->ready.len;
 	append_record(a, rec);
 	if (!a->ready.failed)
-		memcpy(a->ready.data + at + tapir_schema__of(rec->type)->who[0].stack_id_off,
+		memcpy(a->ready.data + at + tapir_schema__of(rec->type)->ids[0].stack_id_off,
 		       &stack_id, sizeof(stack_id));
 }
 

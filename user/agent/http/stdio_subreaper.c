@@ -3,7 +3,7 @@
  * A subreaper (prctl(2)) that waits for its child and for those whose parents have died: a program
  * that is process 1 of a container would otherwise collect children it does not know.
  */
-#include "agent/http/stdio_keeper.h"
+#include "agent/http/stdio_subreaper.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -42,9 +42,9 @@ static _Noreturn void await_child(pid_t child, const sigset_t *set)
 	_exit(exit_code);
 }
 
-int tapir_stdio_keeper__start(uint32_t *program)
+int tapir_stdio_subreaper__start(uint32_t *program)
 {
-	pid_t keeper = getpid(), child;
+	pid_t subreaper = getpid(), child;
 	sigset_t set, before;
 
 	*program = (uint32_t)getppid();
@@ -63,7 +63,7 @@ int tapir_stdio_keeper__start(uint32_t *program)
 		await_child(child, &set);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 0) || prctl(PR_SET_PDEATHSIG, SIGTERM) ||
-	    getppid() != keeper)
+	    getppid() != subreaper)
 		return -ECHILD;
 	return 0;
 }
