@@ -76,7 +76,7 @@ void tapir_page_job__redirect(struct tapir_page_job *job, const char *path)
 void tapir_page_job__refuse(struct tapir_page_job *job, unsigned status, const char *text)
 {
 	tapir_str__clear(&job->out);
-	tapir_page__error(&job->out, job->who.json, status, text);
+	tapir_page__error(&job->out, job->caller.json, status, text);
 	job->status = status;
 }
 

@@ -26,7 +26,7 @@ struct tapir_page_job {
 	struct tapir_front *front;
 	struct MHD_Connection *connection;
 	const struct tapir_http_exchange *exchange;
-	struct tapir_page_doc who; /* of /v1/whoami */
+	struct tapir_page_doc caller; /* of /v1/whoami */
 	struct tapir_str out;
 	unsigned status, retry_s;
 	enum tapir_mime mime;

@@ -77,7 +77,7 @@ static void show_processes(struct tapir_page_job *job)
 			rq.pairs[rq.pair_cnt++] = given.pairs[i];
 	tapir_page_doc__ask(job, &list, &rq);
 	if (tapir_page_doc__take(job, &list))
-		tapir_page__processes(&job->out, job->who.json, list.json, &filter);
+		tapir_page__processes(&job->out, job->caller.json, list.json, &filter);
 	else
 		tapir_page_job__fail(job, &list);
 	tapir_page_doc__fini(&list);
@@ -203,7 +203,7 @@ static void make_process(struct tapir_page_job *job, const json_t *process, cons
 	init_results(&results);
 	if (latest)
 		take_results(job, &results, latest);
-	tapir_page__process(&job->out, job->who.json, process, sessions,
+	tapir_page__process(&job->out, job->caller.json, process, sessions,
 			    latest ? &results.page : NULL);
 	fini_results(&results);
 	json_decref(sessions);
@@ -253,7 +253,8 @@ static void show_stacks(struct tapir_page_job *job)
 		rq.pairs[rq.pair_cnt++] = (struct tapir_wire_pair){"started", started};
 	tapir_page_doc__ask(job, &stacks, &rq);
 	if (tapir_page_doc__take(job, &stacks))
-		tapir_page__stacks(&job->out, job->who.json, job->exchange->match.arg, stacks.json);
+		tapir_page__stacks(&job->out, job->caller.json, job->exchange->match.arg,
+				   stacks.json);
 	else
 		tapir_page_job__fail(job, &stacks);
 	tapir_page_doc__fini(&stacks);
@@ -267,7 +268,7 @@ static void show_sessions(struct tapir_page_job *job)
 
 	tapir_page_doc__get(job, &list, TAPIR_ROUTE_SESSIONS, NULL);
 	if (tapir_page_doc__take(job, &list))
-		tapir_page__sessions(&job->out, job->who.json, list.json);
+		tapir_page__sessions(&job->out, job->caller.json, list.json);
 	else
 		tapir_page_job__fail(job, &list);
 	tapir_page_doc__fini(&list);
@@ -282,7 +283,7 @@ static void show_session(struct tapir_page_job *job)
 	tapir_page_doc__get(job, &session, TAPIR_ROUTE_SESSION, job->exchange->match.arg);
 	if (tapir_page_doc__take(job, &session)) {
 		take_results(job, &results, session.json);
-		tapir_page__session(&job->out, job->who.json, &results.page);
+		tapir_page__session(&job->out, job->caller.json, &results.page);
 	} else {
 		tapir_page_job__fail(job, &session);
 	}
@@ -298,7 +299,7 @@ static void show_flamegraph(struct tapir_page_job *job)
 	if (!tapir_page_doc__take(job, &session))
 		tapir_page_job__fail(job, &session);
 	else
-		tapir_page__flamegraph(&job->out, job->who.json, session.json);
+		tapir_page__flamegraph(&job->out, job->caller.json, session.json);
 	tapir_page_doc__fini(&session);
 }
 
@@ -354,7 +355,7 @@ static void show_health(struct tapir_page_job *job)
 	tapir_page_doc__get(job, &metrics, TAPIR_ROUTE_METRICS, NULL);
 	(void)tapir_page_doc__take(job, &health);
 	if (tapir_page_doc__take(job, &metrics))
-		tapir_page__health(&job->out, job->who.json, health.json, metrics.text.data);
+		tapir_page__health(&job->out, job->caller.json, health.json, metrics.text.data);
 	else
 		tapir_page_job__fail(job, &metrics);
 	tapir_page_doc__fini(&health);
@@ -445,13 +446,13 @@ static void run(struct tapir_page_job *job)
 		page->run(job);
 		return;
 	}
-	tapir_page_doc__get(job, &job->who, TAPIR_ROUTE_WHOAMI, NULL);
-	if (tapir_page_doc__take(job, &job->who))
+	tapir_page_doc__get(job, &job->caller, TAPIR_ROUTE_WHOAMI, NULL);
+	if (tapir_page_doc__take(job, &job->caller))
 		page->run(job);
-	else if (job->who.head.status == 401)
+	else if (job->caller.head.status == 401)
 		ask_to_sign_in(job);
 	else
-		tapir_page_job__fail(job, &job->who);
+		tapir_page_job__fail(job, &job->caller);
 }
 
 enum MHD_Result tapir_front_page__answer(struct tapir_front *front,
@@ -461,7 +462,7 @@ enum MHD_Result tapir_front_page__answer(struct tapir_front *front,
 	struct tapir_page_job job = {.front = front,
 				     .connection = connection,
 				     .exchange = exchange,
-				     .who = {.fd = -1},
+				     .caller = {.fd = -1},
 				     .status = 200,
 				     .mime = TAPIR_MIME_HTML,
 				     .policy = TAPIR_PAGE_POLICY};
@@ -485,7 +486,7 @@ enum MHD_Result tapir_front_page__answer(struct tapir_front *front,
 					   .len = job.out.len};
 	/* MHD_NO closes the connection: half of a page would pass for all of it. */
 	result = job.out.failed ? MHD_NO : tapir_front__send(front, connection, &reply);
-	tapir_page_doc__fini(&job.who);
+	tapir_page_doc__fini(&job.caller);
 	tapir_str__fini(&job.out);
 	return result;
 }

@@ -17,17 +17,17 @@
 
 /* ---- reading ---------------------------------------------------------------------------------- */
 
-static struct tapir_exchange_who who_of(const struct tapir_catalog *catalog,
-					const struct tapir_rec_exchange *rec)
+static struct tapir_exchange_party party_of(const struct tapir_catalog *catalog,
+					    const struct tapir_rec_exchange *rec)
 {
 	const struct tapir_rec_thread *thread =
 		tapir_catalog__thread(catalog, rec->tid, rec->h.time_ns);
-	struct tapir_exchange_who who = {.tgid = rec->tgid};
+	struct tapir_exchange_party party = {.tgid = rec->tgid};
 
 	if (thread && thread->tgid == rec->tgid)
-		memcpy(who.comm, thread->leader_comm, sizeof(who.comm));
-	who.comm[sizeof(who.comm) - 1] = '\0';
-	return who;
+		memcpy(party.comm, thread->leader_comm, sizeof(party.comm));
+	party.comm[sizeof(party.comm) - 1] = '\0';
+	return party;
 }
 
 static bool is_loopback(const uint8_t address[16])
@@ -44,32 +44,35 @@ static uint64_t key_of_listener(const uint8_t address[16], uint16_t port, uint32
 }
 
 /* Several processes of a name, as those that share a socket, are that name. */
-static void meet(struct tapir_exchange_who *known, const struct tapir_exchange_who *who)
+static void merge_party(struct tapir_exchange_party *known,
+			const struct tapir_exchange_party *party)
 {
-	if (known->tgid != who->tgid)
+	if (known->tgid != party->tgid)
 		known->tgid = 0;
 }
 
 static void keep_listener(struct tapir_exchange_tally *tally, const struct tapir_rec_exchange *rec,
-			  const struct tapir_exchange_who *who)
+			  const struct tapir_exchange_party *party)
 {
 	uint64_t key = key_of_listener(rec->local, rec->local_port, rec->netns);
-	struct tapir_exchange_who *known = tapir_keyed__add(&tally->listeners, key, MAX_ROWS, *who);
+	struct tapir_exchange_party *known =
+		tapir_keyed__add(&tally->listeners, key, MAX_ROWS, *party);
 
 	if (known)
-		meet(known, who);
+		merge_party(known, party);
 }
 
 static struct tapir_exchange_row *row_of(struct tapir_exchange_tally *tally,
 					 const struct tapir_rec_exchange *rec,
-					 const struct tapir_exchange_who *who)
+					 const struct tapir_exchange_party *party)
 {
 	struct tapir_exchange_row made = {.idx = (uint32_t)tally->rows.cnt,
-					  .who = *who,
+					  .party = *party,
 					  .is_opened = rec->flags & TAPIR_EXCHANGE_OPENED,
 					  .netns = rec->netns},
 				  *row;
-	uint64_t key = *who->comm ? tapir_hash__bytes(0, who->comm, strlen(who->comm)) : who->tgid;
+	uint64_t key =
+		*party->comm ? tapir_hash__bytes(0, party->comm, strlen(party->comm)) : party->tgid;
 
 	made.port = made.is_opened ? rec->peer_port : rec->local_port;
 	if (made.is_opened)
@@ -136,16 +139,16 @@ struct tapir_exchange_row *tapir_exchange_tally__add(struct tapir_exchange_tally
 						     const struct tapir_catalog *catalog,
 						     const struct tapir_rec_exchange *rec)
 {
-	struct tapir_exchange_who who = who_of(catalog, rec);
+	struct tapir_exchange_party party = party_of(catalog, rec);
 	struct tapir_exchange_row *row;
 
 	if (!(rec->flags & TAPIR_EXCHANGE_OPENED))
-		keep_listener(tally, rec, &who);
-	row = row_of(tally, rec, &who);
+		keep_listener(tally, rec, &party);
+	row = row_of(tally, rec, &party);
 	tally->more += !row;
 	if (!row)
 		return NULL;
-	meet(&row->who, &who);
+	merge_party(&row->party, &party);
 	row->sent_bytes += rec->sent_bytes;
 	row->received_bytes += rec->received_bytes;
 	if (rec->kind == TAPIR_EXCHANGE_ANSWERED)
@@ -214,20 +217,20 @@ void tapir_exchange_tally__add_place(const struct tapir_exchange_tally *tally,
 				     const struct tapir_exchange_row *row, struct tapir_str *out)
 {
 	uint64_t key = key_of_listener(row->address, row->port, row->netns);
-	const struct tapir_exchange_who *who;
+	const struct tapir_exchange_party *party;
 
 	if (!row->is_opened) {
 		tapir_str__addf(out, "port %u", row->port);
 		return;
 	}
 	tapir_net__add_address(out, row->address, row->port);
-	who = tapir_keyed__get(&tally->listeners, key);
-	if (!who || !*who->comm)
+	party = tapir_keyed__get(&tally->listeners, key);
+	if (!party || !*party->comm)
 		return;
 	tapir_str__adds(out, " (");
-	tapir_str__add_printable(out, who->comm, strlen(who->comm));
-	if (who->tgid)
-		tapir_str__addf(out, " %u", who->tgid);
+	tapir_str__add_printable(out, party->comm, strlen(party->comm));
+	if (party->tgid)
+		tapir_str__addf(out, " %u", party->tgid);
 	tapir_str__addc(out, ')');
 }
 

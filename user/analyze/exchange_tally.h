@@ -22,14 +22,14 @@ enum tapir_exchange_error {
 };
 
 /* A process, by its name and, unless there are several of that name, its id. */
-struct tapir_exchange_who {
+struct tapir_exchange_party {
 	char comm[TAPIR_COMM_BYTES];
 	uint32_t tgid; /* 0: several */
 };
 
 struct tapir_exchange_row {
 	uint32_t idx; /* of the rows in the order in which they came: sorting keeps it */
-	struct tapir_exchange_who who;
+	struct tapir_exchange_party party;
 	bool is_opened;	     /* the process calls; else it is asked */
 	uint8_t address[16]; /* of the peer that is called */
 	uint16_t port;	     /* of the peer; or at which the process is asked */
@@ -44,7 +44,7 @@ struct tapir_exchange_row {
 
 struct tapir_exchange_tally {
 	struct tapir_keyed(struct tapir_exchange_row) rows;
-	struct tapir_keyed(struct tapir_exchange_who) listeners;
+	struct tapir_keyed(struct tapir_exchange_party) listeners;
 	uint64_t took_cnt, more; /* more: requests beyond the bounds, without a row or a time */
 	bool is_sorted, failed;	 /* failed: out of memory */
 };

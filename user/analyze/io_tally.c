@@ -13,8 +13,8 @@
 
 #define MAX_ROWS 65536u
 
-struct tapir_sv tapir_io__who(const struct tapir_catalog *catalog, const struct tapir_rec_io *io,
-			      uint32_t *pid)
+struct tapir_sv tapir_io__requester(const struct tapir_catalog *catalog,
+				    const struct tapir_rec_io *io, uint32_t *pid)
 {
 	static const char worker[] = "kworker/";
 	const struct tapir_rec_thread *thread =
@@ -38,8 +38,8 @@ static struct tapir_io_row *row_of(struct tapir_io_tally *tally,
 {
 	struct tapir_io_row made = {}, *row;
 	struct tapir_str file = {};
-	struct tapir_sv who = tapir_io__who(catalog, io->rec, &made.pid);
-	uint64_t key = tapir_hash__bytes(made.pid, who.data, who.len);
+	struct tapir_sv requester = tapir_io__requester(catalog, io->rec, &made.pid);
+	uint64_t key = tapir_hash__bytes(made.pid, requester.data, requester.len);
 
 	tapir_io__add_file(&file, io);
 	if (!file.len)
@@ -51,9 +51,9 @@ static struct tapir_io_row *row_of(struct tapir_io_tally *tally,
 	row = tapir_keyed__add(&tally->rows, key, MAX_ROWS, made);
 	tally->failed |= !row && tally->rows.cnt < MAX_ROWS;
 	if (row && !row->file) {
-		row->who = strndup(who.data, who.len);
+		row->requester = strndup(requester.data, requester.len);
 		row->file = strndup(file.data, file.len);
-		tally->failed |= !row->who || !row->file;
+		tally->failed |= !row->requester || !row->file;
 	}
 	tapir_str__fini(&file);
 	return row;
@@ -102,7 +102,7 @@ void tapir_io_tally__fini(struct tapir_io_tally *tally)
 	struct tapir_io_row *row;
 
 	tapir_vec_for_each (row, &tally->rows) {
-		free(row->who);
+		free(row->requester);
 		free(row->file);
 	}
 	tapir_keyed__fini(&tally->rows);

@@ -12,8 +12,8 @@
 #include "trace/record.h"
 
 struct tapir_io_row {
-	char *who, *file; /* "dd", "[write-back]"; "/tmp/x" */
-	uint32_t pid;	  /* 0: no process, or the kernel's */
+	char *requester, *file; /* "dd", "[write-back]"; "/tmp/x" */
+	uint32_t pid;		/* 0: no process, or the kernel's */
 	uint64_t cnt, read_bytes, written_bytes;
 };
 
@@ -27,8 +27,8 @@ struct tapir_io_tally {
  * Returns the maker of a request: the process's name, borrowed, and its *pid; or "[write-back]",
  * "[kworkers]" or "[the kernel]" with 0: which of the kernel's workers it was says nothing.
  */
-struct tapir_sv tapir_io__who(const struct tapir_catalog *catalog, const struct tapir_rec_io *io,
-			      uint32_t *pid);
+struct tapir_sv tapir_io__requester(const struct tapir_catalog *catalog,
+				    const struct tapir_rec_io *io, uint32_t *pid);
 
 /* Adds a block request or a file operation to the row of its process and file. */
 void tapir_io_tally__add(struct tapir_io_tally *tally, const struct tapir_catalog *catalog,

@@ -79,36 +79,36 @@ static uint64_t event_row(struct tapir_summary *s, const struct tapir_catalog *c
 }
 
 /* A process and a thread, as named by the records of that time: ids are reused. */
-struct who {
+struct process_ref {
 	uint32_t pid, tid;
 	uint64_t life;
 	const struct tapir_rec_thread *thread; /* NULL: unknown */
 	struct tapir_sv host;		       /* empty: the file has one host */
 };
 
-static struct who who_was(const struct tapir_catalog *catalog, uint32_t pid, uint32_t tid,
-			  uint64_t time_ns)
+static struct process_ref process_at(const struct tapir_catalog *catalog, uint32_t pid,
+				     uint32_t tid, uint64_t time_ns)
 {
 	const struct tapir_rec_thread *thread =
 		tid ? tapir_catalog__thread(catalog, tid, time_ns) : NULL;
 
-	return (struct who){.pid = pid,
-			    .tid = tid,
-			    .life = tapir_catalog__life(catalog, pid, time_ns),
-			    .thread = thread && thread->tgid == pid ? thread : NULL,
-			    .host = tapir_catalog__host_name(catalog, tapir_host__of(pid))};
+	return (struct process_ref){.pid = pid,
+				    .tid = tid,
+				    .life = tapir_catalog__life(catalog, pid, time_ns),
+				    .thread = thread && thread->tgid == pid ? thread : NULL,
+				    .host = tapir_catalog__host_name(catalog, tapir_host__of(pid))};
 }
 
-static uint64_t key_of_process(const struct who *who)
+static uint64_t key_of_process(const struct process_ref *ref)
 {
-	return who->life ? tapir_hash__mix(who->life, who->pid) : who->pid;
+	return ref->life ? tapir_hash__mix(ref->life, ref->pid) : ref->pid;
 }
 
-static uint64_t process_row(struct tapir_summary *s, const struct who *who)
+static uint64_t process_row(struct tapir_summary *s, const struct process_ref *ref)
 {
 	bool is_new = false;
-	uint64_t *idx = tapir_summary__place(s, &s->process_by_life, key_of_process(who), &is_new);
-	struct tapir_process_row row = {.pid = who->pid};
+	uint64_t *idx = tapir_summary__place(s, &s->process_by_life, key_of_process(ref), &is_new);
+	struct tapir_process_row row = {.pid = ref->pid};
 
 	if (!idx || !is_new)
 		return idx ? *idx : NO_ROW;
@@ -118,16 +118,16 @@ static uint64_t process_row(struct tapir_summary *s, const struct who *who)
 	row.comm = tapir_summary__copy(s, (struct tapir_sv){});
 	row.exe = tapir_summary__copy(s, (struct tapir_sv){});
 	row.service = tapir_summary__copy(s, (struct tapir_sv){});
-	row.host = who->host.len ? tapir_summary__copy(s, who->host) : NULL;
+	row.host = ref->host.len ? tapir_summary__copy(s, ref->host) : NULL;
 	if (tapir_vec__push(&s->processes, row))
 		*idx = s->processes.cnt - 1;
 	return *idx;
 }
 
-static void name_process(struct tapir_summary *s, const struct who *who, struct tapir_sv comm,
-			 struct tapir_sv exe)
+static void name_process(struct tapir_summary *s, const struct process_ref *ref,
+			 struct tapir_sv comm, struct tapir_sv exe)
 {
-	uint64_t idx = process_row(s, who);
+	uint64_t idx = process_row(s, ref);
 	struct tapir_process_row *row;
 
 	if (idx == NO_ROW)
@@ -140,11 +140,11 @@ static void name_process(struct tapir_summary *s, const struct who *who, struct 
 }
 
 /* A forked child runs its parent's program until it executes another one. */
-static void inherit_program(struct tapir_summary *s, const struct who *who,
-			    const struct who *parent_who)
+static void inherit_program(struct tapir_summary *s, const struct process_ref *ref,
+			    const struct process_ref *parent_ref)
 {
-	uint64_t child = process_row(s, who);
-	const uint64_t *parent = tapir_map__get(&s->process_by_life, key_of_process(parent_who));
+	uint64_t child = process_row(s, ref);
+	const uint64_t *parent = tapir_map__get(&s->process_by_life, key_of_process(parent_ref));
 
 	if (child == NO_ROW || !parent || *parent == NO_ROW || *parent == child)
 		return;
@@ -152,12 +152,12 @@ static void inherit_program(struct tapir_summary *s, const struct who *who,
 }
 
 /* Rows of threads are numbered as their names are. */
-static uint64_t thread_row(struct tapir_summary *s, const struct who *who, bool is_used)
+static uint64_t thread_row(struct tapir_summary *s, const struct process_ref *ref, bool is_used)
 {
-	uint64_t key = tapir_hash__mix(key_of_process(who), who->tid), process;
-	size_t idx = tapir_thread_names__row(&s->thread_names, key, who->thread, is_used,
+	uint64_t key = tapir_hash__mix(key_of_process(ref), ref->tid), process;
+	size_t idx = tapir_thread_names__row(&s->thread_names, key, ref->thread, is_used,
 					     TAPIR_SUMMARY_MAX_ROWS);
-	const struct tapir_thread_row made = {.pid = who->pid, .tid = who->tid};
+	const struct tapir_thread_row made = {.pid = ref->pid, .tid = ref->tid};
 	bool is_new = idx == s->threads.cnt;
 	struct tapir_thread_row *row = tapir_thread_names__slot(&s->threads, idx, made);
 	const struct tapir_thread_name *name;
@@ -166,7 +166,7 @@ static uint64_t thread_row(struct tapir_summary *s, const struct who *who, bool 
 	if (!row)
 		return NO_ROW;
 	name = &s->thread_names.rows.data[idx];
-	process = is_new && name->is_first ? process_row(s, who) : NO_ROW;
+	process = is_new && name->is_first ? process_row(s, ref) : NO_ROW;
 	if (process != NO_ROW)
 		s->processes.data[process].thread_cnt++;
 	memcpy(row->comm, name->comm, sizeof(name->comm));
@@ -177,14 +177,14 @@ static uint64_t thread_row(struct tapir_summary *s, const struct who *who, bool 
 static void find_rows(struct tapir_summary *s, const struct tapir_catalog *catalog,
 		      struct tapir_known_thread *out, uint64_t time_ns)
 {
-	const struct who who = who_was(catalog, out->pid, out->tid, time_ns),
-			 last = who_was(catalog, out->pid, out->tid, UINT64_MAX);
+	const struct process_ref ref = process_at(catalog, out->pid, out->tid, time_ns),
+				 last = process_at(catalog, out->pid, out->tid, UINT64_MAX);
 
 	out->from_ns = time_ns;
-	out->is_last = who.life == last.life && who.thread == last.thread;
+	out->is_last = ref.life == last.life && ref.thread == last.thread;
 	out->version = tapir_catalog__version(catalog);
-	out->process = process_row(s, &who);
-	out->row = thread_row(s, &who, true);
+	out->process = process_row(s, &ref);
+	out->row = thread_row(s, &ref, true);
 }
 
 /*
@@ -306,28 +306,28 @@ static void add_process(struct tapir_summary *s, const struct tapir_catalog *cat
 			const struct tapir_rec *rec)
 {
 	struct tapir_process_view view;
-	struct who who, parent;
+	struct process_ref ref, parent;
 
 	tapir_process_view__of(rec, &view);
-	who = who_was(catalog, view.rec->tgid, 0, rec->time_ns);
-	parent = who_was(catalog, view.rec->parent_tgid, 0, rec->time_ns);
+	ref = process_at(catalog, view.rec->tgid, 0, rec->time_ns);
+	parent = process_at(catalog, view.rec->parent_tgid, 0, rec->time_ns);
 	if (view.rec->kind == TAPIR_PROCESS_FORK && !view.exe.len)
-		inherit_program(s, &who, &parent);
-	name_process(s, &who, view.comm, view.exe);
+		inherit_program(s, &ref, &parent);
+	name_process(s, &ref, view.comm, view.exe);
 }
 
 static void add_thread(struct tapir_summary *s, const struct tapir_catalog *catalog,
 		       const struct tapir_rec *rec)
 {
 	struct tapir_thread_view view;
-	struct who who;
+	struct process_ref ref;
 
 	tapir_thread_view__of(rec, &view);
-	who = who_was(catalog, view.rec->tgid, 0, rec->time_ns);
-	who.tid = view.rec->tid;
-	who.thread = view.rec;
-	(void)thread_row(s, &who, false);
-	name_process(s, &who, view.leader_comm, (struct tapir_sv){});
+	ref = process_at(catalog, view.rec->tgid, 0, rec->time_ns);
+	ref.tid = view.rec->tid;
+	ref.thread = view.rec;
+	(void)thread_row(s, &ref, false);
+	name_process(s, &ref, view.leader_comm, (struct tapir_sv){});
 }
 
 static void add_gap(struct tapir_summary *s, const struct tapir_catalog *catalog,
@@ -378,13 +378,13 @@ static void add_resource(struct tapir_summary *s, const struct tapir_catalog *ca
 {
 	struct tapir_resource_view view;
 	struct tapir_sv service;
-	struct who who;
+	struct process_ref ref;
 	uint64_t idx;
 
 	tapir_resource_view__of(rec, &view);
 	service = tapir_otel_resource__text(view.payload, "service.name");
-	who = who_was(catalog, view.rec->tgid, 0, rec->time_ns);
-	idx = service.len ? process_row(s, &who) : NO_ROW;
+	ref = process_at(catalog, view.rec->tgid, 0, rec->time_ns);
+	idx = service.len ? process_row(s, &ref) : NO_ROW;
 	if (idx != NO_ROW)
 		replace(s, &s->processes.data[idx].service, service);
 }

@@ -104,9 +104,10 @@ static uint32_t file_of(struct io *v, const struct tapir_io_view *io)
 static uint32_t process_of(struct io *v, const struct tapir_rec_io *rec)
 {
 	uint32_t pid;
-	struct tapir_sv who = tapir_io__who(tapir_timeline__catalog(v->args.tl), rec, &pid);
+	struct tapir_sv requester =
+		tapir_io__requester(tapir_timeline__catalog(v->args.tl), rec, &pid);
 
-	return name_of(v, BY_PROCESS, who, pid);
+	return name_of(v, BY_PROCESS, requester, pid);
 }
 
 static void on_io(void *ctx, const struct tapir_rec *rec, uint32_t node)

@@ -49,13 +49,13 @@ static void write_place(const struct net *v, struct tapir_view_result *result, s
 }
 
 /* "shop (4711)"; processes that share their name have no id. */
-static void write_who(struct tapir_view_result *result, size_t t,
-		      const struct tapir_exchange_who *who)
+static void write_party(struct tapir_view_result *result, size_t t,
+			const struct tapir_exchange_party *party)
 {
-	if (who->tgid)
-		tapir_view_result__name(result, t, who->comm, who->tgid);
+	if (party->tgid)
+		tapir_view_result__name(result, t, party->comm, party->tgid);
 	else
-		tapir_view_result__text(result, t, who->comm);
+		tapir_view_result__text(result, t, party->comm);
 }
 
 /* A time that is not known is not 0. */
@@ -126,7 +126,7 @@ static struct sums write_table(const struct net *v, struct tapir_view_result *re
 			write_place(v, result, t - 1, row);
 		else
 			tapir_view_result__u64(result, t - 1, row->port);
-		write_who(result, t - 1, &row->who);
+		write_party(result, t - 1, &row->party);
 	}
 	if (sums.rows > v->args.top)
 		tapir_view_result__note(result, "%s: %" PRIu64 " of %" PRIu64 " are shown (--top)",
@@ -162,7 +162,7 @@ static uint64_t write_errors(const struct net *v, struct tapir_view_result *resu
 			tapir_view_result__u64(result, t - 1, row->errors[e]);
 			tapir_view_result__text(result, t - 1, tapir_exchange_error__name(e));
 			write_place(v, result, t - 1, row);
-			write_who(result, t - 1, &row->who);
+			write_party(result, t - 1, &row->party);
 		}
 	return cnt;
 }

@@ -15,7 +15,7 @@
 
 #define ROWS_MAX 4096u
 
-struct who {
+struct party {
 	uint32_t pid;
 	char comm[TAPIR_COMM_TEXT_BYTES];
 };
@@ -23,7 +23,7 @@ struct who {
 struct sent {
 	uint8_t number;
 	const char *way;
-	struct who from, to;
+	struct party from, to;
 	uint64_t cnt, ignored_cnt, pending_cnt, refused_cnt;
 	uint64_t last_ns;
 };
@@ -34,11 +34,11 @@ struct signals {
 	uint64_t cnt, more;
 };
 
-static void set_who(const struct signals *v, struct who *who, uint32_t pid, uint32_t tid,
-		    uint64_t time_ns)
+static void set_party(const struct signals *v, struct party *party, uint32_t pid, uint32_t tid,
+		      uint64_t time_ns)
 {
-	who->pid = pid;
-	tapir_comm__copy(who->comm, tapir_timeline__comm(v->args.tl, tid, time_ns));
+	party->pid = pid;
+	tapir_comm__copy(party->comm, tapir_timeline__comm(v->args.tl, tid, time_ns));
 }
 
 static void on_record(void *ctx, const struct tapir_rec *rec)
@@ -52,8 +52,8 @@ static void on_record(void *ctx, const struct tapir_rec *rec)
 		return;
 	made.number = s->number;
 	made.way = tapir_signal__way(s->number, s->code);
-	set_who(v, &made.from, s->tgid, s->tid, rec->time_ns);
-	set_who(v, &made.to, s->to_tgid, s->to_tid, rec->time_ns);
+	set_party(v, &made.from, s->tgid, s->tid, rec->time_ns);
+	set_party(v, &made.to, s->to_tgid, s->to_tid, rec->time_ns);
 	key = tapir_hash__mix(tapir_hash__mix(s->number, (uint32_t)s->code),
 			      (uint64_t)s->tgid << 32 | s->to_tgid);
 	row = tapir_keyed__add(&v->rows, key, ROWS_MAX, made);
@@ -81,13 +81,13 @@ static int by_cnt(const void *a, const void *b)
 	return x->to.pid < y->to.pid ? -1 : x->to.pid > y->to.pid;
 }
 
-static void write_who(struct tapir_view_result *result, size_t t, const struct who *who)
+static void write_party(struct tapir_view_result *result, size_t t, const struct party *party)
 {
-	if (who->pid)
-		tapir_view_result__name(result, t, who->comm[0] ? who->comm : "?", who->pid);
+	if (party->pid)
+		tapir_view_result__name(result, t, party->comm[0] ? party->comm : "?", party->pid);
 	else
 		tapir_view_result__text(result, t, "the kernel");
-	tapir_view_result__u64(result, t, who->pid);
+	tapir_view_result__u64(result, t, party->pid);
 }
 
 static void write_rows(const struct signals *v, struct tapir_view_result *result)
@@ -113,8 +113,8 @@ static void write_rows(const struct signals *v, struct tapir_view_result *result
 			break;
 		tapir_view_result__u64(result, t, row->cnt);
 		tapir_view_result__text(result, t, tapir_signal__name(row->number));
-		write_who(result, t, &row->from);
-		write_who(result, t, &row->to);
+		write_party(result, t, &row->from);
+		write_party(result, t, &row->to);
 		tapir_view_result__text(result, t, row->way);
 		tapir_view_result__u64(result, t, row->ignored_cnt);
 		tapir_view_result__u64(result, t, row->pending_cnt);

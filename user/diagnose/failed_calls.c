@@ -34,7 +34,7 @@ void tapir_failed_calls__add(struct tapir_failed_calls *calls, const struct tapi
 	calls->failed_cnt += cnt;
 	thread = tapir_catalog__thread(catalog, rec->tid, rec->h.time_ns);
 	if (thread)
-		memcpy(made.who, thread->leader_comm, TAPIR_COMM_BYTES);
+		memcpy(made.comm, thread->leader_comm, TAPIR_COMM_BYTES);
 	row = tapir_keyed__add(&calls->rows,
 			       tapir_hash__mix(rec->tgid, (uint64_t)rec->nr << 16 | rec->err),
 			       MAX_ROWS, made);

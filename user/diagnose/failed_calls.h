@@ -11,7 +11,7 @@
 #include "trace/catalog.h"
 
 struct tapir_failed_call {
-	char who[TAPIR_COMM_BYTES + 1]; /* the process's name; "": not known */
+	char comm[TAPIR_COMM_BYTES + 1]; /* the process's name; "": not known */
 	uint32_t pid;
 	uint16_t nr, err;
 	uint64_t cnt;

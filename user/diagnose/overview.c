@@ -226,9 +226,9 @@ static void add_io(struct tapir_finding *f, struct tapir_overview *o)
 		if (o->io_cnt == TAPIR_OVERVIEW_ROWS || f->io.failed ||
 		    !(row->read_bytes + row->written_bytes))
 			break;
-		io.who = strdup(row->who);
+		io.requester = strdup(row->requester);
 		io.file = strdup(row->file);
-		o->failed |= !io.who || !io.file;
+		o->failed |= !io.requester || !io.file;
 		o->ios[o->io_cnt++] = io;
 	}
 }
@@ -325,7 +325,7 @@ void tapir_overview__fini(struct tapir_overview *o)
 		free(o->places[i].name);
 		free(o->places[i].thread);
 		free(o->places[i].ended_by);
-		free(o->ios[i].who);
+		free(o->ios[i].requester);
 		free(o->ios[i].file);
 		free(o->calls[i].peer);
 		free(o->calls[i].waiters);

@@ -61,7 +61,7 @@ struct tapir_overview_place {
 
 /* Bytes of one process and file. */
 struct tapir_overview_io {
-	char *who, *file;
+	char *requester, *file;
 	uint32_t pid; /* 0: no process */
 	uint64_t read_bytes, written_bytes;
 };

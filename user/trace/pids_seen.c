@@ -34,11 +34,11 @@ static bool are_asked(const struct tapir_pids *ids)
 
 void tapir_pids_seen__add(struct tapir_pids_seen *seen, const struct tapir_rec *rec)
 {
-	for (int who = 0; who < 2; who++) {
+	for (int which = 0; which < 2; which++) {
 		if (are_asked(seen->asked))
-			count_id(&seen->cnt_by_tgid, tapir_rec__tgid(rec, who));
+			count_id(&seen->cnt_by_tgid, tapir_rec__tgid(rec, which));
 		if (are_asked(seen->asked_tids))
-			count_id(&seen->cnt_by_tid, tapir_rec__tid(rec, who));
+			count_id(&seen->cnt_by_tid, tapir_rec__tid(rec, which));
 	}
 }
 

@@ -98,13 +98,13 @@ int tapir_catalog__use_record(struct tapir_catalog *c, const struct tapir_rec *r
 {
 	int err = 0;
 
-	for (int who = 0; who < 2; who++) {
+	for (int which = 0; which < 2; which++) {
 		const struct tapir_use use = {
-			.tgid = tapir_rec__tgid(rec, who),
-			.tid = tapir_rec__tid(rec, who),
+			.tgid = tapir_rec__tgid(rec, which),
+			.tid = tapir_rec__tid(rec, which),
 			.time_ns = rec->time_ns,
-			.stack_id = who ? 0 : tapir_rec__stack_id(rec),
-			.kstack_id = who ? 0 : tapir_rec__kstack_id(rec),
+			.stack_id = which ? 0 : tapir_rec__stack_id(rec),
+			.kstack_id = which ? 0 : tapir_rec__kstack_id(rec),
 		};
 		int failed =
 			use.tid || use.stack_id || use.kstack_id ? tapir_catalog__use(c, &use) : 0;

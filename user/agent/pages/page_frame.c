@@ -53,15 +53,15 @@ static void add_entry(struct tapir_str *out, const struct tapir_page_frame *f, c
 	tapir_html__add(out, ">%s</a>\n", name);
 }
 
-static void add_reader(struct tapir_str *out, const json_t *who)
+static void add_reader(struct tapir_str *out, const json_t *caller)
 {
-	const char *name = tapir_member__text(who, "name");
+	const char *name = tapir_member__text(caller, "name");
 
 	tapir_html__add(out, "<span class=\"who\">%s <small>%s</small></span>\n",
-			*name ? name : "anonymous", tapir_member__text(who, "role"));
-	if (tapir_member__is_true(who, "login")) {
+			*name ? name : "anonymous", tapir_member__text(caller, "role"));
+	if (tapir_member__is_true(caller, "login")) {
 		tapir_str__adds(out, "<form method=\"post\" action=\"/logout\">");
-		tapir_page__add_csrf(out, who);
+		tapir_page__add_csrf(out, caller);
 		tapir_str__adds(out, "<button>Sign out</button></form>\n");
 	} else if (!*name) {
 		tapir_str__adds(out, "<a href=\"/login\">Sign in</a>\n");
@@ -74,14 +74,14 @@ void tapir_page__begin(struct tapir_str *out, const struct tapir_page_frame *f)
 	tapir_html__add(out,
 			"<body data-csrf=\"%s\">\n<a class=\"skip\" href=\"#main\">"
 			"Skip to content</a>\n<header>\n<a class=\"logo\" href=\"/\">tapir</a>\n",
-			tapir_member__text(f->who, "csrf"));
-	if (f->who) {
+			tapir_member__text(f->caller, "csrf"));
+	if (f->caller) {
 		tapir_str__adds(out, "<nav aria-label=\"Pages\">\n");
 		add_entry(out, f, "/", "Processes");
 		add_entry(out, f, "/sessions", "Sessions");
 		add_entry(out, f, "/health", "Health");
 		tapir_str__adds(out, "</nav>\n");
-		add_reader(out, f->who);
+		add_reader(out, f->caller);
 	}
 	tapir_html__add(out, "</header>\n<main id=\"main\" tabindex=\"-1\">\n<h1>%s</h1>\n",
 			f->title);
@@ -138,15 +138,16 @@ void tapir_page__mount(struct tapir_str *page, const char *root)
 	*page = out;
 }
 
-bool tapir_page__may_profile(const json_t *who)
+bool tapir_page__may_profile(const json_t *caller)
 {
-	return tapir_member__is(who, "role", "profile") || tapir_member__is(who, "role", "admin");
+	return tapir_member__is(caller, "role", "profile") ||
+	       tapir_member__is(caller, "role", "admin");
 }
 
-void tapir_page__add_csrf(struct tapir_str *out, const json_t *who)
+void tapir_page__add_csrf(struct tapir_str *out, const json_t *caller)
 {
 	tapir_html__add(out, "<input type=\"hidden\" name=\"csrf\" value=\"%s\">",
-			tapir_member__text(who, "csrf"));
+			tapir_member__text(caller, "csrf"));
 }
 
 /* ---- pages without data --------------------------------------------------------------------- */
@@ -174,10 +175,11 @@ void tapir_page__login(struct tapir_str *out, const char *error, const char *nex
 	tapir_page__end(out);
 }
 
-void tapir_page__error(struct tapir_str *out, const json_t *who, unsigned status, const char *text)
+void tapir_page__error(struct tapir_str *out, const json_t *caller, unsigned status,
+		       const char *text)
 {
 	char title[48];
-	struct tapir_page_frame frame = {.title = title, .here = "", .who = who};
+	struct tapir_page_frame frame = {.title = title, .here = "", .caller = caller};
 
 	snprintf(title, sizeof(title), "%s (%u)",
 		 status >= 500	 ? "Failed"

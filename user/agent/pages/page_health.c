@@ -69,11 +69,13 @@ static void add_metrics(struct tapir_str *out, const char *at)
 	}
 }
 
-void tapir_page__health(struct tapir_str *out, const json_t *who, const json_t *health,
+void tapir_page__health(struct tapir_str *out, const json_t *caller, const json_t *health,
 			const char *metrics)
 {
-	const struct tapir_page_frame frame = {
-		.title = "Health of the agent", .here = "/health", .who = who, .has_charts = true};
+	const struct tapir_page_frame frame = {.title = "Health of the agent",
+					       .here = "/health",
+					       .caller = caller,
+					       .has_charts = true};
 
 	tapir_page__begin(out, &frame);
 	tapir_html__add(out,

@@ -222,10 +222,10 @@ static void add_pager(struct tapir_str *out, const struct tapir_page_filter *f, 
 	tapir_str__adds(out, "</p>\n");
 }
 
-void tapir_page__processes(struct tapir_str *out, const json_t *who, const json_t *processes,
+void tapir_page__processes(struct tapir_str *out, const json_t *caller, const json_t *processes,
 			   const struct tapir_page_filter *filter)
 {
-	const struct tapir_page_frame frame = {.title = "Processes", .here = "/", .who = who};
+	const struct tapir_page_frame frame = {.title = "Processes", .here = "/", .caller = caller};
 	const json_t *list = json_object_get(processes, "processes");
 	const struct column *by = column_of(filter->sort);
 	struct sorted *rows = sort_processes(list, by);
@@ -294,7 +294,7 @@ static void add_purposes(struct tapir_str *out, bool is_dotnet)
 	tapir_str__adds(out, "</fieldset>\n");
 }
 
-static void add_form(struct tapir_str *out, const json_t *who, const json_t *p)
+static void add_form(struct tapir_str *out, const json_t *caller, const json_t *p)
 {
 	bool is_dotnet = tapir_member__is(p, "runtime", ".NET");
 
@@ -302,7 +302,7 @@ static void add_form(struct tapir_str *out, const json_t *who, const json_t *p)
 			"<section id=\"record\"><h2>Record</h2>\n<form class=\"card\" "
 			"method=\"post\" action=\"/processes/%llu/record\">\n",
 			(unsigned long long)tapir_member__u64(p, "pid"));
-	tapir_page__add_csrf(out, who);
+	tapir_page__add_csrf(out, caller);
 	tapir_html__add(out,
 			"<input type=\"hidden\" name=\"started\" value=\"%llu\">\n"
 			"<label>Seconds <input name=\"seconds\" type=\"number\" min=\"1\" "
@@ -370,14 +370,14 @@ static void add_latest(struct tapir_str *out, const struct tapir_page_results *r
 	tapir_page__add_findings(out, results);
 }
 
-void tapir_page__process(struct tapir_str *out, const json_t *who, const json_t *process,
+void tapir_page__process(struct tapir_str *out, const json_t *caller, const json_t *process,
 			 const json_t *sessions, const struct tapir_page_results *results)
 {
 	const struct tapir_page_frame frame = {.title = tapir_member__text(process, "name"),
 					       .here = "",
-					       .who = who,
+					       .caller = caller,
 					       .has_charts = true};
-	bool may_profile = tapir_page__may_profile(who);
+	bool may_profile = tapir_page__may_profile(caller);
 
 	tapir_page__begin(out, &frame);
 	add_facts(out, process);
@@ -401,10 +401,10 @@ void tapir_page__process(struct tapir_str *out, const json_t *who, const json_t 
 	if (results)
 		tapir_page__add_results(out, results);
 	if (may_profile)
-		add_form(out, who, process);
+		add_form(out, caller, process);
 	if (json_array_size(sessions)) {
 		tapir_str__adds(out, "<section><h2>Sessions</h2>\n");
-		tapir_page__add_sessions(out, who, sessions);
+		tapir_page__add_sessions(out, caller, sessions);
 		tapir_str__adds(out, "</section>\n");
 	}
 	add_checks(out, process);

@@ -18,12 +18,12 @@ static bool is_running(const json_t *s)
 	       tapir_member__is(s, "state", "stopping");
 }
 
-static void add_button(struct tapir_str *out, const json_t *who, const json_t *s,
+static void add_button(struct tapir_str *out, const json_t *caller, const json_t *s,
 		       const char *action, const char *label)
 {
 	tapir_html__add(out, "<form method=\"post\" action=\"/sessions/%s/%s\">",
 			tapir_member__text(s, "id"), action);
-	tapir_page__add_csrf(out, who);
+	tapir_page__add_csrf(out, caller);
 	tapir_html__add(out, "<button>%s</button></form>\n", label);
 }
 
@@ -41,17 +41,17 @@ static void add_download(struct tapir_str *out, const json_t *s)
 	tapir_str__adds(out, "</select> <button>Download</button></form>\n");
 }
 
-static void add_actions(struct tapir_str *out, const json_t *who, const json_t *s)
+static void add_actions(struct tapir_str *out, const json_t *caller, const json_t *s)
 {
-	bool may_profile = tapir_page__may_profile(who);
+	bool may_profile = tapir_page__may_profile(caller);
 
 	tapir_str__adds(out, "<div class=\"actions\">");
 	if (is_running(s) && may_profile)
-		add_button(out, who, s, "stop", "Stop");
+		add_button(out, caller, s, "stop", "Stop");
 	if (!is_running(s) && !tapir_member__is(s, "state", "failed"))
 		add_download(out, s);
 	if (!is_running(s) && may_profile)
-		add_button(out, who, s, "delete", "Delete");
+		add_button(out, caller, s, "delete", "Delete");
 	tapir_str__adds(out, "</div>");
 }
 
@@ -66,7 +66,7 @@ static void add_target(struct tapir_str *out, const json_t *s)
 		tapir_html__add(out, "%s", tapir_member__text(s, "target"));
 }
 
-static void add_session(struct tapir_str *out, const json_t *who, const json_t *s)
+static void add_session(struct tapir_str *out, const json_t *caller, const json_t *s)
 {
 	tapir_html__add(out,
 			"<tr data-session=\"%s\" data-state=\"%s\"><td class=\"t\">"
@@ -84,30 +84,31 @@ static void add_session(struct tapir_str *out, const json_t *who, const json_t *
 	tapir_html__cell_count(out, s, "lost");
 	tapir_html__cell_bytes(out, s, "bytes");
 	tapir_html__add(out, "<td>%s</td><td>", tapir_member__text(s, "owner"));
-	add_actions(out, who, s);
+	add_actions(out, caller, s);
 	tapir_str__adds(out, "</td></tr>\n");
 }
 
-void tapir_page__add_sessions(struct tapir_str *out, const json_t *who, const json_t *sessions)
+void tapir_page__add_sessions(struct tapir_str *out, const json_t *caller, const json_t *sessions)
 {
 	tapir_html__begin_table(
 		out, "sessions",
 		"Target|Started (UTC)|State|>Seconds|>Events|>Lost|>Size|Owner|-Actions");
 	for (size_t i = json_array_size(sessions); i-- > 0;) /* the latest first */
-		add_session(out, who, json_array_get(sessions, i));
+		add_session(out, caller, json_array_get(sessions, i));
 	tapir_html__end_table(out);
 }
 
-void tapir_page__sessions(struct tapir_str *out, const json_t *who, const json_t *sessions)
+void tapir_page__sessions(struct tapir_str *out, const json_t *caller, const json_t *sessions)
 {
 	const json_t *list = json_object_get(sessions, "sessions"), *s;
-	struct tapir_page_frame frame = {.title = "Sessions", .here = "/sessions", .who = who};
+	struct tapir_page_frame frame = {
+		.title = "Sessions", .here = "/sessions", .caller = caller};
 	size_t i;
 
 	json_array_foreach(list, i, s) if (is_running(s)) frame.refresh_s = 5;
 	tapir_page__begin(out, &frame);
 	if (json_array_size(list))
-		tapir_page__add_sessions(out, who, list);
+		tapir_page__add_sessions(out, caller, list);
 	else
 		tapir_str__adds(out, "<p>There are no recordings. The page of a "
 				     "<a href=\"/\">process</a> starts one.</p>\n");
@@ -151,7 +152,7 @@ static void add_title(const json_t *s, char *title, size_t size)
 		 tapir_member__text(s, "target"), *name ? ")" : "");
 }
 
-void tapir_page__session(struct tapir_str *out, const json_t *who,
+void tapir_page__session(struct tapir_str *out, const json_t *caller,
 			 const struct tapir_page_results *results)
 {
 	const json_t *s = results->session;
@@ -159,7 +160,7 @@ void tapir_page__session(struct tapir_str *out, const json_t *who,
 	char title[160];
 	const struct tapir_page_frame frame = {.title = title,
 					       .here = "/sessions",
-					       .who = who,
+					       .caller = caller,
 					       .refresh_s = is_running(s) ? 2 : 0};
 
 	add_title(s, title, sizeof(title));
@@ -177,7 +178,7 @@ void tapir_page__session(struct tapir_str *out, const json_t *who,
 	if (*error)
 		tapir_html__add(out, "<p class=\"error\">%s</p>\n", error);
 	add_counts(out, s);
-	add_actions(out, who, s);
+	add_actions(out, caller, s);
 	/* Findings exist where the trace could be read, which a flame graph requires as well. */
 	if (results->findings)
 		tapir_html__add(out,
@@ -189,10 +190,11 @@ void tapir_page__session(struct tapir_str *out, const json_t *who,
 	tapir_page__end(out);
 }
 
-void tapir_page__flamegraph(struct tapir_str *out, const json_t *who, const json_t *s)
+void tapir_page__flamegraph(struct tapir_str *out, const json_t *caller, const json_t *s)
 {
 	char title[160];
-	const struct tapir_page_frame frame = {.title = title, .here = "/sessions", .who = who};
+	const struct tapir_page_frame frame = {
+		.title = title, .here = "/sessions", .caller = caller};
 
 	add_title(s, title, sizeof(title));
 	tapir_page__begin(out, &frame);

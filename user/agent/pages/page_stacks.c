@@ -54,11 +54,11 @@ static void add_group(struct tapir_str *out, const json_t *g, bool is_open)
 	tapir_str__adds(out, "</details>\n");
 }
 
-void tapir_page__stacks(struct tapir_str *out, const json_t *who, const char *pid,
+void tapir_page__stacks(struct tapir_str *out, const json_t *caller, const char *pid,
 			const json_t *stacks)
 {
 	char title[64];
-	const struct tapir_page_frame frame = {.title = title, .here = "", .who = who};
+	const struct tapir_page_frame frame = {.title = title, .here = "", .caller = caller};
 	const json_t *groups = json_object_get(stacks, "groups"), *g;
 	size_t i;
 

@@ -50,27 +50,28 @@ struct tapir_page_filter {
  * The list of processes that have something to record. who: /v1/whoami; all documents are borrowed.
  * Pages have no state; any thread.
  */
-void tapir_page__processes(struct tapir_str *out, const json_t *who, const json_t *processes,
+void tapir_page__processes(struct tapir_str *out, const json_t *caller, const json_t *processes,
 			   const struct tapir_page_filter *filter);
 /*
  * process: /v1/processes/PID, with the member "watched" of /v1/counters where the agent watches it.
  * sessions: of this process, the latest last. results: of the latest that has ended;
  * may be NULL.
  */
-void tapir_page__process(struct tapir_str *out, const json_t *who, const json_t *process,
+void tapir_page__process(struct tapir_str *out, const json_t *caller, const json_t *process,
 			 const json_t *sessions, const struct tapir_page_results *results);
-void tapir_page__stacks(struct tapir_str *out, const json_t *who, const char *pid,
+void tapir_page__stacks(struct tapir_str *out, const json_t *caller, const char *pid,
 			const json_t *stacks);
-void tapir_page__sessions(struct tapir_str *out, const json_t *who, const json_t *sessions);
-void tapir_page__session(struct tapir_str *out, const json_t *who,
+void tapir_page__sessions(struct tapir_str *out, const json_t *caller, const json_t *sessions);
+void tapir_page__session(struct tapir_str *out, const json_t *caller,
 			 const struct tapir_page_results *results);
-void tapir_page__flamegraph(struct tapir_str *out, const json_t *who, const json_t *session);
+void tapir_page__flamegraph(struct tapir_str *out, const json_t *caller, const json_t *session);
 /* The agent's own page. metrics: the text of /metrics. */
-void tapir_page__health(struct tapir_str *out, const json_t *who, const json_t *health,
+void tapir_page__health(struct tapir_str *out, const json_t *caller, const json_t *health,
 			const char *metrics);
 /* The page where visitors sign in. error: "" or why it failed. next: path of a page. */
 void tapir_page__login(struct tapir_str *out, const char *error, const char *next);
-void tapir_page__error(struct tapir_str *out, const json_t *who, unsigned status, const char *text);
+void tapir_page__error(struct tapir_str *out, const json_t *caller, unsigned status,
+		       const char *text);
 
 /*
  * A page's own links begin with "/": root, "/tapir", goes before that, for an agent that is mounted

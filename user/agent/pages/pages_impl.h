@@ -11,9 +11,9 @@
 
 struct tapir_page_frame {
 	const char *title;
-	const char *here;   /* path of the entry of the navigation; "": none */
-	const json_t *who;  /* NULL: not signed in */
-	unsigned refresh_s; /* without scripts the page is loaded again after it; 0: it is not */
+	const char *here;     /* path of the entry of the navigation; "": none */
+	const json_t *caller; /* NULL: not signed in */
+	unsigned refresh_s;   /* without scripts the page is loaded again after it; 0: it is not */
 	bool has_charts;
 };
 
@@ -22,15 +22,15 @@ void tapir_page__begin(struct tapir_str *out, const struct tapir_page_frame *fra
 void tapir_page__end(struct tapir_str *out);
 
 /* Returns true if the reader of the page may attach to processes. */
-bool tapir_page__may_profile(const json_t *who);
+bool tapir_page__may_profile(const json_t *caller);
 /* Appends the hidden field of every form that changes something. */
-void tapir_page__add_csrf(struct tapir_str *out, const json_t *who);
+void tapir_page__add_csrf(struct tapir_str *out, const json_t *caller);
 
 /* Adds what a recording shows: its findings, and a section for each view. */
 void tapir_page__add_findings(struct tapir_str *out, const struct tapir_page_results *results);
 void tapir_page__add_results(struct tapir_str *out, const struct tapir_page_results *results);
 /* Appends a table of sessions with what can be done to each. */
-void tapir_page__add_sessions(struct tapir_str *out, const json_t *who, const json_t *sessions);
+void tapir_page__add_sessions(struct tapir_str *out, const json_t *caller, const json_t *sessions);
 
 /*
  * Adds the process's counters and pauses, if the agent watches it: the member "watched" of the

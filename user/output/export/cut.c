@@ -186,9 +186,9 @@ static void need_all(struct tapir_cut *cut, const struct tapir_catalog *catalog,
 	const struct tapir_rec_event *ev = (const void *)rec;
 	uint32_t tgid = tapir_rec__tgid(rec, 0);
 
-	for (int who = 0; who < 2; who++)
-		if (is_chosen(cut, tapir_rec__tgid(rec, who)))
-			need_thread(cut, catalog, tapir_rec__tid(rec, who), rec->time_ns);
+	for (int which = 0; which < 2; which++)
+		if (is_chosen(cut, tapir_rec__tgid(rec, which)))
+			need_thread(cut, catalog, tapir_rec__tid(rec, which), rec->time_ns);
 	if (rec->type == TAPIR_REC_SWITCH)
 		need_thread(cut, catalog, sw->in_waker_tid, rec->time_ns);
 	if (rec->type == TAPIR_REC_WAIT)

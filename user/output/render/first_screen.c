@@ -532,7 +532,7 @@ static void write_io(const struct writer *w)
 		tapir_str__addf(&text, "%3.0f%% ", tapir_report__percent(bytes, all));
 		if (!i)
 			tapir_str__addf(&text, "of %.1f MB/s: ", mb);
-		tapir_report__add_printable(&text, io->who);
+		tapir_report__add_printable(&text, io->requester);
 		if (io->pid)
 			tapir_str__addf(&text, " (%u)", io->pid);
 		tapir_str__adds(&text,
@@ -568,7 +568,7 @@ static void write_failed_calls(const struct writer *w)
 			tapir_human__add_count(&text, (uint64_t)a_second);
 			tapir_str__adds(&text, " failed calls a second: ");
 		}
-		tapir_report__add_printable(&text, *call->who ? call->who : "?");
+		tapir_report__add_printable(&text, *call->comm ? call->comm : "?");
 		tapir_str__addf(&text, " (%u) %s ", call->pid,
 				tapir_system_call__text(call->nr, name));
 		if (error)

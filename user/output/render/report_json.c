@@ -446,7 +446,7 @@ static void overview_io(struct tapir_json *j, const struct tapir_overview *o)
 	tapir_json__open(j, "most", '[');
 	for (size_t i = 0; i < o->io_cnt; i++) {
 		tapir_json__open(j, NULL, '{');
-		tapir_json__str(j, "process", o->ios[i].who);
+		tapir_json__str(j, "process", o->ios[i].requester);
 		tapir_json__u64(j, "pid", o->ios[i].pid);
 		tapir_json__str(j, "file", o->ios[i].file);
 		tapir_json__u64(j, "read_bytes", o->ios[i].read_bytes);
@@ -467,7 +467,7 @@ static void overview_syscalls(struct tapir_json *j, const struct tapir_overview 
 		char call[TAPIR_SYSTEM_CALL_TEXT_BYTES];
 
 		tapir_json__open(j, NULL, '{');
-		tapir_json__str(j, "process", o->failed_calls[i].who);
+		tapir_json__str(j, "process", o->failed_calls[i].comm);
 		tapir_json__u64(j, "pid", o->failed_calls[i].pid);
 		tapir_json__str(j, "call", tapir_system_call__text(o->failed_calls[i].nr, call));
 		tapir_json__str(j, "error", tapir_system_call__error_name(o->failed_calls[i].err));
