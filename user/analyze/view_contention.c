@@ -344,13 +344,13 @@ static void see_wait(struct contention *v, const struct tapir_wait *w, bool is_o
 {
 	const struct tapir_interval *causing = tapir_tl_thread__causing(w->thread);
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->args.tl);
-	bool is_told = causing && causing->cause == TAPIR_CAUSE_LOCK;
+	bool is_reported = causing && causing->cause == TAPIR_CAUSE_LOCK;
 	uint64_t ns = w->wake_ns - w->from_ns;
 	const struct tapir_lore_wait *wait;
 	struct lock *lock;
 
 	number_thread(v, w->thread, w->from_ns);
-	if (is_told) {
+	if (is_reported) {
 		tapir_eventless_locks__add_wait(&v->eventless, v->args.tl, w, is_open);
 		lock = lock_of(v, causing);
 		if (lock)

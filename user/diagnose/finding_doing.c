@@ -162,7 +162,7 @@ void tapir_finding_doing__conclude(struct tapir_finding *f)
 	if (p.most && p.most->ns >= TAPIR_LIMIT(SAMPLES) &&
 	    tapir_found__counts(TAPIR_FOUND_DOING, p.cost))
 		sum_up(f, NULL, &statements, p.most->label);
-	f->doings.is_told = statements.rows.cnt;
+	f->doings.names_statements = statements.rows.cnt;
 	tapir_found_labels__fini(&p.whats);
 	tapir_found_labels__fini(&statements);
 }
@@ -193,7 +193,7 @@ void tapir_finding_doing__add_share(const struct tapir_finding *f, struct tapir_
 	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->doings.statements);
 	double share = worst ? tapir_finding__percent(worst->ns, f->cpu.samples) : 0;
 
-	if (share >= TAPIR_LIMIT(MOST) && !f->doings.is_told &&
+	if (share >= TAPIR_LIMIT(MOST) && !f->doings.names_statements &&
 	    tapir_finding_doing__is_believed(f, worst->label))
 		tapir_str__addf(out, "%.0f%% of the CPU for %s, ", share, worst->label);
 }

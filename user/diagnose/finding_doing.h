@@ -47,7 +47,7 @@ struct tapir_untitled {
 struct tapir_doings {
 	struct tapir_keyed(struct tapir_doing_sum) sums;
 	struct tapir_found_labels statements; /* of all samples */
-	bool is_told;			      /* what most of a CPU is used for, and for which */
+	bool names_statements;		      /* what most of a CPU is used for, and for which */
 	struct tapir_weights callers;	      /* of the program's own functions */
 	/* The statements that were executed when a thread was seen, until they end; by thread. */
 	struct tapir_keyed(struct tapir_doing_begun) begun; /* by tid */

@@ -92,26 +92,26 @@ bool tapir_finding_either__wait(struct tapir_finding *f, const struct tapir_wait
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	const struct tapir_lore_wait *wait =
 		w->state ? tapir_wait_reasons__find(&f->reasons, tree, w->node) : NULL;
-	bool is_told = wait && wait->may_be_work;
+	bool is_attributed = wait && wait->may_be_work;
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 	struct tapir_either_lock *lock;
 
-	if (!is_told && !may_be_one(wait, w))
+	if (!is_attributed && !may_be_one(wait, w))
 		return false;
 	lock = w->futex_va ? lock_of(&f->either, w) : NULL;
-	if (is_told)
+	if (is_attributed)
 		tapir_found_labels__add(&f->either.told, 1, wait->reason, TAPIR_OWN_CODE_NONE,
 					took_ns);
 	if (!lock)
-		return is_told;
+		return is_attributed;
 	/*
 	 * A wait that is known by its address alone adds to the lock's sums, but is not consumed:
 	 * the finding that its own stack belongs to counts it.
 	 */
-	lock->wait = is_told ? wait : lock->wait;
-	lock->is_named |= is_told &&
+	lock->wait = is_attributed ? wait : lock->wait;
+	lock->is_named |= is_attributed &&
 			  tapir_own_code__or_library(&f->own, tree, w->node) != TAPIR_OWN_CODE_NONE;
-	lock->told_ns += is_told ? took_ns : 0;
+	lock->attributed_ns += is_attributed ? took_ns : 0;
 	lock->ns += took_ns;
 	lock->cnt++;
 	lock->got_cnt += !is_open;
@@ -120,7 +120,7 @@ bool tapir_finding_either__wait(struct tapir_finding *f, const struct tapir_wait
 	compare(lock, w);
 	if (!is_open)
 		count_held(f, lock, w);
-	return is_told;
+	return is_attributed;
 }
 
 /* Returns true if the wait is, or is a part of, one for such a lock. */
@@ -176,7 +176,7 @@ static bool is_lock(const struct tapir_either_lock *lock)
 }
 
 struct lock_sum {
-	uint64_t ns, told_ns, wait_cnt;
+	uint64_t ns, attributed_ns, wait_cnt;
 	size_t lock_cnt, thread_cnt;
 	const struct tapir_either_lock *worst;
 };
@@ -192,7 +192,7 @@ static struct lock_sum sum_of(const struct tapir_either *e)
 		if (!is_lock(lock))
 			continue;
 		all.ns += lock->ns;
-		all.told_ns += lock->told_ns;
+		all.attributed_ns += lock->attributed_ns;
 		all.wait_cnt += lock->cnt;
 		all.lock_cnt++;
 		all.worst = !all.worst || lock->ns > all.worst->ns ? lock : all.worst;
@@ -341,7 +341,7 @@ void tapir_finding_either__add_rest(const struct tapir_finding *f, struct tapir_
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	const struct tapir_found_label *told = tapir_found_labels__worst(&f->either.told);
-	uint64_t shared_ns = sum_of(&f->either).told_ns + f->either.seen_ns;
+	uint64_t shared_ns = sum_of(&f->either).attributed_ns + f->either.seen_ns;
 	uint64_t rest_ns = told && told->ns > shared_ns ? told->ns - shared_ns : 0;
 	double threads = span_ns ? (double)rest_ns / (double)span_ns : 0;
 

@@ -26,10 +26,10 @@ struct tapir_either_lock {
 	const struct tapir_lore_wait *wait; /* NULL: no stack has shown it */
 	uint32_t tgid;
 	uint64_t ns, cnt, got_cnt;
-	uint64_t told_ns; /* of ns, of waits whose stacks tell it */
-	bool is_shared;	  /* two waited at the same time */
-	bool is_named;	  /* a stack with names of functions shows that it is not part of another
-			     object */
+	uint64_t attributed_ns; /* of ns, of waits whose stacks tell it */
+	bool is_shared;		/* two waited at the same time */
+	bool is_named; /* a stack with names of functions shows that it is not part of another
+			  object */
 	/* The wait that ended last, and the last one of another thread. */
 	struct {
 		uint32_t tid;

@@ -66,7 +66,7 @@ static enum tapir_loop_place state_of_spot(struct tapir_loop *loop,
 static void forget_times(struct tapir_loop *loop)
 {
 	loop->from_ns = 0;
-	loop->told_ns = 0;
+	loop->attributed_ns = 0;
 	loop->points = 0;
 	loop->times.cnt = 0;
 }
@@ -91,7 +91,7 @@ static void end_stand(struct tapir_loop *loop, uint64_t now_ns, bool is_open)
 	uint64_t took_ns = loop->from_ns && now_ns > loop->from_ns ? now_ns - loop->from_ns : 0;
 
 	if (took_ns >= TAPIR_LIMIT_NS(LOOP_BLOCKED) &&
-	    loop->told_ns * 100 >= took_ns * TAPIR_LIMIT(LOOP_KNOWN))
+	    loop->attributed_ns * 100 >= took_ns * TAPIR_LIMIT(LOOP_KNOWN))
 		keep_stand(loop, took_ns, is_open);
 	forget_times(loop);
 }
@@ -142,7 +142,7 @@ static void add_time(struct tapir_finding *f, struct tapir_loop *loop, uint32_t 
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	struct tapir_loop_time *row;
 
-	loop->told_ns += time.ns;
+	loop->attributed_ns += time.ns;
 	time.name = tapir_own_code__of(&f->own, tree, node);
 	time.called = tapir_loop_spot__called(tree, node);
 	time.queue = tapir_loop_spot__queue(tree, node);

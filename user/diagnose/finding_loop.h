@@ -56,11 +56,11 @@ struct tapir_loop {
 	const struct tapir_lore *lore; /* whose loop it is */
 	uint8_t depth;	/* calls of the interpreter where it asks for events; 0: not known */
 	bool is_proven; /* else its thread may ask for events for other reasons */
-	struct tapir_weights seen; /* functions in which snapshots of all threads saw it */
-	uint64_t slept_ns;	   /* until when it last slept in the loop; 0: not known */
-	uint64_t from_ns, seen_ns; /* since it was last seen in the loop; 0: not known */
-	uint64_t told_ns, points;  /* of that: times of the rows below */
-	uint64_t unknown_ns;	   /* it waited, and stacks do not tell where */
+	struct tapir_weights seen;	/* functions in which snapshots of all threads saw it */
+	uint64_t slept_ns;		/* until when it last slept in the loop; 0: not known */
+	uint64_t from_ns, seen_ns;	/* since it was last seen in the loop; 0: not known */
+	uint64_t attributed_ns, points; /* of that: times of the rows below */
+	uint64_t unknown_ns;		/* it waited, and stacks do not tell where */
 	struct tapir_vec(struct tapir_loop_time) times;
 	struct tapir_loop_points turn, long_turns;
 	uint64_t back_cnt; /* points in the loop since it was last seen in what it called */

@@ -10,14 +10,14 @@
 
 void tapir_loop_busy__add(struct tapir_loop_busy *busy, uint32_t own, uint64_t ns)
 {
-	busy->told_ns += ns;
+	busy->attributed_ns += ns;
 	tapir_weights__add(&busy->own, own, ns);
 }
 
 void tapir_loop_busy__add_runnable(struct tapir_loop_busy *busy, uint64_t ns)
 {
-	busy->told_ns += ns;
-	busy->told_runnable_ns += ns;
+	busy->attributed_ns += ns;
+	busy->attributed_runnable_ns += ns;
 }
 
 /* A turn that is shorter than the time between two samples counts without samples. */
@@ -26,13 +26,13 @@ void tapir_loop_busy__turn(struct tapir_loop_busy *busy, uint64_t from_ns, uint6
 	uint64_t ns = from_ns && until_ns > from_ns ? until_ns - from_ns : 0;
 
 	if (ns < TAPIR_LIMIT_NS(TURN_KNOWN) ||
-	    busy->told_ns * 100 >= ns * TAPIR_LIMIT(LOOP_KNOWN)) {
+	    busy->attributed_ns * 100 >= ns * TAPIR_LIMIT(LOOP_KNOWN)) {
 		busy->ns += ns;
-		busy->runnable_ns += busy->told_runnable_ns;
+		busy->runnable_ns += busy->attributed_runnable_ns;
 		busy->longest_ns = ns > busy->longest_ns ? ns : busy->longest_ns;
 	}
-	busy->told_ns = 0;
-	busy->told_runnable_ns = 0;
+	busy->attributed_ns = 0;
+	busy->attributed_runnable_ns = 0;
 }
 
 void tapir_loop_busy__add_text(const struct tapir_finding *f, const struct tapir_loop_busy *busy,

@@ -13,9 +13,9 @@ struct tapir_finding;
 struct tapir_str;
 
 struct tapir_loop_busy {
-	uint64_t ns, longest_ns;	    /* between two sleeps */
-	uint64_t runnable_ns;		    /* of that, waiting for a CPU */
-	uint64_t told_ns, told_runnable_ns; /* since it slept */
+	uint64_t ns, longest_ns;			/* between two sleeps */
+	uint64_t runnable_ns;				/* of that, waiting for a CPU */
+	uint64_t attributed_ns, attributed_runnable_ns; /* since it slept */
 	struct tapir_weights own;
 };
 

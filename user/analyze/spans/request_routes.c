@@ -355,7 +355,7 @@ void tapir_request_routes__await(void *routes, uint64_t request,
 }
 
 /* Returns true if the tasks of the request have told of this wait for a connection. */
-static bool is_told(const struct tapir_open_request *open, uint64_t from_ns)
+static bool is_reported(const struct tapir_open_request *open, uint64_t from_ns)
 {
 	const struct tapir_request_wait *row;
 
@@ -378,7 +378,7 @@ static void on_left_queue(struct tapir_request_routes *r, uint64_t request,
 	if (!(ms > 0 && ms < 1e9))
 		return;
 	from_ns = ms * 1e6 < (double)now_ns ? now_ns - (uint64_t)(ms * 1e6) : 0;
-	if (!is_told(open_of(r, request), from_ns))
+	if (!is_reported(open_of(r, request), from_ns))
 		add_wait(r, request,
 			 &(struct tapir_request_wait){.from_ns = from_ns,
 						      .until_ns = now_ns,
