@@ -261,7 +261,7 @@ void ring_process__announce(void);
  * else untouched.
  */
 int ring_fork__make_anew(int may_free, struct tapir_ring_ctl **unannounced);
-/* That there is a child, to the parent's tracers. Takes the mapping; NULL: they know already. */
+/* Announces the child to the parent's tracers. Takes the mapping; NULL: they know already. */
 void ring_fork__announce_child(struct tapir_ring_ctl *parent);
 void ring_fork__forked(void); /* for pthread_atfork */
 

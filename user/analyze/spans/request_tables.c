@@ -42,8 +42,8 @@ static bool is_unknown(const struct tapir_request_routes *r, const struct tapir_
 	return false;
 }
 
-static bool has_better_cause(const struct tapir_request_routes *r,
-			     const struct tapir_route_sum *route)
+static bool has_better_source(const struct tapir_request_routes *r,
+			      const struct tapir_route_sum *route)
 {
 	const struct tapir_route_sum *other;
 
@@ -80,7 +80,7 @@ static bool choose(struct tapir_request_routes *r, bool is_call, struct chosen *
 	if (!c->routes)
 		return false;
 	tapir_vec_for_each (route, &r->routes) {
-		if (route->is_call != is_call || has_better_cause(r, route))
+		if (route->is_call != is_call || has_better_source(r, route))
 			continue;
 		if (is_unknown(r, route)) {
 			c->unknown_cnt += route->cnt + route->half_cnt + route->attach_cnt;

@@ -184,7 +184,7 @@ static bool has_titles(const struct tapir_view_result_table *t)
 	return false;
 }
 
-/* That text shows: tables without titles are a program's alone. */
+/* Returns true if text shows tables below it: those without titles are for programs alone. */
 static bool has_tables(const struct tapir_view_result *result, size_t table)
 {
 	for (size_t i = table + 1; i < result->tables.cnt; i++)
