@@ -338,6 +338,10 @@ static __always_inline int is_known(__u64 rq, __u64 bio, struct request *request
 	return 0;
 }
 
+/*
+ * A bio's maker is used up by its first request, also by one that is not recorded: the entry would
+ * otherwise stay until another bio has that address.
+ */
 static __noinline int begin_request(struct io_scratch *s, struct request *rq)
 {
 	struct bio *bio = BPF_CORE_READ(rq, bio);

@@ -315,6 +315,10 @@ static __always_inline int is_asked(const struct tapir_filter *f, struct task_st
 	return is_ours(f, task) || (!task->tgid && !f->use_tgids && !f->comm_cnt && !f->cgroup_cnt);
 }
 
+/*
+ * The attach cookie is the index of the site. An event that a question of the kernel has answered
+ * is not sent.
+ */
 SEC("tp")
 int tapir_tracepoint(void *ctx)
 {
@@ -469,6 +473,10 @@ static __always_inline __u64 sixth_arg(const struct pt_regs *regs)
 #endif
 }
 
+/*
+ * Copies what the end of the call no longer has: registers, and texts, which another thread may
+ * change while the call lasts.
+ */
 SEC("tp_btf/sys_enter")
 int BPF_PROG(tapir_call_begins, struct pt_regs *regs, long nr)
 {

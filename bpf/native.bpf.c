@@ -612,6 +612,10 @@ static __always_inline int fill_mapping(struct tapir_rec_native *rec, const stru
 	}
 }
 
+/*
+ * Mappings are recorded at the end of the call, when their address is known. The registers of the
+ * caller are then still those with which it entered, so that the stack is its own.
+ */
 SEC("tp_btf/sys_exit")
 int BPF_PROG(tapir_mem_map, struct pt_regs *unused, long ret)
 {

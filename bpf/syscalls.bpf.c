@@ -353,6 +353,10 @@ static long send_next(__u64 idx, void *ctx)
 	return 0;
 }
 
+/*
+ * A thread ends within a system call that never returns: it is counted as one that is open. What
+ * the thread has counted leaves as records, one for each key.
+ */
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(tapir_end_count, struct task_struct *task)
 {

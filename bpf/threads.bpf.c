@@ -48,6 +48,10 @@ static __always_inline void set_kernel_stack(struct tapir_thread_seen *seen,
 		seen->kernel_frame_cnt = bytes / 8;
 }
 
+/*
+ * A thread that is on a CPU changes its registers and its kernel stack while they are read: it has
+ * neither. A thread of the kernel has no registers of user space.
+ */
 SEC("iter/task")
 int tapir_threads(struct bpf_iter__task *ctx)
 {

@@ -117,6 +117,10 @@ static void put_array(struct json *j, uint32_t idx)
 	json_text__close(&j->t, ']');
 }
 
+/*
+ * In a payload that ends early, each value from there on is null, so that the text remains JSON. An
+ * object may consist of no bytes: its members decide.
+ */
 static void put_value(struct json *j, uint32_t idx, int is_element)
 {
 	const struct coreclr_field *f = &j->fields[idx];

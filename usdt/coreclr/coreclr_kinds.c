@@ -122,6 +122,10 @@ static void describe_kind(struct tapir_ring_about *about, const char *provider, 
 	};
 }
 
+/*
+ * Copies the event's name, which is the caller's. The metadata stays the runtime's:
+ * coreclr_kind__has_meta notes where it is now.
+ */
 static struct coreclr_kind *new_kind(uint64_t provider, uint32_t id, uint32_t version,
 				     const uint8_t *meta, uint32_t meta_bytes,
 				     const struct tapir_ring_about *about)

@@ -81,6 +81,12 @@ static uint64_t readable_bytes(const struct dl_phdr_info *info, uint64_t va)
 	return 0;
 }
 
+/*
+ * Finds .eh_frame by the header of the module that has the address (.eh_frame_hdr, as in the Linux
+ * Standard Base): its version, which is 1, the encodings of three values, and at offset 4 the first
+ * of these, the address of .eh_frame. Nothing is read beyond a readable segment. 1 ends
+ * dl_iterate_phdr(3).
+ */
 static int on_module(struct dl_phdr_info *info, size_t bytes, void *ctx)
 {
 	struct search *search = ctx;

@@ -92,6 +92,10 @@ static void read_field(struct reading *r, const struct tapir_event_field *f,
 	}
 }
 
+/*
+ * The event of a counter has one field, a structure, whose members are its name, its unit and its
+ * values. The texts of the sample are valid during the call only.
+ */
 static void take_counter_event(const struct tapir_event_record *record, void *ctx)
 {
 	const struct tapir_event_about *about = record->kind->about;

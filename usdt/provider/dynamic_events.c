@@ -131,6 +131,10 @@ static int copy_fields(struct copy *to, const struct tapir_event_field *fields, 
 	return 0;
 }
 
+/*
+ * Measures the description before it copies it, so that a definition is one allocation: the
+ * structure, the fields, their texts. The provider's name remains d's.
+ */
 static int copy_about(const struct tapir_dynamic *d, const struct tapir_event_about *about,
 		      struct definition **out)
 {

@@ -90,6 +90,10 @@ static int is_equal(const struct kind *k, const struct tapir_provider *p,
 	       !memcmp(k->pub.guid, p->guid, sizeof(p->guid));
 }
 
+/*
+ * One allocation: the kind, its fields, its texts, its metadata. All is copied, because a kind may
+ * outlive its provider.
+ */
 static struct kind *make_kind(const struct tapir_provider *p, const struct provider_event *pe)
 {
 	const struct tapir_event_about *about = pe->event->about;

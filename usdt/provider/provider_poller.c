@@ -100,6 +100,10 @@ static void poll_semaphores(const struct tapir_provider *p, struct last_notified
 		poll_own_semaphores(m, now);
 }
 
+/*
+ * idx is a session of the ring lane's control file, or PROVIDER_NOTIFIED_USDT for the semaphores of
+ * probes, or, from PROVIDER_NOTIFIED_PROCESS on, a session of this process.
+ */
 static void compare_requests(const struct tapir_provider *p, uint32_t idx,
 			     struct last_notified *now, struct tapir_ring_requested *requested)
 {

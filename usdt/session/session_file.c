@@ -197,6 +197,10 @@ static uint8_t *put_id(uint8_t *at, const uint8_t *id)
 	return id ? (uint8_t *)memcpy(at, id, 16) + 16 : at;
 }
 
+/*
+ * A segment begins with what its ids mean: it can be read alone when the file is cut or damaged
+ * elsewhere.
+ */
 static void put_event(const struct tapir_event_record *r, void *ctx)
 {
 	struct tapir_session *s = ctx;

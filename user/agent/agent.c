@@ -355,6 +355,10 @@ static int make_dirs(const char *path)
 	return mkdir(part, 0700) && errno != EEXIST ? -errno : 0;
 }
 
+/*
+ * A directory that others could write to or read is refused: recordings have arguments of the
+ * traced programs, and another user could replace them.
+ */
 static int open_state(struct tapir_agent *agent)
 {
 	const char *path = agent->config->state;

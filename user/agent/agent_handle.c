@@ -226,6 +226,7 @@ static bool is_of_all(uint16_t route)
 	       route == TAPIR_ROUTE_FREEZE;
 }
 
+/* Answers what needs no child at once. true: the socket belongs to a task now. */
 static bool dispatch_request(struct tapir_agent *agent, const struct tapir_wire_request *rq, int fd,
 			     const struct tapir_caller *caller)
 {

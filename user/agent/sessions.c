@@ -152,6 +152,10 @@ static void describe_session(struct tapir_session_entry *s,
 	s->touched_ns = tapir_clock__now_ns();
 }
 
+/*
+ * The child has the page and the descriptor of the file from the task. tapir_agent__start_recording
+ * returns its process id.
+ */
 static int start_recording(struct tapir_agent *agent, struct tapir_session_entry *s,
 			   struct tapir_task *task, const struct tapir_wire_request *rq,
 			   const struct tapir_caller *caller)

@@ -231,6 +231,10 @@ static void merge_sites(struct tapir_awaits *a)
 	}
 }
 
+/*
+ * Moves the sites at which tasks were counted together. sites_now has, for each former index, the
+ * new one from 1 on, for a site that was merged that of the other; 0: it is dropped.
+ */
 static void drop_empty(struct tapir_awaits *a)
 {
 	size_t kept = 0;

@@ -213,6 +213,10 @@ static uint64_t look_for_place(const struct tapir_awaits *a, const struct tapir_
 	return va;
 }
 
+/*
+ * Notes at which code of its method a task awaits. Stacks repeat, so that each is searched once;
+ * when there are more than MAX_CACHED, further ones have no place.
+ */
 static void find_place(struct tapir_awaits *a, struct tapir_await_task *t,
 		       const struct tapir_rec_event *rec)
 {

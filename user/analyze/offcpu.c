@@ -118,6 +118,10 @@ static uint64_t wake_ns(const struct thread *t, const struct tapir_rec_switch *r
 	return rec->in_wake_ns > t->out_ns ? rec->in_wake_ns : t->out_ns;
 }
 
+/*
+ * A thread whose id now is another process's, or that was not seen to leave a CPU, has no span: it
+ * is counted as unpaired.
+ */
 static int on_switch_in(struct tapir_offcpu *o, const struct tapir_rec_switch *rec)
 {
 	struct thread *t = thread_of(o, rec->in_tid);

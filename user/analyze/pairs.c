@@ -358,6 +358,10 @@ static uint8_t guessed_scope(const struct names *names, const char *suffix)
 	return TAPIR_PAIR_ACTIVITY;
 }
 
+/*
+ * Probes that no table describes often have names by which they are pairs: query__start and
+ * query__done begin and end an interval "query". The first suffix that fits decides.
+ */
 static void add_guessed_role(struct tapir_pairs *pairs, const struct names *names,
 			     struct tapir_roles *roles)
 {

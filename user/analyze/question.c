@@ -138,6 +138,10 @@ static int parse_lhist(const char *text, size_t *len, struct tapir_fold_column *
 	return 0;
 }
 
+/*
+ * The expression is parsed here and bound later, for each probe: its fields are known only when an
+ * event arrives.
+ */
 static int add_column(struct compiled_question *a, enum tapir_aggregate aggregate, const char *text)
 {
 	unsigned idx = a->question.fold.column_cnt;
@@ -881,6 +885,10 @@ static void on_open(void *ctx, struct tapir_interval *interval)
 	qs->held_bytes += size;
 }
 
+/*
+ * The begin is what the timeline has kept of the interval, the end is the record that is being
+ * added. An interval that lacks one of the two counts as undefined.
+ */
 static int evaluate_for_interval(struct tapir_questions *qs, struct compiled_question *a,
 				 const struct tapir_interval *interval)
 {

@@ -44,6 +44,10 @@ static void memory_fini(void *ctx)
 	tapir_vec__fini(&v->committed);
 }
 
+/*
+ * Committed memory of .NET is the sum of four members of this event. Where one is missing, another
+ * version of it was recorded: there is no sum then.
+ */
 static void add_committed(struct memory *v, uint32_t tgid, uint64_t at_ns,
 			  const struct tapir_event_fields *f)
 {

@@ -255,6 +255,9 @@ static void end_process(struct native *v, const struct tapir_rec_native *rec)
 			row->used_bytes = row->used_cnt = 0;
 }
 
+/*
+ * The kinds up to FREE are of malloc, those from END on of processes; all between are of mappings.
+ */
 static void on_native(void *ctx, const struct tapir_rec_native *rec, uint32_t node)
 {
 	struct native *v = ctx;

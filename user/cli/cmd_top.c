@@ -462,6 +462,10 @@ static int take_keys(struct top *t)
 	return draw_screen(t);
 }
 
+/*
+ * The time to wait is rounded up: else poll(2) would return just before the reading is due, and the
+ * loop would spin for the rest of the millisecond.
+ */
 static int watch_keys_and_time(struct top *t, int resize_fd)
 {
 	struct pollfd fds[] = {{.fd = t->stop_fd, .events = POLLIN},

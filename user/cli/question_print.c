@@ -464,6 +464,7 @@ static void json_number(struct tapir_json *j, const char *key, struct tapir_fold
 		tapir_json__u64(j, key, (uint64_t)n.whole);
 }
 
+/* null is the bound of the steps below and above a linear histogram, which have none. */
 static void json_steps(const struct reading *r, unsigned column, const struct tapir_fold_value *v,
 		       struct tapir_json *j)
 {

@@ -243,6 +243,10 @@ static int check_trace(const struct tapir_timeline *tl, const struct tapir_view_
 				rq->trace_id);
 }
 
+/*
+ * Takes tl. Whether the filters have matched anything is checked before the view is finished: a
+ * wrong -p is an error, not an empty result.
+ */
 static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 		const struct tapir_pairs *pairs, const struct tapir_view_request *rq)
 {

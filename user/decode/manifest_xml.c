@@ -68,6 +68,10 @@ static void refuse_doctype(void *ctx, const xmlChar *name, const xmlChar *extern
 	xml.stop_parser(parser);
 }
 
+/*
+ * A document type can name files of this machine, or entities that grow without bounds:
+ * refuse_doctype sees it before anything is read, and notes its line by _private.
+ */
 static int parse_document(xmlParserCtxtPtr parser, const char *path, const void *bytes, size_t len,
 			  xmlDocPtr *out)
 {

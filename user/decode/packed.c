@@ -299,6 +299,10 @@ static bool take_count(struct tapir_packed_cursor *c, const struct tapir_layout_
 	return true;
 }
 
+/*
+ * The end of a field is known from its content alone. After the first that does not fit, all others
+ * are missing, too.
+ */
 static void decode_packed_field(struct tapir_packed_cursor *c, const struct tapir_layout_field *f,
 				const uint64_t *numbers, struct tapir_value *out)
 {

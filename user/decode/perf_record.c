@@ -156,6 +156,10 @@ static const struct tapir_perf_attr *attr_of_other(const struct tapir_perf_data 
 	return found ? found : any; /* what perf made up has no id */
 }
 
+/*
+ * The body is followed by the sample id (sample_id_all of perf_event_open(2)), found by its size
+ * from the end. Its members have this order and are there as sample_type says.
+ */
 static bool parse_other(struct tapir_byte_input *in, struct tapir_perf_record *out)
 {
 	const struct tapir_perf_attr *a = out->attr;

@@ -244,6 +244,7 @@ static int add_values(const struct kept *k, const struct btf_type *t, struct tap
 	return 0;
 }
 
+/* A pointer in the copy is one to void: what it points to would keep most types of the kernel. */
 static int add_type(const struct kept *k, const struct btf_type *t, struct tapir_str *types,
 		    struct tapir_str *strings)
 {

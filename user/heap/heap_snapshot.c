@@ -31,6 +31,10 @@ static void name_process(struct tapir_heap_reading *r, const struct tapir_catalo
 		 (int)(view.comm.len < 40 ? view.comm.len : 40), view.comm.data, r->tgid);
 }
 
+/*
+ * If no process was requested, the first whose walk of the heap begins is it: events of others are
+ * skipped from then on.
+ */
 static void on_event(struct tapir_heap_reading *r, const struct tapir_catalog *catalog,
 		     const struct tapir_rec *rec)
 {

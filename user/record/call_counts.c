@@ -59,6 +59,10 @@ static bool fill_calls_record(struct tapir_rec_calls *rec, const struct tapir_ca
 	return rec->cnt || rec->open_cnt || rec->unbegun_cnt;
 }
 
+/*
+ * The kernel counts from the beginning on; a record has what was added since the last one. A thread
+ * that has ended has sent its counts itself (is_sent).
+ */
 static void write_difference(void *ctx, const void *key_bytes, const void *value, void *was,
 			     uint64_t now_ns)
 {

@@ -228,6 +228,10 @@ static struct tapir_event_layout *layout_of(struct source *source,
 	return source->layout;
 }
 
+/*
+ * Intervals are remembered by process. When there are too many processes all are forgotten: the
+ * next event of each counts as its first.
+ */
 static void read_event(struct tapir_counter_maker *m, const struct tapir_probe_view *probe,
 		       struct tapir_event_layout *layout, const struct tapir_rec_event *ev)
 {

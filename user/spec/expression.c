@@ -514,6 +514,10 @@ static bool lacks_parentheses(struct parser *p, uint8_t op, uint16_t left, uint1
 	return false;
 }
 
+/*
+ * Nodes are named by their index, never by a pointer that is kept: the array moves when one is
+ * added.
+ */
 static uint16_t parse_in(struct parser *p, uint16_t left)
 {
 	uint16_t made, last = 0, item;

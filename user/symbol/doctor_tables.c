@@ -51,6 +51,10 @@ static uint64_t described_bytes(struct tapir_elf *elf)
 	return bytes;
 }
 
+/*
+ * Only the file with most code that no table describes is named: its functions are those without
+ * callers in most stacks. Code that runs only at startup is not counted.
+ */
 static int see_table_mapping(const struct tapir_mapping_line *m, void *ctx)
 {
 	struct search *search = ctx;

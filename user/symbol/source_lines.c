@@ -242,6 +242,10 @@ static struct tapir_source_places look_up(struct tapir_source_lines *l, struct f
 	return (struct tapir_source_places){};
 }
 
+/*
+ * A look-up asks a helper process and takes long: each address is looked up once. Beyond
+ * MAX_ADDRESSES, addresses have no lines and are counted.
+ */
 static struct tapir_source_places find_places(void *ctx, const struct tapir_rec_mapping *mapping,
 					      uint64_t off, const struct tapir_rec_symbol *range)
 {

@@ -146,6 +146,10 @@ static const char *const forms[] = {
 	"%n",
 };
 
+/*
+ * A form has %a and %b, the first byte of the build ID and the others, %i, all of it, %p, the path,
+ * and %n, the file's name.
+ */
 static void put_form(struct tapir_str *out, const char *form, const struct tapir_symbol_key *key)
 {
 	const char *slash = strrchr(key->path, '/');

@@ -274,6 +274,7 @@ static const char *type_of(enum tapir_push_kind kind)
 	}
 }
 
+/* Sends the oldest item. The others wait behind it, so that the target receives them in order. */
 static void send_first(struct pusher *p, struct queue *q)
 {
 	const struct item *item = &q->items.data[0];
@@ -372,6 +373,10 @@ static void describe_end(const struct tapir_push_transfer *t, char *out, size_t 
 			 t->status >= 300 && t->status < 400 ? ": no redirect is followed" : "");
 }
 
+/*
+ * An item stays first in its queue until the target has it, or refuses this item alone. When all
+ * would be refused (is_of_target), only the administrator can mend it: the pauses are longer.
+ */
 static void take_end(struct queue *q)
 {
 	const struct tapir_push_transfer *t = &q->transfer;

@@ -384,6 +384,10 @@ static void mark_minor(struct tapir_diff_change *changes, size_t cnt)
 	}
 }
 
+/*
+ * Adds a change for each figure by which both recordings can be compared. A name without any such
+ * figure is counted as unknown, for the recording that has it.
+ */
 static int add_row(struct tapir_diff *diff, const struct tapir_diff_row *const rows[2],
 		   struct times times[2], uint64_t compared)
 {

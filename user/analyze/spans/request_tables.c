@@ -72,6 +72,10 @@ struct chosen {
 	struct tapir_histogram took;
 };
 
+/*
+ * A route is left out where a better source has it, or where nothing of it was timed. What is left
+ * out is counted for the notes below the table.
+ */
 static bool choose(struct tapir_request_routes *r, bool is_call, struct chosen *c)
 {
 	struct tapir_route_sum *route;

@@ -177,6 +177,10 @@ static void need_thread(struct tapir_cut *cut, const struct tapir_catalog *catal
 		need(cut, key_of(TAPIR_REC_PROCESS, thread->tgid, 0), NULL);
 }
 
+/*
+ * A record that stays needs what its ids mean, also the names of threads of other processes: who
+ * woke a thread, who holds its lock. Stacks are kept of chosen processes only.
+ */
 static void need_all(struct tapir_cut *cut, const struct tapir_catalog *catalog,
 		     const struct tapir_rec *rec)
 {

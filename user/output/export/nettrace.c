@@ -277,6 +277,10 @@ static struct tapir_nettrace_absence *absence_of(struct tapir_nettrace *n, uint3
 	return idx && *idx < n->absences.cnt ? &n->absences.data[*idx] : NULL;
 }
 
+/*
+ * The event is one of the return to a CPU. Its stack and its ids are those with which the thread
+ * left; a thread that was not seen to leave has neither, and a time of 0.
+ */
 static void on_switch_in(struct tapir_nettrace *n, const struct tapir_rec_switch *rec)
 {
 	bool is_new = false;

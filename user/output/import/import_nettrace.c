@@ -143,6 +143,7 @@ static void describe_event(struct nettrace *n, const struct tapir_nettrace_metad
 		tapir_import_sink__describe(&n->sink, rec);
 }
 
+/* Each pass over the file numbers the kinds anew, and alike; the last one writes them. */
 static void on_metadata(void *ctx, const struct tapir_nettrace_metadata *m)
 {
 	struct nettrace *n = ctx;
@@ -214,6 +215,10 @@ static bool is_method(const struct kind *kind)
 		(kind->event_id == LOAD_ID || kind->event_id == UNLOAD_ID));
 }
 
+/*
+ * A rundown lists code that was there before: its name is valid from the beginning of the
+ * recording.
+ */
 static void add_name(struct nettrace *n, const struct kind *kind,
 		     const struct tapir_nettrace_event *event)
 {

@@ -22,6 +22,10 @@ static int64_t read_at(const struct tapir_import_input *input, void *buf, size_t
 	return tapir_import_input__read((void *)input, buf, len, off);
 }
 
+/*
+ * A file that ends between two blocks lacks only its last tag. One byte is then counted as not
+ * read, so that it is reported as cut.
+ */
 static int read_v4(const struct tapir_import_input *input, const struct tapir_nettrace_sink *sink,
 		   int (*stop)(void *ctx), struct tapir_nettrace_rest *rest)
 {

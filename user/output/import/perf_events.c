@@ -120,6 +120,10 @@ static const struct tapir_perf_format *format_of(const struct tapir_perf_events 
 						   : NULL;
 }
 
+/*
+ * A tracepoint has the fields of its format, and none without one; any other event has one field,
+ * its period.
+ */
 static void describe_event(struct tapir_perf_events *e, const struct tapir_perf_attr *attr,
 			   uint32_t probe_id, uint64_t time_ns)
 {

@@ -112,6 +112,7 @@ static int on_trait(sqlite3_file *file)
 	return 0;
 }
 
+/* SQLite closes a file whose opening failed if pMethods is set: it is set last. */
 static int on_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out)
 {
 	static const sqlite3_io_methods methods = {.iVersion = 1,

@@ -396,6 +396,10 @@ static bool keep_text(struct cursor *c, struct tapir_sql_value *cell,
 	return cell->text;
 }
 
+/*
+ * Texts that are those of the row before are shared with it: most rows repeat the names of
+ * processes and functions.
+ */
 static int keep_row(struct cursor *c)
 {
 	const struct tapir_table_desc *desc = table_of(c)->desc;

@@ -53,6 +53,7 @@ static void add_fact(struct facts *f, const struct tapir_diff_change *c, bool is
 	tapir_str__adds(out, ")");
 }
 
+/* Returns NULL, or why there is no such number: the text ends the message about the condition. */
 static const char *figure(void *ctx, const char *name, size_t len, const char *row, bool is_ratio,
 			  struct tapir_question_operand *out)
 {

@@ -92,6 +92,10 @@ static int add_texts(struct builder *b, const char *cpu)
 	return 0;
 }
 
+/*
+ * The entry 0 of each table is empty: an index of 0 means that there is none (OpenTelemetry
+ * profiles).
+ */
 static int add_functions(struct builder *b)
 {
 	size_t cnt = b->name_cnt;

@@ -108,6 +108,7 @@ static int add_ids(struct builder *b, char **texts)
 	return 0;
 }
 
+/* The first text is empty, as the format requires; an index of 0 means that there is none. */
 static int add_texts(struct builder *b)
 {
 	size_t names_end = TEXT_NAMES + b->tree->names.cnt;

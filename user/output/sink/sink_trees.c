@@ -129,6 +129,10 @@ static void add_name(struct tapir_str *out, const struct tapir_stack_tree *tree,
 			out->data[at] = ':';
 }
 
+/*
+ * path has the callers' names and is as before when this returns. The depth of the recursion is
+ * that of a stack, which is bounded.
+ */
 static int write_node(struct tapir_export *x, const struct tapir_stack_tree *tree, uint32_t idx,
 		      struct tapir_str *path)
 {

@@ -392,6 +392,10 @@ static int look_for_buffers(struct tapir_await_stacks *a)
 	return tapir_await_scan__run(&a->runs, a->reader);
 }
 
+/*
+ * Returns descriptions at once and all other records in order of time, with the stacks that buffers
+ * of the runtime add: these arrive after the events that they belong to.
+ */
 static int next(void *ctx, const struct tapir_rec **rec)
 {
 	struct tapir_await_stacks *a = ctx;

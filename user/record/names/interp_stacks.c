@@ -324,6 +324,10 @@ static void describe_stack(struct tapir_interp_stacks *s, const struct tapir_rec
 		s->describe(s->ctx, rec);
 }
 
+/*
+ * A complete stack ends with the function that entered its outermost loop. Where threads may begin
+ * with functions outside of any loop, these are not merged: they belong to no frame of it.
+ */
 static size_t merge_loop(const struct tapir_interp_stacks *s, const struct process *p,
 			 const struct tapir_rec_stack *native, const struct tapir_interp_list *list,
 			 uint64_t *frames, size_t max)

@@ -171,6 +171,10 @@ static void open_counters(struct jvm *jvm)
 		jvm->is_over = true;
 }
 
+/*
+ * The counters stay mapped when the JVM has ended, with their last values: its end is found by
+ * kill(2).
+ */
 static void poll_one(struct tapir_jvm_gauges_set *set, struct jvm *jvm, uint64_t now_ns,
 		     bool is_last)
 {

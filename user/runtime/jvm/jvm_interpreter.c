@@ -219,6 +219,10 @@ static struct tapir_sv text_of(const struct symbol *s)
 	return (struct tapir_sv){s->bytes, s->len};
 }
 
+/*
+ * The way is HotSpot's: Method, ConstMethod, ConstantPool, class. The process runs while it is
+ * read, so each pointer is checked before it is followed.
+ */
 bool tapir_jvm_interpreter__add_name(const struct tapir_jvm_interpreter *i,
 				     const struct tapir_process_memory *memory, uint64_t method_va,
 				     struct tapir_str *out)
