@@ -45,8 +45,10 @@ static struct tapir_io_row *row_of(struct tapir_io_tally *tally,
 	if (!file.len)
 		tapir_str__adds(&file, "[no data]");
 	tally->failed |= file.failed;
-	if (file.failed)
+	if (file.failed) {
+		tapir_str__fini(&file);
 		return NULL;
+	}
 	key = tapir_hash__bytes(key, file.data, file.len);
 	row = tapir_keyed__add(&tally->rows, key, MAX_ROWS, made);
 	tally->failed |= !row && tally->rows.cnt < MAX_ROWS;
