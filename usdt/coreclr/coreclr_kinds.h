@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * coreclr_kinds.h - kinds of events: a provider's pointer, an id and a version, with the event of
- * the ring that it is. Found on an event's way, so here in full. coreclr_kinds.c has the rest.
+ * the ring that it is. Found on an event's way, so here in full. Any thread that fires, without a
+ * lock: coreclr_kinds.c says how, and when a kind is freed.
  */
 #ifndef TAPIR_CORECLR_KINDS_H
 #define TAPIR_CORECLR_KINDS_H
@@ -16,7 +17,7 @@ struct coreclr_published;
 struct coreclr_kind {
 	uint64_t provider; /* the runtime's pointer */
 	uint32_t id, version, meta_bytes;
-	uint32_t turn; /* in which it was last met */
+	uint32_t turn; /* in which it was last met; the least recent ones are removed first */
 	uint64_t meta_hash;
 	const uint8_t *meta; /* where the runtime keeps its description: never read */
 	struct tapir_ring_event ring;

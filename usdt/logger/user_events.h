@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* user_events.h - the kernel as user_events.c calls it: a test puts another one in its place. */
+/*
+ * user_events.h - the kernel as user_events.c calls it: a test puts another one in its place. Under
+ * the lock of user_events.c.
+ */
 #ifndef TAPIR_USDT_USER_EVENTS_H
 #define TAPIR_USDT_USER_EVENTS_H
 

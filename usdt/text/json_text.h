@@ -3,6 +3,7 @@
  * json_text.h - JSON into a buffer of fixed size, where events fire: nothing is allocated, libc is
  * not called but for memcpy. Each piece is written completely or not at all; after one that did not
  * fit (or was cut) only closing brackets follow, for which room is reserved, and "tapir_cut":true.
+ * One thread for each text.
  */
 #ifndef TAPIR_USDT_JSON_TEXT_H
 #define TAPIR_USDT_JSON_TEXT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * text_number.h - numbers as text, for JSON: into out, without a NUL; the length. Room of
- * TEXT_NUMBER_BYTES. Neither libc nor floating-point registers.
+ * TEXT_NUMBER_BYTES. Neither libc nor floating-point registers. Any thread.
  */
 #ifndef TAPIR_USDT_TEXT_NUMBER_H
 #define TAPIR_USDT_TEXT_NUMBER_H

@@ -5,7 +5,7 @@
  * in a container that sees the node's processes, on the node. No runtime is asked.
  *
  * Bounded: one pass over /proc, at most TAPIR_CONTAINERS_MAX containers, a few files of at most 1
- * MB for each. For a process of the agent that has one task.
+ * MB for each. For a process of the agent that has one task. One thread.
  */
 #ifndef TAPIR_USER_CONTAINERS_H
 #define TAPIR_USER_CONTAINERS_H

@@ -2,7 +2,7 @@
 /*
  * front_checks.h - what headers of a request mean, and which requests come from a page that has no
  * business with the agent: by another name of its address (DNS rebinding) or from another site.
- * Pure functions over any text.
+ * Pure functions over any text. Any thread.
  */
 #ifndef TAPIR_USER_FRONT_CHECKS_H
 #define TAPIR_USER_FRONT_CHECKS_H

@@ -9,6 +9,7 @@
  *
  * The HTTP process parses what strangers send and may have been taken over: nothing it sends is
  * trusted but what the credentials in it prove. Every text is checked: length, one NUL, at its end.
+ * Any thread.
  */
 #ifndef TAPIR_USER_WIRE_H
 #define TAPIR_USER_WIRE_H

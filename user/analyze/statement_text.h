@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * statement_text.h - statements of databases as rows of tables have them: those that differ in
- * numbers alone are one.
+ * numbers alone are one. Any thread.
  */
 #ifndef TAPIR_USER_STATEMENT_TEXT_H
 #define TAPIR_USER_STATEMENT_TEXT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * view_rows.h - reads the rows of a view's result by the keys of its columns: for what shows them
- * elsewhere than in a report. Borrows the result, which is complete.
+ * elsewhere than in a report. Borrows the result, which is complete. Any thread.
  */
 #ifndef TAPIR_USER_VIEW_ROWS_H
 #define TAPIR_USER_VIEW_ROWS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * bpf_insn.h - the few instructions that feature probes consist of, as constants of struct
- * bpf_insn.
+ * bpf_insn. Constant.
  */
 #ifndef TAPIR_USER_BPF_INSN_H
 #define TAPIR_USER_BPF_INSN_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* file_kind.h - what an open file is on this system: in /proc, on which device. */
+/* file_kind.h - what an open file is on this system: in /proc, on which device. Any thread. */
 #ifndef TAPIR_USER_FILE_KIND_H
 #define TAPIR_USER_FILE_KIND_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * large_table.h - memory for hash tables of megabytes that are read at random: in large pages,
- * where the kernel has them, since with small ones most reads wait for the page's address, too.
+ * where the kernel has them, since with small ones most reads wait for the page's address, too. One
+ * thread for each table.
  */
 #ifndef TAPIR_USER_LARGE_TABLE_H
 #define TAPIR_USER_LARGE_TABLE_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* little_endian.h - numbers in files and streams of others, at any alignment, lowest byte first. */
+/*
+ * little_endian.h - numbers in files and streams of others, at any alignment, lowest byte first.
+ * Any thread.
+ */
 #ifndef TAPIR_USER_LITTLE_ENDIAN_H
 #define TAPIR_USER_LITTLE_ENDIAN_H
 

@@ -7,7 +7,8 @@
  *	tapir_vec_for_each (s, &sites) ...
  *	tapir_vec__fini(&sites);
  *
- * Adding may move the elements: keep indexes, not pointers, across an add.
+ * Adding may move the elements: keep indexes, not pointers, across an add. One thread at a time for
+ * each vector.
  */
 #ifndef TAPIR_USER_VEC_H
 #define TAPIR_USER_VEC_H

@@ -2,7 +2,7 @@
 /*
  * archive_file.h - a recording made complete for a machine without the binaries: for 'archive', and
  * for 'record --archive' when the recording has ended. Sizes are printed before anything is
- * written.
+ * written. Main thread.
  */
 #ifndef TAPIR_USER_ARCHIVE_FILE_H
 #define TAPIR_USER_ARCHIVE_FILE_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* command_line.h - one run of tapir or tapir-agent, from its words to its exit status. */
+/*
+ * command_line.h - one run of tapir or tapir-agent, from its words to its exit status. Main thread.
+ */
 #ifndef TAPIR_USER_COMMAND_LINE_H
 #define TAPIR_USER_COMMAND_LINE_H
 

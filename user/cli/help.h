@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * help.h - the command tables and the topics (topics/NAME.txt) as help for the terminal, man pages
- * and shell completion.
+ * and shell completion. Any thread.
  */
 #ifndef TAPIR_USER_HELP_H
 #define TAPIR_USER_HELP_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * long_read.h - reads a file with progress (on a terminal, after a second); Ctrl-C ends it with an
- * error, a second Ctrl-C at once.
+ * error, a second Ctrl-C at once. Main thread: the signal's handler sets a flag of the process.
  */
 #ifndef TAPIR_USER_LONG_READ_H
 #define TAPIR_USER_LONG_READ_H

@@ -2,7 +2,7 @@
 /*
  * named_copy.h - a recording copied with the names that it lacks, for 'symbolize' and 'archive':
  * read once, in which the names are looked up, then written. In place it replaces only a recording
- * of which nothing would be lost, and which no process is writing.
+ * of which nothing would be lost, and which no process is writing. Main thread.
  */
 #ifndef TAPIR_USER_NAMED_COPY_H
 #define TAPIR_USER_NAMED_COPY_H

@@ -16,7 +16,8 @@
  *	const struct tapir_command tapir_cmd_NAME = {...};
  *
  * and one line in main.c. run() returns 0 or -errno, or what tapir_cli__usage returned; it
- * prints data on stdout only and leaves the reason of a failure in the diagnostic list.
+ * prints data on stdout only and leaves the reason of a failure in the diagnostic list. Main
+ * thread.
  */
 #ifndef TAPIR_USER_OPTIONS_H
 #define TAPIR_USER_OPTIONS_H

@@ -2,7 +2,7 @@
 /*
  * output_file.h - the output of an export or a picture: -o OUT, or standard output. A file gets its
  * name only when it is complete: until then, and after a failure, the previous file remains. Like a
- * recording, it replaces a file only with --force.
+ * recording, it replaces a file only with --force. Main thread.
  */
 #ifndef TAPIR_USER_OUTPUT_FILE_H
 #define TAPIR_USER_OUTPUT_FILE_H

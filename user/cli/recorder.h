@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * recorder.h - what record and trace share: from their options to a recording's, the profiles used
- * without SPECs, and the lines on stderr while it runs.
+ * without SPECs, and the lines on stderr while it runs. Main thread.
  */
 #ifndef TAPIR_USER_RECORDER_H
 #define TAPIR_USER_RECORDER_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * recording_copy.h - the file of a command that writes a recording from the one that it reads. It
- * has its name when it is complete; after an error or Ctrl-C the previous file remains.
+ * has its name when it is complete; after an error or Ctrl-C the previous file remains. Main
+ * thread.
  */
 #ifndef TAPIR_USER_RECORDING_COPY_H
 #define TAPIR_USER_RECORDING_COPY_H

@@ -2,7 +2,7 @@
 /*
  * serve.h - `tapir serve` in the programs that have it. The table (cmd_serve.c) is in all of them,
  * with its help; which definition of tapir_serve__run is linked says what the program does
- * (scripts/mk/user.mk).
+ * (scripts/mk/user.mk). Main thread.
  */
 #ifndef TAPIR_USER_SERVE_H
 #define TAPIR_USER_SERVE_H

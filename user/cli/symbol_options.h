@@ -2,7 +2,7 @@
 /*
  * symbol_options.h - --symbols of the commands that read a recording: where names come from that it
  * lacks; --lines and --inline: source lines and inlined functions. Without --symbols no name is
- * looked for; DEBUGINFOD_URLS alone fetches nothing.
+ * looked for; DEBUGINFOD_URLS alone fetches nothing. Main thread.
  */
 #ifndef TAPIR_USER_SYMBOL_OPTIONS_H
 #define TAPIR_USER_SYMBOL_OPTIONS_H

@@ -4,7 +4,7 @@
  *
  * Put a struct tapir_target_args into the command's arguments and
  *  {"Targets", tapir_target_options, offsetof(struct args, target)}
- * into its groups; the program after "--" is cli->program (takes_program).
+ * into its groups; the program after "--" is cli->program (takes_program). Main thread.
  */
 #ifndef TAPIR_USER_TARGET_OPTIONS_H
 #define TAPIR_USER_TARGET_OPTIONS_H

@@ -5,7 +5,8 @@
  *
  * Only data. Three makers: the tables compiled in (made by tapir-manifest from usdt/manifests), a
  * manifest read at run time (manifest.h) and an EventPipe metadata blob (event_blob.h). One reader:
- * packed.h. Names are NUL-terminated UTF-8; everything is borrowed from its maker.
+ * packed.h. Names are NUL-terminated UTF-8; everything is borrowed from its maker. Constant once it
+ * is made: any thread.
  */
 #ifndef TAPIR_USER_LAYOUT_H
 #define TAPIR_USER_LAYOUT_H

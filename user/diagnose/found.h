@@ -61,23 +61,22 @@ const char *tapir_found__explainer(const struct tapir_explanation *e);
 bool tapir_found__counts(enum tapir_found_kind kind, double magnitude);
 /* Returns true if the value does not keep a finding from being reported. */
 bool tapir_limit__holds(enum tapir_limit limit, double value);
-/*
- * Notes what was measured, and returns true if it is to be reported: the magnitude counts and all
- * checks hold, TAPIR_CHECKS({TAPIR_LIMIT_THROWN, cnt}, ...). Before a sentence is made.
- */
+/* The last two arguments of __admits: TAPIR_CHECKS({TAPIR_LIMIT_THROWN, cnt}, ...). */
 #define TAPIR_CHECKS(...)                                                                          \
 	(const struct tapir_check[]){__VA_ARGS__},                                                 \
 		sizeof((const struct tapir_check[]){__VA_ARGS__}) / sizeof(struct tapir_check)
 #define TAPIR_NO_CHECKS NULL, 0
 /*
- * Returns true if all checks hold, so that a finding of this magnitude is reported. If not, the
- * nearest miss of its kind is kept for `report --why`.
+ * Returns true if the magnitude counts and all checks hold, so that the caller makes the sentence
+ * and adds the finding. What was measured is kept, of the subject that came closest, for
+ * `report --why`. At most TAPIR_CHECKS_MAX checks.
  */
 bool tapir_found_list__admits(struct tapir_found_list *list, enum tapir_found_kind kind,
 			      double magnitude, const struct tapir_check *checks, size_t cnt);
 /*
- * Adds one if it counts. text and evidence are taken; subject and view are copied and may be NULL:
- * the view then is the kind's.
+ * Adds a finding if it counts. text and evidence (NULL: none) are taken, also if it does not;
+ * subject and view are copied and may be NULL: the view then is the kind's. A lack of memory is in
+ * list->failed.
  */
 void tapir_found_list__add(struct tapir_found_list *list, enum tapir_found_kind kind,
 			   double magnitude, const char *subject, struct tapir_str *text,
@@ -89,6 +88,7 @@ void tapir_found_list__judge(struct tapir_found_list *list);
 /* Moves what a process's list has to another one; process is copied. Rank that one afterwards. */
 void tapir_found_list__take(struct tapir_found_list *list, struct tapir_found_list *from,
 			    uint32_t pid, const char *process);
+/* Sorts, the worst first; for a list that several others were moved into. */
 void tapir_found_list__rank(struct tapir_found_list *list);
 void tapir_found_list__fini(struct tapir_found_list *list);
 

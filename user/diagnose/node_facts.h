@@ -39,7 +39,10 @@ struct tapir_nodes_facts {
 	struct tapir_name_traits loops, throwing, doings, timers, interpreters;
 };
 
-/* node may be TAPIR_NO_NODE. Borrowed until the next call. */
+/*
+ * Returns what is known of a node, which may be TAPIR_NO_NODE; never NULL: without memory it is
+ * worked out for this call alone. Borrowed until the next call.
+ */
 struct tapir_node_facts *tapir_node_facts__of(struct tapir_finding *f, uint32_t node);
 /* Prefetches what asking for these nodes, one after the other, will take. */
 void tapir_node_facts__expect(struct tapir_finding *f, uint32_t node);

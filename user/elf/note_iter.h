@@ -4,7 +4,7 @@
  *
  * Layout (gABI, "Note Section"): three 32-bit words namesz, descsz, type, then the name and
  * the descriptor, each padded to the alignment. The bytes are hostile: a note that does not
- * fit ends the walk and sets `broken`.
+ * fit ends the walk and sets `broken`. One thread for each walk.
  */
 #ifndef TAPIR_USER_NOTE_ITER_H
 #define TAPIR_USER_NOTE_ITER_H

@@ -4,7 +4,7 @@
  * include/tapir/usdt.h records what the arguments mean.
  *
  * One note is one site; several sites may have the same probe name, each with its own operands and
- * even argument sizes.
+ * even argument sizes. One thread at a time.
  */
 #ifndef TAPIR_USER_NOTES_H
 #define TAPIR_USER_NOTES_H

@@ -5,7 +5,7 @@
  * sys/sdt.h writes an argument as N@OP: N is the size in bytes, negative for a signed type, with a
  * trailing f for a floating-point one; OP is whatever the compiler would have written into an
  * instruction there. x86-64, AT&T syntax; the grammar is stated in operand.c. No state but the
- * resolver's.
+ * resolver's. Any thread.
  */
 #ifndef TAPIR_USER_OPERAND_H
 #define TAPIR_USER_OPERAND_H

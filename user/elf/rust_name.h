@@ -5,6 +5,7 @@
  * A binder, 'G' and a number, announces that many lifetimes, and libiberty counts them up one by
  * one, also in the parts of a name that it does not print, where no limit of the text applies: a
  * name of 17 bytes can keep it busy for years. So the name is parsed here first, as libiberty does.
+ * Any thread.
  */
 #ifndef TAPIR_USER_RUST_NAME_H
 #define TAPIR_USER_RUST_NAME_H

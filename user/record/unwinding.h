@@ -20,7 +20,7 @@ struct tapir_unwinding;
 
 /*
  * programs and interp_stacks are borrowed, as by tapir_unwind_spaces__new. table_bytes: the
- * ceiling; 0: 100 MB. *out is NULL without BPF programs.
+ * ceiling; 0: 100 MB. *out is NULL without BPF programs. 0 or -errno with a line.
  */
 int tapir_unwinding__new(struct tapir_programs *programs, size_t table_bytes,
 			 struct tapir_interp_stacks *interp_stacks, struct tapir_unwinding **out);

@@ -2,7 +2,7 @@
 /*
  * split_code.h - the part of a function that the compiler has put elsewhere: what gcc takes for
  * rare ("NAME.cold"), of which a stripped file has no symbol. Debian's CPython 3.14 runs most
- * instructions there.
+ * instructions there. Any thread.
  */
 #ifndef TAPIR_USER_SPLIT_CODE_H
 #define TAPIR_USER_SPLIT_CODE_H

@@ -43,7 +43,8 @@ struct tapir_sv tapir_stack_end__module(const struct tapir_catalog *catalog, uin
 					uint64_t time_ns, const struct tapir_rec_stack *stack);
 
 /*
- * Appends the same for a stack whose callers are missing; false: they are not, nothing was added.
+ * Appends text and module of a stack whose callers are missing; false: they are not, nothing was
+ * added.
  */
 bool tapir_stack_end__add_of(struct tapir_str *out, const struct tapir_catalog *catalog,
 			     uint32_t tgid, uint64_t time_ns, const struct tapir_rec_stack *stack);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * native_memory.h - what the recorder of native memory and its readers agree on.
+ * native_memory.h - what the recorder of native memory and its readers agree on. Constant.
  */
 #ifndef TAPIR_USER_NATIVE_MEMORY_H
 #define TAPIR_USER_NATIVE_MEMORY_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * mhd.h - libmicrohttpd, loaded by the agent alone: it brings GnuTLS along, which would cost every
- * start of tapir 2 ms and a reading of its configuration.
+ * start of tapir 2 ms and a reading of its configuration. One thread loads it; then any thread.
  */
 #ifndef TAPIR_USER_MHD_H
 #define TAPIR_USER_MHD_H

@@ -9,7 +9,8 @@
  * DATA..., END. No more DATA is sent than the program has given credit for, so that a client who
  * takes nothing holds up no other.
  *
- * A frame that is not understood leaves the two out of step: the agent ends.
+ * A frame that is not understood leaves the two out of step: the agent ends. One thread for each
+ * direction.
  */
 #ifndef TAPIR_USER_STDIO_FRAME_H
 #define TAPIR_USER_STDIO_FRAME_H

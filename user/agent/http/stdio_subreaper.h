@@ -3,7 +3,7 @@
  * stdio_subreaper.h - the process between a program and the agent that it has started. It takes
  * over what processes of the agent leave behind, so that the program, which may be the first
  * process of a container, gets no children that it does not know; and it ends after the last of
- * them.
+ * them. Before the process has threads.
  */
 #ifndef TAPIR_USER_STDIO_SUBREAPER_H
 #define TAPIR_USER_STDIO_SUBREAPER_H

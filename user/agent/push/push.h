@@ -6,7 +6,8 @@
  *
  * Bounded: what waits for all servers together has at most TAPIR_PUSH_SPOOL_BYTES, or is one item;
  * the oldest goes first and is counted. Servers are hostile: no redirect is followed, an answer is
- * read up to TAPIR_PUSH_ANSWER_BYTES, and each transfer has an end.
+ * read up to TAPIR_PUSH_ANSWER_BYTES, and each transfer has an end. The only thread of a process of
+ * its own.
  */
 #ifndef TAPIR_USER_PUSH_H
 #define TAPIR_USER_PUSH_H

@@ -6,7 +6,7 @@
  * A figure has changed if the difference is larger than what the halves of each recording differ by
  * (diff_noise.h), than chance explains by the number of things, than what was lost, and than a
  * tenth. What is not known in one of the two is not compared: a count of 0 is known only if the
- * same was requested.
+ * same was requested. One thread.
  */
 #ifndef TAPIR_USER_DIFF_H
 #define TAPIR_USER_DIFF_H

@@ -6,7 +6,8 @@
  * directory are other users' to choose. It is opened, then judged by the descriptor, then executed
  * by the descriptor (fexecve(3)), so that no other file can take its place in between. It is
  * refused if a user could have changed it who could not have changed this program (owner, mode),
- * and if it is not the program of that name and version: both are in a note of its ELF file.
+ * and if it is not the program of that name and version: both are in a note of its ELF file. Any
+ * thread.
  */
 #ifndef TAPIR_USER_SIBLING_H
 #define TAPIR_USER_SIBLING_H

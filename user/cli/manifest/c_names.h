@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * c_names.h - a provider as C code names it: identifiers of the provider, its events, their
- * parameters and structures. The input of everything that emits C.
+ * parameters and structures. The input of everything that emits C. One thread.
  */
 #ifndef TAPIR_MANIFEST_C_NAMES_H
 #define TAPIR_MANIFEST_C_NAMES_H

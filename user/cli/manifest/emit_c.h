@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* emit_c.h - what tapir-manifest writes of a provider, each a whole file. */
+/*
+ * emit_c.h - what tapir-manifest writes of a provider, each a whole file. p was checked
+ * (c_names.h); the text is appended to out, whose `failed` is a lack of memory. One thread.
+ */
 #ifndef TAPIR_MANIFEST_EMIT_C_H
 #define TAPIR_MANIFEST_EMIT_C_H
 
 #include "cli/manifest/c_names.h"
 
-/* PROVIDER.h: constants, structures, the functions that a program calls. */
+/* Writes PROVIDER.h: constants, structures, the functions that a program calls. */
 void emit_header(const struct c_provider *p, struct tapir_str *out);
 /* Writes PROVIDER.c: events with their descriptions, probe sites and serializers. */
 void emit_source(const struct c_provider *p, struct tapir_str *out);

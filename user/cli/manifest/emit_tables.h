@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* emit_tables.h - a manifest's providers as C source: constant tables of decode/layout.h. */
+/*
+ * emit_tables.h - a manifest's providers as C source: constant tables of decode/layout.h. One
+ * thread.
+ */
 #ifndef TAPIR_EMIT_TABLES_H
 #define TAPIR_EMIT_TABLES_H
 

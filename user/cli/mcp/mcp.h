@@ -28,11 +28,11 @@ struct tapir_mcp_call {
 	int output_fd;		 /* where a recording goes; -1: into out */
 	int stop_fd;		 /* readable: the call has ended; -1: never */
 	struct tapir_str *out;
-	struct tapir_str why; /* out: what it printed as an error */
+	struct tapir_str why; /* out: what it printed as an error; the caller frees it */
 	int exit_code;
 };
 
-/* The recordings of all requests. */
+/* The recordings of all requests, shared by threads: fds and cnt under the lock. */
 struct tapir_mcp_recordings {
 	pthread_mutex_t lock;
 	int fds[TAPIR_MCP_MAX_RECORDINGS];
@@ -56,7 +56,7 @@ struct tapir_mcp {
  */
 int tapir_mcp__answer(struct tapir_mcp *mcp, const char *line, size_t len, struct tapir_str *out);
 
-/* Answers a message of which not even the id is known. */
+/* Answers a message of which not even the id is known. 0 or -ENOMEM. */
 int tapir_mcp__refuse(struct tapir_str *out, const char *why);
 
 #endif

@@ -11,7 +11,8 @@
  *   pid, tid, comm, then what the type has (trace/schema.c). What is not known is
  *   null. An incomplete value is named in "marks" (decode/value.h).
  *
- * Nothing here writes to a file; nothing allocates per line once it has seen its probes.
+ * Nothing here writes to a file; nothing allocates per line once it has seen its probes. One
+ * thread.
  */
 #ifndef TAPIR_USER_EVENT_LINES_H
 #define TAPIR_USER_EVENT_LINES_H

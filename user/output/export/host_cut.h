@@ -2,7 +2,7 @@
 /*
  * host_cut.h - one host's recording out of a merged one, with the ids, times and facts that it had.
  * Like tapir_cut it takes two passes: __read finds the host and the stacks that its records have,
- * __write copies.
+ * __write copies. One thread.
  */
 #ifndef TAPIR_USER_HOST_CUT_H
 #define TAPIR_USER_HOST_CUT_H

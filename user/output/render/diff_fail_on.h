@@ -3,7 +3,7 @@
  * diff_fail_on.h - a comparison judged for a script: 'tapir diff --fail-on EXPR'. EXPR is of
  * spec/expression.h; its names are FIGURE("ROW"): count, sum, mean, p50, p90, p99 and max of a
  * function, route, wait... A number with the unit x is compared with second / first, where a
- * difference that is noise is 1x; any other with the figure of the second recording.
+ * difference that is noise is 1x; any other with the figure of the second recording. One thread.
  */
 #ifndef TAPIR_USER_DIFF_FAIL_ON_H
 #define TAPIR_USER_DIFF_FAIL_ON_H

@@ -4,7 +4,7 @@
  * nothing outside of it is referred to. Names may be any bytes.
  *
  * At most TAPIR_FLAMEGRAPH_MAX_FRAMES frames are drawn, the widest; the picture shows how many were
- * left out.
+ * left out. Any thread.
  */
 #ifndef TAPIR_USER_FLAMEGRAPH_SVG_H
 #define TAPIR_USER_FLAMEGRAPH_SVG_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* human_units.h - numbers as people read them: "1,204,332", "14.2 MB". */
+/* human_units.h - numbers as people read them: "1,204,332", "14.2 MB". Any thread. */
 #ifndef TAPIR_USER_HUMAN_UNITS_H
 #define TAPIR_USER_HUMAN_UNITS_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* list_counters.h - the part of `tapir list -p` that is about counters of programs with libtapir.
+/*
+ * list_counters.h - the part of `tapir list -p` that is about counters of programs with libtapir.
+ * Main thread.
  */
 #ifndef TAPIR_USER_LIST_COUNTERS_H
 #define TAPIR_USER_LIST_COUNTERS_H

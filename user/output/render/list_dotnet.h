@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * list_dotnet.h - the part of `tapir list -p` that is about .NET: the runtime's providers, and the
- * EventSources of the assemblies a process has loaded, with keywords and events.
+ * EventSources of the assemblies a process has loaded, with keywords and events. Main thread.
  */
 #ifndef TAPIR_USER_LIST_DOTNET_H
 #define TAPIR_USER_LIST_DOTNET_H

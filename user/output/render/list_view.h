@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* list_view.h - how `tapir list` shows probes: collected once, rendered in two ways. */
+/*
+ * list_view.h - how `tapir list` shows probes: collected once, rendered in two ways. Main thread.
+ */
 #ifndef TAPIR_USER_LIST_VIEW_H
 #define TAPIR_USER_LIST_VIEW_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * dotnet_facts.h - what must be known of a .NET process before it is spoken to, by /proc alone;
- * for dotnet_client.c and dotnet_snapshot.c only.
+ * for dotnet_client.c and dotnet_snapshot.c only. Any thread.
  */
 #ifndef TAPIR_USER_DOTNET_FACTS_H
 #define TAPIR_USER_DOTNET_FACTS_H

@@ -7,7 +7,8 @@
  * Directories are tried in this order, as the process sees them: /dev/shm, its TMPDIR, /tmp,
  * /var/tmp, /run. A directory is suitable if its user may create a file there, no other user can
  * replace the file or a part of its path (tapir_peer_child__enter_private), and code may be mapped
- * from it. The file is created with the process's uid (peer_helper.h), O_EXCL, and read back.
+ * from it. The file is created with the process's uid (peer_helper.h), O_EXCL, and read back. One
+ * thread for each process that is asked.
  */
 #ifndef TAPIR_USER_DOTNET_INJECT_H
 #define TAPIR_USER_DOTNET_INJECT_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * jvm_facts.h - what must be known of a JVM before it is spoken to; for jvm_attach.c only.
+ * jvm_facts.h - what must be known of a JVM before it is spoken to; for jvm_attach.c only. Any
+ * thread.
  */
 #ifndef TAPIR_USER_JVM_FACTS_H
 #define TAPIR_USER_JVM_FACTS_H

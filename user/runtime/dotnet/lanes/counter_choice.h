@@ -5,7 +5,8 @@
  *	GLOB := PROVIDER[/COUNTER]	both are shell globs; no COUNTER: all of them. A '/' in the
  *	provider's name is written '\/'
  *
- * PROVIDER is the name of an EventSource or of a Meter.
+ * PROVIDER is the name of an EventSource or of a Meter. A choice is filled by one thread; then any
+ * number may read it.
  */
 #ifndef TAPIR_USER_COUNTER_CHOICE_H
 #define TAPIR_USER_COUNTER_CHOICE_H
