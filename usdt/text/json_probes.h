@@ -10,6 +10,8 @@
  * 16 bytes each, or 0.
  *
  *	JSON_PROBES(tapir_event)	defines them, and json_probes[], for one source file
+ *
+ * Any thread fires.
  */
 #ifndef TAPIR_USDT_JSON_PROBES_H
 #define TAPIR_USDT_JSON_PROBES_H

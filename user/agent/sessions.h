@@ -15,7 +15,7 @@
 
 #define TAPIR_FROZEN_WHY_BYTES 112
 
-/* Reads what an earlier agent left. 0 or -errno with a line. */
+/* Reads what an earlier agent left; __close frees it, files stay. 0 or -errno with a line. */
 int tapir_sessions__open(struct tapir_agent *agent);
 void tapir_sessions__close(struct tapir_sessions *sessions);
 
@@ -24,13 +24,14 @@ void tapir_sessions__close(struct tapir_sessions *sessions);
  * for it are answered.
  */
 void tapir_sessions__task_ended(struct tapir_agent *agent, pid_t pid);
-/* Returns true if __check has to be called regularly: for a lease, or counts that are missing. */
+/* Returns true if __check has to be called each second: for a lease, or counts that are missing. */
 bool tapir_sessions__are_watched(const struct tapir_sessions *sessions);
 void tapir_sessions__check(struct tapir_agent *agent);
 
 /*
- * The routes of sessions, for a caller whose role permits it. params: of the request. true: the socket
- * belongs to a task now, or to a session that ends; else it was answered and remains the caller's.
+ * The routes of sessions, for a caller whose role permits it. params: of the request. true: the
+ * socket belongs to a task now, or to a session that ends; else it was answered and remains the
+ * caller's.
  */
 bool tapir_sessions__handle(struct tapir_agent *agent, const struct tapir_wire_request *rq,
 			    const struct tapir_request_params *params,

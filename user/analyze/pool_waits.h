@@ -31,8 +31,8 @@ struct tapir_pool_waits {
 /* Notes that a worker reported at now_ns that it has no work. */
 void tapir_pool_waits__says_idle(struct tapir_pool_waits *p, uint32_t tid, uint64_t now_ns);
 /*
- * Adds a wait of a thread of the pool. has_own: a function of the program is on its stack
- * (own_code.h).
+ * Adds a wait of a thread of the pool, and returns what it was. has_own: a function of the program
+ * is on its stack (own_code.h).
  */
 enum tapir_pool_wait tapir_pool_waits__add(struct tapir_pool_waits *p, struct tapir_timeline *tl,
 					   const struct tapir_wait *wait, bool has_own);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * view.h - a question to a recording: what it listens to on the timeline, and the result it makes
- * of it. One file each, view_*.c; a view prints nothing.
+ * of it. One file each, view_*.c; a view prints nothing. One thread.
  */
 #ifndef TAPIR_USER_VIEW_H
 #define TAPIR_USER_VIEW_H

@@ -3,7 +3,7 @@
  * file.h - reading and writing whole files, and scope guards for what is open.
  *
  * Files under /proc and below another process's root are untrusted: reads are bounded and never
- * block on a FIFO.
+ * block on a FIFO. No state but what is stated: any thread.
  */
 #ifndef TAPIR_USER_FILE_H
 #define TAPIR_USER_FILE_H
@@ -93,7 +93,7 @@ void tapir_file__restore_limit(void);
  */
 int tapir_file__temporary(void);
 
-/* Writes all of it, through interruptions and short writes. */
+/* Writes all of it, through interruptions and short writes. 0 or -errno. */
 int tapir_file__write_all(int fd, const void *data, size_t len);
 
 /*

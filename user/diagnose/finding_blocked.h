@@ -58,8 +58,9 @@ struct tapir_blocked {
  */
 bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wait *wait,
 				 bool is_cut);
-/* Takes a WAIT record. */
+/* Takes a WAIT record: which lock a snapshot saw a thread wait for. */
 void tapir_finding_blocked__call(struct tapir_finding *f, const struct tapir_rec *rec);
+/* Takes an interval that has ended: the times of waits for locks that have events are added up. */
 void tapir_finding_blocked__close(struct tapir_finding *f, const struct tapir_interval *i);
 void tapir_finding_blocked__fini(struct tapir_finding *f);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* report_view.h - a summary as text for a person and as JSON for a program. */
+/*
+ * report_view.h - a summary as text for a person and as JSON for a program. A view borrows all that
+ * it names. Texts are appended; a lack of memory is in out->failed. One thread.
+ */
 #ifndef TAPIR_USER_REPORT_VIEW_H
 #define TAPIR_USER_REPORT_VIEW_H
 
@@ -33,14 +36,9 @@ struct tapir_report_view {
 	bool unfold;	  /* there: those of the kernel, too, one by one */
 };
 
-/* The whole report as text: `tapir report --all`. */
+/* Writes the whole report as text: `tapir report --all`. */
 void tapir_report__write_text(const struct tapir_report_view *view, const struct tapir_palette *p,
 			      struct tapir_str *out);
-/*
- * The first screen: what was recorded, up to three findings and what to do next, and the largest
- * figures; at most TAPIR_FIRST_SCREEN_LINES lines. columns: of the terminal, 0: there is none;
- * lines have TAPIR_FIRST_SCREEN_COLUMNS at most, but for commands, which can be copied.
- */
 #define TAPIR_FIRST_SCREEN_LINES   40
 #define TAPIR_FIRST_SCREEN_COLUMNS 80
 /*
@@ -54,15 +52,17 @@ void tapir_report__write_first_screen(const struct tapir_report_view *view,
 /* Writes all of it as one JSON document. */
 void tapir_report__write_json(const struct tapir_report_view *view, struct tapir_str *out);
 
-/* Parts of the above (report_headline.c, report_tables.c). */
+/* ---- parts of the above (report_headline.c, report_tables.c) --------------------------------- */
+
+/* Appends one line: the worst finding, or that there is none. */
 void tapir_report__add_headline(const struct tapir_report_view *view, struct tapir_str *out);
 /* Appends "17 lost, 1 gap", "nothing lost". */
 void tapir_report__add_losses(const struct tapir_report_view *view, struct tapir_str *out);
 /* Appends "48 GCs; 12 exceptions", "1,234 events, all shop:sold"; nothing where there are none. */
 void tapir_report__add_events(const struct tapir_report_view *view, struct tapir_str *out);
-/* Appends what 'tapir merge' said of its hosts and clocks, as below. */
-/* "waits below 1 ms are summed": of a recording that has no record of each switch. */
+/* Appends "waits below 1 ms are summed"; false, and nothing: each switch is a record. */
 bool tapir_report__add_sums(const struct tapir_report_view *view, struct tapir_str *out);
+/* Appends what 'tapir merge' said of hosts and clocks; false, and nothing: it is not merged. */
 bool tapir_report__add_merged(const struct tapir_report_view *view, const char *separator,
 			      struct tapir_str *out);
 /*
