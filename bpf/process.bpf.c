@@ -75,6 +75,7 @@ static __always_inline __u32 add_program(struct process_buf *buf, struct task_st
 	return exe_len + cmdline_len;
 }
 
+/* The masks repeat bounds that hold anyway: the verifier does not know them of a sum. */
 static __always_inline void send_process(struct task_struct *task, enum tapir_process_kind kind,
 					 const char *exe, __u64 time_ns)
 {

@@ -112,6 +112,10 @@ void counter_view__begin(struct tapir_counter *c, uint32_t session)
 		counter_histogram__read(c, v->spread, 0, 0, percentiles);
 }
 
+/*
+ * Bounds are kept by round, which all views share, and may be those of no value of this view's
+ * interval: min is above max then, and the mean stands for both.
+ */
 void counter_view__take(struct tapir_counter *c, uint32_t session, struct counter_report *r)
 {
 	struct counter_view *v = c->views[session];

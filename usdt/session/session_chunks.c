@@ -95,6 +95,10 @@ static int write_chunk(struct session_file *f, uint8_t type, const struct sessio
 	return 1;
 }
 
+/*
+ * The path may be one in a directory that others may write to: only a new file is taken, never a
+ * link.
+ */
 int session_file__open(struct session_file *f, const char *path, uint64_t max_bytes)
 {
 	struct tapir_file_header h = {

@@ -103,6 +103,10 @@ static unsigned place_lost_callers(struct tapir_nettrace *n, const struct tapir_
 	return are_lost && *va;
 }
 
+/*
+ * Fills vas, with room for TAPIR_MAX_FRAMES + 1, and returns how many there are: a frame of its own
+ * stands for callers that are missing.
+ */
 static unsigned place_frames(struct tapir_nettrace *n, const struct tapir_stack_ref *ref,
 			     uint64_t stack_id, uint64_t *vas, struct tapir_name_span *span)
 {
