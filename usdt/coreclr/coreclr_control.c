@@ -156,7 +156,7 @@ static void take_lane_down(void)
 		coreclr_detach_lock__release(control.turn);
 }
 
-static void *run(void *unused)
+static void *run_control_thread(void *unused)
 {
 	(void)unused;
 	/* Else it is called as the runtime's thread that was asked to attach us. */
@@ -190,7 +190,7 @@ static int start_thread(void)
 		return -ENOMEM;
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	ring_sys4(SYS_rt_sigprocmask, SIG_BLOCK, &block, &before, sizeof(before));
-	err = pthread_create(&control.thread, &attr, run, NULL);
+	err = pthread_create(&control.thread, &attr, run_control_thread, NULL);
 	ring_sys4(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, sizeof(before));
 	pthread_attr_destroy(&attr);
 	return -err;

@@ -173,7 +173,7 @@ static int run_round(struct tapir_listener *l, uint64_t until)
 
 /* ---- the thread --------------------------------------------------------------------------- */
 
-static void *run(void *arg)
+static void *run_listener(void *arg)
 {
 	struct tapir_listener *l = arg;
 	struct timespec time = {.tv_sec = l->interval_ms / 1000,
@@ -232,7 +232,7 @@ static int open_all(struct tapir_listener *l, const struct tapir_selection *sele
 
 	if (err || l->flags & TAPIR_LISTENER_POLLED)
 		return err;
-	err = provider_thread__start(&l->thread, STACK_BYTES, NULL, run, l);
+	err = provider_thread__start(&l->thread, STACK_BYTES, NULL, run_listener, l);
 	if (!err)
 		return 0;
 	if (!provider_session__close(l->session))

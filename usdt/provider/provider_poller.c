@@ -305,7 +305,7 @@ static int poll_all(uint32_t seen)
 	return tick_ms < ms ? tick_ms : ms;
 }
 
-static void *run(void *unused)
+static void *run_poller(void *unused)
 {
 	(void)unused;
 	ring_sys4(SYS_prctl, PR_SET_NAME, "tapir", 0, 0);
@@ -350,7 +350,7 @@ int provider_poller__start(void)
 		return 0;
 	poller.is_stopping = poller.is_done = 0;
 	blocked = signals_to_block();
-	err = provider_thread__start(&poller.thread, STACK_BYTES, &blocked, run, NULL);
+	err = provider_thread__start(&poller.thread, STACK_BYTES, &blocked, run_poller, NULL);
 	if (err)
 		return err;
 	poller.is_running = 1;

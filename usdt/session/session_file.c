@@ -271,7 +271,7 @@ static void flush_if_due(struct tapir_session *s)
 
 /* ---- the session ------------------------------------------------------------------------------ */
 
-static void *run(void *arg)
+static void *run_session(void *arg)
 {
 	const struct timespec step = {.tv_nsec = POLL_NS};
 	struct tapir_session *s = arg;
@@ -315,7 +315,7 @@ static int open_all(struct tapir_session *s, const char *path,
 	s->flushed_ns = session_clock_ns(CLOCK_MONOTONIC);
 	err = tapir_listener__open(selections, cnt, put_event, s, &polled, &s->listener);
 	if (!err) {
-		err = provider_thread__start(&s->thread, STACK_BYTES, NULL, run, s);
+		err = provider_thread__start(&s->thread, STACK_BYTES, NULL, run_session, s);
 		if (err)
 			tapir_listener__close(s->listener);
 	}

@@ -93,7 +93,7 @@ static void forget_files(struct tapir_push_files *files)
 	tapir_guard__fd(&files->ca_fd);
 }
 
-static int run(void *ctx, int fd)
+static int run_push(void *ctx, int fd)
 {
 	const struct tapir_agent *agent = ctx;
 	const struct tapir_serve_config *config = agent->config;
@@ -153,7 +153,7 @@ int tapir_agent_push__start(struct tapir_agent *agent)
 	if (!agent->push.page)
 		return -ENOMEM;
 	agent->push.child.name = "the process that pushes";
-	agent->push.child.run = run;
+	agent->push.child.run = run_push;
 	agent->push.child.has_socket = true;
 	return tapir_agent_child__start(agent, &agent->push.child);
 }

@@ -17,7 +17,7 @@
 
 #define ALL_HISTORY_MS (24 * 3600 * 1000ull) /* whatever is kept */
 
-static int run(void *ctx, int client_fd)
+static int run_watch(void *ctx, int client_fd)
 {
 	struct tapir_agent *agent = ctx;
 	int err;
@@ -38,7 +38,7 @@ int tapir_agent_watch__start(struct tapir_agent *agent)
 	if (!agent->watch.page)
 		return -ENOMEM;
 	agent->watch.child.name = "the process that watches runtimes";
-	agent->watch.child.run = run;
+	agent->watch.child.run = run_watch;
 	(void)tapir_agent_child__start(agent, &agent->watch.child);
 	return 0;
 }

@@ -148,7 +148,7 @@ static int add_triggers(const struct tapir_serve_continuous *c, struct tapir_tri
 	return err || tapir_triggers__add_specs(triggers, &request->more_specs) ? err : -ENOMEM;
 }
 
-static int run(void *ctx, int agent_fd)
+static int run_continuous(void *ctx, int agent_fd)
 {
 	const struct tapir_agent *agent = ctx;
 	const struct tapir_serve_continuous *c = &agent->config->continuous;
@@ -207,7 +207,7 @@ int tapir_continuous__start(struct tapir_agent *agent)
 	if (err)
 		return err;
 	agent->continuous.child.name = "the continuous recording";
-	agent->continuous.child.run = run;
+	agent->continuous.child.run = run_continuous;
 	agent->continuous.child.has_socket = true;
 	return tapir_agent_child__start(agent, &agent->continuous.child);
 }

@@ -438,7 +438,7 @@ static void ask_to_sign_in(struct tapir_page_job *job)
 	tapir_page_job__redirect(job, path);
 }
 
-static void run(struct tapir_page_job *job)
+static void run_page(struct tapir_page_job *job)
 {
 	const struct tapir_front_page *page = job->exchange->page;
 
@@ -473,7 +473,7 @@ enum MHD_Result tapir_front_page__answer(struct tapir_front *front,
 	if (!exchange->page->run)
 		return answer_asset(front, connection, exchange->match.arg);
 	job.url = exchange->url;
-	run(&job);
+	run_page(&job);
 	if (job.mime == TAPIR_MIME_HTML)
 		tapir_page__mount(&job.out, tapir_front__root(front, connection));
 	reply = (struct tapir_front_reply){.status = job.status,

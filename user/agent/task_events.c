@@ -90,7 +90,8 @@ static void on_progress(void *ctx, const struct tapir_recording_progress *progre
 	tapir_totals__count(&progress->stats);
 }
 
-static int run(struct stream *s, const struct tapir_task *task, struct tapir_recording_plan *plan)
+static int run_events(struct stream *s, const struct tapir_task *task,
+		      struct tapir_recording_plan *plan)
 {
 	struct tapir_recording_result result = {};
 	int err;
@@ -131,7 +132,7 @@ int tapir_task__events(void *ctx, int client_fd)
 	if (!err)
 		err = tapir_request__plan(&request, &plan);
 	if (!err)
-		err = run(&s, task, &plan);
+		err = run_events(&s, task, &plan);
 	tapir_recording_plan__fini(&plan);
 	tapir_vec__fini(&params.cgroups);
 	tapir_vec__fini(&params.inside);

@@ -88,7 +88,7 @@ static int copy_load_opts(struct tapir_deferred_program *l, const struct bpf_pro
 		       : -ENOMEM;
 }
 
-static void *run(void *arg)
+static void *run_loader(void *arg)
 {
 	struct tapir_deferred_program *l = arg;
 	tapir_autofree char *log = calloc(1, LOG_BYTES); /* written when libbpf tries once more */
@@ -130,7 +130,7 @@ static int defer_load(struct bpf_program *prog, struct bpf_prog_load_opts *opts,
 	opts->prog_btf_fd = 0;
 	if (l->is_on_demand)
 		return 0;
-	err = -pthread_create(&l->thread, NULL, run, l);
+	err = -pthread_create(&l->thread, NULL, run_loader, l);
 	l->is_running = !err;
 	return err;
 }
@@ -183,7 +183,7 @@ int tapir_deferred_program__fd(struct tapir_deferred_program *l)
 		pthread_join(l->thread, NULL);
 	l->is_running = false;
 	if (l->is_on_demand && l->insns)
-		run(l);
+		run_loader(l);
 	l->is_on_demand = false;
 	if (l->fd < 0)
 		return tapir_diag__fail(

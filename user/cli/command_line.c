@@ -12,7 +12,7 @@
 #include "cli/pager.h"
 #include "cli/terminal.h"
 
-static int run(struct tapir_cli *cli)
+static int run_command(struct tapir_cli *cli)
 {
 	int err;
 
@@ -36,7 +36,7 @@ int tapir_command_line__run(const char *name, const struct tapir_command *const 
 	tapir_file__raise_limit();
 	err = tapir_cli__parse(&cli, argc, argv);
 	if (!err)
-		err = run(&cli);
+		err = run_command(&cli);
 	tapir_pager__stop();
 	tapir_terminal__print_diag(err);
 	tapir_command_line__end();

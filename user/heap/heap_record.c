@@ -85,8 +85,8 @@ static void on_ready(void *ctx, const struct tapir_recording_ready *ready)
 		(void)eventfd_write(w->end_fd, 1);
 }
 
-static int run(struct tapir_recording_plan *plan, const struct tapir_heap_record_opts *opts,
-	       uint64_t *lost_cnt)
+static int run_heap_recording(struct tapir_recording_plan *plan,
+			      const struct tapir_heap_record_opts *opts, uint64_t *lost_cnt)
 {
 	struct watch watch = {.end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .opts = opts};
 	struct tapir_recording_result result = {};
@@ -182,7 +182,7 @@ static int record_heap(const struct tapir_heap_record_opts *opts, uint64_t *lost
 	    tapir_vec__push(&request.specs, opts->follow_ns ? FOLLOW_SPEC : SPEC))
 		err = tapir_request__plan(&request, &plan);
 	if (!err)
-		err = run(&plan, opts, lost_cnt);
+		err = run_heap_recording(&plan, opts, lost_cnt);
 	(void)come_first(before);
 	tapir_recording_plan__fini(&plan);
 	tapir_vec__fini(&request.rules.pids);

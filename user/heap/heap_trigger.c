@@ -51,7 +51,7 @@ static int request_collection(const struct tapir_heap_trigger *t)
 	return err;
 }
 
-static void *run(void *arg)
+static void *run_trigger(void *arg)
 {
 	struct tapir_heap_trigger *t = arg;
 
@@ -75,7 +75,7 @@ int tapir_heap_trigger__start(struct tapir_heap_trigger *t)
 					tapir_errno__text(errno));
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = -pthread_create(&t->thread, NULL, run, t);
+	err = -pthread_create(&t->thread, NULL, run_trigger, t);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!err) {
 		t->is_started = true;

@@ -171,7 +171,7 @@ static struct drain_result drain_all(struct tapir_drain *d)
 	return result;
 }
 
-static void *run(void *arg)
+static void *run_drain(void *arg)
 {
 	struct tapir_drain *d = arg;
 	struct epoll_event events[8];
@@ -221,7 +221,7 @@ static int start_thread(struct tapir_drain *d)
 		if (err)
 			return err;
 	}
-	return -pthread_create(&d->thread, NULL, run, d);
+	return -pthread_create(&d->thread, NULL, run_drain, d);
 }
 
 int tapir_drain__start(const struct tapir_drain_opts *opts, struct tapir_drain **out)

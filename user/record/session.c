@@ -542,7 +542,7 @@ static uint64_t next_wake_ns(const struct tapir_session *s, uint64_t now_ns, uin
 	return next_tick_ns;
 }
 
-static void *run(void *arg)
+static void *run_session_thread(void *arg)
 {
 	struct tapir_session *s = arg;
 	uint64_t now_ns = tapir_clock__now_ns(), next_tick_ns = now_ns + TAPIR_NS_PER_SEC;
@@ -622,7 +622,7 @@ static int start_thread(struct tapir_session *s)
 		 * All of this is the thread's own from now on; only counters that are atomic are
 		 * read elsewhere.
 		 */
-		err = -pthread_create(&s->thread, NULL, run, s);
+		err = -pthread_create(&s->thread, NULL, run_session_thread, s);
 	s->is_running = !err;
 	return err;
 }

@@ -380,7 +380,7 @@ static void wait_for_work(struct tapir_unwind_tables *t)
 	t->check_ns = real_ns() + CHECK_NS;
 }
 
-static void *run(void *ctx)
+static void *run_unwind_tables(void *ctx)
 {
 	struct tapir_unwind_tables *t = ctx;
 
@@ -560,7 +560,7 @@ int tapir_unwind_tables__new(struct tapir_unwind_maps *maps, size_t max_bytes,
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->changed, NULL);
 	t->cache = tapir_unwind_cache__new();
-	err = t->files ? -pthread_create(&t->thread, NULL, run, t) : -ENOMEM;
+	err = t->files ? -pthread_create(&t->thread, NULL, run_unwind_tables, t) : -ENOMEM;
 	t->has_thread = !err;
 	if (err) {
 		tapir_unwind_tables__free(t);

@@ -130,7 +130,7 @@ static int result_of(struct tapir_http *h, CURL *easy, const struct transfer *t,
 		       : -EPROTO;
 }
 
-static int run(struct tapir_http *h, CURLM *multi, struct transfer *t, CURLcode *code)
+static int run_transfer(struct tapir_http *h, CURLM *multi, struct transfer *t, CURLcode *code)
 {
 	int running = 1, left;
 	const CURLMsg *message;
@@ -166,7 +166,7 @@ int tapir_http__get(struct tapir_http *h, struct tapir_http_get *get)
 	if (!err && h->curl.multi_add_handle(multi, easy))
 		err = -ENOMEM;
 	if (!err) {
-		err = run(h, multi, &t, &code);
+		err = run_transfer(h, multi, &t, &code);
 		if (!err)
 			err = result_of(h, easy, &t, code);
 		h->curl.multi_remove_handle(multi, easy);

@@ -57,7 +57,7 @@ static bool wait_for_job(struct tapir_chunk_ahead *a)
 	return state == LOADING;
 }
 
-static void *run(void *arg)
+static void *run_ahead(void *arg)
 {
 	struct tapir_chunk_ahead *a = arg;
 
@@ -83,7 +83,7 @@ static int make_thread(struct tapir_chunk_ahead *a)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	if (!err)
-		err = pthread_create(&a->thread, &attributes, run, a);
+		err = pthread_create(&a->thread, &attributes, run_ahead, a);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	return -err;

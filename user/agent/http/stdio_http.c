@@ -320,7 +320,7 @@ static bool answer_request(struct MHD_Connection *c, void **slot)
 	return c->is_answered;
 }
 
-static void *run(void *arg)
+static void *run_http(void *arg)
 {
 	struct MHD_Connection *c = arg;
 	void *slot = NULL, *context = NULL;
@@ -373,7 +373,7 @@ static bool take_request(uint32_t id, char *data, size_t len)
 	c = has_room() ? new_connection(id, data, len) : NULL;
 	if (!c)
 		free(data);
-	if (c && !start_thread(run, c))
+	if (c && !start_thread(run_http, c))
 		return true;
 	if (c)
 		free_connection(c);

@@ -304,7 +304,7 @@ static void note_ends(struct tapir_ring_reader *r, int wait_ms)
 	pthread_mutex_unlock(&r->lock);
 }
 
-static void *run(void *arg)
+static void *run_ring_reader(void *arg)
 {
 	struct tapir_ring_reader *r = arg;
 	uint64_t next_losses_ns = 0;
@@ -402,7 +402,7 @@ int tapir_ring_reader__start(const struct tapir_ring_reader_opts *opts,
 		 * The thread owns all of this from its start on, except what the lock protects; no
 		 * lock is needed before.
 		 */
-		err = -pthread_create(&r->thread, NULL, run, r);
+		err = -pthread_create(&r->thread, NULL, run_ring_reader, r);
 	r->is_running = !err;
 	if (err)
 		tapir_ring_reader__free(r);

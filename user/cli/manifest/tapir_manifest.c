@@ -143,7 +143,7 @@ static int read_all(const struct request *request, struct manifests *manifests)
 	return 0;
 }
 
-static int run(const struct request *request)
+static int run_manifest(const struct request *request)
 {
 	struct manifests manifests = {};
 	int err = read_all(request, &manifests);
@@ -218,7 +218,7 @@ int main(int argc, char **argv)
 	int status = 2;
 
 	if (parse_arguments(&request, argc, argv))
-		status = request.is_help ? fputs(help, stdout) < 0 : run(&request);
+		status = request.is_help ? fputs(help, stdout) < 0 : run_manifest(&request);
 	tapir_vec__fini(&request.paths);
 	return status;
 }

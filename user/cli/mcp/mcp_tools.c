@@ -472,7 +472,7 @@ static int fail(struct tapir_str *out, const char *why)
 	return 1;
 }
 
-static int run(struct tapir_mcp *mcp, struct tapir_mcp_call *call)
+static int run_tool(struct tapir_mcp *mcp, struct tapir_mcp_call *call)
 {
 	int err;
 
@@ -574,7 +574,7 @@ static int read_findings(struct tapir_mcp *mcp, unsigned nr, struct tapir_str *o
 	call.input_fd = find_recording(mcp->recordings, &nr, out);
 	if (call.input_fd < 0)
 		return call.input_fd;
-	err = run(mcp, &call);
+	err = run_tool(mcp, &call);
 	close(call.input_fd);
 	return err ? err : shorten(out, nr);
 }
@@ -587,7 +587,7 @@ static int make_recording(struct tapir_mcp *mcp, const struct words *w, struct t
 
 	if (fd < 0)
 		return fail(out, "cannot create a temporary file (TMPDIR)");
-	err = run(mcp, &call);
+	err = run_tool(mcp, &call);
 	if (err) {
 		close(fd);
 		return err;
@@ -615,7 +615,7 @@ static int call_tool(struct tapir_mcp *mcp, const struct tool *tool, const json_
 		call.input_fd = find_recording(mcp->recordings, &nr, out);
 	if (tool->reads && call.input_fd < 0)
 		return call.input_fd;
-	err = run(mcp, &call);
+	err = run_tool(mcp, &call);
 	tapir_guard__fd(&call.input_fd);
 	return err;
 }

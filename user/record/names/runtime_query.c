@@ -183,7 +183,7 @@ static void answer_query(struct tapir_runtime_queries *a, struct tapir_runtime_q
 	q->next_try_ns = tapir_clock__now_ns() + (FIRST_WAIT_NS << (q->try_cnt - 1));
 }
 
-static void *run(void *arg)
+static void *run_queries(void *arg)
 {
 	struct tapir_runtime_queries *a = arg;
 
@@ -231,7 +231,7 @@ struct tapir_runtime_query *tapir_runtime_queries__ask(struct tapir_runtime_quer
 	*a->last = q;
 	a->last = &q->next;
 	if (!a->has_thread)
-		a->has_thread = !pthread_create(&a->thread, NULL, run, a);
+		a->has_thread = !pthread_create(&a->thread, NULL, run_queries, a);
 	if (!a->has_thread) {
 		q->state = ANSWERED;
 		tapir_warn("%s %u: %s: no thread could be started to ask it", runtime->kind, tgid,

@@ -194,7 +194,7 @@ static int begin_file(struct rundown *r)
 	return 0;
 }
 
-static int run(struct rundown *r, uint64_t deadline_ns)
+static int run_rundown(struct rundown *r, uint64_t deadline_ns)
 {
 	pthread_t stopper;
 	int err = begin_file(r);
@@ -231,7 +231,7 @@ int tapir_dotnet_rundown__take(const struct tapir_dotnet_opts *opts, int *out_fd
 
 	if (err)
 		return err;
-	err = run(&r, deadline_ns);
+	err = run_rundown(&r, deadline_ns);
 	tapir_str__fini(&r.name);
 	tapir_guard__fd(&r.port.fd);
 	if (err) {

@@ -276,8 +276,8 @@ static int run_child(const struct tapir_peer_helper *job, struct tapir_peer_answ
 	return err;
 }
 
-static int run(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer, int *fd,
-	       struct tapir_peer_guard *guard)
+static int run_helper(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer,
+		      int *fd, struct tapir_peer_guard *guard)
 {
 	struct tapir_fs *fs = NULL;
 	int left_pidfd = -1, err = may_make_one_more() ? 0 : -EBUSY;
@@ -343,7 +343,7 @@ int tapir_peer_helper__try_guarded(const struct tapir_peer_helper *job,
 {
 	tapir_autofd int fd = -1;
 	struct tapir_peer_answer got = {};
-	int err = run(job, &got, &fd, guard);
+	int err = run_helper(job, &got, &fd, guard);
 
 	if (err)
 		got = (struct tapir_peer_answer){.err = err, .why = TAPIR_PEER_WHY_CHILD};

@@ -90,7 +90,7 @@ static size_t flush_processes(struct tapir_dotnet_flush *f)
 	return cnt;
 }
 
-static void *run(void *arg)
+static void *run_flush(void *arg)
 {
 	struct tapir_dotnet_flush *f = arg;
 	struct pollfd cancelled = {.fd = f->cancel_fd, .events = POLLIN};
@@ -111,7 +111,7 @@ int tapir_dotnet_flush__start(struct tapir_dotnet_lanes *lanes, struct tapir_dot
 		return -ENOMEM;
 	f->lanes = lanes;
 	f->cancel_fd = eventfd(0, EFD_CLOEXEC);
-	err = f->cancel_fd < 0 ? -errno : -pthread_create(&f->thread, NULL, run, f);
+	err = f->cancel_fd < 0 ? -errno : -pthread_create(&f->thread, NULL, run_flush, f);
 	if (err) {
 		tapir_guard__fd(&f->cancel_fd);
 		free(f);

@@ -375,7 +375,7 @@ static void do_one(struct tapir_dotnet_lanes *l, struct process *p)
 	tapir_diag__clear();
 }
 
-static void *run(void *arg)
+static void *run_lanes(void *arg)
 {
 	struct tapir_dotnet_lanes *l = arg;
 
@@ -411,7 +411,7 @@ static void add_lane_process(struct tapir_dotnet_lanes *l, uint32_t tgid, enum s
 	else if (state == WAITING && (p->state == LOOK || p->is_no_dotnet))
 		*p = fresh;
 	if (!l->has_thread && !l->is_over)
-		l->has_thread = !pthread_create(&l->thread, NULL, run, l);
+		l->has_thread = !pthread_create(&l->thread, NULL, run_lanes, l);
 	pthread_cond_signal(&l->news);
 	pthread_mutex_unlock(&l->lock);
 }

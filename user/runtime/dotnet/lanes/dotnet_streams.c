@@ -105,7 +105,7 @@ static void report_end(const struct stream *s, int err)
 			s->tgid, tapir_errno__text(err));
 }
 
-static void *run(void *arg)
+static void *run_stream(void *arg)
 {
 	struct stream *s = arg;
 	tapir_autofree void *buffer = malloc(READ_BYTES);
@@ -157,7 +157,7 @@ static int start_stream(struct tapir_dotnet_streams *all, uint32_t tgid,
 	sink = tapir_stream_records__sink(&s->records);
 	err = tapir_nettrace_stream__new(&sink, &s->reader);
 	if (!err)
-		err = -pthread_create(&s->thread, NULL, run, s);
+		err = -pthread_create(&s->thread, NULL, run_stream, s);
 	if (err)
 		free_stream(s);
 	else
