@@ -118,7 +118,7 @@ static bool is_async(const char *name)
 }
 
 /* The innermost async method: its name + 1, or TAPIR_AWAIT_LIBRARY; 0: there is none. */
-static uint32_t look_for_method(const struct tapir_stack_tree *tree, uint32_t node)
+static uint32_t method_on_stack(const struct tapir_stack_tree *tree, uint32_t node)
 {
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
 		const struct tapir_tree_node *n = &tree->nodes.data[node];
@@ -145,7 +145,7 @@ static uint8_t classify_awaited(const char *name)
 }
 
 /* A task that the program's own method completes has no other kind: the search ends there. */
-static uint32_t look_for_kind(struct tapir_awaits *a, uint32_t node)
+static uint32_t kind_on_stack(struct tapir_awaits *a, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(a->tl);
 
@@ -169,8 +169,8 @@ static uint32_t method_of(struct tapir_awaits *a, uint32_t node)
 	if (a->method_by_node.cnt < MAX_CACHED)
 		known = tapir_map__put(&a->method_by_node, node, NULL);
 	if (known)
-		*known = look_for_method(tapir_timeline__stacks(a->tl), node);
-	return known ? (uint32_t)*known : look_for_method(tapir_timeline__stacks(a->tl), node);
+		*known = method_on_stack(tapir_timeline__stacks(a->tl), node);
+	return known ? (uint32_t)*known : method_on_stack(tapir_timeline__stacks(a->tl), node);
 }
 
 static uint8_t kind_of(struct tapir_awaits *a, uint32_t node)
@@ -182,12 +182,12 @@ static uint8_t kind_of(struct tapir_awaits *a, uint32_t node)
 	if (a->kind_by_node.cnt < MAX_CACHED)
 		known = tapir_map__put(&a->kind_by_node, node, NULL);
 	if (known)
-		*known = look_for_kind(a, node);
-	return known ? (uint8_t)*known : (uint8_t)look_for_kind(a, node);
+		*known = kind_on_stack(a, node);
+	return known ? (uint8_t)*known : (uint8_t)kind_on_stack(a, node);
 }
 
 /* Returns the address at which the method of that name is on the stack of an event; 0: none. */
-static uint64_t look_for_place(const struct tapir_awaits *a, const struct tapir_rec_event *rec,
+static uint64_t place_on_stack(const struct tapir_awaits *a, const struct tapir_rec_event *rec,
 			       const char *name, uint64_t *offset)
 {
 	const struct tapir_catalog *catalog = tapir_timeline__catalog(a->tl);
@@ -231,7 +231,7 @@ static void find_place(struct tapir_awaits *a, struct tapir_await_task *t,
 		struct tapir_await_place place = {};
 
 		name = tapir_timeline__stacks(a->tl)->names.data[t->method - 1];
-		va = look_for_place(a, rec, name, &place.offset);
+		va = place_on_stack(a, rec, name, &place.offset);
 		place.code_va = va - place.offset;
 		known = tapir_map__put(&a->place_by_stack, rec->stack_id, NULL);
 		if (!known || !tapir_vec__push(&a->places, place)) {

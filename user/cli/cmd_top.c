@@ -372,7 +372,7 @@ static int read_thread_uses(struct top *t)
 }
 
 /* There are as many looks in an interval as the share of the time permits. */
-static void plan_look(struct top *t, uint64_t now_ns)
+static void plan_reading(struct top *t, uint64_t now_ns)
 {
 	uint64_t affordable = t->args->interval_ns / LOOKS_SHARE / (t->reading_ns + 1);
 	uint64_t looks = affordable < 1 ? 1 : affordable > MAX_LOOKS ? MAX_LOOKS : affordable;
@@ -388,7 +388,7 @@ static void begin_interval(struct top *t)
 
 	t->ends_ns = now_ns + t->args->interval_ns;
 	(void)tapir_proc_usage__read_machine(&t->machine_ns);
-	plan_look(t, now_ns);
+	plan_reading(t, now_ns);
 }
 
 static void read_machine(struct top *t)
@@ -437,7 +437,7 @@ static int read_if_due(struct top *t)
 		return err;
 	if (now_ns >= t->ends_ns)
 		return end_interval(t);
-	plan_look(t, now_ns);
+	plan_reading(t, now_ns);
 	return 0;
 }
 

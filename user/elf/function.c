@@ -114,7 +114,7 @@ static bool has_name(struct search *s, const char *name, uint64_t va)
 	       (!name[s->name_len] || name[s->name_len] == '@');
 }
 
-static void look_in(struct search *s, uint32_t type)
+static void search_type(struct search *s, uint32_t type)
 {
 	struct tapir_elf_syms syms;
 
@@ -134,16 +134,16 @@ static void look_in(struct search *s, uint32_t type)
 	}
 }
 
-static void look_in_symbols(struct search *s, bool is_readable)
+static void search_symbols(struct search *s, bool is_readable)
 {
 	if (s->off || s->err)
 		return;
 	s->is_readable = is_readable;
-	look_in(s, SHT_DYNSYM);
-	look_in(s, SHT_SYMTAB);
+	search_type(s, SHT_DYNSYM);
+	search_type(s, SHT_SYMTAB);
 }
 
-static void look_in_go(struct search *s)
+static void search_go_table(struct search *s)
 {
 	struct tapir_go_function f;
 	struct tapir_go_table t;
@@ -174,11 +174,11 @@ int tapir_elf_function__find(struct tapir_elf *elf, const char *name, uint64_t *
 	struct search s = {.elf = elf, .name = name, .name_len = strlen(name), .of = like};
 
 	s.plain_len = params_at(name, s.name_len);
-	look_in_symbols(&s, false);
+	search_symbols(&s, false);
 	if (!s.off && !s.err)
-		look_in_go(&s);
+		search_go_table(&s);
 	if (*name)
-		look_in_symbols(&s, true);
+		search_symbols(&s, true);
 	if (s.err || !s.off)
 		return s.err ? s.err : -ENOENT;
 	*off = s.off;

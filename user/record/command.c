@@ -60,7 +60,7 @@ static void run_child(int go_fd, int error_fd, char *const *argv, const struct t
 }
 
 /* 0: a file has that name. -ENOENT: none has; else it cannot be inspected. */
-static int look_for(const char *path)
+static int check_executable(const char *path)
 {
 	tapir_autofd int path_fd = tapir_foreign__take_own(path);
 
@@ -73,13 +73,13 @@ bool tapir_command__find(const char *name, char path[PATH_MAX])
 
 	if (strchr(name, '/') || !dirs) {
 		snprintf(path, PATH_MAX, "%s", name);
-		return look_for(name) != -ENOENT;
+		return check_executable(name) != -ENOENT;
 	}
 	for (;; dirs = end + 1) {
 		end = strchrnul(dirs, ':');
 		snprintf(path, PATH_MAX, "%.*s/%s", (int)(end - dirs), end > dirs ? dirs : ".",
 			 name);
-		if (!look_for(path))
+		if (!check_executable(path))
 			return true;
 		if (!*end)
 			return false;

@@ -114,8 +114,8 @@ static bool add_if_there(struct search *s, const char *dir, const char *name)
 }
 
 /* dirs: separated by any of the separators. */
-static bool look_in(struct search *s, const char *dirs, const char *separators, const char *origin,
-		    const char *name)
+static bool search_dirs(struct search *s, const char *dirs, const char *separators,
+			const char *origin, const char *name)
 {
 	char dir[PATH_MAX];
 	bool found = false;
@@ -136,8 +136,8 @@ static int add_cached(void *ctx, const char *path)
 	return 0;
 }
 
-static void look_for(struct search *s, const struct tapir_needed *needed, const char *origin,
-		     const char *name)
+static void search_needed(struct search *s, const struct tapir_needed *needed, const char *origin,
+			  const char *name)
 {
 	static const char system[] = "/lib/" MULTIARCH ":/usr/lib/" MULTIARCH
 				     ":/lib64:/usr/lib64:/lib:/usr/lib:/usr/local/lib";
@@ -149,13 +149,13 @@ static void look_for(struct search *s, const struct tapir_needed *needed, const 
 			add_path(s, path);
 		return;
 	}
-	look_in(s, s->rpath.data, ":", origin, name);
-	look_in(s, getenv("LD_LIBRARY_PATH"), ":;", origin, name);
-	look_in(s, needed->runpath, ":", origin, name);
+	search_dirs(s, s->rpath.data, ":", origin, name);
+	search_dirs(s, getenv("LD_LIBRARY_PATH"), ":;", origin, name);
+	search_dirs(s, needed->runpath, ":", origin, name);
 	if (s->cache)
 		tapir_ld_cache__each(s->cache, s->cache_len, name, add_cached, s);
 	if (s->paths.cnt == before)
-		look_in(s, system, ":", origin, name);
+		search_dirs(s, system, ":", origin, name);
 }
 
 /* ---- what a file needs -------------------------------------------------------------------------- */
@@ -190,7 +190,7 @@ static void add_needed(struct search *s, int fd, struct tapir_elf *elf)
 		at += len + (at[len] != '\0');
 	}
 	for (size_t i = 0; i < needed.cnt; i++)
-		look_for(s, &needed, origin, needed.names[i]);
+		search_needed(s, &needed, origin, needed.names[i]);
 }
 
 /* "#!/bin/sh -e": the kernel executes that instead. */
@@ -248,7 +248,7 @@ static void add_preloaded(struct search *s, const char *names)
 		if (len && len < sizeof(name)) {
 			memcpy(name, names, len);
 			name[len] = '\0';
-			look_for(s, &none, "/", name);
+			search_needed(s, &none, "/", name);
 		}
 		names += len + (names[len] != '\0');
 	}

@@ -58,7 +58,7 @@ static void report_none(struct tapir_native_watch *w, struct tapir_queue *queue)
 	post(queue, text);
 }
 
-void tapir_native_watch__look(struct tapir_native_watch *w, struct tapir_programs *programs,
+void tapir_native_watch__poll(struct tapir_native_watch *w, struct tapir_programs *programs,
 			      struct tapir_images *images, struct tapir_queue *queue,
 			      uint64_t now_ns)
 {

@@ -17,7 +17,7 @@ struct tapir_native_watch {
 };
 
 /* Reads the count at most once a second. queue takes the META entry that says what was sampled. */
-void tapir_native_watch__look(struct tapir_native_watch *w, struct tapir_programs *programs,
+void tapir_native_watch__poll(struct tapir_native_watch *w, struct tapir_programs *programs,
 			      struct tapir_images *images, struct tapir_queue *queue,
 			      uint64_t now_ns);
 

@@ -211,13 +211,13 @@ static void poll_publishers(const struct recording *r, bool is_last)
 }
 
 /* Polls what is due twice per second. */
-static void look_around(struct recording *r)
+static void poll_sources(struct recording *r)
 {
 	tapir_targets__poll(r->targets);
 	tapir_sampler__poll(r->sampler);
 	tapir_usage_watch__poll(r->usage, tapir_clock__now_ns());
 	if (r->opts->native && !r->is_unprivileged)
-		tapir_native_watch__look(&r->native, r->programs, r->images, r->queue,
+		tapir_native_watch__poll(&r->native, r->programs, r->images, r->queue,
 					 tapir_clock__now_ns());
 	poll_publishers(r, false);
 	post_sideband_loss(r);
@@ -292,7 +292,7 @@ static int watch(struct recording *r)
 		tapir_unprivileged_samples__drain(r->unprivileged_samples);
 		tapir_publish__poll(r->publish, tapir_clock__now_ns());
 		if (tapir_clock__now_ns() >= next_ns) {
-			look_around(r);
+			poll_sources(r);
 			next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS;
 		}
 		if (is_over(r, fds))

@@ -81,8 +81,8 @@ static void post_gap(struct tapir_targets *t, uint32_t tgid, const char *path, u
 	post_gap_until(t, tgid, path, from_ns, tapir_clock__now_ns(), reason);
 }
 
-static void look_for_dotnet(struct tapir_targets *t, uint32_t tgid,
-			    const struct tapir_mapping_line *line)
+static void detect_dotnet(struct tapir_targets *t, uint32_t tgid,
+			  const struct tapir_mapping_line *line)
 {
 	if (t->opts.lanes && line->path && tapir_dotnet__is_path(line->path, line->path_len))
 		tapir_dotnet_lanes__see(t->opts.lanes, tgid);
@@ -324,7 +324,7 @@ static void post_reported(struct tapir_targets *t, const struct tapir_sideband_m
 	};
 
 	line.path_len = strlen(line.path);
-	look_for_dotnet(t, mmap->tgid, &line);
+	detect_dotnet(t, mmap->tgid, &line);
 	see_otel_tls_location(t, mmap->tgid, line.start_va, line.file_off, image);
 	tapir_targets__post(
 		t, tapir_describe__mapping(&t->recbuf, mmap->tgid, mmap->time_ns, &line, image),
@@ -437,7 +437,7 @@ static int see_mapping(const struct tapir_mapping_line *line, void *ctx)
 	if (!tapir_programs__are_there(walk->t->opts.programs) &&
 	    was_reported(walk->t, walk->tgid, line))
 		return 0;
-	look_for_dotnet(walk->t, walk->tgid, line);
+	detect_dotnet(walk->t, walk->tgid, line);
 	if (tapir_mapping_line__is_file(line))
 		walk->err = see_file(walk, line);
 	else

@@ -379,7 +379,7 @@ static const struct tapir_rec *next_ready(struct tapir_await_stacks *a)
 }
 
 /* Buffers of a .NET 11 are read first, all of them: they come later than what they tell of. */
-static int look_for_buffers(struct tapir_await_stacks *a)
+static int collect_buffers(struct tapir_await_stacks *a)
 {
 	uint64_t segments = tapir_reader__stats(a->reader)->segments;
 
@@ -410,7 +410,7 @@ static int next(void *ctx, const struct tapir_rec **rec)
 		got = tapir_reader__take(a->reader, rec);
 		if (got < 0)
 			return got;
-		if (got && look_for_buffers(a))
+		if (got && collect_buffers(a))
 			return -ENOMEM;
 		if (got && tapir_rec_type__describes((*rec)->type))
 			return 1;

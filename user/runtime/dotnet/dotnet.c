@@ -107,7 +107,7 @@ static void read_version(struct tapir_elf *elf, char *out, size_t out_bytes)
 	}
 }
 
-static void look_into(const struct tapir_mapping_line *m, struct search *search)
+static void inspect_mapping(const struct tapir_mapping_line *m, struct search *search)
 {
 	tapir_autofd int fd = tapir_proc__open_mapped(search->tgid, m, NULL);
 	struct tapir_dotnet_info *info = &search->info;
@@ -141,7 +141,7 @@ static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
 	if (!tapir_mapping_line__is_file(m) || !m->is_executable)
 		return 0;
 	if (is_libcoreclr(m->path, m->path_len) || (search->exe && !strcmp(search->exe, m->path)))
-		look_into(m, search);
+		inspect_mapping(m, search);
 	return search->info.kind != 0;
 }
 

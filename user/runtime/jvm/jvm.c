@@ -55,7 +55,7 @@ static void read_version(struct tapir_elf *elf, char *out, size_t out_bytes)
 	out[end - p] = '\0';
 }
 
-static void look_into(const struct tapir_mapping_line *m, struct search *search)
+static void inspect_mapping(const struct tapir_mapping_line *m, struct search *search)
 {
 	tapir_autofd int fd = tapir_proc__open_mapped(search->tgid, m, NULL);
 	struct tapir_elf *elf = NULL;
@@ -90,7 +90,7 @@ static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
 	}
 	if (m->is_executable && !search->is_hotspot &&
 	    tapir_jvm__is_libjvm_path(m->path, m->path_len))
-		look_into(m, search);
+		inspect_mapping(m, search);
 	return 0;
 }
 

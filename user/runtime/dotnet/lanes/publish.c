@@ -205,8 +205,8 @@ static void read_notes(struct tapir_publish *p, struct image *image, struct tapi
 }
 
 /* true: there is something new in it. */
-static bool look_into(struct tapir_publish *p, struct image *image,
-		      const struct tapir_mapping_line *m)
+static bool inspect_image(struct tapir_publish *p, struct image *image,
+			  const struct tapir_mapping_line *m)
 {
 	tapir_autofd int fd = tapir_proc__open_mapped(image->tgid, m, NULL);
 	struct tapir_elf *elf = NULL;
@@ -332,7 +332,7 @@ static int link_mapping(const struct tapir_mapping_line *m, void *ctx)
 		return 0;
 	image->is_there = true;
 	if (!image->is_library)
-		w->is_new |= look_into(w->publish, image, m);
+		w->is_new |= inspect_image(w->publish, image, m);
 	return 0;
 }
 
