@@ -10,6 +10,7 @@
 #include "base/diag.h"
 #include "elf/image.h"
 
+/* The first symbol of a name counts: others are of other versions. */
 static void take_symbol(const struct tapir_elf_syms *syms, size_t i, const char *const *names,
 			uint64_t *vas, size_t cnt)
 {

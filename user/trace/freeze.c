@@ -27,6 +27,10 @@ static bool overlaps(const struct tapir_freeze *f, uint64_t from_ns, uint64_t un
 	return until_ns >= f->from_ns && from_ns <= f->until_ns;
 }
 
+/*
+ * Waits and the snapshot at an end were taken for one file: those from before snapshot_ns were for
+ * an earlier one, and are of other moments.
+ */
 static bool keeps(const struct tapir_freeze *f, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_loss *loss = (const void *)rec;
@@ -66,7 +70,7 @@ static int begin_segment(void *ctx, uint64_t segment, struct tapir_writer *w)
 	return err;
 }
 
-static int go_on(void *ctx)
+static int continue_always(void *ctx)
 {
 	(void)ctx;
 	return 0;
@@ -74,8 +78,10 @@ static int go_on(void *ctx)
 
 static int copy_one(struct copy *copy, int fd, struct tapir_writer *w)
 {
-	const struct tapir_rewrite rewrite = {
-		.begin_segment = begin_segment, .put = write_kept, .check = go_on, .ctx = copy};
+	const struct tapir_rewrite rewrite = {.begin_segment = begin_segment,
+					      .put = write_kept,
+					      .check = continue_always,
+					      .ctx = copy};
 	struct tapir_reader *reader;
 	int err = copy->has_begun ? tapir_writer__begin_segment(w) : 0;
 

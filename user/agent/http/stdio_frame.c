@@ -30,6 +30,9 @@ static int take_pair_part(struct tapir_stdio_request *rq, uint32_t kind, const c
 	return 0;
 }
 
+/*
+ * Only a body may have NULs inside, since its length is kept; all other texts are used as strings.
+ */
 static int read_frame_field(struct tapir_stdio_request *rq, const struct tapir_stdio_field *f,
 			    const char *text)
 {

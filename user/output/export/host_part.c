@@ -75,6 +75,10 @@ static int write_part(struct tapir_host_cut *cut, const struct tapir_reader *mer
 	return err;
 }
 
+/*
+ * A damaged merge may lack the very descriptions that say which host a record is of: nothing is
+ * guessed then.
+ */
 static int read_and_write(struct tapir_host_cut *cut, struct tapir_reader *merged, const char *path,
 			  int fd, int (*check)(void *ctx), void *ctx)
 {
