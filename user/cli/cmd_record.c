@@ -51,18 +51,18 @@ struct args {
 	bool children;
 	bool archive, debug_files;
 	struct {
-		uint64_t mb; /* 0: no ring */
+		uint64_t mb; /* 0: one file */
 		struct tapir_words triggers;
 		uint64_t window_ns, cooldown_ns, max_files;
 		const char *dir;
-	} ring;
+	} flight;
 };
 
 static const struct args defaults = {
 	.native_rate = TAPIR_NATIVE_LIMIT_HZ,
-	.ring = {.window_ns = 30 * TAPIR_NS_PER_SEC,
-		 .cooldown_ns = 60 * TAPIR_NS_PER_SEC,
-		 .max_files = 10},
+	.flight = {.window_ns = 30 * TAPIR_NS_PER_SEC,
+		   .cooldown_ns = 60 * TAPIR_NS_PER_SEC,
+		   .max_files = 10},
 };
 
 static const struct tapir_option options[] = {
@@ -138,33 +138,33 @@ static const struct tapir_option options[] = {
 		   no_compress),
 	{}};
 
-static const struct tapir_option ring_options[] = {
+static const struct tapir_option flight_options[] = {
 	TAPIR_U64(
 		"continuous", 0, "MB",
 		"keep the last MB of the recording in memory; write a file when a trigger fires, at "
 		"SIGUSR2, and at the end ('tapir help continuous')",
-		struct args, ring.mb, TAPIR_SEGMENTS_MIN_BYTES >> 20, 65536),
+		struct args, flight.mb, TAPIR_SEGMENTS_MIN_BYTES >> 20, 65536),
 	TAPIR_LIST(
 		"trigger", 0, "TRIGGER",
 		"event=SPEC, counter=NAME>NUMBER, slow=EVENT>TIME, finding, exit, exit=failed; repeatable",
-		struct args, ring.triggers),
+		struct args, flight.triggers),
 	TAPIR_DURATION("window", 0, "TIME",
 		       "begin each file this long before its trigger (default: 30)", struct args,
-		       ring.window_ns, TAPIR_NS_PER_SEC / 10, 24 * 3600 * TAPIR_NS_PER_SEC),
+		       flight.window_ns, TAPIR_NS_PER_SEC / 10, 24 * 3600 * TAPIR_NS_PER_SEC),
 	TAPIR_DURATION("cooldown", 0, "TIME",
 		       "after a trigger, ignore others for this time (default: 60)", struct args,
-		       ring.cooldown_ns, TAPIR_NS_PER_SEC / 10, 24 * 3600 * TAPIR_NS_PER_SEC),
+		       flight.cooldown_ns, TAPIR_NS_PER_SEC / 10, 24 * 3600 * TAPIR_NS_PER_SEC),
 	TAPIR_U64("max-files", 0, "N", "write at most N files (default: 10)", struct args,
-		  ring.max_files, 1, 100000),
+		  flight.max_files, 1, 100000),
 	TAPIR_STRING("segments", 0, "DIR",
-		     "keep the ring in files of DIR, which stay readable if tapir is killed",
-		     struct args, ring.dir),
+		     "keep the segments in files of DIR, which stay readable if tapir is killed",
+		     struct args, flight.dir),
 	{}};
 
 static const struct tapir_option_group groups[] = {
 	{"Targets", tapir_target_options, offsetof(struct args, target)},
 	{"What to record", tapir_capture_options, offsetof(struct args, capture)},
-	{"Flight recorder", ring_options, 0},
+	{"Flight recorder", flight_options, 0},
 	{NULL, options, 0},
 	{}};
 
@@ -303,11 +303,11 @@ static int record_ring(struct tapir_recorder *r, const struct args *args,
 	const struct tapir_flight_opts flight = {
 		.sz = sizeof(flight),
 		.stem = choose_stem(&stem, args, r->plan.opts.program),
-		.dir = args->ring.dir,
-		.ring_bytes = args->ring.mb << 20,
-		.window_ns = args->ring.window_ns,
-		.cooldown_ns = args->ring.cooldown_ns,
-		.max_files = args->ring.max_files,
+		.dir = args->flight.dir,
+		.ring_bytes = args->flight.mb << 20,
+		.window_ns = args->flight.window_ns,
+		.cooldown_ns = args->flight.cooldown_ns,
+		.max_files = args->flight.max_files,
 		.triggers = triggers,
 		.file = file,
 		.judge = tapir_flight__judge,
@@ -335,7 +335,7 @@ static int record_file(struct tapir_recorder *r, const struct args *args,
 	struct tapir_str name = {};
 	struct tapir_writer_opts file = {
 		.sz = sizeof(file),
-		.path = args->ring.mb ? "" : choose_path(&name, args, r->plan.opts.program),
+		.path = args->flight.mb ? "" : choose_path(&name, args, r->plan.opts.program),
 		.max_bytes = args->max_size << 20,
 		.plain = args->no_compress,
 		.force = args->force,
@@ -353,7 +353,7 @@ static int record_file(struct tapir_recorder *r, const struct args *args,
 	r->plan.opts.force = args->force;
 	r->plan.opts.max_ring_bytes = args->buffer_mb << 20;
 	r->plan.opts.unwind_bytes = args->unwind_mb << 20;
-	if (args->ring.mb)
+	if (args->flight.mb)
 		return record_ring(r, args, &file, triggers, cli);
 	err = tapir_recorder__run(r, &result);
 	cli->exit_status = tapir_recorder__exit_status(r, &result);
@@ -399,7 +399,7 @@ static int check_archive(const struct args *args, struct tapir_cli *cli)
 {
 	if (args->debug_files && !args->archive)
 		return tapir_cli__usage(cli, "--debug-files requires --archive");
-	if (args->archive && args->ring.mb)
+	if (args->archive && args->flight.mb)
 		return tapir_cli__usage(cli, "--continuous excludes --archive: run 'tapir archive' "
 					     "on its files");
 	if (args->archive && args->output && tapir_writer__is_stdout(args->output))
@@ -409,11 +409,11 @@ static int check_archive(const struct args *args, struct tapir_cli *cli)
 
 static int check_ring(const struct args *args, struct tapir_cli *cli)
 {
-	if (!args->ring.mb && (args->ring.triggers.cnt || args->ring.dir))
+	if (!args->flight.mb && (args->flight.triggers.cnt || args->flight.dir))
 		return tapir_cli__usage(cli, "--trigger and --segments require --continuous");
-	if (args->ring.mb && args->output && tapir_writer__is_stdout(args->output))
+	if (args->flight.mb && args->output && tapir_writer__is_stdout(args->output))
 		return tapir_cli__usage(cli, "--continuous writes files, not standard output");
-	if (args->ring.mb && args->max_size)
+	if (args->flight.mb && args->max_size)
 		return tapir_cli__usage(cli, "--continuous excludes --max-size");
 	return 0;
 }
@@ -425,7 +425,7 @@ static int add_triggers(const struct args *args, struct tapir_triggers *triggers
 	const char *const *text;
 	int err = triggers ? 0 : -ENOMEM;
 
-	tapir_vec_for_each (text, &args->ring.triggers)
+	tapir_vec_for_each (text, &args->flight.triggers)
 		err = err ? err : tapir_triggers__add(triggers, *text);
 	if (!err && !tapir_triggers__add_specs(triggers, &request->more_specs))
 		err = -ENOMEM;
@@ -463,7 +463,7 @@ static int run_record(struct tapir_cli *cli)
 		err = check_at(args, cli, &at_ns);
 	if (!err)
 		err = choose_native(args, cli, &native);
-	if (!err && args->ring.mb) {
+	if (!err && args->flight.mb) {
 		triggers = tapir_triggers__new();
 		err = add_triggers(args, triggers, &request);
 	}

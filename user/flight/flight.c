@@ -136,7 +136,7 @@ static void request(struct tapir_flight *f, const char *why, bool is_person)
 		tapir_str__clear(&f->why);
 		tapir_str__adds(&f->why, why);
 		f->request_ns = now_ns;
-		if (write(f->ring.snapshot_fd, &one, sizeof(one)) < 0)
+		if (write(f->recording.snapshot_fd, &one, sizeof(one)) < 0)
 			tapir_debug("no snapshot of threads for %s", why);
 	} else {
 		atomic_fetch_add(&f->ignored_cnt, 1);
@@ -338,16 +338,16 @@ static int start_segments(struct tapir_flight *f, struct tapir_writer_opts *firs
 		err = tapir_segments__begin(f->segments, f->start_ns, &first->fd, &first->path);
 	if (err)
 		return err;
-	f->ring.snapshot_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (f->ring.snapshot_fd < 0)
+	f->recording.snapshot_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (f->recording.snapshot_fd < 0)
 		return -errno;
-	f->ring.session = (struct tapir_flight_sink){.segments = f->segments,
-						     .on_record = on_record,
-						     .due_ns = due_ns,
-						     .freeze = freeze,
-						     .ctx = f};
-	f->ring.on_signal = on_signal;
-	f->ring.on_stopping = on_stopping;
+	f->recording.session = (struct tapir_flight_sink){.segments = f->segments,
+							  .on_record = on_record,
+							  .due_ns = due_ns,
+							  .freeze = freeze,
+							  .ctx = f};
+	f->recording.on_signal = on_signal;
+	f->recording.on_stopping = on_stopping;
 	/*
 	 * The first segment is open already: the writer takes it, and opens no file of that name.
 	 */
@@ -363,7 +363,7 @@ static void fini(struct tapir_flight *f, bool is_kept)
 		free(*gap);
 	tapir_vec__fini(&f->gaps);
 	tapir_segments__free(f->segments, is_kept);
-	tapir_guard__fd(&f->ring.snapshot_fd);
+	tapir_guard__fd(&f->recording.snapshot_fd);
 	tapir_str__fini(&f->why);
 	free(f->last_path);
 	free(f->found);
@@ -398,7 +398,7 @@ int tapir_flight__run(const struct tapir_flight_opts *flight, struct tapir_recor
 		      char **last_path)
 {
 	struct tapir_flight f = {
-		.opts = flight, .ring.snapshot_fd = -1, .start_ns = tapir_clock__now_ns()};
+		.opts = flight, .recording.snapshot_fd = -1, .start_ns = tapir_clock__now_ns()};
 	tapir_autofree char *name = name_segments(flight->stem);
 	struct tapir_writer_opts first = *flight->file;
 	int err = name ? 0 : -ENOMEM, last_err = 0;
@@ -409,7 +409,7 @@ int tapir_flight__run(const struct tapir_flight_opts *flight, struct tapir_recor
 		err = start_segments(&f, &first);
 	if (!err) {
 		opts->file = &first;
-		opts->ring = &f.ring;
+		opts->flight = &f.recording;
 		err = tapir_recording__run(opts, result);
 		/* A file that is being written reads the segments, so that they end after it. */
 		tapir_flight__join_freezer(&f);

@@ -30,7 +30,7 @@ struct tapir_flight_job {
 struct tapir_flight {
 	const struct tapir_flight_opts *opts;
 	struct tapir_segments *segments;
-	struct tapir_recording_ring ring;
+	struct tapir_recording_flight recording;
 	uint64_t start_ns;
 	/* session thread */
 	struct tapir_str why;

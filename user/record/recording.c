@@ -140,7 +140,7 @@ static void take_request(struct recording *r)
 	struct signalfd_siginfo info;
 
 	while (read(r->freeze_fd, &info, sizeof(info)) > 0)
-		r->opts->ring->on_signal(r->opts->ring->session.ctx);
+		r->opts->flight->on_signal(r->opts->flight->session.ctx);
 	post_clock(r); /* wakes the session thread */
 }
 
@@ -149,7 +149,7 @@ static void scan_threads(struct recording *r)
 {
 	uint64_t cnt;
 
-	if (read(r->opts->ring->snapshot_fd, &cnt, sizeof(cnt)) < 0)
+	if (read(r->opts->flight->snapshot_fd, &cnt, sizeof(cnt)) < 0)
 		return;
 	tapir_recording__free_snapshots(r);
 	tapir_recording__end_snapshots(r);
@@ -159,7 +159,7 @@ static void scan_threads(struct recording *r)
 /* The time for which mapped files wait, after one that was handled at once. */
 static uint64_t mapping_backoff_ns(const struct recording *r)
 {
-	if (r->opts->ring)
+	if (r->opts->flight)
 		return RING_BACKOFF_NS;
 	return r->rules.all ? BACKOFF_NS : 0;
 }
@@ -259,7 +259,7 @@ static int watch(struct recording *r)
 		[FD_CLOCK] = {r->clock_fd, POLLIN, 0},
 		[FD_END] = {r->opts->has_end_fd ? r->opts->end_fd : -1, POLLIN, 0},
 		[FD_FREEZE] = {r->freeze_fd, POLLIN, 0},
-		[FD_SNAPSHOT] = {r->opts->ring ? r->opts->ring->snapshot_fd : -1, POLLIN, 0},
+		[FD_SNAPSHOT] = {r->opts->flight ? r->opts->flight->snapshot_fd : -1, POLLIN, 0},
 	};
 	struct paced files = {&fds[FD_SIDEBAND], fds[FD_SIDEBAND].fd, mapping_backoff_ns(r),
 			      UINT64_MAX};
@@ -334,7 +334,7 @@ static void let_signals_kill(struct recording *r)
 		tapir_helpers__set_deadline(STOP_FILES_NS);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	if (r->opts->ring)
+	if (r->opts->flight)
 		signal(SIGUSR2, SIG_IGN); /* the end freezes */
 	sigdelset(&r->old_mask, SIGTERM); /* the agent blocks it until it is data here */
 	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
@@ -413,7 +413,7 @@ static int close_writer(struct recording *r)
 {
 	int mark = tapir_diag__cnt(), err = tapir_writer__close(r->writer);
 
-	if (!err || !r->opts->ring)
+	if (!err || !r->opts->flight)
 		return err;
 	if (tapir_diag__cnt() > mark)
 		tapir_warn("%s", tapir_diag__line(tapir_diag__cnt() - 1));
@@ -430,8 +430,8 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 		tapir_writer__stop_waiting(r->writer);
 	if (r->opts->on_stopping)
 		r->opts->on_stopping(r->opts->ctx);
-	if (r->opts->ring)
-		r->opts->ring->on_stopping(r->opts->ring->session.ctx);
+	if (r->opts->flight)
+		r->opts->flight->on_stopping(r->opts->flight->session.ctx);
 	if (has_begun) {
 		tapir_recording__end_snapshots(r);
 		tapir_recording__end_samplers(r);

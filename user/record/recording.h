@@ -53,7 +53,7 @@ enum tapir_lanes {
 };
 
 /* The options of a recording that keeps its last part only, and freezes it on request. */
-struct tapir_recording_ring {
+struct tapir_recording_flight {
 	struct tapir_flight_sink session;
 	int snapshot_fd; /* eventfd: readable when a snapshot of threads is wanted, for a freeze */
 	/* On the control thread; ctx as of session. */
@@ -108,12 +108,12 @@ struct tapir_recording_opts {
 	uint32_t ring_wait_ms;
 	bool has_end_fd; /* end_fd, borrowed: the recording ends when it is readable */
 	int end_fd;
-	size_t max_ring_bytes;			 /* 0: the default */
-	size_t unwind_bytes;			 /* of unwind tables; 0: the default */
-	const struct tapir_writer_opts *file;	 /* NULL: live only */
-	const struct tapir_recording_ring *ring; /* file is its first segment; NULL: one file */
-	const char *command_line;		 /* of this tapir, for the file; may be NULL */
-	tapir_session_fn on_record;		 /* live sink, session thread; may be NULL */
+	size_t max_ring_bytes;			     /* 0: the default */
+	size_t unwind_bytes;			     /* of unwind tables; 0: the default */
+	const struct tapir_writer_opts *file;	     /* NULL: live only */
+	const struct tapir_recording_flight *flight; /* file is its first segment; NULL: one file */
+	const char *command_line;		     /* of this tapir, for the file; may be NULL */
+	tapir_session_fn on_record;		     /* live sink, session thread; may be NULL */
 	tapir_session_flush_fn on_flush;
 	bool with_questions; /* tapir_programs__set_question will be called */
 	struct tapir_sums_opts sums;

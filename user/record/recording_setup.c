@@ -100,7 +100,7 @@ static int start_threads(struct recording *r)
 		.on_flush = r->opts->on_flush,
 		.on_exit = r->opts->on_exit,
 		.ctx = r->opts->ctx,
-		.ring = r->opts->ring ? &r->opts->ring->session : NULL,
+		.flight = r->opts->flight ? &r->opts->flight->session : NULL,
 		.counters = r->opts->counters,
 		.jvm_counters = r->opts->jvm_counters,
 		.no_names = r->opts->no_names,
@@ -262,7 +262,7 @@ static int catch_signals(struct recording *r)
 	sigaddset(&mask, SIGHUP);
 	sigprocmask(SIG_BLOCK, &mask, &r->old_mask);
 	r->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (r->opts->ring && catch_requests(r))
+	if (r->opts->flight && catch_requests(r))
 		return -errno;
 	r->clock_fd = tapir_clock__watch(); /* else UTC is as exact as the next second */
 	r->sink_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

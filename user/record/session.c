@@ -124,7 +124,7 @@ static void note_error(struct tapir_session *s, int err)
  */
 static void note_write(struct tapir_session *s, int err)
 {
-	if (!err || !s->opts.ring) {
+	if (!err || !s->opts.flight) {
 		note_error(s, err);
 		return;
 	}
@@ -140,8 +140,8 @@ static void deliver_to_outputs(struct tapir_session *s, const struct tapir_rec *
 		note_write(s, tapir_writer__put(s->opts.writer, rec));
 	if (s->opts.on_record && !s->err)
 		note_error(s, s->opts.on_record(s->opts.ctx, s->catalog, rec));
-	if (s->opts.ring)
-		s->opts.ring->on_record(s->opts.ring->ctx, s->catalog, rec);
+	if (s->opts.flight)
+		s->opts.flight->on_record(s->opts.flight->ctx, s->catalog, rec);
 }
 
 /* ---- records ---------------------------------------------------------------------------- */
@@ -218,8 +218,8 @@ static void describe_name(void *ctx, const struct tapir_rec *rec)
 	} else if (err < 0) {
 		note_write(s, err);
 	}
-	if (s->opts.ring)
-		s->opts.ring->on_record(s->opts.ring->ctx, s->catalog, rec);
+	if (s->opts.flight)
+		s->opts.flight->on_record(s->opts.flight->ctx, s->catalog, rec);
 	if (s->opts.on_exit && is_exit(rec))
 		s->opts.on_exit(s->opts.ctx, ((const struct tapir_rec_process *)rec)->tgid);
 }
@@ -407,7 +407,7 @@ static void put_clock(struct tapir_session *s)
 /* The segment that is written is complete; the next one is another file. */
 static int start_file(struct tapir_session *s)
 {
-	struct tapir_segments *segments = s->opts.ring->segments;
+	struct tapir_segments *segments = s->opts.flight->segments;
 	uint64_t now_ns = tapir_clock__now_ns();
 	const char *name;
 	int fd, err;
@@ -439,7 +439,7 @@ static void start_segment(struct tapir_session *s)
 	tapir_call_counts__poll(s->calls, last_ns(s), true);
 	tapir_wait_records__poll(s->waits, last_ns(s), true);
 	tapir_programs__next_epoch(s->opts.programs);
-	note_write(s, s->opts.ring ? start_file(s) : tapir_writer__begin_segment(s->opts.writer));
+	note_write(s, s->opts.flight ? start_file(s) : tapir_writer__begin_segment(s->opts.writer));
 	note_write(s, tapir_catalog__new_segment(s->catalog));
 	put_clock(s);
 	give_back_freed_memory(s);
@@ -448,8 +448,8 @@ static void start_segment(struct tapir_session *s)
 static bool is_segment_due(const struct tapir_session *s, uint64_t now_ns)
 {
 	return tapir_writer__segment_due(s->opts.writer, now_ns) ||
-	       (s->opts.ring &&
-		tapir_segments__is_due(s->opts.ring->segments,
+	       (s->opts.flight &&
+		tapir_segments__is_due(s->opts.flight->segments,
 				       tapir_writer__bytes_written(s->opts.writer), now_ns));
 }
 
@@ -457,8 +457,8 @@ static void note_bytes(struct tapir_session *s)
 {
 	struct tapir_segments_stats kept = {};
 
-	if (s->opts.ring)
-		tapir_segments__stats(s->opts.ring->segments, &kept);
+	if (s->opts.flight)
+		tapir_segments__stats(s->opts.flight->segments, &kept);
 	atomic_store(&s->file_bytes, kept.kept_bytes + tapir_writer__bytes_written(s->opts.writer));
 }
 
@@ -484,12 +484,12 @@ static void tick(struct tapir_session *s)
 /* Between ticks: its room may be used up in less, and what is frozen has all until now. */
 static void watch_ring(struct tapir_session *s)
 {
-	const struct tapir_flight_sink *ring = s->opts.ring;
-	bool is_frozen = ring->due_ns(ring->ctx) <= tapir_clock__now_ns();
+	const struct tapir_flight_sink *flight = s->opts.flight;
+	bool is_frozen = flight->due_ns(flight->ctx) <= tapir_clock__now_ns();
 
 	if (is_frozen)
 		note_write(s, tapir_namer__finish(s->namer));
-	else if (!tapir_segments__is_full(ring->segments,
+	else if (!tapir_segments__is_full(flight->segments,
 					  tapir_writer__bytes_written(s->opts.writer)))
 		return;
 	name_new_stacks(s);
@@ -500,7 +500,7 @@ static void watch_ring(struct tapir_session *s)
 	start_segment(s);
 	note_bytes(s);
 	if (is_frozen)
-		ring->freeze(ring->ctx);
+		flight->freeze(flight->ctx);
 }
 
 static void poll_jvms(struct tapir_session *s, bool is_last)
@@ -537,8 +537,8 @@ static uint64_t next_wake_ns(const struct tapir_session *s, uint64_t now_ns, uin
 		next_tick_ns = now_ns + TAPIR_JVM_GAUGES_POLL_NS;
 	if (tapir_namer__has_files(s->namer) && poll_ns < next_tick_ns)
 		next_tick_ns = poll_ns;
-	if (s->opts.ring && s->opts.ring->due_ns(s->opts.ring->ctx) < next_tick_ns)
-		next_tick_ns = s->opts.ring->due_ns(s->opts.ring->ctx);
+	if (s->opts.flight && s->opts.flight->due_ns(s->opts.flight->ctx) < next_tick_ns)
+		next_tick_ns = s->opts.flight->due_ns(s->opts.flight->ctx);
 	return next_tick_ns;
 }
 
@@ -568,7 +568,7 @@ static void *run_session_thread(void *arg)
 			flush_live(s, false);
 			next_tick_ns = now_ns + TAPIR_NS_PER_SEC;
 		}
-		if (s->opts.ring)
+		if (s->opts.flight)
 			watch_ring(s);
 	}
 	note_write(s, tapir_namer__finish(s->namer));

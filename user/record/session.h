@@ -56,7 +56,7 @@ struct tapir_session_opts {
 	tapir_session_flush_fn on_flush;
 	void (*on_exit)(void *ctx, uint32_t tgid); /* of a traced process; may be NULL */
 	void *ctx;
-	const struct tapir_flight_sink *ring;	     /* NULL: the writer has one file */
+	const struct tapir_flight_sink *flight;	     /* NULL: the writer has one file */
 	const struct tapir_counter_choice *counters; /* NULL: all that appear */
 	bool jvm_counters;			     /* of JVMs, also without a file */
 	bool no_names;	     /* nothing has a stack: no runtime is asked for names of code */
