@@ -99,7 +99,7 @@ struct memo_learning {
 	struct tapir_memo *memo;
 };
 
-static long search_frame(__u64 idx, void *ctx)
+static long match_frame_at(__u64 idx, void *ctx)
 {
 	struct memo_learning *l = ctx;
 
@@ -196,7 +196,7 @@ static __noinline int learn_stack(struct kernel_window *w, struct kernel_stack *
 	wanted_cnt = frame_cnt - (l.memo->top_va != 0);
 	if (read_words(w, words_below_top(w, l.memo)))
 		return 0;
-	bpf_loop(wanted_cnt, search_frame, &l, 0);
+	bpf_loop(wanted_cnt, match_frame_at, &l, 0);
 	bpf_loop(words_below_top(w, l.memo), learn_word, &l, 0);
 	use_memo(&l, epoch, wanted_cnt);
 	return 0;
