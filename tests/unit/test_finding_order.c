@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The order of detectors means nothing: each recording of tests/corpus has the same findings, in
- * the same order and with the same words, however the rows of TAPIR_DETECTORS are shuffled.
+ * The order of detectors and rules means nothing: each recording of tests/corpus has the same
+ * findings, in the same order and with the same words, however the rows of TAPIR_DETECTORS and
+ * TAPIR_RULES are shuffled.
  */
 #include <dirent.h>
 #include <setjmp.h>
@@ -15,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/diag.h"
+#include "diagnose/rules.h"
 #include "output/render/report_read.h"
 
 #define CORPUS	 "tests/corpus" /* tests run at the root of the tree */
@@ -29,6 +31,8 @@ static size_t below(size_t cnt)
 	return (size_t)(seed >> 33) % cnt;
 }
 
+static struct tapir_rule rules[TAPIR_RULE_CNT];
+
 static void shuffle(size_t order[TAPIR_DETECTOR_CNT])
 {
 	for (size_t i = TAPIR_DETECTOR_CNT - 1; i; i--) {
@@ -36,6 +40,13 @@ static void shuffle(size_t order[TAPIR_DETECTOR_CNT])
 
 		order[i] = order[with];
 		order[with] = kept;
+	}
+	for (size_t i = TAPIR_RULE_CNT - 1; i; i--) {
+		size_t with = below(i + 1);
+		struct tapir_rule kept = rules[i];
+
+		rules[i] = rules[with];
+		rules[with] = kept;
 	}
 }
 
@@ -63,7 +74,10 @@ static void expect_rows(const char *name, const struct tapir_found_list *a,
 static void judge_shuffled(const char *name, struct tapir_report *report)
 {
 	size_t order[TAPIR_DETECTOR_CNT];
+	const struct tapir_rule *table = tapir_rules;
 
+	memcpy(rules, table, sizeof(rules));
+	tapir_rules = rules;
 	for (size_t i = 0; i < TAPIR_DETECTOR_CNT; i++)
 		order[i] = TAPIR_DETECTOR_CNT - 1 - i; /* the first is the reverse */
 	for (int turn = 0; turn < SHUFFLES; turn++) {
@@ -77,6 +91,7 @@ static void judge_shuffled(const char *name, struct tapir_report *report)
 		tapir_found_list__fini(&list);
 		shuffle(order);
 	}
+	tapir_rules = table;
 }
 
 static size_t check_file(const char *name)

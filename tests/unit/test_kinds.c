@@ -8,7 +8,8 @@
 
 #include <cmocka.h>
 
-#include "diagnose/found.h"
+#include "diagnose/finding.h"
+#include "diagnose/rules.h"
 #include "output/render/finding_page.h"
 #include "output/render/report_view.h"
 
@@ -98,6 +99,57 @@ static void help_has_each_kind_and_each_limit(void **state)
 	tapir_str__fini(&head);
 }
 
+/* ---- sentences ------------------------------------------------------------------------------ */
+
+static void expect_sentence(const struct tapir_rule_fact *fact, const char *text, const char *said)
+{
+	struct tapir_finding f = {};
+	struct tapir_str out = {};
+
+	tapir_rules__add_sentence(&f, fact, text, &out);
+	assert_string_equal(out.data ? out.data : "", said);
+	tapir_str__fini(&out);
+}
+
+/* A name that is none aborts; a part that is not closed would be in what is said. */
+static void each_rule_has_names_of_values(void **state)
+{
+	struct tapir_rule_fact fact = {.label = "label", .note = "note"};
+	struct tapir_finding f = {};
+
+	(void)state;
+	for (const struct tapir_rule *rule = tapir_rules; rule < tapir_rules + TAPIR_RULE_CNT;
+	     rule++) {
+		struct tapir_str out = {};
+
+		tapir_rules__add_sentence(&f, &fact, rule->sentence, &out);
+		tapir_rules__add_sentence(&f, &fact, rule->evidence ? rule->evidence : "", &out);
+		assert_true(out.len || strstr(rule->sentence, "more"));
+		assert_null(out.data ? strpbrk(out.data, "{}[]?") : NULL);
+		tapir_str__fini(&out);
+	}
+}
+
+static void parts_without_a_value_are_left_out(void **state)
+{
+	struct tapir_rule_fact fact = {.cnt = 3, .mb = 2.55, .label = "lock"};
+
+	(void)state;
+	expect_sentence(&fact, "{cnt} threads[ of {of}][ at {label}]", "3 threads at lock");
+	expect_sentence(&fact, "[{of}][?{note}][?{cnt}][?{label}]!", "3!");
+	expect_sentence(&fact, "[{label} of {of}][?-]", "-");
+	expect_sentence(&fact, "{mb} {mb.1} {mb.2} {of}", "3 2.5 2.55 0");
+}
+
+static void words_go_with_their_number(void **state)
+{
+	struct tapir_rule_fact fact = {.cnt = 1, .of = 2};
+
+	(void)state;
+	expect_sentence(&fact, "{cnt} time{cnt||s}, {of} time{of||s}", "1 time, 2 times");
+	expect_sentence(&fact, "{cnt|is|are} {of|is|are} {other|is|are}", "is are are");
+}
+
 /* ---- report --explain ----------------------------------------------------------------------- */
 
 static void expect_explained(const struct tapir_found_list *list, unsigned kind, const char *line)
@@ -167,6 +219,9 @@ int main(void)
 		cmocka_unit_test(each_kind_has_a_name_of_its_own_and_all_words),
 		cmocka_unit_test(a_larger_magnitude_never_weighs_less),
 		cmocka_unit_test(critical_begins_where_help_says),
+		cmocka_unit_test(each_rule_has_names_of_values),
+		cmocka_unit_test(parts_without_a_value_are_left_out),
+		cmocka_unit_test(words_go_with_their_number),
 		cmocka_unit_test(help_has_each_kind_and_each_limit),
 		cmocka_unit_test(what_was_measured_is_explained),
 		cmocka_unit_test(what_another_finding_explains_says_so),

@@ -320,23 +320,19 @@ static void add_type(const struct tapir_finding *f, const struct tapir_found_lab
 
 void tapir_finding_exceptions__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
 	const struct tapir_found_label *type = tapir_found_labels__worst(&f->exceptions.types);
-	double rate = span_ns ? (double)f->exceptions.cnt * 1e9 / (double)span_ns : 0;
 	const char *thrower = type && type->name != TAPIR_OWN_CODE_NONE
 				      ? tapir_timeline__stacks(f->tl)->names.data[type->name]
 				      : NULL;
-	struct tapir_str text = {}, evidence = {};
+	struct tapir_str what = {};
 
-	if (!tapir_found_list__admits(
-		    list, TAPIR_FOUND_EXCEPTIONS, rate,
-		    TAPIR_CHECKS({TAPIR_LIMIT_THROWN, (double)f->exceptions.cnt})))
-		return;
-	tapir_str__addf(&text, "%.0f exceptions a second", rate);
 	if (type && *type->label)
-		add_type(f, type, thrower, &text);
-	tapir_str__addf(&evidence, "%llu thrown", (unsigned long long)f->exceptions.cnt);
-	tapir_found_list__add(list, TAPIR_FOUND_EXCEPTIONS, rate, thrower, &text, &evidence, NULL);
+		add_type(f, type, thrower, &what);
+	tapir_rules__judge(f, list,
+			   (struct tapir_rule_fact){.what = TAPIR_FACT_EXCEPTIONS,
+						    .cnt = (double)f->exceptions.cnt,
+						    .subject = thrower,
+						    .more = what});
 }
 
 void (*const tapir_detectors[TAPIR_DETECTOR_CNT])(struct tapir_finding *f,

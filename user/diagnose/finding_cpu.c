@@ -154,53 +154,39 @@ static bool is_warming_up(const struct tapir_finding *f)
 
 void tapir_finding_jit__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	double share = tapir_finding__percent(f->cpu.jit, f->cpu.samples);
 	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
 	/*
 	 * A compiler that worked for itself, without an event, is not the capacity that is missing,
 	 * nor one that will be done: where CPUs are scarce other threads may want them.
 	 */
-	bool is_busy =
-		(double)f->jit.cnt >= TAPIR_LIMIT(JIT_METHODS) * seconds && !is_warming_up(f);
+	bool is_warm = !is_warming_up(f),
+	     is_busy = is_warm && (double)f->jit.cnt >= TAPIR_LIMIT(JIT_METHODS) * seconds;
 	double cpus = is_busy ? tapir_finding__wanted_cpus(f) : tapir_finding__cpus(f);
-	double cost = share;
-	struct tapir_str text = {};
+	double share = tapir_finding__percent(f->cpu.jit, f->cpu.samples);
 
-	/* A share of a CPU that is hardly wanted costs little, and what ends by itself less. */
-	if (cpus >= 0 && cpus < 1)
-		cost *= cpus;
-	if (is_warming_up(f))
-		cost /= 2;
-	if (!tapir_found_list__admits(
-		    list, TAPIR_FOUND_JIT, cost,
-		    TAPIR_CHECKS({TAPIR_LIMIT_SAMPLES, (double)f->cpu.jit},
-				 {TAPIR_LIMIT_JIT_CPUS, cpus < 0 ? 1 : cpus * share / 100})))
-		return;
-	tapir_str__addf(&text, "%.0f%% of the CPU in the JIT compiler", share);
-	if (f->jit.cnt && seconds > 0)
-		tapir_str__addf(&text, ": %" PRIu64 " methods, %.0f a second", f->jit.cnt,
-				(double)f->jit.cnt / seconds);
-	tapir_finding__add_most(f, &f->jit.askers, ", most for ", &text);
-	if (is_warming_up(f))
-		tapir_str__adds(&text, "; the program is warming up");
-	tapir_found_list__add(list, TAPIR_FOUND_JIT, cost, tapir_finding__most(f, &f->jit.askers),
-			      &text, NULL, NULL);
+	tapir_rules__judge(
+		f, list,
+		(struct tapir_rule_fact){.what = TAPIR_FACT_JIT,
+					 .cnt = (double)f->cpu.jit,
+					 .of = (double)f->cpu.samples,
+					 .other = (double)f->jit.cnt,
+					 .rate = seconds > 0 ? (double)f->jit.cnt / seconds : 0,
+					 .used = cpus < 0 ? 1 : cpus * share / 100,
+					 /* A share of a CPU that is hardly wanted costs little, and
+					    what ends by itself less. */
+					 .percent = share * (cpus >= 0 && cpus < 1 ? cpus : 1) /
+						    (is_warm ? 1 : 2),
+					 .where = &f->jit.askers,
+					 .note = is_warm ? NULL : "; the program is warming up"});
 }
 
 void tapir_finding_timers__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	double share = tapir_finding__percent(f->cpu.timers, f->cpu.samples);
-	double cpus = tapir_finding__wanted_cpus(f) * share / 100;
-	struct tapir_str text = {};
-
-	if (!tapir_found_list__admits(list, TAPIR_FOUND_TIMERS, share,
-				      TAPIR_CHECKS({TAPIR_LIMIT_SAMPLES, (double)f->cpu.timers},
-						   {TAPIR_LIMIT_TIMER_CPUS, cpus < 0 ? 1 : cpus})))
-		return;
-	tapir_str__addf(&text, "%.0f%% of the CPU in timers", share);
-	tapir_finding__add_most(f, &f->cpu.timer_own, ", most in ", &text);
-	tapir_found_list__add(list, TAPIR_FOUND_TIMERS, share,
-			      tapir_finding__most(f, &f->cpu.timer_own), &text, NULL, NULL);
+	tapir_rules__judge(f, list,
+			   (struct tapir_rule_fact){.what = TAPIR_FACT_TIMERS,
+						    .cnt = (double)f->cpu.timers,
+						    .of = (double)f->cpu.samples,
+						    .where = &f->cpu.timer_own});
 }
 
 /* If CPU time is not what a program waits for, it may wait without a thread. */

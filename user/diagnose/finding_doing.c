@@ -171,18 +171,19 @@ static void list_purpose(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	struct purpose p = purpose_of(f);
 	struct tapir_found_labels statements = {};
-	struct tapir_str text = {};
+	struct tapir_str most = {};
 
-	if (tapir_found_list__admits(
-		    list, TAPIR_FOUND_DOING, p.cost,
-		    TAPIR_CHECKS({TAPIR_LIMIT_SAMPLES, p.most ? (double)p.most->ns : 0}))) {
-		tapir_str__addf(&text, "%.0f%% of the CPU %s", p.share, p.most->label);
+	if (p.most)
 		sum_up(f, NULL, &statements, p.most->label);
-		tapir_finding_doing__add_worst(&statements, p.most->ns, &text);
-		tapir_finding__add_most(f, &f->doings.callers, ", most for ", &text);
-		tapir_found_list__add(list, TAPIR_FOUND_DOING, p.cost, p.most->label, &text, NULL,
-				      NULL);
-	}
+	tapir_finding_doing__add_worst(&statements, p.most ? p.most->ns : 0, &most);
+	tapir_rules__judge(f, list,
+			   (struct tapir_rule_fact){.what = TAPIR_FACT_PURPOSE,
+						    .cnt = p.most ? (double)p.most->ns : 0,
+						    .of = (double)f->cpu.samples,
+						    .label = p.most ? p.most->label : NULL,
+						    .subject = p.most ? p.most->label : NULL,
+						    .where = &f->doings.callers,
+						    .more = most});
 	tapir_found_labels__fini(&p.whats);
 	tapir_found_labels__fini(&statements);
 }
@@ -228,23 +229,11 @@ void tapir_finding_doing__wait(struct tapir_finding *f, const struct tapir_wait 
 /*
  * If the stack of the wait has no callers, the stacks that use CPU time for it name the function.
  */
-static void list_children(struct tapir_finding *f, struct tapir_found_list *list)
+static const struct tapir_weights *telling(const struct tapir_finding *f,
+					   const struct tapir_weights *by_waits,
+					   const struct tapir_weights *by_samples)
 {
-	double seconds = (double)tapir_timeline__switched_ns(f->tl) / 1e9;
-	double rate = seconds > 0 ? (double)f->doings.child_cnt / seconds : 0;
-	const struct tapir_weights *parents = &f->doings.parents;
-	struct tapir_str text = {};
-
-	if (!tapir_found_list__admits(
-		    list, TAPIR_FOUND_PROCESSES, rate,
-		    TAPIR_CHECKS({TAPIR_LIMIT_STARTED, (double)f->doings.child_cnt})))
-		return;
-	if (!tapir_finding__most(f, parents))
-		parents = &f->doings.starters;
-	tapir_str__addf(&text, "%.0f processes are started a second", rate);
-	tapir_finding__add_most(f, parents, ", most by ", &text);
-	tapir_found_list__add(list, TAPIR_FOUND_PROCESSES, rate, tapir_finding__most(f, parents),
-			      &text, NULL, NULL);
+	return tapir_finding__most(f, by_waits) ? by_waits : by_samples;
 }
 
 void tapir_finding_doing__event(struct tapir_finding *f, const struct tapir_finding_event *e)
@@ -254,32 +243,6 @@ void tapir_finding_doing__event(struct tapir_finding *f, const struct tapir_find
 	f->doings.connect_cnt++;
 	tapir_weights__add(&f->doings.connectors,
 			   tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), e->node), 1);
-}
-
-/*
- * One for each request costs a round trip or several, and a port for a minute. A connection of an
- * HttpClient is opened by a thread of the pool: the CPU time for it shows the function that created
- * the client.
- */
-static void list_connections(struct tapir_finding *f, struct tapir_found_list *list)
-{
-	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
-	double rate = seconds > 0 ? (double)f->doings.connect_cnt / seconds : 0;
-	const struct tapir_weights *who = &f->doings.connectors;
-	struct tapir_str text = {};
-
-	if (!tapir_found_list__admits(
-		    list, TAPIR_FOUND_CONNECTIONS, rate,
-		    TAPIR_CHECKS({TAPIR_LIMIT_STARTED, (double)f->doings.connect_cnt})))
-		return;
-	if (!tapir_finding__most(f, who))
-		who = &f->doings.connecting;
-	tapir_str__addf(&text, "%.0f connections are opened a second", rate);
-	tapir_finding__add_most(f, who, ", most for ", &text);
-	tapir_str__adds(&text,
-			": an HttpClient, or another client, may be created for each request");
-	tapir_found_list__add(list, TAPIR_FOUND_CONNECTIONS, rate, tapir_finding__most(f, who),
-			      &text, NULL, NULL);
 }
 
 /* The number of processes with events that were started in the recording. */
@@ -300,22 +263,6 @@ static uint64_t started_cnt(const struct tapir_finding *f)
 		cnt += rec && rec->start_ns > stats->first_ns;
 	}
 	return cnt;
-}
-
-static void list_processes(struct tapir_finding *f, struct tapir_found_list *list)
-{
-	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
-	uint64_t cnt = started_cnt(f);
-	double rate = seconds > 0 ? (double)cnt / seconds : 0;
-	struct tapir_str text = {};
-
-	if (!tapir_found_list__admits(list, TAPIR_FOUND_PROCESSES, rate,
-				      TAPIR_CHECKS({TAPIR_LIMIT_STARTED, (double)cnt})))
-		return;
-	tapir_str__addf(&text,
-			"%.0f processes are started a second, each for one connection or task",
-			rate);
-	tapir_found_list__add(list, TAPIR_FOUND_PROCESSES, rate, NULL, &text, NULL, NULL);
 }
 
 /* A ring, which a runtime writes, does not say when a thread began: an earlier record does. */
@@ -366,67 +313,11 @@ void tapir_finding_doing__snapshot(struct tapir_finding *f, const struct tapir_r
 		tapir_finding__weigh(f, &f->doings.new_threads, node, 1);
 }
 
-/* Reports threads that are started and do not end. */
-static void list_thread_growth(struct tapir_finding *f, struct tapir_found_list *list)
-{
-	const struct tapir_doings *d = &f->doings;
-	double seconds = ((double)d->last_thread_ns - (double)d->first_thread_ns) / 1e9;
-	uint64_t grown = d->last_thread_cnt > d->first_thread_cnt
-				 ? d->last_thread_cnt - d->first_thread_cnt
-				 : 0;
-	double rate = seconds > 0 && d->first_thread_cnt ? (double)grown / seconds : 0;
-	struct tapir_str text = {};
-
-	if (!tapir_found_list__admits(list, TAPIR_FOUND_THREAD_GROWTH, rate,
-				      TAPIR_CHECKS({TAPIR_LIMIT_NEW_THREADS, (double)grown})))
-		return;
-	tapir_str__addf(&text,
-			"%.0f more threads each second: %" PRIu64 " at the beginning, %" PRIu64
-			" at the end",
-			rate, d->first_thread_cnt, d->last_thread_cnt);
-	tapir_finding__add_most(f, &d->new_threads, ", most of the new ones in ", &text);
-	tapir_found_list__add(list, TAPIR_FOUND_THREAD_GROWTH, rate,
-			      tapir_finding__most(f, &d->new_threads), &text, NULL, NULL);
-}
-
-/* Threads of a library start more of them: what the program does counts, if it is not most. */
-static const char *add_own_starter(struct tapir_finding *f, struct tapir_str *out)
-{
-	const struct tapir_weights *own = &f->doings.own_thread_starters;
-	const char *starter = tapir_finding__most(f, own);
-
-	if (!starter || own->best_name == f->doings.thread_starters.best_name)
-		return NULL;
-	tapir_str__addf(out, ", %.0f%% of them by ", tapir_finding__percent(own->best, own->sum));
-	tapir_finding__add_name(f, own->best_name, out);
-	return starter;
-}
-
-/* name: of most of them, or "": a thread without one of its own has that of who started it. */
-static void add_starters(struct tapir_finding *f, const char *name, double rate,
-			 struct tapir_found_list *list)
-{
-	const struct tapir_weights *starters = &f->doings.thread_starters;
-	const char *starter;
-	struct tapir_str text = {};
-
-	tapir_str__addf(&text, "%.0f threads are started a second", rate);
-	starter = add_own_starter(f, &text);
-	if (starter) {
-		tapir_found_list__add(list, TAPIR_FOUND_THREADS, rate, starter, &text, NULL, NULL);
-		return;
-	}
-	starter = tapir_finding__most(f, starters);
-	if (!tapir_finding__add_most(f, starters, ", most by ", &text) && *name)
-		tapir_str__addf(&text, ", most of them %s", name);
-	tapir_found_list__add(list, TAPIR_FOUND_THREADS, rate, starter ? starter : name, &text,
-			      NULL, NULL);
-}
-
 /* A thread for each task costs more than the threads of a pool. */
 static void list_threads(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9, rate;
+	const struct tapir_weights *starters = &f->doings.thread_starters,
+				   *own = &f->doings.own_thread_starters;
 	struct tapir_found_labels names = {};
 	const struct tapir_found_label *most;
 	uint64_t cnt = 0;
@@ -444,29 +335,56 @@ static void list_threads(struct tapir_finding *f, struct tapir_found_list *list)
 			tapir_found_labels__add(&names, 1, name.data, TAPIR_OWN_CODE_NONE, 1);
 		tapir_str__fini(&name);
 	}
+	/* A name that most of them share is the pool or the task that starts them. */
 	most = tapir_found_labels__worst(&names);
-	rate = seconds > 0 ? (double)cnt / seconds : 0;
-	if (tapir_found_list__admits(list, TAPIR_FOUND_THREADS, rate,
-				     TAPIR_CHECKS({TAPIR_LIMIT_STARTED, (double)cnt}))) {
-		add_starters(f,
-			     /*
-			      * A name that most of them share is the pool or the task that starts
-			      * them; without one the sentence names none.
-			      */
-			     most && most->ns * 100 >= cnt * TAPIR_LIMIT(MOST) ? most->label : "",
-			     rate, list);
-	}
+	if (most && most->ns * 100 < cnt * TAPIR_LIMIT(MOST))
+		most = NULL;
+	/* Threads of a library start more of them: what the program does counts, if not most. */
+	if (!tapir_finding__most(f, own) || own->best_name == starters->best_name)
+		own = NULL;
+	tapir_rules__judge(f, list,
+			   (struct tapir_rule_fact){
+				   .what = TAPIR_FACT_THREADS_STARTED,
+				   .cnt = (double)cnt,
+				   .percent = own ? tapir_finding__percent(own->best, own->sum) : 0,
+				   .subject = own ? tapir_finding__most(f, own)
+					      : tapir_finding__most(f, starters) ? NULL
+					      : most				 ? most->label
+										 : NULL,
+				   .where = starters,
+				   .elsewhere = own,
+				   .label = most ? most->label : NULL});
 	tapir_found_labels__fini(&names);
 }
 
 void tapir_finding_doing__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
+	const struct tapir_doings *d = &f->doings;
+	uint64_t first = d->first_thread_cnt, last = d->last_thread_cnt;
+	const struct tapir_rule_fact facts[] = {
+		{.what = TAPIR_FACT_PROCESSES, .cnt = (double)started_cnt(f)},
+		{.what = TAPIR_FACT_CHILDREN,
+		 .cnt = (double)d->child_cnt,
+		 .seconds = (double)tapir_timeline__switched_ns(f->tl) / 1e9,
+		 .where = telling(f, &d->parents, &d->starters)},
+		/*
+		 * A connection of an HttpClient is opened by a thread of the pool: the CPU time for
+		 * it shows the function that created the client.
+		 */
+		{.what = TAPIR_FACT_CONNECTIONS,
+		 .cnt = (double)d->connect_cnt,
+		 .where = telling(f, &d->connectors, &d->connecting)},
+		{.what = TAPIR_FACT_THREADS_LEFT,
+		 .cnt = first && last > first ? (double)(last - first) : 0,
+		 .from = (double)first,
+		 .to = (double)last,
+		 .seconds = ((double)d->last_thread_ns - (double)d->first_thread_ns) / 1e9,
+		 .where = &d->new_threads}};
+
 	list_purpose(f, list);
-	list_processes(f, list);
-	list_children(f, list);
-	list_connections(f, list);
 	list_threads(f, list);
-	list_thread_growth(f, list);
+	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++)
+		tapir_rules__judge(f, list, facts[i]);
 }
 
 void tapir_finding_doing__fini(struct tapir_finding *f)

@@ -4,6 +4,7 @@
 #define TAPIR_USER_FINDING_IMPL_H
 
 #include "diagnose/finding.h"
+#include "diagnose/rules.h"
 
 /* The meaning of an event here, found once for each probe. */
 enum tapir_meaning {

@@ -36,50 +36,25 @@ void tapir_finding_postgresql__event(struct tapir_finding *f, const struct tapir
 		(tapir_event_fields__u64(e->fields, "flags") & CHECKPOINT_CAUSE_LOG) != 0;
 }
 
-static void list_checkpoints(const struct tapir_postgresql_finding *p, double seconds,
-			     struct tapir_found_list *list)
-{
-	double rate = (double)p->checkpoint_cnt * 60 / seconds;
-	struct tapir_str text = {};
-
-	if (!tapir_found_list__admits(
-		    list, TAPIR_FOUND_CHECKPOINTS, rate,
-		    TAPIR_CHECKS({TAPIR_LIMIT_CHECKPOINTS, (double)p->checkpoint_cnt})))
-		return;
-	tapir_str__addf(&text, "%" PRIu64 " checkpoints in %.1f s", p->checkpoint_cnt, seconds);
-	if (p->by_log_cnt * 2 > p->checkpoint_cnt)
-		tapir_str__adds(&text, ", most since max_wal_size was reached");
-	tapir_found_list__add(list, TAPIR_FOUND_CHECKPOINTS, rate, NULL, &text, NULL, NULL);
-}
-
-static void list_sorts(const struct tapir_postgresql_finding *p, double seconds,
-		       struct tapir_found_list *list)
-{
-	double rate = (double)p->file_sort_cnt / seconds;
-	struct tapir_str text = {};
-
-	if (!tapir_found_list__admits(
-		    list, TAPIR_FOUND_FILE_SORTS, rate,
-		    TAPIR_CHECKS({TAPIR_LIMIT_FILE_SORTS, (double)p->file_sort_cnt})))
-		return;
-	tapir_str__addf(
-		&text,
-		"%" PRIu64 " of %" PRIu64
-		" sorts did not fit work_mem: %.1f a second write temporary files, of up to "
-		"%.1f MB",
-		p->file_sort_cnt, p->sort_cnt, rate, (double)p->most_blocks * BLOCK_BYTES / 1e6);
-	tapir_finding_doing__add_worst(&p->statements, p->file_sort_cnt, &text);
-	tapir_found_list__add(list, TAPIR_FOUND_FILE_SORTS, rate, NULL, &text, NULL, NULL);
-}
-
 void tapir_finding_postgresql__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
+	const struct tapir_postgresql_finding *p = &f->postgresql;
+	struct tapir_str statement = {};
 
-	if (seconds <= 0)
-		return;
-	list_checkpoints(&f->postgresql, seconds, list);
-	list_sorts(&f->postgresql, seconds, list);
+	tapir_finding_doing__add_worst(&p->statements, p->file_sort_cnt, &statement);
+	tapir_rules__judge(f, list,
+			   (struct tapir_rule_fact){.what = TAPIR_FACT_CHECKPOINTS,
+						    .cnt = (double)p->checkpoint_cnt,
+						    .note = p->by_log_cnt * 2 > p->checkpoint_cnt
+								    ? "max_wal_size"
+								    : NULL});
+	tapir_rules__judge(
+		f, list,
+		(struct tapir_rule_fact){.what = TAPIR_FACT_FILE_SORTS,
+					 .cnt = (double)p->file_sort_cnt,
+					 .of = (double)p->sort_cnt,
+					 .mb = (double)p->most_blocks * BLOCK_BYTES / 1e6,
+					 .more = statement});
 }
 
 void tapir_finding_postgresql__fini(struct tapir_finding *f)

@@ -125,34 +125,27 @@ static const struct tapir_statement_row *most_of(const struct tapir_statements *
 
 void tapir_finding_statements__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
-	double seconds = (double)span_ns / 1e9, rate, client;
-	const struct tapir_statement_row *most = most_of(&f->statements);
+	const struct tapir_statements *s = &f->statements;
+	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
+	const struct tapir_statement_row *most = most_of(s);
 	size_t session_cnt;
 	struct tapir_statement_session sum = sum_sessions(f, seconds, &session_cnt);
-	struct tapir_str text = {};
+	uint64_t all_ns = session_cnt * tapir_timeline__switched_ns(f->tl);
+	double client = tapir_finding__percent(sum.client_ns, all_ns);
 
-	rate = seconds > 0 ? (double)sum.cnt / seconds : 0;
-	if (!tapir_found_list__admits(list, TAPIR_FOUND_STATEMENTS, rate,
-				      TAPIR_CHECKS({TAPIR_LIMIT_STATEMENT_CNT, (double)sum.cnt})))
-		return;
-	tapir_str__addf(&text, "%.0f short statements a second, one at a time from %zu session%s",
-			rate, session_cnt, session_cnt == 1 ? "" : "s");
-	/* A prepared statement is executed by its name: the server's event has no text of it. */
-	if (!f->statements.rows.cnt)
-		tapir_str__adds(&text, ", which are prepared");
-	if (most)
-		tapir_str__addf(&text, ": %.0f%% of them %s (%.2f ms each)",
-				tapir_finding__percent(most->cnt, f->statements.cnt), most->text,
-				(double)most->ns / (double)most->cnt / 1e6);
-	client = tapir_finding__percent(sum.client_ns,
-					session_cnt * tapir_timeline__switched_ns(f->tl));
-	if (client >= TAPIR_LIMIT(CLIENT_SHARE))
-		tapir_str__addf(&text,
-				"; between them the server waits for the client %.0f%% of the time",
-				client);
-	tapir_found_list__add(list, TAPIR_FOUND_STATEMENTS, rate, most ? most->text : NULL, &text,
-			      NULL, NULL);
+	tapir_rules__judge(
+		f, list,
+		(struct tapir_rule_fact){
+			.what = TAPIR_FACT_STATEMENTS,
+			.cnt = (double)sum.cnt,
+			.other = (double)session_cnt,
+			/* The server's event of a prepared statement has its name, and no text. */
+			.note = s->rows.cnt ? NULL : ", which are prepared",
+			.percent = most ? tapir_finding__percent(most->cnt, s->cnt) : 0,
+			.label = most ? most->text : NULL,
+			.subject = most ? most->text : NULL,
+			.each_ms = most ? (double)most->ns / (double)most->cnt / 1e6 : 0,
+			.rest = client >= TAPIR_LIMIT(CLIENT_SHARE) ? client : 0});
 }
 
 void tapir_finding_statements__fini(struct tapir_finding *f)

@@ -44,22 +44,13 @@ void tapir_finding_throws__samples(struct tapir_finding *f, const struct tapir_n
 
 void tapir_finding_throws__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	double share = tapir_finding__percent(f->throws.samples, f->cpu.samples);
-	double cpus = tapir_finding__wanted_cpus(f);
-	double magnitude = share * (cpus >= 0 && cpus < 1 ? cpus : 1);
-	struct tapir_str text = {};
-
-	if (!tapir_found_list__admits(
-		    list, TAPIR_FOUND_THROWING, magnitude,
-		    TAPIR_CHECKS({TAPIR_LIMIT_SAMPLES, (double)f->throws.samples},
-				 {TAPIR_LIMIT_EVENTS_OF_THROWS, (double)f->exceptions.cnt})))
-		return;
-	tapir_str__addf(&text, "%.0f%% of the CPU creates and throws exceptions", share);
-	if (!tapir_finding__add_most(f, &f->throws.throwers, ", most in ", &text) &&
-	    tapir_finding__add_most(f, &f->throws.functions, " (", &text))
-		tapir_str__addc(&text, ')');
-	tapir_found_list__add(list, TAPIR_FOUND_THROWING, magnitude,
-			      tapir_finding__most(f, &f->throws.throwers), &text, NULL, NULL);
+	tapir_rules__judge(f, list,
+			   (struct tapir_rule_fact){.what = TAPIR_FACT_THROWS,
+						    .cnt = (double)f->throws.samples,
+						    .of = (double)f->cpu.samples,
+						    .other = (double)f->exceptions.cnt,
+						    .where = &f->throws.throwers,
+						    .elsewhere = &f->throws.functions});
 }
 
 void tapir_finding_throws__fini(struct tapir_finding *f)

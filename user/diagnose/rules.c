@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Applies the table of rules to facts: derives what follows from the numbers of a fact, compares it
+ * with the tables of kinds.h, and writes the sentence, whose figures are formatted here alone.
+ */
+#include "diagnose/rules.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "analyze/view.h"
+#include "diagnose/finding_impl.h"
+
+#define NUMBER(name) offsetof(struct tapir_rule_fact, name)
+#define REQUIRES(limit, name)                                                                      \
+	{                                                                                          \
+		TAPIR_LIMIT_##limit, NUMBER(name)                                                  \
+	}
+
+static const struct tapir_rule rows[TAPIR_RULE_CNT] = {
+#define RULE(fact, kind, magnitude, view, sentence, evidence, ...)                                 \
+	{TAPIR_FACT_##fact, TAPIR_FOUND_##kind, NUMBER(magnitude), view,                           \
+	 sentence,	    evidence,		{__VA_ARGS__}},
+	TAPIR_RULES(RULE)};
+
+const struct tapir_rule *tapir_rules = rows;
+
+const char *const tapir_rule_facts[TAPIR_FACT_KIND_CNT] = {
+#define FACT(id, what) [TAPIR_FACT_##id] = what,
+	TAPIR_FACTS(FACT)};
+
+static double number_at(const struct tapir_rule_fact *fact, size_t at)
+{
+	double number;
+
+	memcpy(&number, (const char *)fact + at, sizeof(number));
+	return number;
+}
+
+static void derive(const struct tapir_finding *f, struct tapir_rule_fact *fact)
+{
+	double cpus = tapir_finding__wanted_cpus(f), seconds = fact->seconds;
+
+	fact->recorded = (double)tapir_timeline__span_ns(f->tl) / 1e9;
+	seconds = seconds ? seconds : fact->recorded;
+	fact->per_s = seconds > 0 ? fact->cnt / seconds : 0;
+	fact->per_min = seconds > 0 ? fact->cnt * 60 / seconds : 0;
+	fact->share = fact->of > 0 ? 100 * fact->cnt / fact->of : 0;
+	fact->cost = fact->share * (cpus >= 0 && cpus < 1 ? cpus : 1);
+	fact->cpus = cpus < 0 ? 1 : cpus * fact->share / 100;
+}
+
+/* ---- sentences ------------------------------------------------------------------------------ */
+
+static bool add_place(const struct tapir_finding *f, const struct tapir_weights *where,
+		      struct tapir_str *out)
+{
+	return where && tapir_finding__add_most(f, where, "", out);
+}
+
+static bool add_words(const char *words, struct tapir_str *out)
+{
+	tapir_str__adds(out, words ? words : "");
+	return words && *words;
+}
+
+/* how: "" or ".1" after the name for decimals, "|one|many" for a word that goes with it. */
+static bool add_figure(double number, struct tapir_sv name, struct tapir_sv how,
+		       struct tapir_str *out)
+{
+	const char *many = how.len > 1 ? memchr(how.data + 1, '|', how.len - 1) : NULL;
+	char text[TAPIR_NS_TEXT_BYTES];
+
+	if (many && number == 1)
+		tapir_str__add(out, how.data + 1, (size_t)(many - how.data) - 1);
+	else if (many)
+		tapir_str__add(out, many + 1, (size_t)(how.data + how.len - many) - 1);
+	else if (name.len > 2 && !memcmp(name.data + name.len - 2, "ns", 2))
+		tapir_str__adds(out, tapir_ns__text((uint64_t)number, text));
+	else
+		tapir_str__addf(out, "%.*f", how.len ? how.data[1] - '0' : 0, number);
+	return number != 0;
+}
+
+/* Returns false if it is 0 or not known. */
+static bool add_value(const struct tapir_finding *f, const struct tapir_rule_fact *fact,
+		      struct tapir_sv value, struct tapir_str *out)
+{
+	static const struct {
+		const char *name;
+		size_t at;
+	} numbers[] = {
+#define NAMED(name) {#name, NUMBER(name)},
+		TAPIR_FACT_NUMBERS(NAMED) TAPIR_DERIVED_NUMBERS(NAMED)};
+	size_t len = 0;
+
+	while (len < value.len && value.data[len] != '.' && value.data[len] != '|')
+		len++;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		if (tapir_sv__is((struct tapir_sv){value.data, len}, numbers[i].name))
+			return add_figure(
+				number_at(fact, numbers[i].at), (struct tapir_sv){value.data, len},
+				(struct tapir_sv){value.data + len, value.len - len}, out);
+	return tapir_sv__is(value, "place")	  ? add_place(f, fact->where, out)
+	       : tapir_sv__is(value, "elsewhere") ? add_place(f, fact->elsewhere, out)
+	       : tapir_sv__is(value, "label")	  ? add_words(fact->label, out)
+	       : tapir_sv__is(value, "note")	  ? add_words(fact->note, out)
+	       : tapir_sv__is(value, "more")	  ? add_words(fact->more.data, out)
+						  : (assert(!"a value of a fact"), false);
+}
+
+/* Returns false if one of the values is not known. */
+static bool add_text(const struct tapir_finding *f, const struct tapir_rule_fact *fact,
+		     const char *text, const char *end, struct tapir_str *out)
+{
+	bool has_all = true;
+
+	while (text < end) {
+		const char *open = memchr(text, '{', (size_t)(end - text));
+		const char *close = open ? strchr(open, '}') : NULL;
+
+		tapir_str__add(out, text, (size_t)((close ? open : end) - text));
+		if (!close)
+			break;
+		has_all &= add_value(f, fact,
+				     (struct tapir_sv){open + 1, (size_t)(close - open) - 1}, out);
+		text = close + 1;
+	}
+	return has_all;
+}
+
+void tapir_rules__add_sentence(const struct tapir_finding *f, const struct tapir_rule_fact *fact,
+			       const char *text, struct tapir_str *out)
+{
+	bool is_said = true;
+	size_t len;
+
+	for (const char *end = text; *text; text = end + 1) {
+		end = text + strcspn(text, "[");
+		(void)add_text(f, fact, text, end, out);
+		if (!*end)
+			break;
+		text = end + 1;
+		end = strchr(text, ']');
+		if (*text == '?' && is_said)
+			continue;
+		len = out->len;
+		is_said = add_text(f, fact, text + (*text == '?'), end, out);
+		if (!is_said && out->data)
+			out->data[out->len = len] = '\0';
+	}
+}
+
+/* ---- judging -------------------------------------------------------------------------------- */
+
+static bool is_met(const struct tapir_rule *rule, const struct tapir_rule_fact *fact,
+		   struct tapir_found_list *list)
+{
+	struct tapir_check checks[TAPIR_CHECKS_MAX];
+	size_t cnt = 0;
+
+	for (; cnt < TAPIR_CHECKS_MAX && rule->requires[cnt].number; cnt++)
+		checks[cnt] = (struct tapir_check){rule->requires[cnt].limit,
+						   number_at(fact, rule->requires[cnt].number)};
+	return tapir_found_list__admits(list, rule->kind, number_at(fact, rule->magnitude), checks,
+					cnt);
+}
+
+bool tapir_rules__are_met(const struct tapir_finding *f, struct tapir_found_list *list,
+			  const struct tapir_rule_fact *fact)
+{
+	struct tapir_rule_fact all = *fact;
+	bool are_met = false;
+
+	derive(f, &all);
+	for (size_t i = 0; i < TAPIR_RULE_CNT; i++)
+		are_met |= tapir_rules[i].fact == fact->what && is_met(&tapir_rules[i], &all, list);
+	return are_met;
+}
+
+void tapir_rules__judge(const struct tapir_finding *f, struct tapir_found_list *list,
+			struct tapir_rule_fact fact)
+{
+	const char *subject = fact.subject;
+
+	derive(f, &fact);
+	if (!subject && fact.where)
+		subject = tapir_finding__most(f, fact.where);
+	for (const struct tapir_rule *rule = tapir_rules; rule < tapir_rules + TAPIR_RULE_CNT;
+	     rule++) {
+		struct tapir_str text = {}, evidence = {};
+
+		if (rule->fact != fact.what || !is_met(rule, &fact, list))
+			continue;
+		tapir_rules__add_sentence(f, &fact, rule->sentence, &text);
+		tapir_rules__add_sentence(f, &fact, rule->evidence ? rule->evidence : "",
+					  &evidence);
+		tapir_found_list__add(list, rule->kind, number_at(&fact, rule->magnitude), subject,
+				      &text, &evidence, rule->view);
+	}
+	list->failed |= fact.more.failed;
+	tapir_str__fini(&fact.more);
+}
