@@ -59,19 +59,18 @@ static uint64_t add_ends(const struct tapir_finding *f, enum end end, const char
 	return cnt;
 }
 
-static void list_ends(const struct tapir_finding *f, enum end end, enum tapir_found_kind kind,
+static void list_ends(struct tapir_finding *f, enum end end, enum tapir_rule_fact_kind what,
 		      const char *one, const char *many, struct tapir_found_list *list)
 {
 	struct tapir_str text = {};
 	uint64_t cnt = add_ends(f, end, one, many, &text);
 
-	if (tapir_found_list__admits(list, kind, (double)cnt, TAPIR_NO_CHECKS))
-		tapir_found_list__add(list, kind, (double)cnt, NULL, &text, NULL, NULL);
-	tapir_str__fini(&text);
+	tapir_rules__judge(
+		f, list, (struct tapir_rule_fact){.what = what, .cnt = (double)cnt, .more = text});
 }
 
 void tapir_finding_ends__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	list_ends(f, END_CRASH, TAPIR_FOUND_CRASH, "crashed", "crashed", list);
-	list_ends(f, END_KILLED, TAPIR_FOUND_KILLED, "was killed", "were killed", list);
+	list_ends(f, END_CRASH, TAPIR_FACT_CRASHES, "crashed", "crashed", list);
+	list_ends(f, END_KILLED, TAPIR_FACT_KILLS, "was killed", "were killed", list);
 }

@@ -323,22 +323,15 @@ static const struct tapir_collector *most_induced(const struct tapir_finding *f)
 static void list_induced(struct tapir_finding *f, uint64_t span_ns, struct tapir_found_list *list)
 {
 	const struct tapir_collector *gc = most_induced(f);
-	double rate = span_ns ? (double)gc->induced_cnt * 1e9 / (double)span_ns : 0;
-	struct tapir_str text = {};
+	struct tapir_str times = {};
 
-	if (!tapir_found_list__admits(
-		    list, TAPIR_FOUND_INDUCED_GC, rate,
-		    TAPIR_CHECKS({TAPIR_LIMIT_INDUCED, (double)gc->induced_cnt},
-				 {TAPIR_LIMIT_INDUCED_SHARE,
-				  tapir_finding__percent(gc->induced_cnt, gc->started_cnt)})))
-		return;
-	tapir_str__addf(&text, "GC.Collect is called %.1f times a second", rate);
-	tapir_finding__add_most(f, &f->gc.callers, " by ", &text);
-	tapir_str__addf(&text, "; %" PRIu64 " of %" PRIu64 " collections are induced; ",
-			gc->induced_cnt, gc->started_cnt);
-	add_times(f, gc, tapir_finding__percent(gc->ns, span_ns), &text);
-	tapir_found_list__add(list, TAPIR_FOUND_INDUCED_GC, rate,
-			      tapir_finding__most(f, &f->gc.callers), &text, NULL, NULL);
+	add_times(f, gc, tapir_finding__percent(gc->ns, span_ns), &times);
+	tapir_rules__judge(f, list,
+			   (struct tapir_rule_fact){.what = TAPIR_FACT_INDUCED,
+						    .cnt = (double)gc->induced_cnt,
+						    .of = (double)gc->started_cnt,
+						    .where = &f->gc.callers,
+						    .more = times});
 }
 
 static void list_pauses(struct tapir_finding *f, uint64_t span_ns, struct tapir_found_list *list)
@@ -347,16 +340,18 @@ static void list_pauses(struct tapir_finding *f, uint64_t span_ns, struct tapir_
 	double time = tapir_finding__percent(gc->ns, span_ns), magnitude = time;
 	double cpu = tapir_finding__percent(f->cpu.gc, f->cpu.samples);
 	double cpus = tapir_finding__cpus(f);
-	struct tapir_str text = {};
+	struct tapir_str times = {};
 
 	/* A share of a CPU that is hardly used is small. */
 	if (has_cpu_share(f) && cpu * (cpus >= 0 && cpus < 1 ? cpus : 1) > magnitude)
 		magnitude = cpu * (cpus >= 0 && cpus < 1 ? cpus : 1);
-	if (!tapir_found_list__admits(list, TAPIR_FOUND_GC, magnitude, TAPIR_NO_CHECKS))
-		return;
-	add_times(f, gc, time, &text);
-	add_allocator(f, &text);
-	tapir_found_list__add(list, TAPIR_FOUND_GC, magnitude, allocator(f), &text, NULL, NULL);
+	add_times(f, gc, time, &times);
+	add_allocator(f, &times);
+	tapir_rules__judge(f, list,
+			   (struct tapir_rule_fact){.what = TAPIR_FACT_COLLECTIONS,
+						    .percent = magnitude,
+						    .subject = allocator(f),
+						    .more = times});
 }
 
 /*
@@ -414,73 +409,55 @@ static double grown_percent(double from, double to)
 static void list_growth(struct tapir_finding *f, const struct tapir_collector *gc,
 			struct tapir_found_list *list)
 {
-	uint64_t took_ns = gc->heap_last.at_ns - gc->heap_first.at_ns;
+	double seconds = (double)(gc->heap_last.at_ns - gc->heap_first.at_ns) / 1e9;
 	unsigned youngest = youngest_that_counts(gc);
 	double from = (double)tapir_heap_size__sum(&gc->heap_first, youngest);
 	double to = (double)tapir_heap_size__sum(&gc->heap_last, youngest);
-	double rate = took_ns ? (to - from) / 1e6 / ((double)took_ns / 1e9) : 0;
-	struct tapir_str text = {};
+	struct tapir_str process = {}, what = {};
 
-	if (!tapir_found_list__admits(list, TAPIR_FOUND_HEAP, rate,
-				      TAPIR_CHECKS({TAPIR_LIMIT_HEAP_GCS, (double)gc->heap_cnt},
-						   {TAPIR_LIMIT_GROWTH, grown_percent(from, to)},
-						   {TAPIR_LIMIT_HEAP_STEADY, steady_percent(gc)})))
-		return;
-	tapir_str__adds(&text, "the heap");
-	add_process(f, gc, &text);
-	tapir_str__addf(&text,
-			" grows by %.1f MB/s: %.1f MB survive the last of %" PRIu64
-			" collections, %.1f MB the first, %.1f s before",
-			rate, to / 1e6, gc->heap_cnt, from / 1e6, (double)took_ns / 1e9);
-	add_generation(gc, &text);
-	add_allocator(f, &text);
-	tapir_found_list__add(list, TAPIR_FOUND_HEAP, rate, allocator(f), &text, NULL, NULL);
-}
-
-/* Whenever its thread has run them all, it fires an event. */
-static void list_finalizer(struct tapir_finding *f, const struct tapir_collector *gc,
-			   uint64_t span_ns, struct tapir_found_list *list)
-{
-	char span[TAPIR_NS_TEXT_BYTES];
-	double seconds = (double)span_ns / 1e9;
-	struct tapir_str text = {};
-
-	if (gc->finalized_cnt || !gc->finalizers.sum ||
-	    !tapir_found_list__admits(
-		    list, TAPIR_FOUND_FINALIZER, seconds,
-		    TAPIR_CHECKS({TAPIR_LIMIT_FINALIZER_GCS, (double)gc->started_cnt})))
-		return;
-	tapir_str__adds(&text, "the finalizer thread");
-	add_process(f, gc, &text);
-	tapir_str__addf(&text, " has not caught up in %" PRIu64 " collections (%s)",
-			gc->started_cnt, tapir_ns__text(span_ns, span));
-	tapir_finding__add_most(f, &gc->finalizers, ": it is in ", &text);
-	tapir_found_list__add(list, TAPIR_FOUND_FINALIZER, seconds,
-			      tapir_finding__most(f, &gc->finalizers), &text, NULL, NULL);
+	add_process(f, gc, &process);
+	add_generation(gc, &what);
+	add_allocator(f, &what);
+	tapir_rules__judge(
+		f, list,
+		(struct tapir_rule_fact){.what = TAPIR_FACT_HEAP,
+					 .cnt = (double)gc->heap_cnt,
+					 .seconds = seconds,
+					 .rate = seconds > 0 ? (to - from) / 1e6 / seconds : 0,
+					 .from = from / 1e6,
+					 .to = to / 1e6,
+					 .percent = grown_percent(from, to),
+					 .rest = steady_percent(gc),
+					 .subject = allocator(f),
+					 .label = process.data,
+					 .more = what});
+	tapir_str__fini(&process);
 }
 
 /*
- * Reports the finalizer of a runtime without such events: objects wait for it, and keep what they
- * refer to.
+ * Whenever the thread of .NET has run them all, it fires an event. Objects wait for the finalizer
+ * of a runtime without such events, and keep what they refer to: its time in finalizers counts.
  */
-static void list_busy_finalizer(struct tapir_finding *f, const struct tapir_collector *gc,
-				uint64_t span_ns, struct tapir_found_list *list)
+static void list_finalizer(struct tapir_finding *f, const struct tapir_collector *gc,
+			   uint64_t span_ns, struct tapir_found_list *list)
 {
 	/* Samples count for a little more or less than the time for which they stand. */
 	uint64_t ns = gc->finalizers.sum < span_ns ? gc->finalizers.sum : span_ns;
-	double share = tapir_finding__percent(ns, span_ns);
-	struct tapir_str text = {};
+	struct tapir_str process = {};
+	struct tapir_rule_fact fact = {
+		.what = TAPIR_FACT_FINALIZER,
+		.cnt = gc->finalized_cnt ? 0 : (double)gc->started_cnt,
+		.seconds = (double)ns / 1e9,
+		.ns = (double)span_ns,
+		.percent = f->has_dotnet ? 0 : tapir_finding__percent(ns, span_ns),
+		.where = &gc->finalizers};
 
-	if (f->has_dotnet ||
-	    !tapir_found_list__admits(list, TAPIR_FOUND_FINALIZER, (double)ns / 1e9,
-				      TAPIR_CHECKS({TAPIR_LIMIT_FINALIZER_BUSY, share})))
+	if (!ns)
 		return;
-	tapir_str__adds(&text, "the finalizer thread");
-	add_process(f, gc, &text);
-	tapir_str__addf(&text, " is saturated: %.0f%% of the time in finalizers", share);
-	tapir_finding__add_most(f, &gc->finalizers, ", most in ", &text);
-	tapir_found_list__add(list, TAPIR_FOUND_FINALIZER, (double)ns / 1e9,
-			      tapir_finding__most(f, &gc->finalizers), &text, NULL, "offcpu");
+	add_process(f, gc, &process);
+	fact.label = process.data;
+	tapir_rules__judge(f, list, fact);
+	tapir_str__fini(&process);
 }
 
 void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *list)
@@ -490,12 +467,10 @@ void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *li
 
 	list_induced(f, span_ns, list);
 	list_pauses(f, span_ns, list);
-	tapir_vec_for_each (gc, &f->gc.processes)
+	tapir_vec_for_each (gc, &f->gc.processes) {
 		list_growth(f, gc, list);
-	tapir_vec_for_each (gc, &f->gc.processes)
 		list_finalizer(f, gc, span_ns, list);
-	tapir_vec_for_each (gc, &f->gc.processes)
-		list_busy_finalizer(f, gc, span_ns, list);
+	}
 }
 
 void tapir_finding_gc__fini(struct tapir_finding *f)

@@ -128,13 +128,6 @@ static double sum_of(const struct tapir_jvm_counts *jvm)
 	return sum;
 }
 
-static void add_collections(const struct tapir_jvm_cause *cause, double sum, double seconds,
-			    struct tapir_str *out)
-{
-	tapir_str__addf(out, "%.0f of %.0f collections, %.0f ms in all (%.0f%% of the time)",
-			cause->cnt, sum, cause->ms, cause->ms / 10 / seconds);
-}
-
 /*
  * Returns true for a cause that an operator or the program requested; the JVM's own causes are not.
  */
@@ -145,29 +138,24 @@ static bool is_induced(const char *cause)
 	       !strncmp(cause, "Heap Inspection", 15);
 }
 
-static void list_cause(const struct tapir_jvm_counts *jvm, const struct tapir_jvm_cause *cause,
-		       double seconds, struct tapir_found_list *list)
+static void list_cause(struct tapir_finding *f, const struct tapir_jvm_counts *jvm,
+		       const struct tapir_jvm_cause *cause, double seconds,
+		       struct tapir_found_list *list)
 {
-	double sum = sum_of(jvm), rate = cause->cnt / seconds;
 	bool is_humongous = !strcmp(cause->name, "G1 Humongous Allocation");
-	enum tapir_found_kind kind = is_humongous ? TAPIR_FOUND_HUMONGOUS : TAPIR_FOUND_INDUCED_GC;
-	struct tapir_str text = {};
 
-	if ((!is_humongous && !is_induced(cause->name)) ||
-	    !tapir_found_list__admits(
-		    list, kind, rate,
-		    TAPIR_CHECKS({TAPIR_LIMIT_INDUCED, cause->cnt},
-				 {TAPIR_LIMIT_INDUCED_POLLS, (double)cause->poll_cnt},
-				 {TAPIR_LIMIT_INDUCED_SHARE, 100 * cause->cnt / sum})))
-		return;
-	if (is_humongous)
-		tapir_str__adds(&text, "humongous allocations, of half a G1 region and more, make "
-				       "the JVM collect ");
-	else
-		tapir_str__addf(&text, "%s makes the JVM collect ", cause->name);
-	tapir_str__addf(&text, "%.1f times a second: ", rate);
-	add_collections(cause, sum, seconds, &text);
-	tapir_found_list__add(list, kind, rate, cause->name, &text, NULL, NULL);
+	if (is_humongous || is_induced(cause->name))
+		tapir_rules__judge(f, list,
+				   (struct tapir_rule_fact){.what = is_humongous
+									    ? TAPIR_FACT_HUMONGOUS
+									    : TAPIR_FACT_JVM_CAUSE,
+							    .cnt = cause->cnt,
+							    .of = sum_of(jvm),
+							    .other = (double)cause->poll_cnt,
+							    .seconds = seconds,
+							    .ms = cause->ms,
+							    .percent = cause->ms / 10 / seconds,
+							    .subject = cause->name});
 }
 
 /* ---- what grows ----------------------------------------------------------------------------- */
@@ -191,50 +179,41 @@ static double percent_of(double part, double of)
 	return of > 0 ? 100 * part / of : part > 0 ? 100 : 0;
 }
 
-static void list_growth(const struct tapir_jvm_counts *jvm, struct tapir_found_list *list)
+static void list_growth(struct tapir_finding *f, const struct tapir_jvm_counts *jvm,
+			struct tapir_found_list *list)
 {
 	const struct tapir_jvm_series *s = old_generation_of(jvm);
 	double grown = s->last - s->first, seconds = (double)(s->last_ns - s->first_ns) / 1e9;
-	double rate = seconds > 0 ? grown / 1e6 / seconds : 0;
-	struct tapir_str text = {};
 
-	if (!tapir_found_list__admits(
-		    list, TAPIR_FOUND_HEAP, rate,
-		    TAPIR_CHECKS({TAPIR_LIMIT_POINTS, (double)s->cnt}, {TAPIR_LIMIT_SPAN, seconds},
-				 {TAPIR_LIMIT_GROWTH, percent_of(grown, s->first)},
-				 {TAPIR_LIMIT_HEAP_FALL, percent_of(s->fell, grown)})))
-		return;
-	tapir_str__addf(&text,
-			"the old generation grows by %.1f MB/s: from %.1f MB to %.1f MB in %.1f s",
-			rate, s->first / 1e6, s->last / 1e6, seconds);
-	tapir_found_list__add(list, TAPIR_FOUND_HEAP, rate, "old generation", &text, NULL,
-			      "counters");
+	tapir_rules__judge(f, list,
+			   (struct tapir_rule_fact){.what = TAPIR_FACT_OLD_GENERATION,
+						    .cnt = (double)s->cnt,
+						    .seconds = seconds,
+						    .rate = seconds > 0 ? grown / 1e6 / seconds : 0,
+						    .from = s->first / 1e6,
+						    .to = s->last / 1e6,
+						    .percent = percent_of(grown, s->first),
+						    .rest = percent_of(s->fell, grown),
+						    .subject = "old generation"});
 }
 
-static void list_classes(const struct tapir_jvm_counts *jvm, struct tapir_found_list *list)
+static void list_classes(struct tapir_finding *f, const struct tapir_jvm_counts *jvm,
+			 struct tapir_found_list *list)
 {
-	const struct tapir_jvm_series *s = &jvm->loaded;
-	double loaded = s->last - s->first, seconds = (double)(s->last_ns - s->first_ns) / 1e9;
+	const struct tapir_jvm_series *s = &jvm->loaded, *metaspace = &jvm->metaspace;
 	double unloaded = jvm->unloaded.last - jvm->unloaded.first;
-	double rate = seconds > 0 ? loaded / seconds : 0;
-	struct tapir_str text = {};
 
-	if (!tapir_found_list__admits(
-		    list, TAPIR_FOUND_CLASSES, rate,
-		    TAPIR_CHECKS({TAPIR_LIMIT_POINTS, (double)s->cnt}, {TAPIR_LIMIT_SPAN, seconds},
-				 {TAPIR_LIMIT_CLASSES_UNLOADED, percent_of(unloaded, loaded)})))
-		return;
-	tapir_str__addf(&text, "%.0f classes are loaded a second, ", rate);
-	if (unloaded > 0)
-		tapir_str__addf(&text, "%.0f%% of them unloaded", unloaded * 100 / loaded);
-	else
-		tapir_str__adds(&text, "none is unloaded");
-	tapir_str__addf(&text, ": %.0f more in %.1f s", loaded, seconds);
-	if (jvm->metaspace.last > jvm->metaspace.first)
-		tapir_str__addf(&text, "; metaspace grew from %.1f MB to %.1f MB",
-				jvm->metaspace.first / 1e6, jvm->metaspace.last / 1e6);
-	tapir_found_list__add(list, TAPIR_FOUND_CLASSES, rate, "metaspace", &text, NULL,
-			      "counters");
+	tapir_rules__judge(
+		f, list,
+		(struct tapir_rule_fact){
+			.what = TAPIR_FACT_CLASSES,
+			.cnt = s->last - s->first,
+			.other = (double)s->cnt,
+			.seconds = (double)(s->last_ns - s->first_ns) / 1e9,
+			.percent = unloaded > 0 ? percent_of(unloaded, s->last - s->first) : 0,
+			.from = metaspace->first / 1e6,
+			.to = metaspace->last > metaspace->first ? metaspace->last / 1e6 : 0,
+			.subject = "metaspace"});
 }
 
 /* For how long its counters were read: from a moment after the recording began. */
@@ -256,9 +235,9 @@ void tapir_finding_jvm__list(struct tapir_finding *f, struct tapir_found_list *l
 
 		tapir_vec_for_each (cause, &jvm->causes)
 			if (seconds > 0)
-				list_cause(jvm, cause, seconds, list);
-		list_growth(jvm, list);
-		list_classes(jvm, list);
+				list_cause(f, jvm, cause, seconds, list);
+		list_growth(f, jvm, list);
+		list_classes(f, jvm, list);
 	}
 }
 

@@ -26,23 +26,23 @@ void tapir_finding_machine__wait(struct tapir_finding *f, const struct tapir_wai
 
 void tapir_finding_quota__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	struct tapir_str text = {}, evidence = {};
+	struct tapir_str dir = {};
 	struct tapir_quota_use q;
-	double percent;
 
 	if (!tapir_usage_text__quota(meta_of(f, TAPIR_USAGE_QUOTA), &q))
 		return;
-	percent = tapir_finding__percent(q.throttled_ns, q.wall_ns);
-	if (!tapir_found_list__admits(list, TAPIR_FOUND_QUOTA, percent, TAPIR_NO_CHECKS))
-		return;
-	tapir_str__addf(&text, "throttled %.1f s of %.1f s by a quota of %.0f%% of a CPU (cgroup ",
-			(double)q.throttled_ns / 1e9, (double)q.wall_ns / 1e9,
-			tapir_finding__percent(q.quota_us, q.period_us));
-	tapir_str__add_printable(&text, q.dir.data, q.dir.len);
-	tapir_str__addc(&text, ')');
-	tapir_str__addf(&evidence, "in %" PRIu64 " of %" PRIu64 " periods", q.throttled_cnt,
-			q.period_cnt);
-	tapir_found_list__add(list, TAPIR_FOUND_QUOTA, percent, "quota", &text, &evidence, NULL);
+	tapir_str__add_printable(&dir, q.dir.data, q.dir.len);
+	tapir_rules__judge(f, list,
+			   (struct tapir_rule_fact){
+				   .what = TAPIR_FACT_QUOTA,
+				   .cnt = (double)q.throttled_cnt,
+				   .of = (double)q.period_cnt,
+				   .took_s = (double)q.throttled_ns / 1e9,
+				   .seconds = (double)q.wall_ns / 1e9,
+				   .percent = tapir_finding__percent(q.throttled_ns, q.wall_ns),
+				   .rest = tapir_finding__percent(q.quota_us, q.period_us),
+				   .subject = "quota",
+				   .more = dir});
 }
 
 /*
@@ -112,45 +112,33 @@ static uint64_t own_wait_ns(const struct tapir_finding *f, const struct tapir_ne
 	return own_ns < (double)f->machine.runnable_ns ? (uint64_t)own_ns : f->machine.runnable_ns;
 }
 
-static void add_wait_for_cpus(const struct tapir_finding *f, uint64_t own_ns, struct tapir_str *out)
-{
-	uint64_t all_ns = f->machine.runnable_ns;
-	char text[TAPIR_NS_TEXT_BYTES];
-
-	tapir_str__addf(out, "threads waited %s for a CPU, %.0f%% of their runnable time",
-			tapir_ns__text(all_ns, text),
-			tapir_finding__percent(all_ns, f->cpu.ns + all_ns));
-	if (own_ns)
-		tapir_str__addf(out, ", at least %s of it for one another",
-				tapir_ns__text(own_ns, text));
-}
-
 void tapir_finding_neighbours__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl), own_ns;
+	uint64_t all_ns = f->machine.runnable_ns, wanted_ns = f->cpu.ns + all_ns;
 	struct tapir_neighbours n;
-	struct tapir_str text = {};
-	double percent, wanted, threads;
+	struct tapir_str others = {};
+	double percent, wanted;
 
 	if (!f->has_clock || !span_ns ||
 	    !tapir_usage_text__neighbours(meta_of(f, TAPIR_USAGE_NEIGHBOURS), &n))
 		return;
 	own_ns = own_wait_ns(f, &n, span_ns);
-	percent = tapir_finding__percent(f->machine.runnable_ns - own_ns,
-					 f->cpu.ns + f->machine.runnable_ns);
-	wanted = (double)(f->cpu.ns + f->machine.runnable_ns) / (double)span_ns;
-	threads = (double)f->machine.runnable_ns / (double)span_ns;
-	if (!tapir_found_list__admits(
-		    list, TAPIR_FOUND_NEIGHBOUR, wanted < 1 ? percent * wanted : percent,
-		    TAPIR_CHECKS({TAPIR_LIMIT_RUNNABLE, threads},
-				 {TAPIR_LIMIT_RUNNABLE_SHARE, percent},
-				 {TAPIR_LIMIT_MACHINE_BUSY, busy_percent(f, &n)})))
-		return;
-	add_wait_for_cpus(f, own_ns, &text);
-	add_others(f, &n, &text);
-	tapir_found_list__add(list, TAPIR_FOUND_NEIGHBOUR, wanted < 1 ? percent * wanted : percent,
-			      n.cnt ? n.rows[0].comm : NULL, &text, NULL, NULL);
-	tapir_found_list__set_threads(list, threads);
+	percent = tapir_finding__percent(all_ns - own_ns, wanted_ns);
+	wanted = (double)wanted_ns / (double)span_ns;
+	add_others(f, &n, &others);
+	tapir_rules__judge(f, list,
+			   (struct tapir_rule_fact){.what = TAPIR_FACT_RUNNABLE,
+						    .cnt = (double)all_ns,
+						    .of = (double)wanted_ns,
+						    .ns = (double)all_ns,
+						    .own_ns = (double)own_ns,
+						    .percent = percent,
+						    .rate = wanted < 1 ? percent * wanted : percent,
+						    .rest = busy_percent(f, &n),
+						    .in_threads = (double)all_ns / (double)span_ns,
+						    .subject = n.cnt ? n.rows[0].comm : NULL,
+						    .more = others});
 }
 
 void tapir_finding_machine__add_crowd(const struct tapir_finding *f, struct tapir_str *out)
@@ -202,81 +190,72 @@ static void drop_start(const struct tapir_finding *f, struct tapir_memory_series
 }
 
 /*
- * Notes whether it grows all the time: a program that fills its caches once does not. Returns the
- * MB/s; 0: it does not.
+ * Notes whether it grows all the time: a program that fills its caches once does not. Returns false
+ * if it does not.
  */
-static double growth_of(const struct tapir_finding *f, const struct tapir_memory_series *s,
-			struct tapir_found_list *list)
+static bool grows(const struct tapir_finding *f, const struct tapir_memory_series *s,
+		  struct tapir_rule_fact *out, struct tapir_found_list *list)
 {
 	const struct tapir_memory_point *first = &s->points[s->cnt ? 1 : 0], *last, *middle;
-	double grown, later, rate;
+	double grown, later;
 
 	if (s->cnt < 2)
-		return 0;
+		return false;
 	last = &s->points[s->cnt - 1];
 	middle = &s->points[s->cnt / 2];
 	grown = mb(last->resident_bytes) - mb(first->resident_bytes);
 	later = mb(last->resident_bytes) - mb(middle->resident_bytes);
-	rate = last->at_ns > first->at_ns ? grown / ((double)(last->at_ns - first->at_ns) / 1e9)
-					  : 0;
-	if (tapir_finding_jvm__fills_heap(f, s->tgid, first->resident_bytes, last->resident_bytes))
-		return 0;
-	return tapir_found_list__admits(
-		       list, TAPIR_FOUND_MEMORY, rate,
-		       TAPIR_CHECKS(
-			       {TAPIR_LIMIT_MEMORY_POINTS, (double)s->cnt},
-			       {TAPIR_LIMIT_GROWTH,
-				first->resident_bytes ? 100 * grown / mb(first->resident_bytes)
-						      : 100},
-			       {TAPIR_LIMIT_MEMORY_STEADY, grown > 0 ? 100 * later / grown : 0}))
-		       ? rate
-		       : 0;
+	*out = (struct tapir_rule_fact){
+		.what = TAPIR_FACT_MEMORY,
+		.cnt = (double)s->cnt,
+		.seconds = ((double)last->at_ns - (double)first->at_ns) / 1e9,
+		.from = mb(first->resident_bytes),
+		.to = mb(last->resident_bytes),
+		.percent = first->resident_bytes ? 100 * grown / mb(first->resident_bytes) : 100,
+		.rest = grown > 0 ? 100 * later / grown : 0,
+		.where = &f->gc.growers};
+	out->rate = out->seconds > 0 ? grown / out->seconds : 0;
+	return !tapir_finding_jvm__fills_heap(f, s->tgid, first->resident_bytes,
+					      last->resident_bytes) &&
+	       tapir_rules__are_met(f, list, out);
 }
 
-static void add_growth(struct tapir_finding *f, const struct tapir_memory_series *s, double rate,
-		       struct tapir_found_list *list)
+static void add_collector(const struct tapir_finding *f, uint32_t tgid, struct tapir_str *out)
 {
-	const struct tapir_memory_point *first = &s->points[1], *last = &s->points[s->cnt - 1];
-	const struct tapir_collector *gc = tapir_finding_gc__collector(f, s->tgid);
+	const struct tapir_collector *gc = tapir_finding_gc__collector(f, tgid);
 	const struct tapir_weights *growers = &f->gc.growers;
-	struct tapir_str text = {};
 
-	tapir_str__addf(&text,
-			"resident memory grows by %.1f MB/s: from %.1f MB to %.1f MB in %.1f s",
-			rate, mb(first->resident_bytes), mb(last->resident_bytes),
-			(double)(last->at_ns - first->at_ns) / 1e9);
 	if (gc && gc->started_cnt && gc->heap_cnt)
-		tapir_str__addf(&text,
-				"; %" PRIu64 " collection%s, after which the heap had %.1f MB",
+		tapir_str__addf(out, "; %" PRIu64 " collection%s, after which the heap had %.1f MB",
 				gc->started_cnt, gc->started_cnt == 1 ? "" : "s",
 				mb(tapir_heap_size__sum(&gc->heap_last, 1)));
 	else if (f->has_dotnet && (!gc || !gc->started_cnt))
-		tapir_str__adds(&text, "; no collection: native memory, or the heap has not been "
-				       "collected");
+		tapir_str__adds(out, "; no collection: native memory, or the heap has not been "
+				     "collected");
 	if (growers->sum >= TAPIR_LIMIT(MEMORY_GROWERS) && tapir_finding__most(f, growers)) {
-		tapir_str__addf(&text, "; the heap took memory %" PRIu64 " times, most for ",
+		tapir_str__addf(out, "; the heap took memory %" PRIu64 " times, most for ",
 				growers->sum);
-		tapir_finding__add_name(f, growers->best_name, &text);
+		tapir_finding__add_name(f, growers->best_name, out);
 	}
-	tapir_found_list__add(list, TAPIR_FOUND_MEMORY, rate, tapir_finding__most(f, growers),
-			      &text, NULL, NULL);
 }
 
 void tapir_finding_memory__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	struct tapir_sv text = meta_of(f, TAPIR_USAGE_MEMORY);
-	struct tapir_memory_series series, worst = {};
-	double rate, most = 0;
+	struct tapir_rule_fact fact, worst = {};
+	struct tapir_memory_series series;
+	uint32_t tgid = 0;
 
 	while (text.len && tapir_usage_text__next_memory(&text, &series)) {
 		drop_start(f, &series);
-		rate = tapir_timeline__reports_at(f->tl, series.tgid) ? growth_of(f, &series, list)
-								      : 0;
-		if (rate <= most)
+		if (!tapir_timeline__reports_at(f->tl, series.tgid) ||
+		    !grows(f, &series, &fact, list) || fact.rate <= worst.rate)
 			continue;
-		most = rate;
-		worst = series;
+		worst = fact;
+		tgid = series.tgid;
 	}
-	if (most > 0)
-		add_growth(f, &worst, most, list);
+	if (worst.rate <= 0)
+		return;
+	add_collector(f, tgid, &worst.more);
+	tapir_rules__judge(f, list, worst);
 }

@@ -79,59 +79,48 @@ void tapir_finding_pool__close(struct tapir_finding *f, const struct tapir_inter
 	f->pool.queued_ns += took_ns;
 }
 
-static void list_queue(const struct tapir_finding *f, struct tapir_found_list *list)
+static void list_queue(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	const struct tapir_histogram *queued = &f->pool.queued;
-	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
 	uint64_t median_ns = tapir_histogram__percentile(queued, 50);
-	char median[TAPIR_NS_TEXT_BYTES], late[TAPIR_NS_TEXT_BYTES];
-	struct tapir_str text = {};
 
-	if (!span_ns ||
-	    !tapir_found_list__admits(list, TAPIR_FOUND_POOL_QUEUE, (double)median_ns / 1e6,
-				      TAPIR_CHECKS({TAPIR_LIMIT_QUEUED, (double)queued->cnt})))
-		return;
-	tapir_str__addf(&text,
-			"work waits %s (median), %s (99%%) for a thread of the pool: %.1f items "
-			"are queued on average, %" PRIu64 " were taken",
-			tapir_ns__text(median_ns, median),
-			tapir_ns__text(tapir_histogram__percentile(queued, 99), late),
-			(double)f->pool.queued_ns / (double)span_ns, queued->cnt);
-	tapir_found_list__add(list, TAPIR_FOUND_POOL_QUEUE, (double)median_ns / 1e6, NULL, &text,
-			      NULL, NULL);
+	tapir_rules__judge(f, list,
+			   (struct tapir_rule_fact){
+				   .what = TAPIR_FACT_QUEUE,
+				   .cnt = (double)queued->cnt,
+				   .ms = (double)median_ns / 1e6,
+				   .ns = (double)f->pool.queued_ns,
+				   .p50_ns = (double)median_ns,
+				   .p99_ns = (double)tapir_histogram__percentile(queued, 99)});
 }
 
 static void list_blocked(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	const struct tapir_pool_waits *waits = &f->pool.waits;
 	/*
 	 * Waits that began before the recording count only if the runtime itself says that threads
 	 * are blocked: else they may have been idle.
 	 */
-	uint64_t blocked_ns = waits->blocked_ns + (f->pool.starved_cnt ? waits->unbegun_ns : 0);
-	double threads = span_ns ? (double)blocked_ns / (double)span_ns : 0;
-	double share = tapir_finding__percent(blocked_ns, blocked_ns + waits->idle_ns);
-	struct tapir_str text = {}, evidence = {};
+	bool is_starved = f->pool.starved_cnt;
+	uint64_t blocked_ns = waits->blocked_ns + (is_starved ? waits->unbegun_ns : 0);
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 
-	if (!f->pool.event_cnt ||
-	    !tapir_found_list__admits(
-		    list, TAPIR_FOUND_STARVATION, threads,
-		    TAPIR_CHECKS({TAPIR_LIMIT_BLOCKED_SHARE, f->pool.starved_cnt ? 100 : share})))
+	if (!f->pool.event_cnt || !span_ns)
 		return;
-	tapir_str__addf(&text, "%s%.1f of %.1f pool threads are blocked on average",
-			f->pool.starved_cnt ? "thread pool starvation: " : "", threads,
-			(double)waits->alive_ns / (double)span_ns);
-	tapir_finding__add_most(f, &f->pool.blockers, " in ", &text);
-	if (f->pool.starved_cnt)
-		tapir_str__addf(
-			&text, "; the pool changed its size for blocked threads %" PRIu64 " time%s",
-			f->pool.starved_cnt, f->pool.starved_cnt == 1 ? "" : "s");
-	tapir_str__addf(&evidence, "%" PRIu64 " changes, %.3f s blocked, %.3f s without work",
-			f->pool.starved_cnt, (double)blocked_ns / 1e9,
-			(double)waits->idle_ns / 1e9);
-	tapir_found_list__add(list, TAPIR_FOUND_STARVATION, threads,
-			      tapir_finding__most(f, &f->pool.blockers), &text, &evidence, NULL);
+	tapir_rules__judge(
+		f, list,
+		(struct tapir_rule_fact){
+			.what = TAPIR_FACT_POOL,
+			.ns = (double)blocked_ns,
+			.of = (double)waits->alive_ns / (double)span_ns,
+			.other = (double)f->pool.starved_cnt,
+			.percent = is_starved ? 100
+					      : tapir_finding__percent(blocked_ns,
+								       blocked_ns + waits->idle_ns),
+			.took_s = (double)blocked_ns / 1e9,
+			.rest_s = (double)waits->idle_ns / 1e9,
+			.where = &f->pool.blockers,
+			.note = is_starved ? "thread pool starvation: " : NULL});
 }
 
 void tapir_finding_pool__list(struct tapir_finding *f, struct tapir_found_list *list)

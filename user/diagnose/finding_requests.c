@@ -56,21 +56,6 @@ void tapir_finding_requests__event(struct tapir_finding *f, const struct tapir_f
 	tapir_str__fini(&parent);
 }
 
-static void list_headers(const struct tapir_finding *f, struct tapir_found_list *list)
-{
-	struct tapir_str text = {};
-
-	if (!tapir_found_list__admits(list, TAPIR_FOUND_HEADERS, (double)f->header_cnt,
-				      TAPIR_NO_CHECKS))
-		return;
-	tapir_str__addf(&text,
-			"%" PRIu64 " requests were sent with a traceparent header only because "
-			"this was recorded (--profile requests)",
-			f->header_cnt);
-	tapir_found_list__add(list, TAPIR_FOUND_HEADERS, (double)f->header_cnt, NULL, &text, NULL,
-			      "slow=http_request");
-}
-
 /* Requests by route, from the first request or call on; awaits of earlier ones are unknown. */
 void tapir_finding_requests__open(struct tapir_finding *f, const struct tapir_interval *i)
 {
@@ -224,74 +209,69 @@ static bool is_more(const struct tapir_kind *kind, const struct tapir_kind *most
 	return !most || kind->unended > most->unended;
 }
 
-/*
- * Begins and ends were recorded, but which of them belong together is not known. With --activities
- * a few are left, which began before the ids were switched on.
- */
 static void list_untimed(const struct tapir_finding *f, struct tapir_found_list *list)
 {
 	const struct tapir_kind *kind, *most = NULL;
-	struct tapir_str text = {};
+	struct tapir_str what = {};
 
 	tapir_vec_for_each (kind, &tapir_timeline__pairs(f->tl)->kinds)
 		if ((kind->is_unknown_by_thread || kind->lacks_key) && kind->unended > kind->cnt &&
 		    tapir_finding_requests__is_one(kind) && is_more(kind, most))
 			most = kind;
-	if (!tapir_found_list__admits(list, TAPIR_FOUND_UNTIMED, most ? (double)most->unended : 0,
-				      TAPIR_NO_CHECKS))
-		return;
-	tapir_str__addf(&text, "%" PRIu64 " times %s:%s, how long is not known: ", most->unended,
-			most->provider, most->name);
-	if (most->lacks_key)
-		tapir_str__addf(&text, "its events were recorded without %s", most->key);
-	else
-		tapir_str__adds(&text, "its events have no activity id and change threads "
-				       "(record --activities)");
-	tapir_found_list__add(list, TAPIR_FOUND_UNTIMED, (double)most->unended, most->name, &text,
-			      NULL, NULL);
+	if (most)
+		tapir_str__addf(&what, "%s:%s", most->provider, most->name);
+	tapir_rules__judge(
+		f, list,
+		(struct tapir_rule_fact){.what = TAPIR_FACT_UNTIMED,
+					 .cnt = most ? (double)most->unended : 0,
+					 .subject = most ? most->name : NULL,
+					 .label = most && most->lacks_key ? most->key : NULL,
+					 .more = what});
+}
+
+static void list_slowest(struct tapir_finding *f, const struct tapir_request_kind *row,
+			 struct tapir_found_list *list)
+{
+	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
+	const char *label = row->worst_label;
+	uint64_t p99_ns = tapir_histogram__percentile(&row->took, 99);
+	struct tapir_str name = {}, view = {}, worst = {};
+	struct tapir_rule_fact fact = {.what = TAPIR_FACT_REQUESTS,
+				       .cnt = (double)row->took.cnt,
+				       .ms = (double)p99_ns / 1e6,
+				       .ns = (double)row->worst_ns,
+				       .p50_ns =
+					       (double)tapir_histogram__percentile(&row->took, 50),
+				       .p99_ns = (double)p99_ns,
+				       .subject = kind->name};
+
+	tapir_str__addf(&name, "%s:%s takes", kind->provider, kind->name);
+	tapir_str__addf(&view, "slow=%s:%s", kind->provider, kind->name);
+	fact.label = kind->is_request ? "requests take" : name.data;
+	fact.view = kind->is_request ? "requests" : view.data;
+	tapir_finding_requests__add_part(row, "of their time ", &fact.more);
+	if (kind->is_request)
+		tapir_finding_awaits__add_for_requests(
+			f, row->took.cnt, kind->unbegun + kind->unended, row->sum_ns, &fact.more);
+	if (label)
+		tapir_str__add_printable(&worst, label, strnlen(label, 100));
+	fact.note = worst.data;
+	tapir_rules__judge(f, list, fact);
+	tapir_str__fini(&name);
+	tapir_str__fini(&view);
+	tapir_str__fini(&worst);
 }
 
 void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	const struct tapir_request_kind *row = slowest(f);
-	const struct tapir_kind *kind;
-	uint64_t p99_ns, p50_ns;
-	char median[TAPIR_NS_TEXT_BYTES], p99[TAPIR_NS_TEXT_BYTES], worst[TAPIR_NS_TEXT_BYTES];
-	struct tapir_str text = {}, view = {};
 
-	list_headers(f, list);
+	tapir_rules__judge(
+		f, list,
+		(struct tapir_rule_fact){.what = TAPIR_FACT_HEADERS, .cnt = (double)f->header_cnt});
 	list_untimed(f, list);
-	if (!row)
-		return;
-	p50_ns = tapir_histogram__percentile(&row->took, 50);
-	p99_ns = tapir_histogram__percentile(&row->took, 99);
-	if (!tapir_found_list__admits(list, TAPIR_FOUND_REQUESTS, (double)p99_ns / 1e6,
-				      TAPIR_NO_CHECKS))
-		return;
-	kind = &tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
-	if (kind->is_request)
-		tapir_str__adds(&text, "requests take ");
-	else
-		tapir_str__addf(&text, "%s:%s takes ", kind->provider, kind->name);
-	tapir_str__addf(&text, "%s (median), %s (99%%)", tapir_ns__text(p50_ns, median),
-			tapir_ns__text(p99_ns, p99));
-	tapir_finding_requests__add_part(row, "of their time ", &text);
-	if (kind->is_request)
-		tapir_finding_awaits__add_for_requests(
-			f, row->took.cnt, kind->unbegun + kind->unended, row->sum_ns, &text);
-	tapir_str__addf(&text, "; the slowest of %" PRIu64 " took %s", row->took.cnt,
-			tapir_ns__text(row->worst_ns, worst));
-	if (row->worst_label && *row->worst_label) {
-		tapir_str__adds(&text, ": ");
-		tapir_str__add_printable(&text, row->worst_label, strnlen(row->worst_label, 100));
-	}
-	if (kind->is_request)
-		tapir_str__adds(&view, "requests");
-	else
-		tapir_str__addf(&view, "slow=%s:%s", kind->provider, kind->name);
-	tapir_found_list__add(list, TAPIR_FOUND_REQUESTS, (double)p99_ns / 1e6, kind->name, &text,
-			      NULL, view.data);
-	tapir_str__fini(&view);
+	if (row)
+		list_slowest(f, row, list);
 }
 
 void tapir_finding_requests__fini(struct tapir_finding *f)

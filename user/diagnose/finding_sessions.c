@@ -84,31 +84,26 @@ bool tapir_finding_sessions__add(struct tapir_finding *f, uint32_t tid, struct t
 	return true;
 }
 
-static void add_finding(struct tapir_finding *f, const struct tapir_idle_session *longest,
-			size_t cnt, struct tapir_found_list *list)
+static void judge_longest(struct tapir_finding *f, const struct tapir_idle_session *longest,
+			  size_t cnt, struct tapir_found_list *list)
 {
 	uint64_t ns = idle_ns(f, longest);
-	uint64_t transaction_ns = longest->transaction_ns - longest->idle_ns + ns;
 	struct tapir_sv comm =
 		tapir_timeline__comm(f->tl, longest->tid, tapir_timeline__stats(f->tl)->last_ns);
-	struct tapir_str text = {}, evidence = {};
-	char idle[TAPIR_NS_TEXT_BYTES], open[TAPIR_NS_TEXT_BYTES];
+	struct tapir_str who = {};
 
-	tapir_str__addf(&text, "%zu session%s idle in transaction, ", cnt,
-			cnt == 1 ? " is" : "s are");
-	tapir_str__addf(&text, "%sfor %s: ", cnt == 1 ? "" : "the longest ",
-			tapir_ns__text(ns, idle));
-	tapir_str__add_printable(&text, comm.data, comm.len);
-	tapir_str__addf(&text, " %u", longest->tid);
-	if (longest->statement)
-		tapir_str__addf(&text, ", after %s", longest->statement);
-	if (longest->transaction)
-		tapir_str__addf(&text, "; it holds the locks of transaction %u",
-				longest->transaction);
-	tapir_str__addf(&evidence, "its transaction began %s before the end",
-			tapir_ns__text(transaction_ns, open));
-	tapir_found_list__add(list, TAPIR_FOUND_IDLE_SESSIONS, (double)ns / 1e9, longest->statement,
-			      &text, &evidence, NULL);
+	tapir_str__add_printable(&who, comm.data, comm.len);
+	tapir_str__addf(&who, " %u", longest->tid);
+	tapir_rules__judge(f, list,
+			   (struct tapir_rule_fact){.what = TAPIR_FACT_IDLE_SESSIONS,
+						    .cnt = (double)cnt,
+						    .other = longest->transaction,
+						    .seconds = (double)ns / 1e9,
+						    .ns = (double)ns,
+						    .own_ns = (double)(longest->transaction_ns -
+								       longest->idle_ns + ns),
+						    .subject = longest->statement,
+						    .more = who});
 }
 
 void tapir_finding_sessions__list(struct tapir_finding *f, struct tapir_found_list *list)
@@ -117,16 +112,14 @@ void tapir_finding_sessions__list(struct tapir_finding *f, struct tapir_found_li
 	size_t cnt = 0;
 
 	tapir_vec_for_each (row, &f->sessions.rows) {
-		if (row->is_of_holder ||
-		    !tapir_found_list__admits(list, TAPIR_FOUND_IDLE_SESSIONS,
-					      (double)idle_ns(f, row) / 1e9, TAPIR_NO_CHECKS))
-			continue;
-		cnt++;
-		if (!longest || idle_ns(f, row) > idle_ns(f, longest))
+		uint64_t ns = row->is_of_holder ? 0 : idle_ns(f, row);
+
+		cnt += tapir_found__counts(TAPIR_FOUND_IDLE_SESSIONS, (double)ns / 1e9);
+		if (ns && (!longest || ns > idle_ns(f, longest)))
 			longest = row;
 	}
 	if (longest)
-		add_finding(f, longest, cnt, list);
+		judge_longest(f, longest, cnt, list);
 }
 
 void tapir_finding_sessions__fini(struct tapir_finding *f)

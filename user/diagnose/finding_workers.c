@@ -167,36 +167,29 @@ static void list_pool(struct tapir_finding *f, const struct pool *pool,
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	uint64_t all_ns = span_ns * pool->thread_cnt, waited_ns = pool->task_ns + pool->sleep_ns;
-	/*
-	 * All of them waited all the time: nothing was done at all, which is more than a pool that
-	 * is too small.
-	 */
-	bool are_stuck = pool->stuck_cnt == pool->thread_cnt;
-	enum tapir_found_kind kind = are_stuck ? TAPIR_FOUND_STARVATION : TAPIR_FOUND_WORKERS;
-	double threads = span_ns ? (double)waited_ns / (double)span_ns : 0;
-	struct tapir_str text = {}, evidence = {};
-	char span[TAPIR_NS_TEXT_BYTES];
+	struct tapir_str name = {};
 
-	if (!tapir_found_list__admits(
-		    list, kind, threads,
-		    TAPIR_CHECKS(
-			    {TAPIR_LIMIT_POOL_THREADS, (double)pool->thread_cnt},
-			    {TAPIR_LIMIT_POOL_WAITING, tapir_finding__percent(waited_ns, all_ns)},
-			    {TAPIR_LIMIT_POOL_IDLE,
-			     tapir_finding__percent(pool->idle_ns, all_ns)})))
-		return;
-	tapir_str__addf(&text, "%s%.1f of %zu threads of the pool ",
-			are_stuck ? "thread pool starvation: " : "", threads, pool->thread_cnt);
-	tapir_str__add_printable(&text, pool->name, strlen(pool->name));
-	tapir_str__addf(&text, "* %s",
-			pool->task_ns >= pool->sleep_ns ? "wait for other tasks" : "sleep");
-	tapir_finding__add_most(f, &pool->places, " in ", &text);
-	tapir_str__addf(&text, ": none was free in %s", tapir_ns__text(span_ns, span));
-	tapir_str__addf(&evidence, "%.3f s for other tasks, %.3f s asleep, %.3f s without a task",
-			(double)pool->task_ns / 1e9, (double)pool->sleep_ns / 1e9,
-			(double)pool->idle_ns / 1e9);
-	tapir_found_list__add(list, kind, threads, tapir_finding__most(f, &pool->places), &text,
-			      &evidence, "stacks");
+	tapir_str__add_printable(&name, pool->name, strlen(pool->name));
+	tapir_rules__judge(
+		f, list,
+		(struct tapir_rule_fact){
+			/*
+			 * All of them waited all the time: nothing was done at all, which is more
+			 * than a pool that is too small.
+			 */
+			.what = pool->stuck_cnt == pool->thread_cnt ? TAPIR_FACT_STUCK_WORKERS
+								    : TAPIR_FACT_WORKERS,
+			.cnt = (double)pool->thread_cnt,
+			.ns = (double)waited_ns,
+			.own_ns = (double)span_ns,
+			.percent = tapir_finding__percent(waited_ns, all_ns),
+			.rest = tapir_finding__percent(pool->idle_ns, all_ns),
+			.took_s = (double)pool->task_ns / 1e9,
+			.asleep_s = (double)pool->sleep_ns / 1e9,
+			.rest_s = (double)pool->idle_ns / 1e9,
+			.where = &pool->places,
+			.note = pool->task_ns >= pool->sleep_ns ? "wait for other tasks" : "sleep",
+			.more = name});
 }
 
 void tapir_finding_workers__list(struct tapir_finding *f, struct tapir_found_list *list)

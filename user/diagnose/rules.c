@@ -41,11 +41,14 @@ static double number_at(const struct tapir_rule_fact *fact, size_t at)
 static void derive(const struct tapir_finding *f, struct tapir_rule_fact *fact)
 {
 	double cpus = tapir_finding__wanted_cpus(f), seconds = fact->seconds;
+	uint64_t switched_ns = tapir_timeline__switched_ns(f->tl);
 
 	fact->recorded = (double)tapir_timeline__span_ns(f->tl) / 1e9;
 	seconds = seconds ? seconds : fact->recorded;
 	fact->per_s = seconds > 0 ? fact->cnt / seconds : 0;
 	fact->per_min = seconds > 0 ? fact->cnt * 60 / seconds : 0;
+	fact->at_once = fact->recorded > 0 ? fact->ns / 1e9 / fact->recorded : 0;
+	fact->threads = switched_ns ? fact->ns / (double)switched_ns : 0;
 	fact->share = fact->of > 0 ? 100 * fact->cnt / fact->of : 0;
 	fact->cost = fact->share * (cpus >= 0 && cpus < 1 ? cpus : 1);
 	fact->cpus = cpus < 0 ? 1 : cpus * fact->share / 100;
@@ -76,7 +79,7 @@ static bool add_figure(double number, struct tapir_sv name, struct tapir_sv how,
 		tapir_str__add(out, how.data + 1, (size_t)(many - how.data) - 1);
 	else if (many)
 		tapir_str__add(out, many + 1, (size_t)(how.data + how.len - many) - 1);
-	else if (name.len > 2 && !memcmp(name.data + name.len - 2, "ns", 2))
+	else if (name.len >= 2 && !memcmp(name.data + name.len - 2, "ns", 2))
 		tapir_str__adds(out, tapir_ns__text((uint64_t)number, text));
 	else
 		tapir_str__addf(out, "%.*f", how.len ? how.data[1] - '0' : 0, number);
@@ -104,6 +107,7 @@ static bool add_value(const struct tapir_finding *f, const struct tapir_rule_fac
 				(struct tapir_sv){value.data + len, value.len - len}, out);
 	return tapir_sv__is(value, "place")	  ? add_place(f, fact->where, out)
 	       : tapir_sv__is(value, "elsewhere") ? add_place(f, fact->elsewhere, out)
+	       : tapir_sv__is(value, "subject")	  ? add_words(fact->subject, out)
 	       : tapir_sv__is(value, "label")	  ? add_words(fact->label, out)
 	       : tapir_sv__is(value, "note")	  ? add_words(fact->note, out)
 	       : tapir_sv__is(value, "more")	  ? add_words(fact->more.data, out)
@@ -197,7 +201,8 @@ void tapir_rules__judge(const struct tapir_finding *f, struct tapir_found_list *
 		tapir_rules__add_sentence(f, &fact, rule->evidence ? rule->evidence : "",
 					  &evidence);
 		tapir_found_list__add(list, rule->kind, number_at(&fact, rule->magnitude), subject,
-				      &text, &evidence, rule->view);
+				      &text, &evidence, fact.view ? fact.view : rule->view);
+		tapir_found_list__set_threads(list, fact.in_threads);
 	}
 	list->failed |= fact.more.failed;
 	tapir_str__fini(&fact.more);
