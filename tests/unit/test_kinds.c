@@ -125,7 +125,7 @@ static void each_rule_has_names_of_values(void **state)
 		tapir_rules__add_sentence(&f, &fact, rule->sentence, &out);
 		tapir_rules__add_sentence(&f, &fact, rule->evidence ? rule->evidence : "", &out);
 		assert_true(out.len || strstr(rule->sentence, "more"));
-		assert_null(out.data ? strpbrk(out.data, "{}[]?") : NULL);
+		assert_null(out.data ? strpbrk(out.data, "{}<>?") : NULL);
 		tapir_str__fini(&out);
 	}
 }
@@ -135,11 +135,11 @@ static void parts_without_a_value_are_left_out(void **state)
 	struct tapir_rule_fact fact = {.cnt = 3, .mb = 2.55, .ns = 1.5e9, .label = "lock"};
 
 	(void)state;
-	expect_sentence(&fact, "{cnt} threads[ of {of}][ at {label}]", "3 threads at lock");
-	expect_sentence(&fact, "[{of}][?{note}][?{cnt}][?{label}]!", "3!");
-	expect_sentence(&fact, "[{label} of {of}][?-]", "-");
+	expect_sentence(&fact, "{cnt} threads< of {of}>< at {label}>", "3 threads at lock");
+	expect_sentence(&fact, "<{of}><?{note}><?{cnt}><?{label}>!", "3!");
+	expect_sentence(&fact, "<{label} of {of}><?->", "-");
 	expect_sentence(&fact, "{mb} {mb.1} {mb.2} {of}", "3 2.5 2.55 0");
-	expect_sentence(&fact, "{ns}[ of {own_ns}]", "1.500 s");
+	expect_sentence(&fact, "{ns}< of {own_ns}>", "1.500 s");
 }
 
 static void words_go_with_their_number(void **state)

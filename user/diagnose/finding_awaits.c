@@ -58,23 +58,19 @@ static void add_worst(const struct tapir_finding *f, const struct tapir_await_si
 void tapir_finding_awaits__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	const struct tapir_await_site *worst = worst_of(f);
-	double at_once = worst ? tapir_await_site__at_once(worst) : 0;
-	const struct tapir_check checks[] = {{TAPIR_LIMIT_AWAITS_OF_LOOPS, at_once}};
-	enum tapir_found_kind kind = TAPIR_FOUND_AWAITS;
-	struct tapir_str text = {};
+	struct tapir_rule_fact fact = {};
 
 	if (!worst)
 		return;
-	if (tapir_await_site__is_queue(worst) &&
-	    tapir_found_list__admits(list, TAPIR_FOUND_AWAIT_TURNS, at_once, TAPIR_NO_CHECKS))
-		kind = TAPIR_FOUND_AWAIT_TURNS;
-	else if (!tapir_found_list__admits(list, kind, at_once, checks,
-					   tapir_awaits__is_brief(&f->awaits, worst->tgid)))
-		return;
-	add_worst(f, worst, &text);
-	tapir_found_list__add(list, kind, at_once,
-			      tapir_timeline__stacks(f->tl)->names.data[worst->name], &text, NULL,
-			      NULL);
+	fact.rate = tapir_await_site__at_once(worst);
+	fact.what = TAPIR_FACT_AWAITS_IN_TURNS;
+	if (!tapir_await_site__is_queue(worst) || !tapir_rules__are_met(f, list, &fact))
+		fact.what = tapir_awaits__is_brief(&f->awaits, worst->tgid)
+				    ? TAPIR_FACT_BRIEF_AWAITS
+				    : TAPIR_FACT_AWAITS;
+	fact.subject = tapir_timeline__stacks(f->tl)->names.data[worst->name];
+	add_worst(f, worst, &fact.more);
+	tapir_rules__judge(f, list, fact);
 }
 
 void tapir_finding_awaits__add_few(struct tapir_finding *f, struct tapir_str *out)

@@ -383,63 +383,55 @@ static void add_holder(struct tapir_finding *f, uint32_t tid, struct tapir_str *
 	}
 }
 
-/* "99 waits; 1.2 s of them have truncated stacks" */
-static void add_waits(const struct blocked_sum *all, struct tapir_str *out)
-{
-	char cut[TAPIR_NS_TEXT_BYTES];
-
-	tapir_str__addf(out, "%" PRIu64 " waits", all->wait_cnt);
-	if (all->cut_ns)
-		tapir_str__addf(out, "; %s of them have truncated stacks",
-				tapir_ns__text(all->cut_ns, cut));
-}
-
 static void list_stuck(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
 		       const struct blocked_sum *all, struct tapir_found_list *list)
 {
 	uint32_t holder = holder_of(f, kind, true);
-	struct tapir_str text = {}, evidence = {};
-	char span[TAPIR_NS_TEXT_BYTES];
+	struct tapir_str names = {}, object = {};
+	struct tapir_rule_fact fact = {.what = holder ? TAPIR_FACT_KEPT_LOCK : TAPIR_FACT_NEVER_GOT,
+				       .cnt = (double)all->thread_cnt,
+				       .other = (double)all->wait_cnt,
+				       .ns = (double)tapir_timeline__switched_ns(f->tl),
+				       .own_ns = (double)all->cut_ns,
+				       .where = &kind->callers,
+				       .subject = kind->wait->reason};
 
-	add_waits(all, &evidence);
-	tapir_str__addf(&text, "%s: %zu threads",
-			holder ? "a lock is not released"
-			       : "deadlock, or a lock that is never released",
-			all->thread_cnt);
-	add_names(f, kind, true, &text);
-	tapir_str__addf(&text, ", waited for a %s", kind->wait->reason);
-	add_object(f, kind, true, all->ns, &text);
-	tapir_str__addf(&text, " throughout the recording (%s)",
-			tapir_ns__text(tapir_timeline__switched_ns(f->tl), span));
-	tapir_finding__add_most(f, &kind->callers, " in ", &text);
-	add_statement(f, kind, true, all->ns, &text);
-	add_holder(f, holder, &text);
-	tapir_found_list__add(list, holder ? TAPIR_FOUND_LOCKS : TAPIR_FOUND_DEADLOCK,
-			      (double)all->thread_cnt, kind->wait->reason, &text, &evidence,
-			      "stacks");
+	add_names(f, kind, true, &names);
+	add_object(f, kind, true, all->ns, &object);
+	add_statement(f, kind, true, all->ns, &fact.more);
+	add_holder(f, holder, &fact.more);
+	fact.label = names.data;
+	fact.note = object.data;
+	tapir_rules__judge(f, list, fact);
+	tapir_str__fini(&names);
+	tapir_str__fini(&object);
 }
 
 static void list_convoy(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
 			const struct blocked_sum *all, struct tapir_found_list *list)
 {
-	double threads = (double)all->ns / (double)tapir_timeline__switched_ns(f->tl);
-	struct tapir_str text = {}, evidence = {};
-	char waited[TAPIR_NS_TEXT_BYTES];
+	struct tapir_str names = {}, object = {};
+	struct tapir_rule_fact fact = {.what = kind->wait->is_interpreter ? TAPIR_FACT_GIL
+									  : TAPIR_FACT_CONVOY,
+				       .cnt = (double)all->thread_cnt,
+				       .other = (double)all->wait_cnt,
+				       .ns = (double)all->ns,
+				       .own_ns = (double)all->cut_ns,
+				       .where = &kind->callers,
+				       .subject = kind->wait->reason};
 
-	tapir_str__addf(&text, "threads waited %s for %s %s", tapir_ns__text(all->ns, waited),
-			kind->wait->is_interpreter ? "the" : "a", kind->wait->reason);
-	add_object(f, kind, false, all->ns, &text);
-	tapir_str__addf(&text, ": %.1f of %zu threads at any time", threads, all->thread_cnt);
-	add_names(f, kind, false, &text);
+	add_object(f, kind, false, all->ns, &object);
+	add_names(f, kind, false, &names);
 	if (kind->wait->is_interpreter)
-		tapir_finding_gil__add_holder(f, &text);
-	tapir_finding__add_most(f, &kind->callers, ", in ", &text);
-	add_statement(f, kind, false, all->ns, &text);
+		tapir_finding_gil__add_holder(f, &names);
+	add_statement(f, kind, false, all->ns, &fact.more);
 	if (!has_moved(f, kind)) /* else the one who held it at the end was one of many */
-		add_holder(f, holder_of(f, kind, false), &text);
-	add_waits(all, &evidence);
-	tapir_found_list__add(list, TAPIR_FOUND_LOCKS, threads, kind->wait->reason, &text,
-			      &evidence, "offcpu");
+		add_holder(f, holder_of(f, kind, false), &fact.more);
+	fact.label = names.data;
+	fact.note = object.data;
+	tapir_rules__judge(f, list, fact);
+	tapir_str__fini(&names);
+	tapir_str__fini(&object);
 }
 
 static void add_cut_waits(struct tapir_finding *f, struct tapir_blocked_kind *kind)

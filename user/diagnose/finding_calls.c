@@ -235,49 +235,40 @@ void tapir_finding_calls__add_waiters(const struct tapir_finding *f,
 	tapir_finding__add_most(f, &called->callers, " in ", out);
 }
 
-static void add_calls(const struct tapir_exchange_row *row, const char *place, double at_a_time,
-		      struct tapir_str *out)
-{
-	uint64_t cnt = row->took_ns.cnt, open_cnt = row->unanswered_cnt;
-	char each[TAPIR_NS_TEXT_BYTES];
-
-	if (cnt)
-		tapir_str__addf(out, "%" PRIu64 " calls of %s, %s each, %.1f at a time", cnt, place,
-				tapir_ns__text(row->sum_ns / cnt, each), at_a_time);
-	else
-		tapir_str__addf(out, "%s does not answer: %" PRIu64 " call%s, %.1f at a time",
-				place, open_cnt, open_cnt == 1 ? "" : "s", at_a_time);
-	if (open_cnt)
-		tapir_str__addf(out, ", %" PRIu64 " without an answer for %s", open_cnt,
-				tapir_ns__text(row->unanswered_ns / open_cnt, each));
-}
-
 void tapir_finding_calls__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	uint64_t span_ns = tapir_timeline__span_ns(f->tl), all_ns = 0;
 	const struct tapir_exchange_row *row, *worst = NULL;
-	struct tapir_str text = {}, place = {};
-	double at_a_time, cnt;
+	struct tapir_str place = {}, waiters = {};
+	uint64_t all_ns = 0, cnt, open_cnt;
 
 	tapir_vec_for_each (row, &f->calls.tally.rows) {
 		all_ns += row->is_opened ? open_ns(row) : 0;
 		if (!worst && row->is_opened && open_ns(row))
 			worst = row;
 	}
-	at_a_time = worst && span_ns ? (double)open_ns(worst) / (double)span_ns : 0;
-	cnt = worst ? (double)(worst->took_ns.cnt + worst->unanswered_cnt) : 0;
-	if (!worst || !tapir_found_list__admits(list, TAPIR_FOUND_CALLS, at_a_time,
-						TAPIR_CHECKS({TAPIR_LIMIT_CALL_CNT, cnt})))
+	if (!worst)
 		return;
+	cnt = worst->took_ns.cnt;
+	open_cnt = worst->unanswered_cnt;
 	tapir_exchange_tally__add_place(&f->calls.tally, worst, &place);
-	add_calls(worst, place.data ? place.data : "", at_a_time, &text);
-	if (open_ns(worst) < all_ns)
-		tapir_str__addf(&text, ", %.0f%% of the time of all calls",
-				tapir_finding__percent(open_ns(worst), all_ns));
 	if (tapir_finding_calls__waiters(f, worst))
-		tapir_str__adds(&text, "; ");
-	tapir_finding_calls__add_waiters(f, worst, &text);
-	tapir_found_list__add(list, TAPIR_FOUND_CALLS, at_a_time, place.data, &text, NULL, NULL);
+		tapir_str__adds(&waiters, "; ");
+	tapir_finding_calls__add_waiters(f, worst, &waiters);
+	tapir_rules__judge(
+		f, list,
+		(struct tapir_rule_fact){
+			.what = cnt ? TAPIR_FACT_CALLS : TAPIR_FACT_UNANSWERED_CALLS,
+			.cnt = (double)cnt,
+			.of = (double)(cnt + open_cnt),
+			.other = (double)open_cnt,
+			.ns = (double)open_ns(worst),
+			.each_ns = cnt ? (double)(worst->sum_ns / cnt) : 0,
+			.own_ns = open_cnt ? (double)(worst->unanswered_ns / open_cnt) : 0,
+			.percent = open_ns(worst) < all_ns
+					   ? tapir_finding__percent(open_ns(worst), all_ns)
+					   : 0,
+			.subject = place.data,
+			.more = waiters});
 	tapir_str__fini(&place);
 }
 

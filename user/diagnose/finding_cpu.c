@@ -259,54 +259,52 @@ void tapir_finding_busy__list(struct tapir_finding *f, struct tapir_found_list *
 	const struct tapir_weights *w = functions_of(f);
 	double cpus = tapir_finding__cpus(f);
 	double share = tapir_finding__percent(w->best, f->cpu.samples);
-	const char *name, *looked_at = NULL;
-	struct tapir_str text = {};
+	struct tapir_rule_fact fact = {
+		.what = TAPIR_FACT_CPU,
+		.cnt = (double)f->cpu.samples,
+		/* Without a clock it is not known how much there was to share. */
+		.rate = cpus < 0 ? 1 : cpus,
+		.used = cpus < 0 ? 0 : cpus};
+	const char *looked_at = NULL;
 
-	/* Without a clock it is not known how much there was to share. */
-	if (!tapir_found_list__admits(
-		    list, TAPIR_FOUND_CPU, cpus < 0 ? 1 : cpus,
-		    TAPIR_CHECKS({TAPIR_LIMIT_SAMPLES, (double)f->cpu.samples})) ||
-	    !(w->best || f->cpu.calls.best))
+	if (!w->best && !f->cpu.calls.best)
 		return;
-	if (cpus >= 0)
-		tapir_str__addf(&text, "%.2f CPUs used, ", cpus);
-	tapir_finding_doing__add_share(f, &text);
+	tapir_finding_doing__add_share(f, &fact.more);
 	if (w == &f->cpu.leaf) /* an interpreter's own, for one */
-		looked_at = tapir_finding_looks__add_most(f, &text);
-	name = looked_at ? looked_at : add_function(f, share, w, &text);
-	add_kernel(f, &text);
-	tapir_finding_machine__add_crowd(f, &text);
+		looked_at = tapir_finding_looks__add_most(f, &fact.more);
+	fact.subject = looked_at ? looked_at : add_function(f, share, w, &fact.more);
+	add_kernel(f, &fact.more);
+	tapir_finding_machine__add_crowd(f, &fact.more);
 	if (!looked_at && share < TAPIR_LIMIT(TELLING) && cpus >= 0 &&
 	    cpus < TAPIR_LIMIT(CPU_HARDLY))
-		add_not_recorded(f, &text);
-	tapir_found_list__add(list, TAPIR_FOUND_CPU, cpus < 0 ? 1 : cpus, name, &text, NULL, NULL);
+		add_not_recorded(f, &fact.more);
+	tapir_rules__judge(f, list, fact);
 }
 
 /* Nothing else was found. A function of a CPU that is hardly used is no cause of anything. */
 void tapir_finding_idle__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	double cpus = tapir_finding__cpus(f), idle = 100 - 100 * cpus;
-	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
-	struct tapir_str text = {};
+	bool is_idle = idle >= TAPIR_LIMIT(IDLE_SHARE);
+	struct tapir_rule_fact fact = {.what = TAPIR_FACT_IDLE,
+				       .percent = idle,
+				       .used = tapir_finding__wanted_cpus(f),
+				       .took_s = (double)f->cpu.ns / 1e9,
+				       .note = is_idle ? "idle" : "nothing stands out"};
 
-	if (cpus < 0 || !tapir_found_list__admits(
-				list, TAPIR_FOUND_IDLE, idle,
-				TAPIR_CHECKS({TAPIR_LIMIT_STARVED, tapir_finding__wanted_cpus(f)})))
+	if (cpus < 0 || !tapir_rules__are_met(f, list, &fact))
 		return;
-	tapir_str__addf(&text, "%s: %.2f s of CPU in %.1f s",
-			idle >= TAPIR_LIMIT(IDLE_SHARE) ? "idle" : "nothing stands out",
-			(double)f->cpu.ns / 1e9, seconds);
-	if (idle < TAPIR_LIMIT(IDLE_SHARE))
-		tapir_finding__add_most(f, &f->cpu.own, ", most in ", &text);
-	tapir_finding_either__add_rest(f, &text);
-	tapir_finding_passed__add_parked(f, &text);
+	if (!is_idle)
+		tapir_finding__add_most(f, &f->cpu.own, ", most in ", &fact.more);
+	tapir_finding_either__add_rest(f, &fact.more);
+	tapir_finding_passed__add_parked(f, &fact.more);
 	if (f->has_dotnet)
-		tapir_finding_pool__add_blocked(f, &text);
+		tapir_finding_pool__add_blocked(f, &fact.more);
 	if (f->has_dotnet || f->either.seen_ns)
-		tapir_finding_waits__add_for_threads(f, &text);
-	tapir_finding_awaits__add_few(f, &text);
-	add_not_recorded(f, &text);
-	tapir_found_list__add(list, TAPIR_FOUND_IDLE, idle, NULL, &text, NULL, NULL);
+		tapir_finding_waits__add_for_threads(f, &fact.more);
+	tapir_finding_awaits__add_few(f, &fact.more);
+	add_not_recorded(f, &fact.more);
+	tapir_rules__judge(f, list, fact);
 }
 
 void tapir_finding_cpu__fini(struct tapir_finding *f)

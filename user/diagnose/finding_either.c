@@ -271,25 +271,24 @@ void tapir_finding_either__conclude(struct tapir_finding *f)
 static void list_locks(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	struct lock_sum all = sum_of(&f->either);
-	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
-	double threads = span_ns ? (double)all.ns / (double)span_ns : 0;
-	struct tapir_str text = {}, evidence = {};
-	char waited[TAPIR_NS_TEXT_BYTES];
+	struct tapir_str holder = {};
 
-	if (!tapir_found_list__admits(list, TAPIR_FOUND_LOCKS, threads, TAPIR_NO_CHECKS) ||
-	    !all.worst)
+	if (!all.worst)
 		return;
-	tapir_str__addf(&text, "threads waited %s for a %s: %.1f of %zu threads at any time",
-			tapir_ns__text(all.ns, waited), all.worst->wait->reason, threads,
-			all.thread_cnt);
-	if (all.lock_cnt > 1)
-		tapir_str__addf(&text, ", %.0f%% of it for one of %zu locks",
-				tapir_finding__percent(all.worst->ns, all.ns), all.lock_cnt);
-	add_function(f, all.worst, &text);
-	add_holder(f, all.worst, &text);
-	tapir_str__addf(&evidence, "%" PRIu64 " waits", all.wait_cnt);
-	tapir_found_list__add(list, TAPIR_FOUND_LOCKS, threads, all.worst->wait->reason, &text,
-			      &evidence, "offcpu");
+	add_function(f, all.worst, &holder);
+	add_holder(f, all.worst, &holder);
+	tapir_rules__judge(
+		f, list,
+		(struct tapir_rule_fact){
+			.what = TAPIR_FACT_SHARED_LOCKS,
+			.cnt = (double)all.thread_cnt,
+			.of = (double)all.lock_cnt,
+			.other = (double)all.wait_cnt,
+			.ns = (double)all.ns,
+			.percent = all.lock_cnt > 1 ? tapir_finding__percent(all.worst->ns, all.ns)
+						    : 0,
+			.subject = all.worst->wait->reason,
+			.more = holder});
 }
 
 /* Threads that wait in functions for locks which no thread releases: each other's, or another's. */
@@ -299,10 +298,8 @@ static void list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 	const struct tapir_either_share *share;
 	const struct tapir_either_seen *seen;
 	struct tapir_weights places = {};
-	struct tapir_str text = {};
-	char span[TAPIR_NS_TEXT_BYTES];
-	const char *reason = NULL;
-	size_t cnt = 0;
+	struct tapir_rule_fact fact = {
+		.what = TAPIR_FACT_HELD_LOCKS, .ns = (double)span_ns, .where = &places};
 
 	tapir_vec_for_each (share, &f->either.shares) {
 		seen = seen_of(&f->either, share->tid);
@@ -314,20 +311,11 @@ static void list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 		    f->either.locks.data[share->lock].got_cnt ||
 		    share->ns * 100 < span_ns * TAPIR_LIMIT(THROUGHOUT))
 			continue;
-		reason = seen->wait->reason;
+		fact.subject = seen->wait->reason;
 		tapir_weights__add(&places, seen->name, 1);
-		cnt++;
+		fact.cnt++;
 	}
-	if (tapir_found_list__admits(list, TAPIR_FOUND_DEADLOCK, (double)cnt, TAPIR_NO_CHECKS)) {
-		tapir_str__addf(
-			&text,
-			"deadlock, or a lock that is never released: %zu threads waited for "
-			"a %s throughout the recording (%s)",
-			cnt, reason, tapir_ns__text(span_ns, span));
-		tapir_finding__add_most(f, &places, " in ", &text);
-		tapir_found_list__add(list, TAPIR_FOUND_DEADLOCK, (double)cnt, reason, &text, NULL,
-				      "stacks");
-	}
+	tapir_rules__judge(f, list, fact);
 	tapir_weights__fini(&places);
 }
 

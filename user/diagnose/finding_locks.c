@@ -203,70 +203,49 @@ static size_t cycle_of(struct tapir_finding *f, struct tapir_held_up *first)
 	return 0;
 }
 
-struct deadlock {
-	uint64_t cycle, stuck, since_ns;
-	struct tapir_weights where;
-	struct tapir_str names; /* of threads that a snapshot shows */
-	size_t name_cnt;
-};
-
-static void add_name(const struct tapir_finding *f, uint32_t tid, struct deadlock *d)
+/* Adds the name of a thread that a snapshot shows; nth: after how many others. */
+static void add_name(const struct tapir_finding *f, uint32_t tid, size_t nth, struct tapir_str *out)
 {
 	struct tapir_sv comm =
 		tapir_timeline__comm(f->tl, tid, tapir_timeline__stats(f->tl)->last_ns);
 
-	if (d->name_cnt++ == NAMES_SHOWN)
-		tapir_str__adds(&d->names, ", ...");
-	if (d->name_cnt > NAMES_SHOWN)
+	if (nth == NAMES_SHOWN)
+		tapir_str__adds(out, ", ...");
+	if (nth >= NAMES_SHOWN)
 		return;
-	tapir_str__adds(&d->names, d->name_cnt > 1 ? ", " : "");
-	tapir_str__add_printable(&d->names, comm.data, comm.len);
-	tapir_str__addf(&d->names, " %u", tid);
-}
-
-static void add_deadlock(struct tapir_finding *f, const struct deadlock *d,
-			 struct tapir_found_list *list)
-{
-	uint64_t end_ns = tapir_timeline__stats(f->tl)->last_ns;
-	struct tapir_str text = {};
-	char lasted[TAPIR_NS_TEXT_BYTES];
-
-	tapir_str__addf(&text, "deadlock: %" PRIu64 " threads wait for each other's locks",
-			d->cycle);
-	if (d->name_cnt)
-		tapir_str__addf(&text, " (%s)", d->names.data ? d->names.data : "");
-	tapir_finding__add_most(f, &d->where, " in ", &text);
-	tapir_str__addf(&text, ", for %s when the recording ended",
-			tapir_ns__text(end_ns - d->since_ns, lasted));
-	if (d->stuck > d->cycle)
-		tapir_str__addf(&text, "; %" PRIu64 " more wait for locks", d->stuck - d->cycle);
-	tapir_found_list__add(list, TAPIR_FOUND_DEADLOCK, (double)d->cycle,
-			      tapir_finding__most(f, &d->where), &text, NULL,
-			      d->name_cnt ? "stacks" : NULL);
+	tapir_str__adds(out, nth ? ", " : "");
+	tapir_str__add_printable(out, comm.data, comm.len);
+	tapir_str__addf(out, " %u", tid);
 }
 
 static bool list_deadlock(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	struct deadlock d = {};
+	struct tapir_rule_fact fact = {.what = TAPIR_FACT_CYCLE};
+	uint64_t stuck = 0, since_ns = 0;
+	struct tapir_weights where = {};
+	struct tapir_str names = {};
 	struct tapir_held_up *h;
+	size_t name_cnt = 0;
 
 	tapir_vec_for_each (h, &f->locks.held_up) {
-		d.stuck += !h->is_over;
+		stuck += !h->is_over;
 		if (h->is_over || !cycle_of(f, h))
 			continue;
-		d.cycle++;
-		d.since_ns = h->from_ns > d.since_ns ? h->from_ns : d.since_ns;
-		tapir_finding__weigh(f, &d.where, h->node, 1);
+		fact.cnt++;
+		since_ns = h->from_ns > since_ns ? h->from_ns : since_ns;
+		tapir_finding__weigh(f, &where, h->node, 1);
 		if (h->seen_tid)
-			add_name(f, h->seen_tid, &d);
+			add_name(f, h->seen_tid, name_cnt++, &names);
 	}
-	(void)tapir_found_list__admits(list, TAPIR_FOUND_DEADLOCK, (double)d.cycle,
-				       TAPIR_NO_CHECKS);
-	if (d.cycle)
-		add_deadlock(f, &d, list);
-	tapir_weights__fini(&d.where);
-	tapir_str__fini(&d.names);
-	return d.cycle;
+	fact.ns = (double)(tapir_timeline__stats(f->tl)->last_ns - since_ns);
+	fact.other = (double)stuck - fact.cnt;
+	fact.where = &where;
+	fact.label = names.data;
+	fact.view = name_cnt ? "stacks" : NULL;
+	tapir_rules__judge(f, list, fact);
+	tapir_weights__fini(&where);
+	tapir_str__fini(&names);
+	return fact.cnt > 0;
 }
 
 /* ---- how long ------------------------------------------------------------------------------- */
@@ -504,21 +483,17 @@ static void add_holder(struct tapir_finding *f, struct tapir_str *out)
 static bool list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
-	double threads = nothing_moved(f) ? (double)f->locks.stuck.sum : 0;
-	struct tapir_str text = {};
-	char span[TAPIR_NS_TEXT_BYTES];
+	struct tapir_rule_fact fact = {.what = TAPIR_FACT_STUCK,
+				       .cnt = nothing_moved(f) ? (double)f->locks.stuck.sum : 0,
+				       .seconds = (double)span_ns / 1e9,
+				       .ns = (double)span_ns,
+				       .where = &f->locks.stuck};
 
-	if (!tapir_found_list__admits(list, TAPIR_FOUND_DEADLOCK, threads,
-				      TAPIR_CHECKS({TAPIR_LIMIT_STUCK, (double)span_ns / 1e9})))
+	if (!tapir_rules__are_met(f, list, &fact))
 		return false;
-	tapir_str__addf(&text,
-			"deadlock, or a lock that is never released: %" PRIu64
-			" threads waited for locks throughout (%s)",
-			f->locks.stuck.sum, tapir_ns__text(span_ns, span));
-	add_places(f, &text);
-	add_holder(f, &text);
-	tapir_found_list__add(list, TAPIR_FOUND_DEADLOCK, (double)f->locks.stuck.sum,
-			      tapir_finding__most(f, &f->locks.stuck), &text, NULL, NULL);
+	add_places(f, &fact.more);
+	add_holder(f, &fact.more);
+	tapir_rules__judge(f, list, fact);
 	return true;
 }
 
@@ -542,28 +517,24 @@ static void list_waits(struct tapir_finding *f, bool are_in_deadlock, struct tap
 {
 	uint64_t span_ns = watched_ns(f);
 	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->locks.labels);
-	double threads = span_ns ? (double)f->locks.ns / (double)span_ns : 0;
-	struct tapir_str text = {}, evidence = {};
-	char waited[TAPIR_NS_TEXT_BYTES];
+	struct tapir_rule_fact fact = {.what = TAPIR_FACT_LOCKS,
+				       .cnt = (double)f->locks.cnt,
+				       .other = (double)f->locks.open_cnt,
+				       .ns = (double)f->locks.ns,
+				       .in_threads =
+					       span_ns ? (double)f->locks.ns / (double)span_ns : 0};
 
-	if (!tapir_found_list__admits(list, TAPIR_FOUND_LOCKS, threads, TAPIR_NO_CHECKS) ||
-	    !worst || are_in_deadlock)
+	if (!tapir_rules__are_met(f, list, &fact) || !worst || are_in_deadlock)
 		return;
 	if (tapir_finding__percent(worst->ns, f->locks.ns) < TAPIR_LIMIT(LOCK_CLASS) &&
 	    f->locks.classes.rows.cnt)
 		worst = tapir_found_labels__worst(&f->locks.classes);
-	tapir_str__addf(&text, "threads waited %s for locks, %.0f%% of it for %s",
-			tapir_ns__text(f->locks.ns, waited),
-			tapir_finding__percent(worst->ns, f->locks.ns), worst->label);
-	if (type_of(f, worst->label))
-		tapir_str__addf(&text, " (%s)", type_of(f, worst->label));
-	if (!tapir_finding__add_most(f, &f->locks.waiters, " in ", &text))
-		tapir_finding_doing__add_worst(&f->locks.statements, f->locks.ns, &text);
-	if (f->locks.open_cnt)
-		tapir_str__addf(&text, "; %" PRIu64 " still waiting at the end", f->locks.open_cnt);
-	tapir_str__addf(&evidence, "%" PRIu64 " waits", f->locks.cnt);
-	tapir_found_list__add(list, TAPIR_FOUND_LOCKS, threads, worst->label, &text, &evidence,
-			      NULL);
+	fact.percent = tapir_finding__percent(worst->ns, f->locks.ns);
+	fact.subject = worst->label;
+	fact.label = type_of(f, worst->label);
+	if (!tapir_finding__add_most(f, &f->locks.waiters, " in ", &fact.more))
+		tapir_finding_doing__add_worst(&f->locks.statements, f->locks.ns, &fact.more);
+	tapir_rules__judge(f, list, fact);
 }
 
 void tapir_finding_locks__conclude(struct tapir_finding *f)

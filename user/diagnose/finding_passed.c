@@ -171,30 +171,6 @@ static void add_nameless(const struct tapir_finding *f, struct passed_sum *all)
 	tapir_map__fini(&tids);
 }
 
-static void add_finding(struct tapir_finding *f, struct passed_sum *all,
-			struct tapir_found_list *list)
-{
-	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
-	double threads = span_ns ? (double)all->where.sum / (double)span_ns : 0;
-	struct tapir_str text = {}, evidence = {};
-	char waited[TAPIR_NS_TEXT_BYTES], cut[TAPIR_NS_TEXT_BYTES];
-
-	if (!tapir_found_list__admits(list, TAPIR_FOUND_LOCKS, threads, TAPIR_NO_CHECKS) ||
-	    !all->wait)
-		return;
-	tapir_str__addf(&text, "threads waited %s for a %s that is used as a lock",
-			tapir_ns__text(all->where.sum, waited),
-			all->wait->passed ? all->wait->passed : all->wait->reason);
-	tapir_str__addf(&text, ": %.1f of %zu threads at any time", threads, all->thread_cnt);
-	tapir_finding__add_most(f, &all->where, ", in ", &text);
-	tapir_str__addf(&evidence, "%" PRIu64 " waits", all->wait_cnt);
-	if (all->cut_ns)
-		tapir_str__addf(&evidence, "; %s of them have truncated stacks",
-				tapir_ns__text(all->cut_ns, cut));
-	tapir_found_list__add(list, TAPIR_FOUND_LOCKS, threads, all->wait->reason, &text, &evidence,
-			      "offcpu");
-}
-
 void tapir_finding_passed__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	struct passed_sum all = {};
@@ -202,7 +178,18 @@ void tapir_finding_passed__list(struct tapir_finding *f, struct tapir_found_list
 	find_places(&f->passed, &all);
 	add_cut_waits(f, &all);
 	add_nameless(f, &all);
-	add_finding(f, &all, list);
+	if (all.wait)
+		tapir_rules__judge(f, list,
+				   (struct tapir_rule_fact){.what = TAPIR_FACT_PASSED,
+							    .cnt = (double)all.thread_cnt,
+							    .other = (double)all.wait_cnt,
+							    .ns = (double)all.where.sum,
+							    .own_ns = (double)all.cut_ns,
+							    .subject = all.wait->reason,
+							    .where = &all.where,
+							    .label = all.wait->passed
+									     ? all.wait->passed
+									     : all.wait->reason});
 	tapir_weights__fini(&all.where);
 	tapir_map__fini(&all.places);
 }

@@ -13,12 +13,12 @@
 
 static const struct {
 	const char *reason;
-	enum tapir_found_kind kind;
+	enum tapir_rule_fact_kind fact;
 	bool is_no_work; /* no thread waits there for work */
 } dependencies[TAPIR_WAITED_FOR_CNT] = {
-	{"socket", TAPIR_FOUND_WAITS, false},	  {"disk", TAPIR_FOUND_DISK, true},
-	{"pipe", TAPIR_FOUND_WAITS, false},	  {"file lock", TAPIR_FOUND_WAITS, true},
-	{"name server", TAPIR_FOUND_WAITS, true}, {"full queue", TAPIR_FOUND_WAITS, false},
+	{"socket", TAPIR_FACT_WAITS, false},	 {"disk", TAPIR_FACT_DISK, true},
+	{"pipe", TAPIR_FACT_WAITS, false},	 {"file lock", TAPIR_FACT_WAITS, true},
+	{"name server", TAPIR_FACT_WAITS, true}, {"full queue", TAPIR_FACT_WAITS, false},
 };
 
 /* Idx of its row; -1: it has none. */
@@ -164,21 +164,13 @@ static void list_one(struct tapir_finding *f, int what, struct tapir_found_list 
 {
 	const struct tapir_waited *waited = &f->waits.by_reason[what];
 	const struct tapir_found_label *thread = tapir_found_labels__worst(&waited->threads);
-	enum tapir_found_kind kind = dependencies[what].kind;
-	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
-	double threads = span_ns ? (double)waited->ns / (double)span_ns : 0;
-	char text_of_ns[TAPIR_NS_TEXT_BYTES];
-	struct tapir_str text = {};
 
-	if (!tapir_found_list__admits(list, kind, threads, TAPIR_NO_CHECKS))
-		return;
-	tapir_str__addf(&text, "threads waited %s for a %s", tapir_ns__text(waited->ns, text_of_ns),
-			dependencies[what].reason);
-	tapir_finding__add_most(f, &waited->callers, " in ", &text);
-	if (thread && *thread->label)
-		tapir_str__addf(&text, ", most of them %s", thread->label);
-	tapir_found_list__add(list, kind, threads, tapir_finding__most(f, &waited->callers), &text,
-			      NULL, NULL);
+	tapir_rules__judge(f, list,
+			   (struct tapir_rule_fact){.what = dependencies[what].fact,
+						    .ns = (double)waited->ns,
+						    .where = &waited->callers,
+						    .label = dependencies[what].reason,
+						    .note = thread ? thread->label : NULL});
 }
 
 void tapir_finding_waits__list(struct tapir_finding *f, struct tapir_found_list *list)

@@ -35,23 +35,6 @@ void tapir_loop_busy__turn(struct tapir_loop_busy *busy, uint64_t from_ns, uint6
 	busy->attributed_runnable_ns = 0;
 }
 
-void tapir_loop_busy__add_text(const struct tapir_finding *f, const struct tapir_loop_busy *busy,
-			       double percent, struct tapir_str *out)
-{
-	double share = tapir_finding__percent(busy->own.best, busy->own.sum);
-	char longest[TAPIR_NS_TEXT_BYTES];
-
-	tapir_str__addf(out, " busy %.0f%% of the time, %s at most without a pause", percent,
-			tapir_ns__text(busy->longest_ns, longest));
-	if (share >= TAPIR_LIMIT(TELLING)) {
-		tapir_str__addf(out, ": %.0f%% of it in ", share);
-		tapir_finding__add_name(f, busy->own.best_name, out);
-	}
-	if (busy->runnable_ns * 100 >= busy->ns * TAPIR_LIMIT(WORTH))
-		tapir_str__addf(out, ", %.0f%% of it waiting for a CPU",
-				tapir_finding__percent(busy->runnable_ns, busy->ns));
-}
-
 void tapir_loop_busy__fini(struct tapir_loop_busy *busy)
 {
 	tapir_weights__fini(&busy->own);

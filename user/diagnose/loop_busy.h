@@ -27,11 +27,6 @@ void tapir_loop_busy__add_runnable(struct tapir_loop_busy *busy, uint64_t ns);
  * missing.
  */
 void tapir_loop_busy__turn(struct tapir_loop_busy *busy, uint64_t from_ns, uint64_t until_ns);
-/*
- * Appends " busy 92% of the time, 1.90 s at most without a pause: 63% of it in draw shop.js:12:3".
- */
-void tapir_loop_busy__add_text(const struct tapir_finding *f, const struct tapir_loop_busy *busy,
-			       double percent, struct tapir_str *out);
 void tapir_loop_busy__fini(struct tapir_loop_busy *busy);
 
 #endif

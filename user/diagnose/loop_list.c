@@ -136,24 +136,6 @@ static void add_function(const struct tapir_finding *f, const struct tapir_loop 
 		else
 			tapir_str__addf(out, ", waiting for a %s", reason->label);
 	}
-	if (loop->runnable_ns * 100 >= loop->ns * TAPIR_LIMIT(WORTH))
-		tapir_str__addf(out, ", %.0f%% of it waiting for a CPU",
-				tapir_finding__percent(loop->runnable_ns, loop->ns));
-}
-
-static void add_blocked(struct tapir_finding *f, const struct tapir_loop *loop, double percent,
-			struct tapir_str *out)
-{
-	char worst[TAPIR_NS_TEXT_BYTES];
-
-	tapir_str__addf(out,
-			" blocked %.0f%% of the time: %" PRIu64
-			" time%s for %u ms and more, %s at most",
-			percent, loop->cnt, loop->cnt == 1 ? "" : "s",
-			(unsigned)TAPIR_LIMIT(LOOP_BLOCKED), tapir_ns__text(loop->worst_ns, worst));
-	add_function(f, loop, out);
-	if (loop->is_open)
-		tapir_str__adds(out, "; it still was when the recording ended");
 }
 
 static void add_remedy(struct tapir_finding *f, const struct tapir_loop *loop,
@@ -164,42 +146,61 @@ static void add_remedy(struct tapir_finding *f, const struct tapir_loop *loop,
 		tapir_str__addf(out, "; its functions have no names: %s", loop->lore->names.remedy);
 }
 
-static void add_found(struct tapir_finding *f, struct tapir_found_list *list,
-		      enum tapir_found_kind kind, double percent, const struct tapir_weights *own,
-		      struct tapir_str *text, uint64_t sum_ns)
+/* The percentage of a part that is worth mentioning; else 0. */
+static double worth(uint64_t part_ns, uint64_t of_ns)
 {
-	struct tapir_str evidence = {};
-	char sum[TAPIR_NS_TEXT_BYTES];
+	return part_ns * 100 >= of_ns * TAPIR_LIMIT(WORTH) ? tapir_finding__percent(part_ns, of_ns)
+							   : 0;
+}
 
-	tapir_str__addf(&evidence, "%s in all", tapir_ns__text(sum_ns, sum));
-	tapir_found_list__add(list, kind, percent, own ? tapir_finding__most(f, own) : NULL, text,
-			      &evidence, NULL);
+static void judge(struct tapir_finding *f, struct tapir_found_list *list,
+		  const struct tapir_loop *loop, struct tapir_rule_fact fact)
+{
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
+
+	fact.of = loop->tgid;
+	fact.percent = busy_percent(loop, (uint64_t)fact.ns, span_ns);
+	tapir_rules__judge(f, list, fact);
 }
 
 static void add_sync_calls(struct tapir_finding *f, const struct tapir_loop *loop,
-			   enum tapir_found_kind kind, struct tapir_found_list *list)
+			   enum tapir_rule_fact_kind what, struct tapir_found_list *list)
 {
-	double percent = busy_percent(loop, loop->sync.ns, tapir_timeline__switched_ns(f->tl));
-	struct tapir_str text = {};
+	const struct tapir_loop_sync *sync = &loop->sync;
+	const struct tapir_found_label *reason = tapir_found_labels__worst(&sync->reasons);
+	struct tapir_rule_fact fact = {.what = what,
+				       .ns = (double)sync->ns,
+				       .rest = tapir_finding__percent(sync->called.best, sync->ns),
+				       .runnable = worth(sync->runnable_ns, sync->ns),
+				       .where = &sync->own,
+				       .elsewhere = &sync->called};
 
-	tapir_str__addf(&text, "the event loop of process %u was", loop->tgid);
-	tapir_loop_sync__add_text(f, &loop->sync, percent, &text);
-	add_remedy(f, loop, &loop->sync.own, loop->sync.ns, &text);
-	add_found(f, list, kind, percent, &loop->sync.own, &text, loop->sync.ns);
+	if (reason && reason->ns * 100 >= sync->ns * TAPIR_LIMIT(MOST))
+		fact.label = reason->label;
+	add_remedy(f, loop, &sync->own, sync->ns, &fact.more);
+	judge(f, list, loop, fact);
 }
 
 static void add_loop(struct tapir_finding *f, const struct tapir_loop *loop, size_t loop_cnt,
 		     struct tapir_found_list *list)
 {
-	double percent = busy_percent(loop, loop->ns, tapir_timeline__switched_ns(f->tl));
-	struct tapir_str text = {};
+	struct tapir_rule_fact fact = {
+		.what = TAPIR_FACT_LOOP,
+		.cnt = (double)loop->cnt,
+		.other = (double)loop_cnt - 1,
+		.ns = (double)loop->ns,
+		.own_ns = (double)loop->worst_ns,
+		.ms = TAPIR_LIMIT(LOOP_BLOCKED),
+		.runnable = worth(loop->runnable_ns, loop->ns),
+		.where = &loop->own,
+		.note = loop->is_open ? "; it still was when the recording ended" : NULL};
+	struct tapir_str place = {};
 
-	tapir_str__addf(&text, "the event loop of process %u was", loop->tgid);
-	add_blocked(f, loop, percent, &text);
-	if (loop_cnt > 1)
-		tapir_str__addf(&text, "; %zu more loops were blocked", loop_cnt - 1);
-	add_remedy(f, loop, &loop->own, loop->ns, &text);
-	add_found(f, list, TAPIR_FOUND_LOOP, percent, &loop->own, &text, loop->ns);
+	add_function(f, loop, &place);
+	add_remedy(f, loop, &loop->own, loop->ns, &fact.more);
+	fact.label = place.data;
+	judge(f, list, loop, fact);
+	tapir_str__fini(&place);
 }
 
 /* Adds what else blocks it: another function, or calls that are too short to be seen one by one. */
@@ -209,33 +210,35 @@ static void add_second(struct tapir_finding *f, const struct tapir_loop *loop,
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl), ns;
 	uint32_t second = tapir_weights__second(&loop->own, &ns);
 	const struct tapir_loop_sync *sync = &loop->sync;
-	struct tapir_str text = {};
+	struct tapir_str name = {};
 
 	if (sync->own.best && sync->own.best_name != loop->own.best_name &&
 	    tapir_found__counts(TAPIR_FOUND_LOOP,
 				own_percent(loop, sync->ns, sync->runnable_ns, span_ns)))
-		add_sync_calls(f, loop, TAPIR_FOUND_LOOP_SYNC, list);
+		add_sync_calls(f, loop, TAPIR_FACT_LOOP_CALLS_TOO, list);
 	if (ns * 100 < loop->ns * TAPIR_LIMIT(WORTH) || second == sync->own.best_name)
 		return;
-	tapir_str__addf(&text,
-			"the event loop of process %u was also blocked %.0f%% of the time in ",
-			loop->tgid, busy_percent(loop, ns, span_ns));
-	tapir_finding__add_name(f, second, &text);
-	add_found(f, list, TAPIR_FOUND_LOOP, busy_percent(loop, ns, span_ns), NULL, &text, ns);
+	tapir_finding__add_name(f, second, &name);
+	judge(f, list, loop,
+	      (struct tapir_rule_fact){
+		      .what = TAPIR_FACT_LOOP_SECOND, .ns = (double)ns, .more = name});
 }
 
 static void add_busy(struct tapir_finding *f, const struct tapir_loop *loop,
 		     struct tapir_found_list *list)
 {
 	const struct tapir_loop_busy *busy = &loop->busy;
-	double percent = busy_percent(loop, busy->ns, tapir_timeline__switched_ns(f->tl));
-	struct tapir_str text = {};
+	struct tapir_rule_fact fact = {
+		.what = TAPIR_FACT_LOOP_BUSY,
+		.ns = (double)busy->ns,
+		.own_ns = (double)busy->longest_ns,
+		.rest = tapir_finding__percent(busy->own.best, busy->own.sum),
+		.runnable = worth(busy->runnable_ns, busy->ns),
+		.where = &busy->own};
 
-	tapir_str__addf(&text, "the event loop of process %u was", loop->tgid);
-	tapir_loop_busy__add_text(f, busy, percent, &text);
 	if (!busy->own.best)
-		add_remedy(f, loop, &busy->own, busy->ns, &text);
-	add_found(f, list, TAPIR_FOUND_LOOP_BUSY, percent, &busy->own, &text, busy->ns);
+		add_remedy(f, loop, &busy->own, busy->ns, &fact.more);
+	judge(f, list, loop, fact);
 }
 
 void tapir_finding_loop__list(struct tapir_finding *f, struct tapir_found_list *list)
@@ -255,7 +258,8 @@ void tapir_finding_loop__list(struct tapir_finding *f, struct tapir_found_list *
 	if (busiest && (!worst || is_minor))
 		add_busy(f, busiest, list);
 	if (worst && is_by_sync(worst))
-		add_sync_calls(f, worst, is_minor ? TAPIR_FOUND_LOOP_SYNC : TAPIR_FOUND_LOOP, list);
+		add_sync_calls(f, worst,
+			       is_minor ? TAPIR_FACT_LOOP_CALLS_TOO : TAPIR_FACT_LOOP_CALLS, list);
 	if (worst && !is_by_sync(worst)) {
 		add_loop(f, worst, cnt, list);
 		add_second(f, worst, list);

@@ -48,25 +48,6 @@ void tapir_loop_sync__add(struct tapir_finding *f, struct tapir_loop_sync *sync,
 					ns - runnable_ns);
 }
 
-void tapir_loop_sync__add_text(const struct tapir_finding *f, const struct tapir_loop_sync *sync,
-			       double percent, struct tapir_str *out)
-{
-	const struct tapir_found_label *reason = tapir_found_labels__worst(&sync->reasons);
-
-	tapir_str__addf(out, " in synchronous calls %.0f%% of the time", percent);
-	if (tapir_finding__most(f, &sync->called)) {
-		tapir_str__addf(out, ", %.0f%% of it in ",
-				tapir_finding__percent(sync->called.best, sync->ns));
-		tapir_finding__add_name(f, sync->called.best_name, out);
-	}
-	tapir_finding__add_most(f, &sync->own, " for ", out);
-	if (reason && reason->ns * 100 >= sync->ns * TAPIR_LIMIT(MOST))
-		tapir_str__addf(out, ", waiting for a %s", reason->label);
-	if (sync->runnable_ns * 100 >= sync->ns * TAPIR_LIMIT(WORTH))
-		tapir_str__addf(out, ", %.0f%% of it waiting for a CPU",
-				tapir_finding__percent(sync->runnable_ns, sync->ns));
-}
-
 void tapir_loop_sync__fini(struct tapir_loop_sync *sync)
 {
 	tapir_weights__fini(&sync->called);

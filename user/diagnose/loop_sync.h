@@ -22,12 +22,6 @@ struct tapir_loop_sync {
  * runtime's function. */
 void tapir_loop_sync__add(struct tapir_finding *f, struct tapir_loop_sync *sync, uint32_t node,
 			  uint32_t called, const char *reason, uint64_t ns, uint64_t runnable_ns);
-/*
- * Appends " in synchronous calls 40% of the time, 98% of it in node::fs::Fsync, waiting for a
- * disk".
- */
-void tapir_loop_sync__add_text(const struct tapir_finding *f, const struct tapir_loop_sync *sync,
-			       double percent, struct tapir_str *out);
 void tapir_loop_sync__fini(struct tapir_loop_sync *sync);
 
 #endif

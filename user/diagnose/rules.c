@@ -26,10 +26,6 @@ static const struct tapir_rule rows[TAPIR_RULE_CNT] = {
 
 const struct tapir_rule *tapir_rules = rows;
 
-const char *const tapir_rule_facts[TAPIR_FACT_KIND_CNT] = {
-#define FACT(id, what) [TAPIR_FACT_##id] = what,
-	TAPIR_FACTS(FACT)};
-
 static double number_at(const struct tapir_rule_fact *fact, size_t at)
 {
 	double number;
@@ -41,13 +37,14 @@ static double number_at(const struct tapir_rule_fact *fact, size_t at)
 static void derive(const struct tapir_finding *f, struct tapir_rule_fact *fact)
 {
 	double cpus = tapir_finding__wanted_cpus(f), seconds = fact->seconds;
+	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
 	uint64_t switched_ns = tapir_timeline__switched_ns(f->tl);
 
-	fact->recorded = (double)tapir_timeline__span_ns(f->tl) / 1e9;
+	fact->recorded = (double)span_ns / 1e9;
 	seconds = seconds ? seconds : fact->recorded;
 	fact->per_s = seconds > 0 ? fact->cnt / seconds : 0;
 	fact->per_min = seconds > 0 ? fact->cnt * 60 / seconds : 0;
-	fact->at_once = fact->recorded > 0 ? fact->ns / 1e9 / fact->recorded : 0;
+	fact->at_once = span_ns ? fact->ns / (double)span_ns : 0;
 	fact->threads = switched_ns ? fact->ns / (double)switched_ns : 0;
 	fact->share = fact->of > 0 ? 100 * fact->cnt / fact->of : 0;
 	fact->cost = fact->share * (cpus >= 0 && cpus < 1 ? cpus : 1);
@@ -141,12 +138,12 @@ void tapir_rules__add_sentence(const struct tapir_finding *f, const struct tapir
 	size_t len;
 
 	for (const char *end = text; *text; text = end + 1) {
-		end = text + strcspn(text, "[");
+		end = text + strcspn(text, "<");
 		(void)add_text(f, fact, text, end, out);
 		if (!*end)
 			break;
 		text = end + 1;
-		end = strchr(text, ']');
+		end = strchr(text, '>');
 		if (*text == '?' && is_said)
 			continue;
 		len = out->len;

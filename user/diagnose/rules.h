@@ -13,51 +13,24 @@
 
 /*
  * Facts are about these. A detector makes one for each process, pool or lock of which it counted
- * something.
- *
- * X(ID, what is counted)
+ * something; its rules say what of it.
  */
 /* clang-format off */
 #define TAPIR_FACTS(X) \
-	X(CHECKPOINTS, "checkpoints of PostgreSQL") \
-	X(CHILDREN, "processes that this one started, by its waits for their starts") \
-	X(CLASSES, "classes that a JVM loaded and unloaded") \
-	X(COLLECTIONS, "pauses of the collector, and samples in it") \
-	X(CONNECTIONS, "connections that were opened") \
-	X(CRASHES, "processes that a fault, an abort or a lack of memory ended") \
-	X(EXCEPTIONS, "exceptions, by events") \
-	X(FILE_SORTS, "sorts that wrote files, of all sorts") \
-	X(FINALIZER, "time that the finalizer thread spent in finalizers") \
-	X(HEADERS, "requests that were sent with a header for lack of any activity") \
-	X(HEAP, "heap of .NET after its collections") \
-	X(HUMONGOUS, "collections of a JVM for very large objects, of all") \
-	X(IDLE_SESSIONS, "time for which sessions of PostgreSQL were idle in a transaction at the end") \
-	X(INDUCED, "collections of .NET that the program asked for, of all") \
-	X(JIT, "samples in the compiler, of those of the CPU") \
-	X(JVM_CAUSE, "collections of a JVM that the program or an operator asked for, of all") \
-	X(KILLS, "processes that SIGKILL or a limit ended") \
-	X(MEMORY, "resident memory, each second") \
-	X(OLD_GENERATION, "old generation of a JVM, each second or after collections") \
-	X(POOL, "time for which threads of the pool were blocked") \
-	X(PROCESSES, "processes with events that began in the recording") \
-	X(PURPOSE, "samples of the commonest activity, of those of the CPU") \
-	X(QUEUE, "time for which work was in the queue of the pool") \
-	X(QUOTA, "periods in which the cgroup was throttled, of all") \
-	X(REQUESTS, "durations of the slowest kind of requests") \
-	X(RUNNABLE, "time in which threads waited for a CPU, of that in which they wanted one") \
-	X(STATEMENTS, "short statements of sessions that send one after the other") \
-	X(STUCK_WORKERS, "time for which all threads of a pool waited in one task") \
-	X(THREADS_LEFT, "threads at the end more than at the beginning") \
-	X(THREADS_STARTED, "threads that began in the recording") \
-	X(THROWS, "samples in functions that throw, of those of the CPU") \
-	X(TIMERS, "samples in callbacks of timers, of those of the CPU") \
-	X(UNTIMED, "requests whose ends are not known") \
-	X(WORKERS, "time for which threads of a pool waited in tasks") \
-	/* A fact is a row above this line. */
+	X(AWAITS) X(AWAITS_IN_TURNS) X(BRIEF_AWAITS) X(CALLS) X(CHECKPOINTS) X(CHILDREN) \
+	X(CLASSES) X(COLLECTIONS) X(CONNECTIONS) X(CONVOY) X(CPU) X(CRASHES) X(CYCLE) X(DISK) \
+	X(EXCEPTIONS) X(FILE_SORTS) X(FINALIZER) X(GIL) X(HEADERS) X(HEAP) X(HELD_LOCKS) \
+	X(HUMONGOUS) X(IDLE) X(IDLE_SESSIONS) X(INDUCED) X(JIT) X(JVM_CAUSE) X(KEPT_LOCK) \
+	X(KILLS) X(LOCKS) X(LOOP) X(LOOP_BUSY) X(LOOP_CALLS) X(LOOP_CALLS_TOO) X(LOOP_SECOND) \
+	X(MEMORY) X(NEVER_GOT) X(OLD_GENERATION) X(PASSED) X(POOL) X(PROCESSES) X(PURPOSE) \
+	X(QUEUE) X(QUOTA) X(REQUESTS) X(RUNNABLE) X(SHARED_LOCKS) X(STATEMENTS) X(STUCK) \
+	X(STUCK_WORKERS) X(THREADS_LEFT) X(THREADS_STARTED) X(THROWS) X(TIMERS) \
+	X(UNANSWERED_CALLS) X(UNTIMED) X(WAITS) X(WORKERS) \
+	/* A fact is an X above this line. */
 /* clang-format on */
 
 enum tapir_rule_fact_kind {
-#define TAPIR_FACT_ID(id, ...) TAPIR_FACT_##id,
+#define TAPIR_FACT_ID(id) TAPIR_FACT_##id,
 	TAPIR_FACTS(TAPIR_FACT_ID)
 #undef TAPIR_FACT_ID
 		TAPIR_FACT_KIND_CNT
@@ -71,12 +44,14 @@ enum tapir_rule_fact_kind {
 	X(seconds)    /* in which they were counted; 0: in the recording */                        \
 	X(ns)	      /* for how long, */                                                          \
 	X(own_ns)     /* and another time */                                                       \
+	X(each_ns)    /* the mean, */                                                              \
 	X(p50_ns)     /* median, */                                                                \
 	X(p99_ns)     /* and 99th percentile of times */                                           \
 	X(from)	      /* at the beginning */                                                       \
 	X(to)	      /* at the end */                                                             \
 	X(percent)    /* of a sum that only the detector knows, */                                 \
 	X(rest)	      /* and of another one */                                                     \
+	X(runnable)   /* percent of it in which no CPU was free */                                 \
 	X(rate)	      /* in a second, of what is not counted in cnt */                             \
 	X(in_threads) /* on average, by another time than the recorded one */                      \
 	X(used)	      /* CPUs */                                                                   \
@@ -114,29 +89,48 @@ struct tapir_rule_fact {
 /*
  * Rules. In a sentence {name} is a number of the fact, {name.1} with one decimal, {name|s|p} its
  * singular or plural, {place} and {elsewhere} the functions with most, {subject}, {label}, {note}
- * and {more} its words. What stands in [] is left out where one of its values is 0 or not known,
- * and [?...] is said where the one before it was left out.
+ * and {more} its words. What stands in <> is left out where one of its values is 0 or not known,
+ * and <?...> is said where the one before it was left out.
  *
  * X(fact, kind, magnitude, view or NULL for the kind's, sentence, evidence or NULL, requirements)
  */
 /* clang-format off */
 #define TAPIR_RULES(X) \
+	X(AWAITS, AWAITS, rate, NULL, "{more}", NULL) \
+	X(AWAITS_IN_TURNS, AWAIT_TURNS, rate, NULL, "{more}", NULL) \
+	X(BRIEF_AWAITS, AWAITS, rate, NULL, "{more}", NULL, \
+	  REQUIRES(AWAITS_OF_LOOPS, rate)) \
+	X(CALLS, CALLS, at_once, NULL, \
+	  "{cnt} calls of {subject}, {each_ns} each, {at_once.1} at a time" \
+	  "<, {other} without an answer for {own_ns}><, {percent}% of the time of all calls>{more}", \
+	  NULL, REQUIRES(CALL_CNT, of)) \
 	X(CHECKPOINTS, CHECKPOINTS, per_min, NULL, \
-	  "{cnt} checkpoints in {recorded.1} s[, most since {note} was reached]", NULL, \
+	  "{cnt} checkpoints in {recorded.1} s<, most since {note} was reached>", NULL, \
 	  REQUIRES(CHECKPOINTS, cnt)) \
 	X(CHILDREN, PROCESSES, per_s, NULL, \
-	  "{per_s} processes are started a second[, most by {place}]", NULL, \
+	  "{per_s} processes are started a second<, most by {place}>", NULL, \
 	  REQUIRES(STARTED, cnt)) \
 	X(CLASSES, CLASSES, per_s, "counters", \
-	  "{per_s} classes are loaded a second, [{percent}% of them unloaded][?none is unloaded]: " \
-	  "{cnt} more in {seconds.1} s[; metaspace grew from {from.1} MB to {to.1} MB]", NULL, \
+	  "{per_s} classes are loaded a second, <{percent}% of them unloaded><?none is unloaded>: " \
+	  "{cnt} more in {seconds.1} s<; metaspace grew from {from.1} MB to {to.1} MB>", NULL, \
 	  REQUIRES(POINTS, other), REQUIRES(SPAN, seconds), REQUIRES(CLASSES_UNLOADED, percent)) \
 	X(COLLECTIONS, GC, percent, NULL, "{more}", NULL) \
 	X(CONNECTIONS, CONNECTIONS, per_s, NULL, \
-	  "{per_s} connections are opened a second[, most for {place}]: " \
+	  "{per_s} connections are opened a second<, most for {place}>: " \
 	  "an HttpClient, or another client, may be created for each request", NULL, \
 	  REQUIRES(STARTED, cnt)) \
+	X(CONVOY, LOCKS, threads, "offcpu", \
+	  "threads waited {ns} for a {subject}{note}: {threads.1} of {cnt} threads at any time{label}" \
+	  "<, in {place}>{more}", \
+	  "{other} waits<; {own_ns} of them have truncated stacks>") \
+	X(CPU, CPU, rate, NULL, "<{used.2} CPUs used, >{more}", NULL, \
+	  REQUIRES(SAMPLES, cnt)) \
 	X(CRASHES, CRASH, cnt, NULL, "{more}", NULL) \
+	X(CYCLE, DEADLOCK, cnt, NULL, \
+	  "deadlock: {cnt} threads wait for each other's locks< ({label})>< in {place}>, for {ns} " \
+	  "when the recording ended<; {other} more wait for locks>", NULL) \
+	X(DISK, DISK, threads, NULL, \
+	  "threads waited {ns} for a {label}< in {place}><, most of them {note}>", NULL) \
 	X(EXCEPTIONS, EXCEPTIONS, per_s, NULL, \
 	  "{per_s} exceptions a second{more}", "{cnt} thrown", \
 	  REQUIRES(THROWN, cnt)) \
@@ -146,12 +140,16 @@ struct tapir_rule_fact {
 	  REQUIRES(FILE_SORTS, cnt)) \
 	X(FINALIZER, FINALIZER, recorded, NULL, \
 	  "the finalizer thread{label} has not caught up in {cnt} collections ({ns})" \
-	  "[: it is in {place}]", NULL, \
+	  "<: it is in {place}>", NULL, \
 	  REQUIRES(FINALIZER_GCS, cnt)) \
 	X(FINALIZER, FINALIZER, seconds, "offcpu", \
 	  "the finalizer thread{label} is saturated: {percent}% of the time in finalizers" \
-	  "[, most in {place}]", NULL, \
+	  "<, most in {place}>", NULL, \
 	  REQUIRES(FINALIZER_BUSY, percent)) \
+	X(GIL, LOCKS, threads, "offcpu", \
+	  "threads waited {ns} for the {subject}{note}: {threads.1} of {cnt} threads at any time" \
+	  "{label}<, in {place}>{more}", \
+	  "{other} waits<; {own_ns} of them have truncated stacks>") \
 	X(HEADERS, HEADERS, cnt, "slow=http_request", \
 	  "{cnt} requests were sent with a traceparent header only because this was recorded " \
 	  "(--profile requests)", NULL) \
@@ -159,45 +157,83 @@ struct tapir_rule_fact {
 	  "the heap{label} grows by {rate.1} MB/s: {to.1} MB survive the last of {cnt} collections, " \
 	  "{from.1} MB the first, {seconds.1} s before{more}", NULL, \
 	  REQUIRES(HEAP_GCS, cnt), REQUIRES(GROWTH, percent), REQUIRES(HEAP_STEADY, rest)) \
+	X(HELD_LOCKS, DEADLOCK, cnt, "stacks", \
+	  "deadlock, or a lock that is never released: {cnt} threads waited for a {subject} " \
+	  "throughout the recording ({ns})< in {place}>", NULL) \
 	X(HUMONGOUS, HUMONGOUS, per_s, NULL, \
 	  "humongous allocations, of half a G1 region and more, make the JVM collect {per_s.1} times " \
 	  "a second: {cnt} of {of} collections, {ms} ms in all ({percent}% of the time)", NULL, \
 	  REQUIRES(INDUCED, cnt), REQUIRES(INDUCED_POLLS, other), REQUIRES(INDUCED_SHARE, share)) \
+	X(IDLE, IDLE, percent, NULL, "{note}: {took_s.2} s of CPU in {recorded.1} s{more}", NULL, \
+	  REQUIRES(STARVED, used)) \
 	X(IDLE_SESSIONS, IDLE_SESSIONS, seconds, NULL, \
 	  "{cnt} session{cnt| is|s are} idle in transaction, {cnt||the longest }for {ns}: {more}" \
-	  "[, after {subject}][; it holds the locks of transaction {other}]", \
+	  "<, after {subject}><; it holds the locks of transaction {other}>", \
 	  "its transaction began {own_ns} before the end") \
 	X(INDUCED, INDUCED_GC, per_s, NULL, \
-	  "GC.Collect is called {per_s.1} times a second[ by {place}]; " \
+	  "GC.Collect is called {per_s.1} times a second< by {place}>; " \
 	  "{cnt} of {of} collections are induced; {more}", NULL, \
 	  REQUIRES(INDUCED, cnt), REQUIRES(INDUCED_SHARE, share)) \
 	X(JIT, JIT, percent, NULL, \
-	  "{share}% of the CPU in the JIT compiler[: {other} methods, {rate} a second]" \
-	  "[, most for {place}]{note}", NULL, \
+	  "{share}% of the CPU in the JIT compiler<: {other} methods, {rate} a second>" \
+	  "<, most for {place}>{note}", NULL, \
 	  REQUIRES(SAMPLES, cnt), REQUIRES(JIT_CPUS, used)) \
 	X(JVM_CAUSE, INDUCED_GC, per_s, NULL, \
 	  "{subject} makes the JVM collect {per_s.1} times a second: {cnt} of {of} collections, " \
 	  "{ms} ms in all ({percent}% of the time)", NULL, \
 	  REQUIRES(INDUCED, cnt), REQUIRES(INDUCED_POLLS, other), REQUIRES(INDUCED_SHARE, share)) \
+	X(KEPT_LOCK, LOCKS, cnt, "stacks", \
+	  "a lock is not released: {cnt} threads{label}, waited for a {subject}{note} throughout the " \
+	  "recording ({ns})< in {place}>{more}", \
+	  "{other} waits<; {own_ns} of them have truncated stacks>") \
 	X(KILLS, KILLED, cnt, NULL, "{more}", NULL) \
+	X(LOCKS, LOCKS, in_threads, NULL, \
+	  "threads waited {ns} for locks, {percent}% of it for {subject}< ({label})>{more}" \
+	  "<; {other} still waiting at the end>", "{cnt} waits") \
+	X(LOOP, LOOP, percent, NULL, \
+	  "the event loop of process {of} was blocked {percent}% of the time: {cnt} time{cnt||s} for " \
+	  "{ms} ms and more, {own_ns} at most{label}<, {runnable}% of it waiting for a CPU>{note}" \
+	  "<; {other} more loops were blocked>{more}", "{ns} in all") \
+	X(LOOP_BUSY, LOOP_BUSY, percent, NULL, \
+	  "the event loop of process {of} was busy {percent}% of the time, {own_ns} at most without " \
+	  "a pause<: {rest}% of it in {place}><, {runnable}% of it waiting for a CPU>{more}", \
+	  "{ns} in all") \
+	X(LOOP_CALLS, LOOP, percent, NULL, \
+	  "the event loop of process {of} was in synchronous calls {percent}% of the time" \
+	  "<, {rest}% of it in {elsewhere}>< for {place}><, waiting for a {label}>" \
+	  "<, {runnable}% of it waiting for a CPU>{more}", "{ns} in all") \
+	X(LOOP_CALLS_TOO, LOOP_SYNC, percent, NULL, \
+	  "the event loop of process {of} was in synchronous calls {percent}% of the time" \
+	  "<, {rest}% of it in {elsewhere}>< for {place}><, waiting for a {label}>" \
+	  "<, {runnable}% of it waiting for a CPU>{more}", "{ns} in all") \
+	X(LOOP_SECOND, LOOP, percent, NULL, \
+	  "the event loop of process {of} was also blocked {percent}% of the time in {more}", \
+	  "{ns} in all") \
 	X(MEMORY, MEMORY, rate, NULL, \
 	  "resident memory grows by {rate.1} MB/s: from {from.1} MB to {to.1} MB in {seconds.1} s" \
 	  "{more}", NULL, \
 	  REQUIRES(MEMORY_POINTS, cnt), REQUIRES(GROWTH, percent), REQUIRES(MEMORY_STEADY, rest)) \
+	X(NEVER_GOT, DEADLOCK, cnt, "stacks", \
+	  "deadlock, or a lock that is never released: {cnt} threads{label}, waited for a " \
+	  "{subject}{note} throughout the recording ({ns})< in {place}>{more}", \
+	  "{other} waits<; {own_ns} of them have truncated stacks>") \
 	X(OLD_GENERATION, HEAP, rate, "counters", \
 	  "the old generation grows by {rate.1} MB/s: from {from.1} MB to {to.1} MB in {seconds.1} s", \
 	  NULL, REQUIRES(POINTS, cnt), REQUIRES(SPAN, seconds), REQUIRES(GROWTH, percent), \
 	  REQUIRES(HEAP_FALL, rest)) \
+	X(PASSED, LOCKS, threads, "offcpu", \
+	  "threads waited {ns} for a {label} that is used as a lock: {threads.1} of {cnt} threads at " \
+	  "any time<, in {place}>", "{other} waits<; {own_ns} of them have truncated stacks>") \
 	X(POOL, STARVATION, threads, NULL, \
-	  "{note}{threads.1} of {of.1} pool threads are blocked on average[ in {place}]" \
-	  "[; the pool changed its size for blocked threads {other} time{other||s}]", \
+	  "{note}{threads.1} of {of.1} pool threads are blocked on average< in {place}>" \
+	  "<; the pool changed its size for blocked threads {other} time{other||s}>", \
 	  "{other} changes, {took_s.3} s blocked, {rest_s.3} s without work", \
 	  REQUIRES(BLOCKED_SHARE, percent)) \
 	X(PROCESSES, PROCESSES, per_s, NULL, \
 	  "{per_s} processes are started a second, each for one connection or task", NULL, \
 	  REQUIRES(STARTED, cnt)) \
 	X(PURPOSE, DOING, cost, NULL, \
-	  "{share}% of the CPU {label}{more}[, most for {place}]", NULL, \
+	  "{share}% of the CPU {label}{more}<, most for {place}>", NULL, \
 	  REQUIRES(SAMPLES, cnt)) \
 	X(QUEUE, POOL_QUEUE, ms, NULL, \
 	  "work waits {p50_ns} (median), {p99_ns} (99%) for a thread of the pool: {at_once.1} items " \
@@ -208,41 +244,54 @@ struct tapir_rule_fact {
 	  "in {cnt} of {of} periods") \
 	X(REQUESTS, REQUESTS, ms, NULL, \
 	  "{label} {p50_ns} (median), {p99_ns} (99%){more}; the slowest of {cnt} took {ns}" \
-	  "[: {note}]", NULL) \
+	  "<: {note}>", NULL) \
 	X(RUNNABLE, NEIGHBOUR, rate, NULL, \
 	  "threads waited {ns} for a CPU, {share}% of their runnable time" \
-	  "[, at least {own_ns} of it for one another]{more}", NULL, \
+	  "<, at least {own_ns} of it for one another>{more}", NULL, \
 	  REQUIRES(RUNNABLE, in_threads), REQUIRES(RUNNABLE_SHARE, percent), \
 	  REQUIRES(MACHINE_BUSY, rest)) \
+	X(SHARED_LOCKS, LOCKS, threads, "offcpu", \
+	  "threads waited {ns} for a {subject}: {threads.1} of {cnt} threads at any time" \
+	  "<, {percent}% of it for one of {of} locks>{more}", "{other} waits") \
 	X(STATEMENTS, STATEMENTS, per_s, NULL, \
 	  "{per_s} short statements a second, one at a time from {other} session{other||s}{note}" \
-	  "[: {percent}% of them {label} ({each_ms.2} ms each)]" \
-	  "[; between them the server waits for the client {rest}% of the time]", NULL, \
+	  "<: {percent}% of them {label} ({each_ms.2} ms each)>" \
+	  "<; between them the server waits for the client {rest}% of the time>", NULL, \
 	  REQUIRES(STATEMENT_CNT, cnt)) \
+	X(STUCK, DEADLOCK, cnt, NULL, \
+	  "deadlock, or a lock that is never released: {cnt} threads waited for locks throughout " \
+	  "({ns}){more}", NULL, \
+	  REQUIRES(STUCK, seconds)) \
 	X(STUCK_WORKERS, STARVATION, threads, "stacks", \
 	  "thread pool starvation: {threads.1} of {cnt} threads of the pool {more}* {note}" \
-	  "[ in {place}]: none was free in {own_ns}", \
+	  "< in {place}>: none was free in {own_ns}", \
 	  "{took_s.3} s for other tasks, {asleep_s.3} s asleep, {rest_s.3} s without a task", \
 	  REQUIRES(POOL_THREADS, cnt), REQUIRES(POOL_WAITING, percent), REQUIRES(POOL_IDLE, rest)) \
 	X(THREADS_LEFT, THREAD_GROWTH, per_s, NULL, \
 	  "{per_s} more threads each second: {from} at the beginning, {to} at the end" \
-	  "[, most of the new ones in {place}]", NULL, \
+	  "<, most of the new ones in {place}>", NULL, \
 	  REQUIRES(NEW_THREADS, cnt)) \
 	X(THREADS_STARTED, THREADS, per_s, NULL, \
-	  "{per_s} threads are started a second[, {percent}% of them by {elsewhere}]" \
-	  "[?, most by {place}][?, most of them {label}]", NULL, \
+	  "{per_s} threads are started a second<, {percent}% of them by {elsewhere}>" \
+	  "<?, most by {place}><?, most of them {label}>", NULL, \
 	  REQUIRES(STARTED, cnt)) \
 	X(THROWS, THROWING, cost, NULL, \
-	  "{share}% of the CPU creates and throws exceptions[, most in {place}][? ({elsewhere})]", \
+	  "{share}% of the CPU creates and throws exceptions<, most in {place}><? ({elsewhere})>", \
 	  NULL, REQUIRES(SAMPLES, cnt), REQUIRES(EVENTS_OF_THROWS, other)) \
 	X(TIMERS, TIMERS, share, NULL, \
-	  "{share}% of the CPU in timers[, most in {place}]", NULL, \
+	  "{share}% of the CPU in timers<, most in {place}>", NULL, \
 	  REQUIRES(SAMPLES, cnt), REQUIRES(TIMER_CPUS, cpus)) \
+	X(UNANSWERED_CALLS, CALLS, at_once, NULL, \
+	  "{subject} does not answer: {other} call{other||s}, {at_once.1} at a time" \
+	  "<, {other} without an answer for {own_ns}><, {percent}% of the time of all calls>{more}", \
+	  NULL, REQUIRES(CALL_CNT, of)) \
 	X(UNTIMED, UNTIMED, cnt, NULL, \
-	  "{cnt} times {more}, how long is not known: [its events were recorded without {label}]" \
-	  "[?its events have no activity id and change threads (record --activities)]", NULL) \
+	  "{cnt} times {more}, how long is not known: <its events were recorded without {label}>" \
+	  "<?its events have no activity id and change threads (record --activities)>", NULL) \
+	X(WAITS, WAITS, threads, NULL, \
+	  "threads waited {ns} for a {label}< in {place}><, most of them {note}>", NULL) \
 	X(WORKERS, WORKERS, threads, "stacks", \
-	  "{threads.1} of {cnt} threads of the pool {more}* {note}[ in {place}]: none was free in " \
+	  "{threads.1} of {cnt} threads of the pool {more}* {note}< in {place}>: none was free in " \
 	  "{own_ns}", \
 	  "{took_s.3} s for other tasks, {asleep_s.3} s asleep, {rest_s.3} s without a task", \
 	  REQUIRES(POOL_THREADS, cnt), REQUIRES(POOL_WAITING, percent), REQUIRES(POOL_IDLE, rest)) \
@@ -265,7 +314,6 @@ struct tapir_rule {
 
 /* The rows, in any order: a test has others. */
 extern const struct tapir_rule *tapir_rules;
-extern const char *const tapir_rule_facts[TAPIR_FACT_KIND_CNT]; /* what is counted */
 
 struct tapir_finding;
 

@@ -107,13 +107,13 @@ static void add_text(struct tapir_str *out, const char *name, const char *value)
 	tapir_str__fini(&text);
 }
 
-/* Adds what its rules are about. */
-static void add_facts(unsigned kind, struct tapir_str *out)
+/* Adds the sentences of its rules, but for what only a detector knows the words of. */
+static void add_sentences(unsigned kind, struct tapir_str *out)
 {
 	for (const struct tapir_rule *rule = tapir_rules; rule < tapir_rules + TAPIR_RULE_CNT;
 	     rule++)
-		if (rule->kind == kind)
-			add_text(out, "counted", tapir_rule_facts[rule->fact]);
+		if (rule->kind == kind && strcmp(rule->sentence, "{more}") != 0)
+			add_text(out, "says", rule->sentence);
 }
 
 static void add_rule(unsigned i, struct tapir_str *out)
@@ -134,7 +134,7 @@ static void add_kind(unsigned i, struct tapir_str *out)
 	tapir_text__add_wrapped(out, from, tapir_text__sv(kind->claims), 2);
 	tapir_str__addc(out, '\n');
 	add_text(out, "measure", kind->measured);
-	add_facts(i, out);
+	add_sentences(i, out);
 	add_rule(i, out);
 	add_limits(i, out);
 	add_explanations(i, out);
