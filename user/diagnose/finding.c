@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Passes each event of the timeline on to the causes that need it. A wait is offered to them in a
- * fixed order, and the first that knows it takes it: so a second of waiting is reported once.
+ * Passes each event of the timeline on to the causes that need it, and each wait on to those that
+ * may take it (TAPIR_WAIT_TAKERS).
  */
 #include "diagnose/finding.h"
 
@@ -159,6 +159,13 @@ static void on_expect(void *ctx, uint32_t node)
 
 static void add_wait(struct tapir_finding *f, const struct tapir_wait *wait, bool is_open)
 {
+#define ONE(...)		   +1
+#define TAKER(number, name, waits) [number] = tapir_finding_##name##__wait,
+	static bool (*const takers[1 TAPIR_WAIT_TAKERS(ONE)])(struct tapir_finding *,
+							      const struct tapir_wait *,
+							      bool) = {TAPIR_WAIT_TAKERS(TAKER)};
+	size_t i = 0;
+
 	if (tapir_finding__role(f, wait->thread, wait->until_ns) == TAPIR_ROLE_TRACER)
 		return;
 	tapir_finding_machine__wait(f, wait);
@@ -167,15 +174,10 @@ static void add_wait(struct tapir_finding *f, const struct tapir_wait *wait, boo
 	tapir_finding_workers__wait(f, wait);
 	if (!is_open)
 		tapir_finding_statements__wait(f, wait);
-	if (tapir_finding_pool__wait(f, wait))
-		return;
-	tapir_overview__wait(f, wait, is_open);
-	if (!tapir_finding_blocked__wait(f, wait, is_open) &&
-	    !tapir_finding_locks__wait(f, wait, is_open) &&
-	    !tapir_finding_passed__wait(f, wait, is_open) &&
-	    !tapir_finding_either__wait(f, wait, is_open) &&
-	    !tapir_finding_calls__wait(f, wait, is_open))
-		tapir_finding_waits__wait(f, wait, wait->thread->tid, is_open);
+	while (takers[i] && !takers[i](f, wait, is_open))
+		i++;
+	if (takers[i] != tapir_finding_pool__wait) /* of a thread that has no work */
+		tapir_overview__wait(f, wait, is_open);
 }
 
 static void on_wait(void *ctx, const struct tapir_wait *wait)

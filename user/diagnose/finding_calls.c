@@ -97,7 +97,7 @@ static void decide(struct tapir_finding *f, uint32_t tid, const struct tapir_cal
 	if (role && *role >= ROLE_FIRST_ROW)
 		charge(f, (uint32_t)(*role - ROLE_FIRST_ROW), tid, w);
 	else if (!role || *role != ROLE_WORK)
-		tapir_finding_waits__wait(f, &wait, tid, w->is_cut);
+		tapir_finding_waits__take(f, &wait, tid, w->is_cut);
 }
 
 static void drop(struct tapir_call_thread *t, unsigned at)

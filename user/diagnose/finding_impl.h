@@ -138,7 +138,7 @@ void tapir_finding_pool__event(struct tapir_finding *f, const struct tapir_findi
 /* Takes a closed interval: work of a pool that was queued, among others. */
 void tapir_finding_pool__close(struct tapir_finding *f, const struct tapir_interval *i);
 /* Takes a wait. True: it is of a thread of a pool, and this was its own affair. */
-bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *wait);
+bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *wait, bool is_open);
 /* Appends "; threads of the pool were blocked for 5.912 s in Shop.Store(int)": most of the time. */
 void tapir_finding_pool__add_blocked(const struct tapir_finding *f, struct tapir_str *out);
 void tapir_finding_pool__fini(struct tapir_finding *f);
@@ -172,8 +172,11 @@ void tapir_finding_requests__fini(struct tapir_finding *f);
 /* Adds the requests of the first screen, once. */
 void tapir_overview_requests__add(struct tapir_finding *f, struct tapir_overview *overview);
 
-/* Takes a wait. wait->thread is not used: the thread may have ended since. */
-void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *wait, uint32_t tid,
+/* Takes a wait. True: no other one follows that may know it. */
+bool tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *wait,
+			       bool is_open);
+/* Takes it later. wait->thread is not used: the thread may have ended since. */
+void tapir_finding_waits__take(struct tapir_finding *f, const struct tapir_wait *wait, uint32_t tid,
 			       bool is_cut);
 /* Waits of a function for that reason, which their stacks do not tell. */
 void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uint32_t own,

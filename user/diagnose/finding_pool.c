@@ -36,12 +36,13 @@ void tapir_finding_pool__event(struct tapir_finding *f, const struct tapir_findi
 		tapir_pool_waits__says_idle(&f->pool.waits, e->thread->tid, e->now_ns);
 }
 
-bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *w)
+bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_open)
 {
 	enum tapir_thread_role role = tapir_finding__role(f, w->thread, w->until_ns);
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 	uint32_t own;
 
+	(void)is_open;
 	if (role == TAPIR_ROLE_FINALIZER) {
 		/* Else it waits for work: a program whose objects have no finalizers gives it none.
 		 */

@@ -107,7 +107,7 @@ void tapir_finding_waits__conclude(struct tapir_finding *f)
 			count_wait(f, begun->node, begun->what, begun->ns);
 }
 
-void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *w, uint32_t tid,
+void tapir_finding_waits__take(struct tapir_finding *f, const struct tapir_wait *w, uint32_t tid,
 			       bool is_cut)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
@@ -145,6 +145,12 @@ void tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait 
 				TAPIR_OWN_CODE_NONE, took_ns);
 	tapir_str__fini(&name);
 	count_wait(f, w->node, what, took_ns);
+}
+
+bool tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_open)
+{
+	tapir_finding_waits__take(f, w, w->thread->tid, is_open);
+	return true;
 }
 
 void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uint32_t own,

@@ -257,6 +257,24 @@ struct tapir_explanation {
 extern const struct tapir_explanation tapir_explanations[];
 
 /*
+ * A wait is offered to these in the order of their numbers. The first that knows it takes it, so
+ * that a second of waiting is in one finding; another order would be another row's number.
+ *
+ * X(number, name, which waits it takes)
+ */
+/* clang-format off */
+#define TAPIR_WAIT_TAKERS(X) \
+	X(0, pool, "of threads of .NET's pool that have no work, and of its finalizer") \
+	X(1, blocked, "for a lock that the functions on the stack name") \
+	X(2, locks, "for a lock that events name, or only the runtime knows") \
+	X(3, passed, "for a semaphore that threads pass to each other") \
+	X(4, either, "at an address that may be a lock or a queue") \
+	X(5, calls, "for a socket, where exchanges of its bytes were recorded (--net)") \
+	X(6, waits, "for a disk, or another end of a connection") \
+	/* A taker of waits is a row above this line. */
+/* clang-format on */
+
+/*
  * A detector is tapir_finding_NAME__list of the file that counts for it. It reads only what was
  * counted, so the order of these rows means nothing.
  */

@@ -144,10 +144,20 @@ static void add_kind(unsigned i, struct tapir_str *out)
 
 void tapir_finding_page__add(struct tapir_str *out)
 {
+	static const struct {
+		const char *name, *waits;
+	} takers[] = {
+#define TAKER(number, name, waits) [number] = {#name, waits},
+		TAPIR_WAIT_TAKERS(TAKER)};
+
 	for (unsigned i = 0; i < TAPIR_FOUND_KIND_CNT; i++)
 		add_kind(i, out);
 	tapir_str__adds(out, "\nNumbers of several kinds:\n\n");
 	add_limits(TAPIR_FOUND_KIND_CNT, out);
+	tapir_str__adds(out,
+			"\nA wait is in one finding, of the first of these that knows it:\n\n");
+	for (size_t i = 0; i < sizeof(takers) / sizeof(*takers); i++)
+		add_text(out, takers[i].name, takers[i].waits);
 }
 
 /* ---- report --explain ----------------------------------------------------------------------- */
