@@ -439,6 +439,9 @@ def test_each_kind_is_explained_as_it_is_reported(t):
         t.eq([f["text"] for f in listed], [found[kind]["text"]] if kind in found else [], kind)
         if kind in found:
             t.ok(explained["is_met"] and explained["measured"] >= explained["report_at"], f"{kind} is met: {explained}")
+        facts = [dict(number.rsplit(" ", 1) for number in f["facts"].split(", ")) for f in listed]
+        if kind == "induced-gc":  # its sentence has them
+            t.ok(f"{facts[0]['cnt']} of {facts[0]['of']} collections are induced" in listed[0]["text"], f"facts {facts}")
 
 
 def test_what_was_not_found_is_explained_by_its_numbers(t):

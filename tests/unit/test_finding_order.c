@@ -62,6 +62,9 @@ static void expect_rows(const char *name, const struct tapir_found_list *a,
 		    x->magnitude != y->magnitude || strcmp(x->text, y->text) != 0)
 			fail_msg("%s, finding %zu: '%s', when shuffled '%s'", name, i, x->text,
 				 y->text);
+		if (strcmp(x->facts ? x->facts : "", y->facts ? y->facts : "") != 0)
+			fail_msg("%s: '%s' of %s, when shuffled of %s", name, x->text, x->facts,
+				 y->facts);
 	}
 	for (unsigned i = 0; i < TAPIR_FOUND_KIND_CNT; i++)
 		if (a->trials[i].was_admitted != b->trials[i].was_admitted ||
@@ -109,6 +112,9 @@ static size_t check_file(const char *name)
 	assert_int_equal(tapir_report__read(&report, reader, &pairs, &rq), 0);
 	judge_shuffled(name, &report);
 	cnt = report.findings.rows.cnt;
+	for (size_t i = 0; i < cnt; i++)
+		if (!report.findings.rows.data[i].facts)
+			fail_msg("%s: '%s' is of no fact", name, report.findings.rows.data[i].text);
 	tapir_report__fini(&report);
 	tapir_pairs__fini(&pairs);
 	tapir_reader__close(reader);

@@ -86,6 +86,7 @@ static void fini_one(struct tapir_found *found)
 	free(found->subject);
 	free(found->text);
 	free(found->evidence);
+	free(found->facts);
 	free(found->view);
 	free(found->process);
 }
@@ -114,6 +115,16 @@ void tapir_found_list__set_threads(struct tapir_found_list *list, double threads
 {
 	if (list->rows.cnt)
 		list->rows.data[list->rows.cnt - 1].threads = threads;
+}
+
+void tapir_found_list__set_facts(struct tapir_found_list *list, struct tapir_str *facts)
+{
+	char *text = take_text_over(list, facts);
+
+	if (list->rows.cnt && !list->rows.data[list->rows.cnt - 1].facts)
+		list->rows.data[list->rows.cnt - 1].facts = text;
+	else
+		free(text);
 }
 
 bool tapir_limit__holds(enum tapir_limit limit, double value)

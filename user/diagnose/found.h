@@ -19,6 +19,7 @@ struct tapir_found {
 	char *subject;	  /* a method, an exception, a lock; NULL: the process */
 	char *text;	  /* "threads waited 20.3 s for locks, ..." */
 	char *evidence;	  /* what else was counted; NULL: nothing */
+	char *facts;	  /* "cnt 51, of 60, share 85"; NULL: none are known */
 	char *view;	  /* for --view; NULL: the report itself */
 	char *process;	  /* "java (4711)", whose it is; NULL: of all that was asked for */
 	uint32_t pid;	  /* its id, or 0 */
@@ -81,8 +82,9 @@ bool tapir_found_list__admits(struct tapir_found_list *list, enum tapir_found_ki
 void tapir_found_list__add(struct tapir_found_list *list, enum tapir_found_kind kind,
 			   double magnitude, const char *subject, struct tapir_str *text,
 			   struct tapir_str *evidence, const char *view);
-/* Sets the number of threads that the finding added last is about. */
+/* Sets what is known of the finding added last: threads that it is about; facts are taken. */
 void tapir_found_list__set_threads(struct tapir_found_list *list, double threads);
+void tapir_found_list__set_facts(struct tapir_found_list *list, struct tapir_str *facts);
 /* Applies the explanations and ranks what is left, in whatever order it was added. */
 void tapir_found_list__judge(struct tapir_found_list *list);
 /* Moves what a process's list has to another one; process is copied. Rank that one afterwards. */

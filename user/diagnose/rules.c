@@ -26,6 +26,14 @@ static const struct tapir_rule rows[TAPIR_RULE_CNT] = {
 
 const struct tapir_rule *tapir_rules = rows;
 
+static const struct {
+	const char *name;
+	size_t at;
+} numbers[] = {
+#define NAMED(name) {#name, NUMBER(name)},
+	TAPIR_FACT_NUMBERS(NAMED) TAPIR_DERIVED_NUMBERS(NAMED)};
+#define NUMBER_CNT (sizeof(numbers) / sizeof(*numbers))
+
 static double number_at(const struct tapir_rule_fact *fact, size_t at)
 {
 	double number;
@@ -87,17 +95,11 @@ static bool add_figure(double number, struct tapir_sv name, struct tapir_sv how,
 static bool add_value(const struct tapir_finding *f, const struct tapir_rule_fact *fact,
 		      struct tapir_sv value, struct tapir_str *out)
 {
-	static const struct {
-		const char *name;
-		size_t at;
-	} numbers[] = {
-#define NAMED(name) {#name, NUMBER(name)},
-		TAPIR_FACT_NUMBERS(NAMED) TAPIR_DERIVED_NUMBERS(NAMED)};
 	size_t len = 0;
 
 	while (len < value.len && value.data[len] != '.' && value.data[len] != '|')
 		len++;
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+	for (size_t i = 0; i < NUMBER_CNT; i++)
 		if (tapir_sv__is((struct tapir_sv){value.data, len}, numbers[i].name))
 			return add_figure(
 				number_at(fact, numbers[i].at), (struct tapir_sv){value.data, len},
@@ -153,6 +155,15 @@ void tapir_rules__add_sentence(const struct tapir_finding *f, const struct tapir
 	}
 }
 
+/* "cnt 51, of 60, share 85": what it has. */
+static void add_facts(const struct tapir_rule_fact *fact, struct tapir_str *out)
+{
+	for (size_t i = 0; i < NUMBER_CNT; i++)
+		if (number_at(fact, numbers[i].at) != 0)
+			tapir_str__addf(out, "%s%s %.6g", out->len ? ", " : "", numbers[i].name,
+					number_at(fact, numbers[i].at));
+}
+
 /* ---- judging -------------------------------------------------------------------------------- */
 
 static bool is_met(const struct tapir_rule *rule, const struct tapir_rule_fact *fact,
@@ -190,7 +201,7 @@ void tapir_rules__judge(const struct tapir_finding *f, struct tapir_found_list *
 		subject = tapir_finding__most(f, fact.where);
 	for (const struct tapir_rule *rule = tapir_rules; rule < tapir_rules + TAPIR_RULE_CNT;
 	     rule++) {
-		struct tapir_str text = {}, evidence = {};
+		struct tapir_str text = {}, evidence = {}, facts = {};
 
 		if (rule->fact != fact.what || !is_met(rule, &fact, list))
 			continue;
@@ -200,6 +211,8 @@ void tapir_rules__judge(const struct tapir_finding *f, struct tapir_found_list *
 		tapir_found_list__add(list, rule->kind, number_at(&fact, rule->magnitude), subject,
 				      &text, &evidence, fact.view ? fact.view : rule->view);
 		tapir_found_list__set_threads(list, fact.in_threads);
+		add_facts(&fact, &facts);
+		tapir_found_list__set_facts(list, &facts);
 	}
 	list->failed |= fact.more.failed;
 	tapir_str__fini(&fact.more);

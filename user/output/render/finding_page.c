@@ -206,6 +206,8 @@ static void add_found(const char *name, const struct tapir_found *found, struct 
 				tapir_found__explainer(found->explained), found->explained->why);
 	add_line(out, "", &text);
 	tapir_str__fini(&text);
+	if (found->facts)
+		add_text(out, "facts", found->facts);
 }
 
 static size_t add_all_found(const struct tapir_found_list *list, unsigned kind,
@@ -359,6 +361,7 @@ static void json_found(struct tapir_json *j, const struct tapir_found *found, bo
 	tapir_json__str(j, "subject", found->subject);
 	tapir_json__str(j, "text", found->text);
 	tapir_json__str(j, "evidence", found->evidence);
+	tapir_json__str(j, "facts", found->facts);
 	tapir_json__str(j, "view", found->view);
 	tapir_json__str(j, "explained_by",
 			found->explained ? tapir_found__explainer(found->explained) : NULL);
