@@ -330,11 +330,8 @@ void tapir_finding_exceptions__list(struct tapir_finding *f, struct tapir_found_
 
 	if (type && *type->label)
 		add_type(f, type, thrower, &what);
-	tapir_rules__judge(f, list,
-			   (struct tapir_rule_fact){.what = TAPIR_FACT_EXCEPTIONS,
-						    .cnt = (double)f->exceptions.cnt,
-						    .subject = thrower,
-						    .more = what});
+	TAPIR_JUDGE(f, list, EXCEPTIONS, .cnt = f->exceptions.cnt, .subject = thrower,
+		    .more = what);
 }
 
 void (*const tapir_detectors[TAPIR_DETECTOR_CNT])(struct tapir_finding *f,

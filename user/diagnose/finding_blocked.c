@@ -6,13 +6,11 @@
  * from stacks; threads that waited for nothing else and never got it are in a deadlock or behind a
  * holder that never releases it.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/statement_text.h"
-#include "analyze/view.h"
 #include "base/keyed.h"
 #include "diagnose/finding_impl.h"
 #include "spec/runtime_db/lore.h"

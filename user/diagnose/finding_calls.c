@@ -7,10 +7,8 @@
  */
 #include "diagnose/finding_calls.h"
 
-#include <inttypes.h>
 #include <string.h>
 
-#include "analyze/view.h"
 #include "base/keyed.h"
 #include "diagnose/finding_impl.h"
 

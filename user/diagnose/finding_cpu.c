@@ -4,7 +4,6 @@
  * not count. Attaching makes a .NET runtime compile a few hundred methods: in a process that does
  * little else that is most of the CPU, so shares count only where the CPU was used at all.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "diagnose/finding_impl.h"
@@ -164,29 +163,20 @@ void tapir_finding_jit__list(struct tapir_finding *f, struct tapir_found_list *l
 	double cpus = is_busy ? tapir_finding__wanted_cpus(f) : tapir_finding__cpus(f);
 	double share = tapir_finding__percent(f->cpu.jit, f->cpu.samples);
 
-	tapir_rules__judge(
-		f, list,
-		(struct tapir_rule_fact){.what = TAPIR_FACT_JIT,
-					 .cnt = (double)f->cpu.jit,
-					 .of = (double)f->cpu.samples,
-					 .other = (double)f->jit.cnt,
-					 .rate = seconds > 0 ? (double)f->jit.cnt / seconds : 0,
-					 .used = cpus < 0 ? 1 : cpus * share / 100,
-					 /* A share of a CPU that is hardly wanted costs little, and
-					    what ends by itself less. */
-					 .percent = share * (cpus >= 0 && cpus < 1 ? cpus : 1) /
-						    (is_warm ? 1 : 2),
-					 .where = &f->jit.askers,
-					 .note = is_warm ? NULL : "; the program is warming up"});
+	TAPIR_JUDGE(f, list, JIT, .cnt = f->cpu.jit, .of = f->cpu.samples, .other = f->jit.cnt,
+		    .rate = seconds > 0 ? (double)f->jit.cnt / seconds : 0,
+		    .used = cpus < 0 ? 1 : cpus * share / 100,
+		    /* A share of a CPU that is hardly wanted costs little, and
+		       what ends by itself less. */
+		    .percent = share * (cpus >= 0 && cpus < 1 ? cpus : 1) / (is_warm ? 1 : 2),
+		    .where = &f->jit.askers,
+		    .note = is_warm ? NULL : "; the program is warming up");
 }
 
 void tapir_finding_timers__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	tapir_rules__judge(f, list,
-			   (struct tapir_rule_fact){.what = TAPIR_FACT_TIMERS,
-						    .cnt = (double)f->cpu.timers,
-						    .of = (double)f->cpu.samples,
-						    .where = &f->cpu.timer_own});
+	TAPIR_JUDGE(f, list, TIMERS, .cnt = f->cpu.timers, .of = f->cpu.samples,
+		    .where = &f->cpu.timer_own);
 }
 
 /* If CPU time is not what a program waits for, it may wait without a thread. */
@@ -259,12 +249,10 @@ void tapir_finding_busy__list(struct tapir_finding *f, struct tapir_found_list *
 	const struct tapir_weights *w = functions_of(f);
 	double cpus = tapir_finding__cpus(f);
 	double share = tapir_finding__percent(w->best, f->cpu.samples);
-	struct tapir_rule_fact fact = {
-		.what = TAPIR_FACT_CPU,
-		.cnt = (double)f->cpu.samples,
-		/* Without a clock it is not known how much there was to share. */
-		.rate = cpus < 0 ? 1 : cpus,
-		.used = cpus < 0 ? 0 : cpus};
+	struct tapir_rule_fact fact =
+		TAPIR_FACT(CPU, .cnt = f->cpu.samples,
+			   /* Without a clock it is not known how much there was to share. */
+			   .rate = cpus < 0 ? 1 : cpus, .used = cpus < 0 ? 0 : cpus);
 	const char *looked_at = NULL;
 
 	if (!w->best && !f->cpu.calls.best)
@@ -286,11 +274,9 @@ void tapir_finding_idle__list(struct tapir_finding *f, struct tapir_found_list *
 {
 	double cpus = tapir_finding__cpus(f), idle = 100 - 100 * cpus;
 	bool is_idle = idle >= TAPIR_LIMIT(IDLE_SHARE);
-	struct tapir_rule_fact fact = {.what = TAPIR_FACT_IDLE,
-				       .percent = idle,
-				       .used = tapir_finding__wanted_cpus(f),
-				       .took_s = (double)f->cpu.ns / 1e9,
-				       .note = is_idle ? "idle" : "nothing stands out"};
+	struct tapir_rule_fact fact = TAPIR_FACT(
+		IDLE, .percent = idle, .used = tapir_finding__wanted_cpus(f),
+		.took_s = f->cpu.ns / 1e9, .note = is_idle ? "idle" : "nothing stands out");
 
 	if (cpus < 0 || !tapir_rules__are_met(f, list, &fact))
 		return;

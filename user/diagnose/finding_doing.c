@@ -7,7 +7,6 @@
 #include "base/keyed.h"
 #include "diagnose/finding_doing.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,14 +175,10 @@ static void list_purpose(struct tapir_finding *f, struct tapir_found_list *list)
 	if (p.most)
 		sum_up(f, NULL, &statements, p.most->label);
 	tapir_finding_doing__add_worst(&statements, p.most ? p.most->ns : 0, &most);
-	tapir_rules__judge(f, list,
-			   (struct tapir_rule_fact){.what = TAPIR_FACT_PURPOSE,
-						    .cnt = p.most ? (double)p.most->ns : 0,
-						    .of = (double)f->cpu.samples,
-						    .label = p.most ? p.most->label : NULL,
-						    .subject = p.most ? p.most->label : NULL,
-						    .where = &f->doings.callers,
-						    .more = most});
+	TAPIR_JUDGE(f, list, PURPOSE, .cnt = p.most ? (double)p.most->ns : 0, .of = f->cpu.samples,
+		    .label = p.most ? p.most->label : NULL,
+		    .subject = p.most ? p.most->label : NULL, .where = &f->doings.callers,
+		    .more = most);
 	tapir_found_labels__fini(&p.whats);
 	tapir_found_labels__fini(&statements);
 }
@@ -342,18 +337,13 @@ static void list_threads(struct tapir_finding *f, struct tapir_found_list *list)
 	/* Threads of a library start more of them: what the program does counts, if not most. */
 	if (!tapir_finding__most(f, own) || own->best_name == starters->best_name)
 		own = NULL;
-	tapir_rules__judge(f, list,
-			   (struct tapir_rule_fact){
-				   .what = TAPIR_FACT_THREADS_STARTED,
-				   .cnt = (double)cnt,
-				   .percent = own ? tapir_finding__percent(own->best, own->sum) : 0,
-				   .subject = own ? tapir_finding__most(f, own)
-					      : tapir_finding__most(f, starters) ? NULL
-					      : most				 ? most->label
-										 : NULL,
-				   .where = starters,
-				   .elsewhere = own,
-				   .label = most ? most->label : NULL});
+	TAPIR_JUDGE(f, list, THREADS_STARTED, .cnt = cnt,
+		    .percent = own ? tapir_finding__percent(own->best, own->sum) : 0,
+		    .subject = own				  ? tapir_finding__most(f, own)
+			       : tapir_finding__most(f, starters) ? NULL
+			       : most				  ? most->label
+								  : NULL,
+		    .where = starters, .elsewhere = own, .label = most ? most->label : NULL);
 	tapir_found_labels__fini(&names);
 }
 
@@ -362,24 +352,21 @@ void tapir_finding_doing__list(struct tapir_finding *f, struct tapir_found_list 
 	const struct tapir_doings *d = &f->doings;
 	uint64_t first = d->first_thread_cnt, last = d->last_thread_cnt;
 	const struct tapir_rule_fact facts[] = {
-		{.what = TAPIR_FACT_PROCESSES, .cnt = (double)started_cnt(f)},
-		{.what = TAPIR_FACT_CHILDREN,
-		 .cnt = (double)d->child_cnt,
-		 .seconds = (double)tapir_timeline__switched_ns(f->tl) / 1e9,
-		 .where = telling(f, &d->parents, &d->starters)},
+		TAPIR_FACT(PROCESSES, .cnt = started_cnt(f)),
+		TAPIR_FACT(CHILDREN, .cnt = d->child_cnt,
+			   .seconds = tapir_timeline__switched_ns(f->tl) / 1e9,
+			   .where = telling(f, &d->parents, &d->starters)),
 		/*
 		 * A connection of an HttpClient is opened by a thread of the pool: the CPU time for
 		 * it shows the function that created the client.
 		 */
-		{.what = TAPIR_FACT_CONNECTIONS,
-		 .cnt = (double)d->connect_cnt,
-		 .where = telling(f, &d->connectors, &d->connecting)},
-		{.what = TAPIR_FACT_THREADS_LEFT,
-		 .cnt = first && last > first ? (double)(last - first) : 0,
-		 .from = (double)first,
-		 .to = (double)last,
-		 .seconds = ((double)d->last_thread_ns - (double)d->first_thread_ns) / 1e9,
-		 .where = &d->new_threads}};
+		TAPIR_FACT(CONNECTIONS, .cnt = d->connect_cnt,
+			   .where = telling(f, &d->connectors, &d->connecting)),
+		TAPIR_FACT(THREADS_LEFT, .cnt = first && last > first ? (double)(last - first) : 0,
+			   .from = first, .to = last,
+			   .seconds =
+				   ((double)d->last_thread_ns - (double)d->first_thread_ns) / 1e9,
+			   .where = &d->new_threads)};
 
 	list_purpose(f, list);
 	list_threads(f, list);

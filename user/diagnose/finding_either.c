@@ -6,10 +6,8 @@
  */
 #include "diagnose/finding_either.h"
 
-#include <inttypes.h>
 #include <string.h>
 
-#include "analyze/view.h"
 #include "base/keyed.h"
 #include "diagnose/finding_impl.h"
 #include "spec/runtime_db/lore.h"
@@ -277,18 +275,10 @@ static void list_locks(struct tapir_finding *f, struct tapir_found_list *list)
 		return;
 	add_function(f, all.worst, &holder);
 	add_holder(f, all.worst, &holder);
-	tapir_rules__judge(
-		f, list,
-		(struct tapir_rule_fact){
-			.what = TAPIR_FACT_SHARED_LOCKS,
-			.cnt = (double)all.thread_cnt,
-			.of = (double)all.lock_cnt,
-			.other = (double)all.wait_cnt,
-			.ns = (double)all.ns,
-			.percent = all.lock_cnt > 1 ? tapir_finding__percent(all.worst->ns, all.ns)
-						    : 0,
-			.subject = all.worst->wait->reason,
-			.more = holder});
+	TAPIR_JUDGE(f, list, SHARED_LOCKS, .cnt = all.thread_cnt, .of = all.lock_cnt,
+		    .other = all.wait_cnt, .ns = all.ns,
+		    .percent = all.lock_cnt > 1 ? tapir_finding__percent(all.worst->ns, all.ns) : 0,
+		    .subject = all.worst->wait->reason, .more = holder);
 }
 
 /* Threads that wait in functions for locks which no thread releases: each other's, or another's. */
@@ -298,8 +288,7 @@ static void list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 	const struct tapir_either_share *share;
 	const struct tapir_either_seen *seen;
 	struct tapir_weights places = {};
-	struct tapir_rule_fact fact = {
-		.what = TAPIR_FACT_HELD_LOCKS, .ns = (double)span_ns, .where = &places};
+	struct tapir_rule_fact fact = TAPIR_FACT(HELD_LOCKS, .ns = span_ns, .where = &places);
 
 	tapir_vec_for_each (share, &f->either.shares) {
 		seen = seen_of(&f->either, share->tid);

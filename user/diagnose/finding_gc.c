@@ -326,12 +326,8 @@ static void list_induced(struct tapir_finding *f, uint64_t span_ns, struct tapir
 	struct tapir_str times = {};
 
 	add_times(f, gc, tapir_finding__percent(gc->ns, span_ns), &times);
-	tapir_rules__judge(f, list,
-			   (struct tapir_rule_fact){.what = TAPIR_FACT_INDUCED,
-						    .cnt = (double)gc->induced_cnt,
-						    .of = (double)gc->started_cnt,
-						    .where = &f->gc.callers,
-						    .more = times});
+	TAPIR_JUDGE(f, list, INDUCED, .cnt = gc->induced_cnt, .of = gc->started_cnt,
+		    .where = &f->gc.callers, .more = times);
 }
 
 static void list_pauses(struct tapir_finding *f, uint64_t span_ns, struct tapir_found_list *list)
@@ -347,11 +343,8 @@ static void list_pauses(struct tapir_finding *f, uint64_t span_ns, struct tapir_
 		magnitude = cpu * (cpus >= 0 && cpus < 1 ? cpus : 1);
 	add_times(f, gc, time, &times);
 	add_allocator(f, &times);
-	tapir_rules__judge(f, list,
-			   (struct tapir_rule_fact){.what = TAPIR_FACT_COLLECTIONS,
-						    .percent = magnitude,
-						    .subject = allocator(f),
-						    .more = times});
+	TAPIR_JUDGE(f, list, COLLECTIONS, .percent = magnitude, .subject = allocator(f),
+		    .more = times);
 }
 
 /*
@@ -418,19 +411,10 @@ static void list_growth(struct tapir_finding *f, const struct tapir_collector *g
 	add_process(f, gc, &process);
 	add_generation(gc, &what);
 	add_allocator(f, &what);
-	tapir_rules__judge(
-		f, list,
-		(struct tapir_rule_fact){.what = TAPIR_FACT_HEAP,
-					 .cnt = (double)gc->heap_cnt,
-					 .seconds = seconds,
-					 .rate = seconds > 0 ? (to - from) / 1e6 / seconds : 0,
-					 .from = from / 1e6,
-					 .to = to / 1e6,
-					 .percent = grown_percent(from, to),
-					 .rest = steady_percent(gc),
-					 .subject = allocator(f),
-					 .label = process.data,
-					 .more = what});
+	TAPIR_JUDGE(f, list, HEAP, .cnt = gc->heap_cnt, .seconds = seconds,
+		    .rate = seconds > 0 ? (to - from) / 1e6 / seconds : 0, .from = from / 1e6,
+		    .to = to / 1e6, .percent = grown_percent(from, to), .rest = steady_percent(gc),
+		    .subject = allocator(f), .label = process.data, .more = what);
 	tapir_str__fini(&process);
 }
 
@@ -444,13 +428,11 @@ static void list_finalizer(struct tapir_finding *f, const struct tapir_collector
 	/* Samples count for a little more or less than the time for which they stand. */
 	uint64_t ns = gc->finalizers.sum < span_ns ? gc->finalizers.sum : span_ns;
 	struct tapir_str process = {};
-	struct tapir_rule_fact fact = {
-		.what = TAPIR_FACT_FINALIZER,
-		.cnt = gc->finalized_cnt ? 0 : (double)gc->started_cnt,
-		.seconds = (double)ns / 1e9,
-		.ns = (double)span_ns,
-		.percent = f->has_dotnet ? 0 : tapir_finding__percent(ns, span_ns),
-		.where = &gc->finalizers};
+	struct tapir_rule_fact fact =
+		TAPIR_FACT(FINALIZER, .cnt = gc->finalized_cnt ? 0 : (double)gc->started_cnt,
+			   .seconds = ns / 1e9, .ns = span_ns,
+			   .percent = f->has_dotnet ? 0 : tapir_finding__percent(ns, span_ns),
+			   .where = &gc->finalizers);
 
 	if (!ns)
 		return;

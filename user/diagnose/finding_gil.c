@@ -6,7 +6,6 @@
  */
 #include "diagnose/finding_gil.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/keyed.h"

@@ -185,16 +185,10 @@ static void list_growth(struct tapir_finding *f, const struct tapir_jvm_counts *
 	const struct tapir_jvm_series *s = old_generation_of(jvm);
 	double grown = s->last - s->first, seconds = (double)(s->last_ns - s->first_ns) / 1e9;
 
-	tapir_rules__judge(f, list,
-			   (struct tapir_rule_fact){.what = TAPIR_FACT_OLD_GENERATION,
-						    .cnt = (double)s->cnt,
-						    .seconds = seconds,
-						    .rate = seconds > 0 ? grown / 1e6 / seconds : 0,
-						    .from = s->first / 1e6,
-						    .to = s->last / 1e6,
-						    .percent = percent_of(grown, s->first),
-						    .rest = percent_of(s->fell, grown),
-						    .subject = "old generation"});
+	TAPIR_JUDGE(f, list, OLD_GENERATION, .cnt = s->cnt, .seconds = seconds,
+		    .rate = seconds > 0 ? grown / 1e6 / seconds : 0, .from = s->first / 1e6,
+		    .to = s->last / 1e6, .percent = percent_of(grown, s->first),
+		    .rest = percent_of(s->fell, grown), .subject = "old generation");
 }
 
 static void list_classes(struct tapir_finding *f, const struct tapir_jvm_counts *jvm,
@@ -203,17 +197,12 @@ static void list_classes(struct tapir_finding *f, const struct tapir_jvm_counts 
 	const struct tapir_jvm_series *s = &jvm->loaded, *metaspace = &jvm->metaspace;
 	double unloaded = jvm->unloaded.last - jvm->unloaded.first;
 
-	tapir_rules__judge(
-		f, list,
-		(struct tapir_rule_fact){
-			.what = TAPIR_FACT_CLASSES,
-			.cnt = s->last - s->first,
-			.other = (double)s->cnt,
-			.seconds = (double)(s->last_ns - s->first_ns) / 1e9,
-			.percent = unloaded > 0 ? percent_of(unloaded, s->last - s->first) : 0,
-			.from = metaspace->first / 1e6,
-			.to = metaspace->last > metaspace->first ? metaspace->last / 1e6 : 0,
-			.subject = "metaspace"});
+	TAPIR_JUDGE(f, list, CLASSES, .cnt = s->last - s->first, .other = s->cnt,
+		    .seconds = (double)(s->last_ns - s->first_ns) / 1e9,
+		    .percent = unloaded > 0 ? percent_of(unloaded, s->last - s->first) : 0,
+		    .from = metaspace->first / 1e6,
+		    .to = metaspace->last > metaspace->first ? metaspace->last / 1e6 : 0,
+		    .subject = "metaspace");
 }
 
 /* For how long its counters were read: from a moment after the recording began. */

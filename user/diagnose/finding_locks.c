@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "diagnose/finding_impl.h"
-#include "analyze/view.h"
 #include "base/keyed.h"
 
 #define MAX_HELD_UP  65536u
@@ -483,11 +482,9 @@ static void add_holder(struct tapir_finding *f, struct tapir_str *out)
 static bool list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
-	struct tapir_rule_fact fact = {.what = TAPIR_FACT_STUCK,
-				       .cnt = nothing_moved(f) ? (double)f->locks.stuck.sum : 0,
-				       .seconds = (double)span_ns / 1e9,
-				       .ns = (double)span_ns,
-				       .where = &f->locks.stuck};
+	struct tapir_rule_fact fact =
+		TAPIR_FACT(STUCK, .cnt = nothing_moved(f) ? (double)f->locks.stuck.sum : 0,
+			   .seconds = span_ns / 1e9, .ns = span_ns, .where = &f->locks.stuck);
 
 	if (!tapir_rules__are_met(f, list, &fact))
 		return false;
@@ -517,12 +514,9 @@ static void list_waits(struct tapir_finding *f, bool are_in_deadlock, struct tap
 {
 	uint64_t span_ns = watched_ns(f);
 	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->locks.labels);
-	struct tapir_rule_fact fact = {.what = TAPIR_FACT_LOCKS,
-				       .cnt = (double)f->locks.cnt,
-				       .other = (double)f->locks.open_cnt,
-				       .ns = (double)f->locks.ns,
-				       .in_threads =
-					       span_ns ? (double)f->locks.ns / (double)span_ns : 0};
+	struct tapir_rule_fact fact = TAPIR_FACT(
+		LOCKS, .cnt = f->locks.cnt, .other = f->locks.open_cnt, .ns = f->locks.ns,
+		.in_threads = span_ns ? (double)f->locks.ns / (double)span_ns : 0);
 
 	if (!tapir_rules__are_met(f, list, &fact) || !worst || are_in_deadlock)
 		return;

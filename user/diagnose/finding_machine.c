@@ -32,17 +32,11 @@ void tapir_finding_quota__list(struct tapir_finding *f, struct tapir_found_list 
 	if (!tapir_usage_text__quota(meta_of(f, TAPIR_USAGE_QUOTA), &q))
 		return;
 	tapir_str__add_printable(&dir, q.dir.data, q.dir.len);
-	tapir_rules__judge(f, list,
-			   (struct tapir_rule_fact){
-				   .what = TAPIR_FACT_QUOTA,
-				   .cnt = (double)q.throttled_cnt,
-				   .of = (double)q.period_cnt,
-				   .took_s = (double)q.throttled_ns / 1e9,
-				   .seconds = (double)q.wall_ns / 1e9,
-				   .percent = tapir_finding__percent(q.throttled_ns, q.wall_ns),
-				   .rest = tapir_finding__percent(q.quota_us, q.period_us),
-				   .subject = "quota",
-				   .more = dir});
+	TAPIR_JUDGE(f, list, QUOTA, .cnt = q.throttled_cnt, .of = q.period_cnt,
+		    .took_s = q.throttled_ns / 1e9, .seconds = q.wall_ns / 1e9,
+		    .percent = tapir_finding__percent(q.throttled_ns, q.wall_ns),
+		    .rest = tapir_finding__percent(q.quota_us, q.period_us), .subject = "quota",
+		    .more = dir);
 }
 
 /*
@@ -127,18 +121,11 @@ void tapir_finding_neighbours__list(struct tapir_finding *f, struct tapir_found_
 	percent = tapir_finding__percent(all_ns - own_ns, wanted_ns);
 	wanted = (double)wanted_ns / (double)span_ns;
 	add_others(f, &n, &others);
-	tapir_rules__judge(f, list,
-			   (struct tapir_rule_fact){.what = TAPIR_FACT_RUNNABLE,
-						    .cnt = (double)all_ns,
-						    .of = (double)wanted_ns,
-						    .ns = (double)all_ns,
-						    .own_ns = (double)own_ns,
-						    .percent = percent,
-						    .rate = wanted < 1 ? percent * wanted : percent,
-						    .rest = busy_percent(f, &n),
-						    .in_threads = (double)all_ns / (double)span_ns,
-						    .subject = n.cnt ? n.rows[0].comm : NULL,
-						    .more = others});
+	TAPIR_JUDGE(f, list, RUNNABLE, .cnt = all_ns, .of = wanted_ns, .ns = all_ns,
+		    .own_ns = own_ns, .percent = percent,
+		    .rate = wanted < 1 ? percent * wanted : percent, .rest = busy_percent(f, &n),
+		    .in_threads = all_ns / (double)span_ns,
+		    .subject = n.cnt ? n.rows[0].comm : NULL, .more = others);
 }
 
 void tapir_finding_machine__add_crowd(const struct tapir_finding *f, struct tapir_str *out)
@@ -205,15 +192,12 @@ static bool grows(const struct tapir_finding *f, const struct tapir_memory_serie
 	middle = &s->points[s->cnt / 2];
 	grown = mb(last->resident_bytes) - mb(first->resident_bytes);
 	later = mb(last->resident_bytes) - mb(middle->resident_bytes);
-	*out = (struct tapir_rule_fact){
-		.what = TAPIR_FACT_MEMORY,
-		.cnt = (double)s->cnt,
-		.seconds = ((double)last->at_ns - (double)first->at_ns) / 1e9,
-		.from = mb(first->resident_bytes),
-		.to = mb(last->resident_bytes),
-		.percent = first->resident_bytes ? 100 * grown / mb(first->resident_bytes) : 100,
-		.rest = grown > 0 ? 100 * later / grown : 0,
-		.where = &f->gc.growers};
+	*out = TAPIR_FACT(MEMORY, .cnt = s->cnt,
+			  .seconds = ((double)last->at_ns - (double)first->at_ns) / 1e9,
+			  .from = mb(first->resident_bytes), .to = mb(last->resident_bytes),
+			  .percent = first->resident_bytes ? 100 * grown / mb(first->resident_bytes)
+							   : 100,
+			  .rest = grown > 0 ? 100 * later / grown : 0, .where = &f->gc.growers);
 	out->rate = out->seconds > 0 ? grown / out->seconds : 0;
 	return !tapir_finding_jvm__fills_heap(f, s->tgid, first->resident_bytes,
 					      last->resident_bytes) &&

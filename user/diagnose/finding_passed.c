@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 
-#include "analyze/view.h"
 #include "base/keyed.h"
 #include "diagnose/finding_impl.h"
 #include "spec/runtime_db/lore.h"
@@ -179,17 +178,10 @@ void tapir_finding_passed__list(struct tapir_finding *f, struct tapir_found_list
 	add_cut_waits(f, &all);
 	add_nameless(f, &all);
 	if (all.wait)
-		tapir_rules__judge(f, list,
-				   (struct tapir_rule_fact){.what = TAPIR_FACT_PASSED,
-							    .cnt = (double)all.thread_cnt,
-							    .other = (double)all.wait_cnt,
-							    .ns = (double)all.where.sum,
-							    .own_ns = (double)all.cut_ns,
-							    .subject = all.wait->reason,
-							    .where = &all.where,
-							    .label = all.wait->passed
-									     ? all.wait->passed
-									     : all.wait->reason});
+		TAPIR_JUDGE(f, list, PASSED, .cnt = all.thread_cnt, .other = all.wait_cnt,
+			    .ns = all.where.sum, .own_ns = all.cut_ns, .subject = all.wait->reason,
+			    .where = &all.where,
+			    .label = all.wait->passed ? all.wait->passed : all.wait->reason);
 	tapir_weights__fini(&all.where);
 	tapir_map__fini(&all.places);
 }

@@ -5,7 +5,6 @@
  * "starvation" when nothing is taken from the queue, for "cooperative blocking" when a task is
  * waited for.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "analyze/view.h"
@@ -85,14 +84,9 @@ static void list_queue(struct tapir_finding *f, struct tapir_found_list *list)
 	const struct tapir_histogram *queued = &f->pool.queued;
 	uint64_t median_ns = tapir_histogram__percentile(queued, 50);
 
-	tapir_rules__judge(f, list,
-			   (struct tapir_rule_fact){
-				   .what = TAPIR_FACT_QUEUE,
-				   .cnt = (double)queued->cnt,
-				   .ms = (double)median_ns / 1e6,
-				   .ns = (double)f->pool.queued_ns,
-				   .p50_ns = (double)median_ns,
-				   .p99_ns = (double)tapir_histogram__percentile(queued, 99)});
+	TAPIR_JUDGE(f, list, QUEUE, .cnt = queued->cnt, .ms = median_ns / 1e6,
+		    .ns = f->pool.queued_ns, .p50_ns = median_ns,
+		    .p99_ns = tapir_histogram__percentile(queued, 99));
 }
 
 static void list_blocked(struct tapir_finding *f, struct tapir_found_list *list)
@@ -108,20 +102,14 @@ static void list_blocked(struct tapir_finding *f, struct tapir_found_list *list)
 
 	if (!f->pool.event_cnt || !span_ns)
 		return;
-	tapir_rules__judge(
-		f, list,
-		(struct tapir_rule_fact){
-			.what = TAPIR_FACT_POOL,
-			.ns = (double)blocked_ns,
-			.of = (double)waits->alive_ns / (double)span_ns,
-			.other = (double)f->pool.starved_cnt,
-			.percent = is_starved ? 100
-					      : tapir_finding__percent(blocked_ns,
-								       blocked_ns + waits->idle_ns),
-			.took_s = (double)blocked_ns / 1e9,
-			.rest_s = (double)waits->idle_ns / 1e9,
-			.where = &f->pool.blockers,
-			.note = is_starved ? "thread pool starvation: " : NULL});
+	TAPIR_JUDGE(f, list, POOL, .ns = blocked_ns, .of = waits->alive_ns / (double)span_ns,
+		    .other = f->pool.starved_cnt,
+		    .percent = is_starved ? 100
+					  : tapir_finding__percent(blocked_ns,
+								   blocked_ns + waits->idle_ns),
+		    .took_s = blocked_ns / 1e9, .rest_s = waits->idle_ns / 1e9,
+		    .where = &f->pool.blockers,
+		    .note = is_starved ? "thread pool starvation: " : NULL);
 }
 
 void tapir_finding_pool__list(struct tapir_finding *f, struct tapir_found_list *list)

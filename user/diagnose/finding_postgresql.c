@@ -5,8 +5,6 @@
  */
 #include "diagnose/finding_postgresql.h"
 
-#include <inttypes.h>
-
 #include "diagnose/finding_impl.h"
 
 #define CHECKPOINT_CAUSE_LOG 0x80u  /* of its flags: since max_wal_size was reached */
@@ -42,19 +40,10 @@ void tapir_finding_postgresql__list(struct tapir_finding *f, struct tapir_found_
 	struct tapir_str statement = {};
 
 	tapir_finding_doing__add_worst(&p->statements, p->file_sort_cnt, &statement);
-	tapir_rules__judge(f, list,
-			   (struct tapir_rule_fact){.what = TAPIR_FACT_CHECKPOINTS,
-						    .cnt = (double)p->checkpoint_cnt,
-						    .note = p->by_log_cnt * 2 > p->checkpoint_cnt
-								    ? "max_wal_size"
-								    : NULL});
-	tapir_rules__judge(
-		f, list,
-		(struct tapir_rule_fact){.what = TAPIR_FACT_FILE_SORTS,
-					 .cnt = (double)p->file_sort_cnt,
-					 .of = (double)p->sort_cnt,
-					 .mb = (double)p->most_blocks * BLOCK_BYTES / 1e6,
-					 .more = statement});
+	TAPIR_JUDGE(f, list, CHECKPOINTS, .cnt = p->checkpoint_cnt,
+		    .note = p->by_log_cnt * 2 > p->checkpoint_cnt ? "max_wal_size" : NULL);
+	TAPIR_JUDGE(f, list, FILE_SORTS, .cnt = p->file_sort_cnt, .of = p->sort_cnt,
+		    .mb = p->most_blocks * BLOCK_BYTES / 1e6, .more = statement);
 }
 
 void tapir_finding_postgresql__fini(struct tapir_finding *f)

@@ -3,12 +3,10 @@
  * Requests: intervals with a start and an end that a client waits for. Those that the edges of the
  * recording cut are in no figure here, nor kinds of which many are cut or do not pair.
  */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "diagnose/finding_impl.h"
-#include "analyze/view.h"
 
 #define MAX_KINDS 64u
 
@@ -220,13 +218,9 @@ static void list_untimed(const struct tapir_finding *f, struct tapir_found_list 
 			most = kind;
 	if (most)
 		tapir_str__addf(&what, "%s:%s", most->provider, most->name);
-	tapir_rules__judge(
-		f, list,
-		(struct tapir_rule_fact){.what = TAPIR_FACT_UNTIMED,
-					 .cnt = most ? (double)most->unended : 0,
-					 .subject = most ? most->name : NULL,
-					 .label = most && most->lacks_key ? most->key : NULL,
-					 .more = what});
+	TAPIR_JUDGE(f, list, UNTIMED, .cnt = most ? (double)most->unended : 0,
+		    .subject = most ? most->name : NULL,
+		    .label = most && most->lacks_key ? most->key : NULL, .more = what);
 }
 
 static void list_slowest(struct tapir_finding *f, const struct tapir_request_kind *row,
@@ -236,14 +230,10 @@ static void list_slowest(struct tapir_finding *f, const struct tapir_request_kin
 	const char *label = row->worst_label;
 	uint64_t p99_ns = tapir_histogram__percentile(&row->took, 99);
 	struct tapir_str name = {}, view = {}, worst = {};
-	struct tapir_rule_fact fact = {.what = TAPIR_FACT_REQUESTS,
-				       .cnt = (double)row->took.cnt,
-				       .ms = (double)p99_ns / 1e6,
-				       .ns = (double)row->worst_ns,
-				       .p50_ns =
-					       (double)tapir_histogram__percentile(&row->took, 50),
-				       .p99_ns = (double)p99_ns,
-				       .subject = kind->name};
+	struct tapir_rule_fact fact =
+		TAPIR_FACT(REQUESTS, .cnt = row->took.cnt, .ms = p99_ns / 1e6, .ns = row->worst_ns,
+			   .p50_ns = (double)tapir_histogram__percentile(&row->took, 50),
+			   .p99_ns = p99_ns, .subject = kind->name);
 
 	tapir_str__addf(&name, "%s:%s takes", kind->provider, kind->name);
 	tapir_str__addf(&view, "slow=%s:%s", kind->provider, kind->name);
@@ -266,9 +256,7 @@ void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_li
 {
 	const struct tapir_request_kind *row = slowest(f);
 
-	tapir_rules__judge(
-		f, list,
-		(struct tapir_rule_fact){.what = TAPIR_FACT_HEADERS, .cnt = (double)f->header_cnt});
+	TAPIR_JUDGE(f, list, HEADERS, .cnt = f->header_cnt);
 	list_untimed(f, list);
 	if (row)
 		list_slowest(f, row, list);

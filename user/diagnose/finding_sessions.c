@@ -94,16 +94,10 @@ static void judge_longest(struct tapir_finding *f, const struct tapir_idle_sessi
 
 	tapir_str__add_printable(&who, comm.data, comm.len);
 	tapir_str__addf(&who, " %u", longest->tid);
-	tapir_rules__judge(f, list,
-			   (struct tapir_rule_fact){.what = TAPIR_FACT_IDLE_SESSIONS,
-						    .cnt = (double)cnt,
-						    .other = longest->transaction,
-						    .seconds = (double)ns / 1e9,
-						    .ns = (double)ns,
-						    .own_ns = (double)(longest->transaction_ns -
-								       longest->idle_ns + ns),
-						    .subject = longest->statement,
-						    .more = who});
+	TAPIR_JUDGE(f, list, IDLE_SESSIONS, .cnt = cnt, .other = longest->transaction,
+		    .seconds = ns / 1e9, .ns = ns,
+		    .own_ns = (double)(longest->transaction_ns - longest->idle_ns + ns),
+		    .subject = longest->statement, .more = who);
 }
 
 void tapir_finding_sessions__list(struct tapir_finding *f, struct tapir_found_list *list)

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "analyze/statement_text.h"
-#include "analyze/view.h"
 #include "base/keyed.h"
 #include "diagnose/finding_impl.h"
 
@@ -133,19 +132,13 @@ void tapir_finding_statements__list(struct tapir_finding *f, struct tapir_found_
 	uint64_t all_ns = session_cnt * tapir_timeline__switched_ns(f->tl);
 	double client = tapir_finding__percent(sum.client_ns, all_ns);
 
-	tapir_rules__judge(
-		f, list,
-		(struct tapir_rule_fact){
-			.what = TAPIR_FACT_STATEMENTS,
-			.cnt = (double)sum.cnt,
-			.other = (double)session_cnt,
-			/* The server's event of a prepared statement has its name, and no text. */
-			.note = s->rows.cnt ? NULL : ", which are prepared",
-			.percent = most ? tapir_finding__percent(most->cnt, s->cnt) : 0,
-			.label = most ? most->text : NULL,
-			.subject = most ? most->text : NULL,
-			.each_ms = most ? (double)most->ns / (double)most->cnt / 1e6 : 0,
-			.rest = client >= TAPIR_LIMIT(CLIENT_SHARE) ? client : 0});
+	TAPIR_JUDGE(f, list, STATEMENTS, .cnt = sum.cnt, .other = session_cnt,
+		    /* The server's event of a prepared statement has its name, and no text. */
+		    .note = s->rows.cnt ? NULL : ", which are prepared",
+		    .percent = most ? tapir_finding__percent(most->cnt, s->cnt) : 0,
+		    .label = most ? most->text : NULL, .subject = most ? most->text : NULL,
+		    .each_ms = most ? (double)most->ns / (double)most->cnt / 1e6 : 0,
+		    .rest = client >= TAPIR_LIMIT(CLIENT_SHARE) ? client : 0);
 }
 
 void tapir_finding_statements__fini(struct tapir_finding *f)

@@ -44,13 +44,9 @@ void tapir_finding_throws__samples(struct tapir_finding *f, const struct tapir_n
 
 void tapir_finding_throws__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	tapir_rules__judge(f, list,
-			   (struct tapir_rule_fact){.what = TAPIR_FACT_THROWS,
-						    .cnt = (double)f->throws.samples,
-						    .of = (double)f->cpu.samples,
-						    .other = (double)f->exceptions.cnt,
-						    .where = &f->throws.throwers,
-						    .elsewhere = &f->throws.functions});
+	TAPIR_JUDGE(f, list, THROWS, .cnt = f->throws.samples, .of = f->cpu.samples,
+		    .other = f->exceptions.cnt, .where = &f->throws.throwers,
+		    .elsewhere = &f->throws.functions);
 }
 
 void tapir_finding_throws__fini(struct tapir_finding *f)

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "diagnose/finding_impl.h"
-#include "analyze/view.h"
 
 #define MAX_BEGUN 65536u
 

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/view.h"
 #include "diagnose/finding_impl.h"
 #include "spec/runtime_db/lore.h"
 #include "base/keyed.h"

@@ -5,7 +5,6 @@
  */
 #include "diagnose/loop_busy.h"
 
-#include "analyze/view.h"
 #include "diagnose/finding_impl.h"
 
 void tapir_loop_busy__add(struct tapir_loop_busy *busy, uint32_t own, uint64_t ns)

@@ -3,11 +3,9 @@
  * Chooses the event loops to report (finding_loop.h), by what blocked them, and writes the
  * sentences.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/keyed.h"
-#include "analyze/view.h"
 #include "diagnose/finding_impl.h"
 #include "spec/runtime_db/lore.h"
 #include "symbol/unnamed_frames.h"
@@ -184,16 +182,11 @@ static void add_sync_calls(struct tapir_finding *f, const struct tapir_loop *loo
 static void add_loop(struct tapir_finding *f, const struct tapir_loop *loop, size_t loop_cnt,
 		     struct tapir_found_list *list)
 {
-	struct tapir_rule_fact fact = {
-		.what = TAPIR_FACT_LOOP,
-		.cnt = (double)loop->cnt,
-		.other = (double)loop_cnt - 1,
-		.ns = (double)loop->ns,
-		.own_ns = (double)loop->worst_ns,
-		.ms = TAPIR_LIMIT(LOOP_BLOCKED),
-		.runnable = worth(loop->runnable_ns, loop->ns),
-		.where = &loop->own,
-		.note = loop->is_open ? "; it still was when the recording ended" : NULL};
+	struct tapir_rule_fact fact = TAPIR_FACT(
+		LOOP, .cnt = loop->cnt, .other = loop_cnt - 1, .ns = loop->ns,
+		.own_ns = loop->worst_ns, .ms = TAPIR_LIMIT(LOOP_BLOCKED),
+		.runnable = worth(loop->runnable_ns, loop->ns), .where = &loop->own,
+		.note = loop->is_open ? "; it still was when the recording ended" : NULL);
 	struct tapir_str place = {};
 
 	add_function(f, loop, &place);
@@ -228,13 +221,10 @@ static void add_busy(struct tapir_finding *f, const struct tapir_loop *loop,
 		     struct tapir_found_list *list)
 {
 	const struct tapir_loop_busy *busy = &loop->busy;
-	struct tapir_rule_fact fact = {
-		.what = TAPIR_FACT_LOOP_BUSY,
-		.ns = (double)busy->ns,
-		.own_ns = (double)busy->longest_ns,
-		.rest = tapir_finding__percent(busy->own.best, busy->own.sum),
-		.runnable = worth(busy->runnable_ns, busy->ns),
-		.where = &busy->own};
+	struct tapir_rule_fact fact =
+		TAPIR_FACT(LOOP_BUSY, .ns = busy->ns, .own_ns = busy->longest_ns,
+			   .rest = tapir_finding__percent(busy->own.best, busy->own.sum),
+			   .runnable = worth(busy->runnable_ns, busy->ns), .where = &busy->own);
 
 	if (!busy->own.best)
 		add_remedy(f, loop, &busy->own, busy->ns, &fact.more);

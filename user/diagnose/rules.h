@@ -326,5 +326,8 @@ bool tapir_rules__are_met(const struct tapir_finding *f, struct tapir_found_list
 /* Applies the rules of a fact: adds what they find to the list. */
 void tapir_rules__judge(const struct tapir_finding *f, struct tapir_found_list *list,
 			struct tapir_rule_fact fact);
+/* TAPIR_JUDGE(f, list, TIMERS, .cnt = 3, .of = 7) */
+#define TAPIR_FACT(id, ...)	      ((struct tapir_rule_fact){.what = TAPIR_FACT_##id, __VA_ARGS__})
+#define TAPIR_JUDGE(f, list, id, ...) tapir_rules__judge(f, list, TAPIR_FACT(id, __VA_ARGS__))
 
 #endif
