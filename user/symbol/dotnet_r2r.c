@@ -14,7 +14,7 @@
 #include "base/vec.h"
 #include "base/foreign/foreign_file.h"
 #include "runtime/dotnet/dotnet_metadata.h"
-#include "runtime/dotnet/dotnet_pe.h"
+#include "elf/pe_image.h"
 #include "symbol/dotnet_native.h"
 #include "symbol/dotnet_r2r_name.h"
 

@@ -13,7 +13,7 @@
 #include "base/map.h"
 #include "base/foreign/foreign_file.h"
 #include "runtime/dotnet/dotnet_assembly.h"
-#include "runtime/dotnet/dotnet_pe.h"
+#include "elf/pe_image.h"
 #include "trace/record.h"
 
 #define FILES_MAX 2048u

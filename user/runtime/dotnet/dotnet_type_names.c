@@ -12,7 +12,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/foreign/foreign_file.h"
-#include "runtime/dotnet/dotnet_pe.h"
+#include "elf/pe_image.h"
 #include "trace/record.h"
 
 #define MAX_KNOWN  64u

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * See dotnet_pe.h. The CLI header of the data directories leads to the metadata; addresses become
+ * See pe_image.h. The CLI header of the data directories leads to the metadata; addresses become
  * offsets by the table of sections.
  */
-#include "runtime/dotnet/dotnet_pe.h"
+#include "elf/pe_image.h"
 
 #include <errno.h>
 #include <stdlib.h>

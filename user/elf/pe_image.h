@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * dotnet_pe.h - where things are in an assembly's file (PE/COFF, ECMA-335 II.25).
+ * pe_image.h - where things are in an assembly's file (PE/COFF, ECMA-335 II.25).
  *
  * Files are hostile input: every read is checked. No lines; -ENOEXEC: it is not an assembly. One
  * thread for each file.
  */
-#ifndef TAPIR_USER_DOTNET_PE_H
-#define TAPIR_USER_DOTNET_PE_H
+#ifndef TAPIR_USER_PE_IMAGE_H
+#define TAPIR_USER_PE_IMAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
