@@ -208,26 +208,46 @@ __weak __noinline int decode_body(struct user_stack *u)
 	return 0;
 }
 
+/* The instructions at ip to u->code. */
+static __always_inline int read_code_bytes(struct user_stack *u, __u64 ip)
+{
+	__u32 to_page_end = PAGE_BYTES - (ip & (PAGE_BYTES - 1));
+
+	__builtin_memset(u->code.bytes, 0, sizeof(u->code.bytes));
+	if (bpf_probe_read_user(u->code.bytes, TAPIR_UNWIND_CODE_BYTES, (void *)ip) &&
+	    to_page_end < TAPIR_UNWIND_CODE_BYTES)
+		bpf_probe_read_user(u->code.bytes, to_page_end & (TAPIR_UNWIND_CODE_BYTES - 1),
+				    (void *)ip);
+	return 0;
+}
+
+/* Not static: see find_row. */
+__weak __noinline int follow_jump(struct user_stack *u)
+{
+	if (!u)
+		return 0;
+	read_code_bytes(u, u->code.va);
+	tapir_unwind_code__land(&u->code);
+	return 0;
+}
+
 static long decode_step(__u64 idx, void *ctx)
 {
 	struct user_stack *u = *(struct user_stack **)ctx;
 
 	if (!tapir_unwind_code__frame_step(&u->code))
 		decode_body(u);
+	if (u->code.result == TAPIR_UNWIND_CODE_JUMPED)
+		follow_jump(u);
 	return u->code.result != TAPIR_UNWIND_CODE_CONTINUES;
 }
 
 /* u->code of the instructions at ip. */
 static __noinline int read_code(struct user_stack *u, __u64 ip)
 {
-	__u32 to_page_end = PAGE_BYTES - (ip & (PAGE_BYTES - 1));
-
 	__builtin_memset(&u->code, 0, sizeof(u->code));
-	if (bpf_probe_read_user(u->code.bytes, TAPIR_UNWIND_CODE_BYTES, (void *)ip) &&
-	    to_page_end < TAPIR_UNWIND_CODE_BYTES)
-		bpf_probe_read_user(u->code.bytes, to_page_end & (TAPIR_UNWIND_CODE_BYTES - 1),
-				    (void *)ip);
-	return 0;
+	u->code.va = ip;
+	return read_code_bytes(u, ip);
 }
 
 /* The row of generated code that continues at ip. Not static: see find_row. */

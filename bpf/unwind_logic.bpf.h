@@ -95,27 +95,32 @@ TAPIR_STATIC_ASSERT(TAPIR_UNWIND_SPACE_MAPPINGS == 26 + 13 + 6 + 3 + 2 + 1 + 1, 
  *
  * Anything else is the body of a function. Its rbp is set, unless the function is so small that its
  * compiler gave it no frame record: CoreCLR omits it where there is one call at most and no loop.
- * Such a body is followed to its end: it returns without a pop of rbp.
+ * Such a body is followed to its end: it returns without a pop of rbp. What is seldom executed is
+ * behind that end and jumps back: jumps are followed as well.
  */
 #define TAPIR_UNWIND_CODE_BYTES 128u
+#define TAPIR_UNWIND_CODE_JUMPS 2u
 #define TAPIR_UNWIND_CODE_STEPS 32u
 
 enum tapir_unwind_code_result {
 	TAPIR_UNWIND_CODE_CONTINUES = 0,
-	TAPIR_UNWIND_CODE_BODY,	   /* rbp leads to the frame record */
-	TAPIR_UNWIND_CODE_SP_FRAME /* the frame ends at rsp + cfa_off */
+	TAPIR_UNWIND_CODE_BODY,	    /* rbp leads to the frame record */
+	TAPIR_UNWIND_CODE_SP_FRAME, /* the frame ends at rsp + cfa_off */
+	TAPIR_UNWIND_CODE_JUMPED    /* the bytes at va are next: tapir_unwind_code__land */
 };
 
 struct tapir_unwind_code {
-	uint8_t bytes[TAPIR_UNWIND_CODE_BYTES + 16]; /* from rip on; zeros after the end */
-	uint32_t at;				     /* the next instruction */
-	uint32_t sp_off;			     /* rsp there, less rsp now; signed */
-	uint32_t result;			     /* enum tapir_unwind_code_result */
+	uint8_t bytes[TAPIR_UNWIND_CODE_BYTES + 16]; /* from va on; zeros after the end */
+	uint64_t va;
+	uint32_t at;	 /* the next instruction */
+	uint32_t sp_off; /* rsp there, less rsp now; signed */
+	uint32_t result; /* enum tapir_unwind_code_result */
 	int32_t cfa_off;
 	int32_t fp_off;	     /* where the caller's rbp is, from rsp now; if has_fp_off */
 	uint32_t has_fp_off; /* else it is in rbp */
 	uint32_t has_pushed; /* rbp, by the instructions seen */
 	uint32_t is_body;    /* instructions were seen that no prologue or epilogue has */
+	uint32_t jump_cnt, pad0;
 };
 
 TAPIR_UNWIND_INLINE uint32_t tapir_unwind_code__u32(const struct tapir_unwind_code *c, uint32_t at)
@@ -259,6 +264,25 @@ TAPIR_UNWIND_INLINE uint32_t tapir_unwind_code__frame_step(struct tapir_unwind_c
 	return len;
 }
 
+/* A jump to elsewhere: eb rel8 or e9 rel32. */
+TAPIR_UNWIND_INLINE void tapir_unwind_code__jump(struct tapir_unwind_code *c, uint32_t at,
+						 uint32_t is_near)
+{
+	uint64_t rel8 = (uint64_t)(int64_t)(int8_t)c->bytes[at + 1];
+	uint64_t rel32 = (uint64_t)(int64_t)(int32_t)tapir_unwind_code__u32(c, at + 1);
+
+	c->jump_cnt++;
+	c->va += at + (is_near ? 2 + rel8 : 5 + rel32);
+	c->result = TAPIR_UNWIND_CODE_JUMPED;
+}
+
+/* After the bytes at va, where it jumped to, were read. */
+TAPIR_UNWIND_INLINE void tapir_unwind_code__land(struct tapir_unwind_code *c)
+{
+	c->at = 0;
+	c->result = TAPIR_UNWIND_CODE_CONTINUES;
+}
+
 /* Any other instruction; one that may change rsp, or after which code continues elsewhere, ends it.
  */
 TAPIR_UNWIND_INLINE void tapir_unwind_code__body_step(struct tapir_unwind_code *c)
@@ -271,6 +295,11 @@ TAPIR_UNWIND_INLINE void tapir_unwind_code__body_step(struct tapir_unwind_code *
 	if (op == 0x41)
 		op = c->bytes[at + 1];
 	c->is_body = 1;
+	if ((op == 0xeb || op == 0xe9) && op == c->bytes[at] &&
+	    c->jump_cnt < TAPIR_UNWIND_CODE_JUMPS) {
+		tapir_unwind_code__jump(c, at, op == 0xeb);
+		return;
+	}
 	/* V8's functions remove their arguments from the stack: a call ends what is known of it. */
 	if (c->sp_off && (op == 0xe8 || op == 0xff))
 		tapir_unwind_code__go_on(c, 0);

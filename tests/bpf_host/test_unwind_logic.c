@@ -225,6 +225,48 @@ static void body_with_a_record_is_left_to_the_frame_pointer(void **state)
 }
 
 /* Any bytes: what is decoded is a frame above the stack pointer, or left to the frame pointer. */
+/* As those who walk do it: bytes at c.va are read anew after a jump. */
+static struct tapir_unwind_code decode_at(const uint8_t *code, size_t len, size_t at)
+{
+	struct tapir_unwind_code c = {.va = at};
+
+	memcpy(c.bytes, code + at, len - at);
+	for (unsigned i = 0; i < TAPIR_UNWIND_CODE_STEPS && !c.result; i++) {
+		tapir_unwind_code__step(&c);
+		if (c.result != TAPIR_UNWIND_CODE_JUMPED)
+			continue;
+		assert_true(c.va < len);
+		memset(c.bytes, 0, sizeof(c.bytes));
+		memcpy(c.bytes, code + c.va, len - c.va);
+		tapir_unwind_code__land(&c);
+	}
+	return c;
+}
+
+/* TaskAwaiter<bool>.GetResult() as .NET 10 compiles it anew: what is seldom executed jumps back. */
+static void jump_out_of_a_path_that_is_seldom_taken_is_followed(void **state)
+{
+	static const uint8_t near[] = {0x53, 0x48, 0x8b, 0xdf, 0x48, 0x8b, 0x03, 0x0f,
+				       0xb6, 0x40, 0x38, 0x5b, 0xc3, 0x33, 0xf6, 0xff,
+				       0x15, 1,	   2,	 3,    4,    0xeb, 0xed};
+	static const uint8_t far[] = {0xe9, 1, 0, 0, 0, 0xcc, 0x41, 0x5e, 0x5b, 0xc3};
+	static const uint8_t record[] = {0xeb, 1, 0xcc, 0x48, 0x83, 0xc4, 8, 0x5b, 0x5d, 0xc3};
+	static const uint8_t endless[] = {0x33, 0xf6, 0xeb, 0xfc};
+	struct tapir_unwind_code c = decode_at(near, sizeof(near), 21);
+
+	(void)state;
+	assert_true(tapir_unwind_code__ok(&c));
+	assert_int_equal(c.cfa_off, 16);
+	assert_false(c.has_fp_off);
+	c = decode_at(far, sizeof(far), 0);
+	assert_true(tapir_unwind_code__ok(&c));
+	assert_int_equal(c.cfa_off, 24);
+	c = decode_at(record, sizeof(record), 0); /* rbp leads to its caller */
+	assert_false(tapir_unwind_code__ok(&c));
+	c = decode_at(endless, sizeof(endless), 0);
+	assert_false(tapir_unwind_code__ok(&c));
+}
+
 static void any_bytes_give_a_frame_that_a_row_holds(void **state)
 {
 	static const uint8_t common[] = {0x55, 0x48, 0x83, 0xec, 0xc4, 0x41, 0x5d,
@@ -298,6 +340,7 @@ int main(void)
 		cmocka_unit_test(large_frame_is_followed),
 		cmocka_unit_test(body_is_left_to_the_frame_pointer),
 		cmocka_unit_test(method_without_a_record_is_followed),
+		cmocka_unit_test(jump_out_of_a_path_that_is_seldom_taken_is_followed),
 		cmocka_unit_test(body_with_a_record_is_left_to_the_frame_pointer),
 		cmocka_unit_test(any_bytes_give_a_frame_that_a_row_holds),
 		cmocka_unit_test(signal_return_is_known_by_its_instructions),

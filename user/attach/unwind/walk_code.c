@@ -5,6 +5,8 @@
  */
 #include "attach/unwind/walk_code.h"
 
+#include <string.h>
+
 #include "bpf/unwind_logic.bpf.h"
 
 static size_t read_code(const struct tapir_walk *w, uint64_t va, uint8_t *out, size_t bytes)
@@ -15,12 +17,19 @@ static size_t read_code(const struct tapir_walk *w, uint64_t va, uint8_t *out, s
 bool tapir_walk_code__frame_at(const struct tapir_walk *w, uint64_t ip,
 			       struct tapir_walk_code_frame *out)
 {
-	struct tapir_unwind_code c = {};
+	struct tapir_unwind_code c = {.va = ip};
 
 	if (!read_code(w, ip, c.bytes, TAPIR_UNWIND_CODE_BYTES))
 		return false;
-	for (unsigned i = 0; i < TAPIR_UNWIND_CODE_STEPS && !c.result; i++)
+	for (unsigned i = 0; i < TAPIR_UNWIND_CODE_STEPS && !c.result; i++) {
 		tapir_unwind_code__step(&c);
+		if (c.result != TAPIR_UNWIND_CODE_JUMPED)
+			continue;
+		memset(c.bytes, 0, sizeof(c.bytes));
+		if (!read_code(w, c.va, c.bytes, TAPIR_UNWIND_CODE_BYTES))
+			return false;
+		tapir_unwind_code__land(&c);
+	}
 	*out = (struct tapir_walk_code_frame){
 		.cfa_off = c.cfa_off, .fp_off = c.fp_off, .has_fp_off = c.has_fp_off};
 	return tapir_unwind_code__ok(&c);
