@@ -482,6 +482,27 @@ static __noinline int refine_row(struct user_stack *u, __u64 ip)
 	return 0;
 }
 
+/*
+ * The row of a method that was compiled into an assembly. No row describes an epilogue: a method
+ * that was interrupted there has the one of its instructions. What the table leaves out has frame
+ * pointers. Not static: see find_row.
+ */
+__weak __noinline int set_assembly_row(struct user_stack *u, __u64 ip)
+{
+	if (!u)
+		return 0;
+	if (u->walk.is_exact)
+		decode_row(u, ip, ROW_OF_CODE);
+	if (u->walk.is_exact && u->row.rule == TAPIR_UNWIND_SP)
+		return 0;
+	find_file_row(u, ip);
+	if (u->row.rule == TAPIR_UNWIND_UNSUPPORTED)
+		return set_stop(u, TAPIR_STACK_END_UNSUPPORTED);
+	return u->row.rule == TAPIR_UNWIND_GAP || u->row.rule == RULE_STOP
+		       ? set_code_row(u, ip, ROW_OF_CODE)
+		       : 0;
+}
+
 /* Nothing is known of the process. */
 static __always_inline int set_guess(struct user_stack *u, __u64 ip)
 {
@@ -524,6 +545,9 @@ static __always_inline int find_any_row(struct user_stack *u, __u64 ip)
 		return set_hotspot_row(u, ip);
 	if (is_patchpoint(u, ip))
 		return set_row(u, RULE_PATCHPOINT, 0, 0, ROW_OF_CODE);
+	if (u->mapping.kind == TAPIR_UNWIND_KIND_IMAGE &&
+	    u->mapping.file_idx != TAPIR_UNWIND_NO_FILE)
+		return set_assembly_row(u, ip);
 	if (u->mapping.kind != TAPIR_UNWIND_KIND_FILE)
 		return set_code_row(u, ip, ROW_OF_CODE);
 	find_file_row(u, ip);

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Names of code that was compiled into assemblies (ReadyToRun), by the assemblies themselves; the runtime is the
 witness."""
+import collections
 import glob
+import json
 import os
 import pathlib
 import re
@@ -11,6 +13,7 @@ import subprocess
 import time
 
 from dotnet_program import build_dotnet
+from harness import PATIENCE
 
 CHECK_DOTNET = {"test_code_its_runtime_does_not_name_is_named_by_its_file",
                 "test_names_are_spelled_as_the_runtime_does"}
@@ -123,4 +126,40 @@ def test_names_are_spelled_as_the_runtime_does(t):
         if overloads and name not in overloads:
             other.append(name)
     t.ok(equal > 100 and len(other) * 10 < equal, f"{equal} are equal; other overloads, or wrong: {other}")
+    program.kill()
+
+
+BLOCKS = ("ForBool", "ForConfigured", "ForInt", "ForResult", "ForString", "ForTask")
+
+
+def callee_in_measure(names):
+    """What Hidden's Measure has called in a stack; None: it is not in it."""
+    callers = [i for i, name in enumerate(names) if name and name.startswith("Program.Measure(")]
+    return names[callers[0] - 1] if callers and callers[0] else None
+
+
+def test_callers_of_compiled_methods_without_a_frame_pointer_are_there(t):
+    """Waits in TaskAwaiter<T>.GetResult() and the like, which keep none: no stack that is called whole lacks who called them."""
+    file, cnt = t.path("trace.tapir"), 40
+    done = t.tapir("record", "-f", "-o", file, "--", build_dotnet(t, "Hidden"), cnt, timeout=120)
+    took = done.witness()
+    t.eq(sorted(took), sorted(BLOCKS), "methods that block")
+    called = {end: collections.Counter() for end in (True, False)}
+    for record in t.events(file, "switch"):
+        callee = callee_in_measure([frame.get("name") for frame in record.get("stack") or []])
+        called[record.get("stack_end") == "whole"][callee] += callee is not None
+    whole = {name: n for name, n in called[True].items() if n}
+    t.eq(sorted(whole), [f"Program.{name}()" for name in BLOCKS], f"who blocks, by whole stacks ({called[False]} are not)")
+    t.ok(min(whole.values()) >= cnt // 2, f"{whole}: each blocked {cnt} times, for {took} ms")
+
+
+def test_snapshot_has_the_callers_of_compiled_methods_without_a_frame_pointer(t):
+    program = t.start(build_dotnet(t, "Hidden"), 10000)
+    program.wait_line("pid ")
+    seen, end = set(), time.monotonic() + 30 * PATIENCE
+    while len(seen) < len(BLOCKS) and time.monotonic() < end:
+        found = json.loads(t.tapir("stacks", "-p", program.pid, "--json", "--unfold").out)
+        seen |= {callee_in_measure([frame["function"] for frame in group["frames"]]) for group in found["groups"]} - {None}
+        t.eq([name for name in seen if not re.fullmatch(r"Program\.\w+\(.*\)|.*Stopwatch.*", name)], [], "callers that are missing")
+    t.ok({f"Program.{name}()" for name in BLOCKS} <= seen, seen)
     program.kill()

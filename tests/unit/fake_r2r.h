@@ -169,6 +169,18 @@ static inline void fake_r2r__init(struct fake_r2r *f)
 	fake_r2r__put_code(f);
 }
 
+/* Each function has a description for unwinding, at info_off and 64 bytes after it: no prologue. */
+static inline void fake_r2r__put_exceptions(struct fake_r2r *f, unsigned info_off)
+{
+	fake_r2r__put_at(f, 0x58 + 112 + 8 * 3, FAKE_R2R_VA(FAKE_R2R_FUNCTIONS), 4);
+	fake_r2r__put(f, 48, 4);
+	for (unsigned i = 0; i < 4; i++)
+		fake_r2r__put_at(f, FAKE_R2R_FUNCTIONS + 12 * i + 8,
+				 FAKE_R2R_VA(info_off + (i ? 64 : 0)), 4);
+	fake_r2r__put_at(f, info_off, 0x19, 1);
+	fake_r2r__put_at(f, info_off + 64, 0x19, 1);
+}
+
 /* A file with the first len bytes of it, yours to close; -1: there is no memory for one. */
 static inline int fake_r2r__file(const struct fake_r2r *f, size_t len)
 {

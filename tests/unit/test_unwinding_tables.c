@@ -75,7 +75,7 @@ static uint32_t see(uint64_t file_id, uint32_t tgid, int fd)
 
 	tapir_rec__init(&fixed.h, TAPIR_REC_MAPPING, sizeof(fixed), 1);
 	rec = tapir_recbuf__mapping(&fixture->buf, &fixed, tapir_sv__of("/a/file"));
-	return tapir_unwind_tables__see(fixture->tables, (const void *)rec, fd);
+	return tapir_unwind_tables__see(fixture->tables, (const void *)rec, file_id, fd);
 }
 
 /* It has no name either: as a file that was deleted while it is mapped. */

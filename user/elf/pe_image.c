@@ -9,10 +9,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define METADATA_MAX  (32u << 20)
-#define CLI_DIRECTORY 14u
-#define PE32	      0x10bu
-#define PE32_PLUS     0x20bu
+#define METADATA_MAX	     (32u << 20)
+#define EXCEPTIONS_DIRECTORY 3u
+#define CLI_DIRECTORY	     14u
+#define PE32		     0x10bu
+#define PE32_PLUS	     0x20bu
+#define MACHINE_X86_64	     0x8664u
+#define MACHINE_X86_64_LINUX (0x8664u ^ 0x7b79u) /* code for one system is marked so */
 
 bool tapir_pe__read(const struct tapir_pe *pe, uint64_t off, void *out, size_t bytes)
 {
@@ -38,9 +41,9 @@ static void read_sections(struct tapir_pe *pe, uint64_t off, uint16_t cnt)
 int tapir_pe__open(int fd, struct tapir_pe *out)
 {
 	struct tapir_pe pe = {.fd = fd};
-	uint32_t at, magic, cli_va;
+	uint32_t at, magic, cli_va, exceptions[2]; /* va, bytes */
 	uint16_t cnt, opt_bytes, kind;
-	uint64_t opt;
+	uint64_t opt, directories;
 
 	if (!tapir_pe__read(&pe, 0x3c, &at, 4) || !tapir_pe__read(&pe, at, &magic, 4) ||
 	    magic != 0x4550 || !tapir_pe__read(&pe, (uint64_t)at + 4, &pe.machine, 2) ||
@@ -48,13 +51,22 @@ int tapir_pe__open(int fd, struct tapir_pe *out)
 	    !tapir_pe__read(&pe, (uint64_t)at + 20, &opt_bytes, 2))
 		return -ENOEXEC;
 	opt = (uint64_t)at + 24;
-	if (!tapir_pe__read(&pe, opt, &kind, 2) || (kind != PE32 && kind != PE32_PLUS) ||
-	    !tapir_pe__read(&pe, opt + (kind == PE32 ? 96 : 112) + 8 * CLI_DIRECTORY, &cli_va, 4) ||
-	    !cli_va)
+	if (!tapir_pe__read(&pe, opt, &kind, 2) || (kind != PE32 && kind != PE32_PLUS))
 		return -ENOEXEC;
+	directories = opt + (kind == PE32 ? 96 : 112);
+	if (!tapir_pe__read(&pe, directories + 8 * CLI_DIRECTORY, &cli_va, 4) || !cli_va ||
+	    !tapir_pe__read(&pe, directories + 8 * EXCEPTIONS_DIRECTORY, exceptions, 8))
+		return -ENOEXEC;
+	pe.exceptions_va = exceptions[0];
+	pe.exceptions_bytes = exceptions[1];
 	read_sections(&pe, opt + opt_bytes, cnt);
 	*out = pe;
 	return tapir_pe__off(&pe, cli_va, &out->cli_off);
+}
+
+bool tapir_pe__is_x86_64(const struct tapir_pe *pe)
+{
+	return pe->machine == MACHINE_X86_64 || pe->machine == MACHINE_X86_64_LINUX;
 }
 
 int tapir_pe__off(const struct tapir_pe *pe, uint32_t va, uint64_t *off)

@@ -19,8 +19,9 @@ struct tapir_pe_section {
 };
 
 struct tapir_pe {
-	int fd;		  /* borrowed */
-	uint64_t cli_off; /* of the CLI header */
+	int fd;					  /* borrowed */
+	uint64_t cli_off;			  /* of the CLI header */
+	uint32_t exceptions_va, exceptions_bytes; /* the table of functions; 0: there is none */
 	uint16_t machine;
 	uint16_t section_cnt;
 	struct tapir_pe_section sections[TAPIR_PE_SECTIONS];
@@ -28,6 +29,9 @@ struct tapir_pe {
 
 /* Reads the headers; fd is borrowed. -ENOEXEC: it is not an assembly. */
 int tapir_pe__open(int fd, struct tapir_pe *out);
+
+/* Returns true if the code in it, if any, is that of x86-64, for every system or for Linux. */
+bool tapir_pe__is_x86_64(const struct tapir_pe *pe);
 
 /* Reads exactly `bytes` at a file offset; false: the file is shorter. */
 bool tapir_pe__read(const struct tapir_pe *pe, uint64_t off, void *out, size_t bytes);

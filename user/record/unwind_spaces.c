@@ -197,15 +197,30 @@ static uint8_t kind_of(const struct tapir_rec_mapping *rec)
 	return TAPIR_UNWIND_KIND_IMAGE;
 }
 
+/*
+ * An assembly is no ELF file, and has no file_id: it is known by its device and inode. Of most
+ * mappings there is no descriptor, since the file was seen before.
+ */
+static uint32_t file_of_assembly(struct tapir_unwind_spaces *s, const struct tapir_rec_mapping *rec,
+				 int fd)
+{
+	struct tapir_mapping_view view;
+
+	tapir_mapping_view__of(&rec->h, &view);
+	if (!rec->inode || !tapir_sv__ends_with(view.path, ".dll"))
+		return TAPIR_UNWIND_NO_FILE;
+	return tapir_unwind_tables__see(s->tables, rec, tapir_hash__mix(rec->dev, rec->inode), fd);
+}
+
 static uint32_t file_of(struct tapir_unwind_spaces *s, const struct tapir_rec_mapping *rec, int fd)
 {
 	const struct tapir_vdso *vdso = fd < 0 ? tapir_vdso__get() : NULL;
 
 	if (!rec->file_id)
-		return TAPIR_UNWIND_NO_FILE;
+		return file_of_assembly(s, rec, fd);
 	if (vdso && vdso->file_id == rec->file_id)
 		fd = vdso->fd;
-	return tapir_unwind_tables__see(s->tables, rec, fd);
+	return tapir_unwind_tables__see(s->tables, rec, rec->file_id, fd);
 }
 
 /* A JVM creates its interpreter once it has started; then its place stays. */
@@ -377,7 +392,7 @@ static void on_mapping(struct tapir_unwind_spaces *s, const struct tapir_rec_map
 	    rec->end_va > MAX_VA)
 		return;
 	new.m.file_idx = file_of(s, rec, fd);
-	if (new.m.kind != TAPIR_UNWIND_KIND_FILE)
+	if (new.m.file_idx == TAPIR_UNWIND_NO_FILE)
 		new.m.bias = 0; /* of no meaning: so that pieces are equal */
 	space = add_space(s, rec->tgid);
 	if (!space || tapir_unwind_mappings__have(&space->mappings, &new.m))

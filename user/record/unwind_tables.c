@@ -408,7 +408,8 @@ static void *run_unwind_tables(void *ctx)
 
 /* ---- what the session thread sees ---------------------------------------------------------------- */
 
-static uint32_t add_file(struct tapir_unwind_tables *t, const struct tapir_rec_mapping *mapping)
+static uint32_t add_file(struct tapir_unwind_tables *t, const struct tapir_rec_mapping *mapping,
+			 uint64_t file_id)
 {
 	struct tapir_mapping_view view;
 	struct file *file;
@@ -418,16 +419,16 @@ static uint32_t add_file(struct tapir_unwind_tables *t, const struct tapir_rec_m
 		t->stats.refused_cnt++;
 		return TAPIR_UNWIND_NO_FILE;
 	}
-	idx = tapir_map__put(&t->idx_by_file_id, mapping->file_id, NULL);
+	idx = tapir_map__put(&t->idx_by_file_id, file_id, NULL);
 	file = &t->files[t->free_cnt ? t->free_idxs[t->free_cnt - 1] : t->file_cnt];
 	tapir_mapping_view__of(&mapping->h, &view);
 	file->source.path = idx ? strndup(view.path.data, view.path.len) : NULL;
 	if (!file->source.path) {
-		tapir_map__del(&t->idx_by_file_id, mapping->file_id);
+		tapir_map__del(&t->idx_by_file_id, file_id);
 		return TAPIR_UNWIND_NO_FILE;
 	}
 	file->fd = file->watched_fd = -1;
-	file->file_id = mapping->file_id;
+	file->file_id = file_id;
 	*idx = t->free_cnt ? t->free_idxs[--t->free_cnt] : t->file_cnt++;
 	return (uint32_t)*idx;
 }
@@ -446,14 +447,14 @@ static void queue_with(struct tapir_unwind_tables *t, uint32_t idx,
 }
 
 uint32_t tapir_unwind_tables__see(struct tapir_unwind_tables *t,
-				  const struct tapir_rec_mapping *mapping, int fd)
+				  const struct tapir_rec_mapping *mapping, uint64_t file_id, int fd)
 {
 	const uint64_t *known;
 	uint32_t idx;
 
 	pthread_mutex_lock(&t->lock);
-	known = tapir_map__get(&t->idx_by_file_id, mapping->file_id);
-	idx = known ? (uint32_t)*known : add_file(t, mapping);
+	known = tapir_map__get(&t->idx_by_file_id, file_id);
+	idx = known ? (uint32_t)*known : add_file(t, mapping, file_id);
 	if (known)
 		t->files[idx].unmapped_cnt = 0;
 	if (idx != TAPIR_UNWIND_NO_FILE && !t->files[idx].was_read && !t->files[idx].is_queued)

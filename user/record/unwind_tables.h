@@ -33,11 +33,13 @@ void tapir_unwind_tables__free(struct tapir_unwind_tables *t); /* ends the threa
 
 /*
  * Returns the index of a mapped file in the map unwind_files; its table is built unless that was
- * requested before. fd: a handle of it (base/foreign/foreign_file.h), borrowed; -1: none.
- * TAPIR_UNWIND_NO_FILE: there are too many files.
+ * requested before. file_id: the mapping's, or another number that is only this file's. fd: a
+ * handle of it (base/foreign/foreign_file.h), borrowed; -1: none. TAPIR_UNWIND_NO_FILE: there are
+ * too many files.
  */
 uint32_t tapir_unwind_tables__see(struct tapir_unwind_tables *t,
-				  const struct tapir_rec_mapping *mapping, int fd);
+				  const struct tapir_rec_mapping *mapping, uint64_t file_id,
+				  int fd);
 
 /* Returns true if no file that was seen waits for its table. Any thread. */
 bool tapir_unwind_tables__are_complete(struct tapir_unwind_tables *t);

@@ -18,12 +18,10 @@
 #include "symbol/dotnet_native.h"
 #include "symbol/dotnet_r2r_name.h"
 
-#define MACHINE_X86_64	     0x8664u
-#define MACHINE_X86_64_LINUX (0x8664u ^ 0x7b79u) /* code for one system is marked so */
-#define NATIVE_HEADER_OFF    64u		 /* in the CLI header */
-#define MAGIC		     0x00525452u	 /* "RTR" */
-#define SECTIONS_MAX	     64u
-#define SECTION_MAX	     (64u << 20)
+#define NATIVE_HEADER_OFF 64u	      /* in the CLI header */
+#define MAGIC		  0x00525452u /* "RTR" */
+#define SECTIONS_MAX	  64u
+#define SECTION_MAX	  (64u << 20)
 
 enum {
 	SECTION_FUNCTIONS = 102,
@@ -259,7 +257,7 @@ int tapir_r2r__load(int fd, struct tapir_r2r **out)
 	struct loading l = {};
 	int err = content_fd < 0 ? content_fd : tapir_pe__open(content_fd, &l.pe);
 
-	if (!err && l.pe.machine != MACHINE_X86_64 && l.pe.machine != MACHINE_X86_64_LINUX)
+	if (!err && !tapir_pe__is_x86_64(&l.pe))
 		err = -ENOEXEC;
 	if (err)
 		return err;

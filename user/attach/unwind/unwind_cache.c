@@ -33,8 +33,8 @@
 #define MAX_FILES  4096u /* listed when the oldest are removed */
 #define NAME_BYTES 32
 #define VERSION                                                                                    \
-	9u /* of the header, of the blocks (bpf/unwind.h) and of the rules (attach/unwind/rule.c)  \
-	    */
+	10u /* of the header, of the blocks (bpf/unwind.h) and of the rules (attach/unwind/rule.c) \
+	     */
 #define MAGIC  (0x31776e75ull << 32 | 0x72706174) /* "taprunw1" */
 #define SUFFIX ".unwind"
 
@@ -47,7 +47,7 @@ struct header {
 	uint32_t header_crc; /* of all before it */
 	uint32_t pad0;
 };
-TAPIR_STATIC_ASSERT(sizeof(struct header) == 96, "unwind cache header");
+TAPIR_STATIC_ASSERT(sizeof(struct header) == 104, "unwind cache header");
 
 struct tapir_unwind_cache {
 	int dir_fd;
@@ -366,6 +366,8 @@ static int build(int fd, struct tapir_unwind_table **out)
 	err = tapir_elf__open_fd(fd, &elf);
 	if (!err)
 		err = tapir_unwind_table__build(elf, out);
+	else if (err == -ENOEXEC)
+		err = tapir_unwind_table__build_assembly(fd, out);
 	tapir_elf__free(elf);
 	tapir_diag__rewind(mark);
 	return err;

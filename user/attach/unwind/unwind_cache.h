@@ -56,8 +56,8 @@ void tapir_unwind_cache__store(struct tapir_unwind_cache *c, const struct tapir_
 /*
  * Returns the table of a file: from the cache, else from the file, and then into the cache. fd: a
  * handle, or -1: only what the cache has. key: NULL: the file has none. -ENOENT: it has no unwind
- * data; -ENOEXEC: it is not an ELF file; else as unwind_table.h. Tens of milliseconds for a large
- * file that is not in the cache.
+ * data; -ENOEXEC: it is neither an ELF file nor an assembly with code; else as unwind_table.h. Tens
+ * of milliseconds for a large file that is not in the cache.
  */
 int tapir_unwind_cache__make(struct tapir_unwind_cache *c, const struct tapir_unwind_key *key,
 			     int fd, struct tapir_unwind_table **out, bool *is_cached);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "elf/image.h"
+#include "attach/unwind/r2r_rows.h"
 #include "attach/unwind/rows.h"
 #include "attach/unwind/undescribed.h"
 
@@ -150,6 +151,19 @@ int tapir_unwind_table__build(struct tapir_elf *elf, struct tapir_unwind_table *
 		err = tapir_unwind_table__pack(&rows, out);
 	if (!err)
 		(*out)->shape.segments_end = segments_end(elf);
+	tapir_unwind_rows__fini(&rows);
+	return err;
+}
+
+int tapir_unwind_table__build_assembly(int fd, struct tapir_unwind_table **out)
+{
+	struct tapir_unwind_rows rows = {};
+	int err = tapir_r2r_rows__make(fd, &rows);
+
+	if (!err)
+		err = tapir_unwind_table__pack(&rows, out);
+	if (!err)
+		(*out)->shape.is_assembly = 1;
 	tapir_unwind_rows__fini(&rows);
 	return err;
 }

@@ -23,8 +23,10 @@ struct tapir_unwind_shape {
 	uint32_t row_cnt;
 	uint32_t unsupported_cnt, lost_fp_cnt, broken_cnt; /* rows.h */
 	uint32_t segments_end;				   /* of struct tapir_unwind_file */
+	uint32_t is_assembly; /* of .NET: what it leaves out has frame pointers */
+	uint32_t pad0;
 };
-TAPIR_STATIC_ASSERT(sizeof(struct tapir_unwind_shape) == 32, "tapir_unwind_shape");
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_unwind_shape) == 40, "tapir_unwind_shape");
 
 struct tapir_unwind_table {
 	struct tapir_unwind_shape shape;
@@ -42,6 +44,8 @@ int tapir_unwind_table__pack(const struct tapir_unwind_rows *rows, struct tapir_
 
 /* Reads the rows of a file and packs them: with the errors of rows.h. No line. */
 int tapir_unwind_table__build(struct tapir_elf *elf, struct tapir_unwind_table **out);
+/* The same of an assembly, by a handle of the file: with the errors of r2r_rows.h. No line. */
+int tapir_unwind_table__build_assembly(int fd, struct tapir_unwind_table **out);
 void tapir_unwind_table__free(struct tapir_unwind_table *t);
 
 static inline size_t tapir_unwind_table__bytes(const struct tapir_unwind_shape *shape)

@@ -208,6 +208,25 @@ static int step_by_row(const struct tapir_walk *w, struct frame *f,
 	return 0;
 }
 
+/*
+ * A method that was compiled into an assembly: its row, unless it was interrupted in its epilogue,
+ * which no row describes and its instructions do. What has no row has frame pointers.
+ */
+static int step_from_assembly(struct tapir_walk *w, struct frame *f,
+			      const struct tapir_walk_code *code)
+{
+	uint32_t pc = (uint32_t)(f->ip - !f->is_interrupted - code->bias);
+	const struct tapir_unwind_row *row =
+		code->table ? tapir_unwind_table__find(code->table, pc) : NULL;
+	struct tapir_walk_code_frame frame;
+
+	if (!row || row->rule == TAPIR_UNWIND_GAP ||
+	    (f->is_interrupted && tapir_walk_code__frame_at(w, f->ip, &frame)))
+		return step_from_generated(w, f);
+	w->used_table = true;
+	return step_by_row(w, f, row, pc);
+}
+
 static int step_frame(struct tapir_walk *w, struct frame *f)
 {
 	uint64_t va = f->ip - !f->is_interrupted; /* the call is before its return address */
@@ -221,6 +240,8 @@ static int step_frame(struct tapir_walk *w, struct frame *f)
 		return step_from_leaf(w, f);
 	if (code->kind == TAPIR_UNWIND_KIND_JIT_NO_FP)
 		return TAPIR_STACK_END_JIT_NO_FP;
+	if (code->kind == TAPIR_UNWIND_KIND_IMAGE)
+		return step_from_assembly(w, f, code);
 	if (code->kind != TAPIR_UNWIND_KIND_FILE)
 		return step_from_generated(w, f);
 	if (!code->table)

@@ -92,9 +92,11 @@ static uint64_t read_file(struct tapir_walk_tables *tables, int fd)
 
 static void set_kind(const struct space *space, uint64_t file, struct tapir_walk_code *code)
 {
-	code->kind = file == NO_ELF ? TAPIR_UNWIND_KIND_IMAGE : TAPIR_UNWIND_KIND_FILE;
 	if (file != NO_ELF && file != NO_TABLE)
 		code->table = space->tables->vec.data[file - 1];
+	code->kind = file == NO_ELF || (code->table && code->table->shape.is_assembly)
+			     ? TAPIR_UNWIND_KIND_IMAGE
+			     : TAPIR_UNWIND_KIND_FILE;
 }
 
 static int add_file(struct space *space, const struct tapir_mapping_line *line,
