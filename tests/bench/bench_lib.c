@@ -274,12 +274,17 @@ static int measure_memory(unsigned event_cnt)
 	return 0;
 }
 
-/* bench_lib --traced: by whoever traces the program from outside. */
-static int measure_traced(void)
+/*
+ * bench_lib --traced [MS]: by whoever traces the program from outside, that long after the event
+ * was on: by then tapir has detached probes whose events a ring has.
+ */
+static int measure_traced(unsigned after_ms)
 {
 	for (int i = 0; i < 1000 && !TAPIR_EVENT_ENABLED(Bench); i++)
 		usleep(10000);
 	printf("{\"is_on\": %d}\n", TAPIR_EVENT_ENABLED(Bench) != 0);
+	fire_all(0);
+	usleep(after_ms * 1000);
 	run_rounds("event", fire_all, 12000);
 	return 0;
 }
@@ -299,7 +304,7 @@ int main(int argc, char **argv)
 	if (argc > 2 && !strcmp(argv[1], "--memory"))
 		_exit(measure_memory((unsigned)atoi(argv[2])));
 	if (argc > 1 && !strcmp(argv[1], "--traced"))
-		_exit(measure_traced());
+		_exit(measure_traced(argc > 2 ? (unsigned)atoi(argv[2]) : 0));
 	run_rounds("empty loop", loop_all, 0);
 	run_rounds("off", test_all, 0);
 	if (traced(0, "ring lane, its first pass") || traced(0, "ring lane, no stack") ||

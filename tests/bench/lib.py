@@ -64,6 +64,8 @@ class Traced:
     name = "tapir record"
     RUNS = (
         ("USDT session", "probe", "Bench-Lib", ("bench_lib", "--traced")),
+        ("record SPEC -- CMD, from 3 s on", "auto", "Bench-Lib", ("bench_lib", "--traced", "3000")),
+        ("record SPEC -- CMD, its first second", "auto", "Bench-Lib", ("bench_lib", "--traced")),
         ("spine", "probe", "bench:event", ("workload", "--depth", "5", "--rounds", "100", "--hits", "500", "--rate", "40000")),
         ("dynamic, ring lane", "ring", "Bench-Shop", ("bench_dynamic",)),
         ("dynamic, USDT", "probe", "Bench-Shop", ("bench_dynamic", "--wait")),
