@@ -318,20 +318,15 @@ static __always_inline void fill_times(struct tapir_io_request *request,
 	request->rec.flags = maker->flags;
 }
 
-/*
- * A device that had no room gets it again: it is queued no more than it was. Where its bio has been
- * made since, the request before had an end that the kernel did not report: Linux 6.18 with two
- * busy CPUs skips block_rq_complete for one request of some hundreds. What is known of that one
- * would be sent at the end of another.
- */
+/* Returns 1 for a request that its device gets again; what is known of another one is lost. */
 static __always_inline int is_known(__u64 rq, __u64 bio, struct request *request)
 {
 	struct tapir_io_request *known = bpf_map_lookup_elem(&io_requests, &rq);
 
 	if (!known)
 		return 0;
-	if (bio && known->bio == bio && known->rec.sector == BPF_CORE_READ(request, __sector) &&
-	    !bpf_map_lookup_elem(&io_makers, &bio))
+	if (tapir_io_request__is_again(known, bio, BPF_CORE_READ(request, __sector),
+				       bpf_map_lookup_elem(&io_makers, &bio) != NULL))
 		return 1;
 	if (!bpf_map_delete_elem(&io_requests, &rq))
 		tapir_lose(&zero_key, TAPIR_LOSS_IO_UNFINISHED);

@@ -42,11 +42,27 @@ static void operations_are_those_of_the_kernel(void **state)
 		assert_int_equal(tapir_io__op(cases[i].cmd_flags), cases[i].op);
 }
 
+/* The kernel reported no end of what is known there: its place, or its bio, has a new one. */
+static void request_whose_end_was_not_reported_is_no_other_one(void **state)
+{
+	static const struct tapir_io_request known = {.bio = 0x1000, .rec = {.sector = 8}};
+	static const struct tapir_io_request flush = {.rec = {.sector = 8}}; /* it has no bio */
+
+	(void)state;
+	assert_true(tapir_io_request__is_again(&known, 0x1000, 8, 0));	/* its device had no room */
+	assert_false(tapir_io_request__is_again(&known, 0x1000, 8, 1)); /* the bio was made anew */
+	assert_false(tapir_io_request__is_again(&known, 0x2000, 8, 0));
+	assert_false(tapir_io_request__is_again(&known, 0x1000, 16, 0));
+	assert_false(tapir_io_request__is_again(&known, 0, 8, 0));
+	assert_false(tapir_io_request__is_again(&flush, 0, 8, 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_second_has_more_than_the_limit),
 		cmocka_unit_test(operations_are_those_of_the_kernel),
+		cmocka_unit_test(request_whose_end_was_not_reported_is_no_other_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
