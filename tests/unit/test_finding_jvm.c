@@ -114,6 +114,33 @@ static void growth_is_counted_from_collection_to_collection(void **state)
 	       "the old generation grows by 50.0 MB/s: from 100.0 MB to 220.0 MB in 2.4 s");
 }
 
+/* A program that fills a cache of 1 GB in its first two seconds, and then grows by mb a fifth of
+ * one. */
+static void load_and_grow(double mb)
+{
+	feeder_come(&f, 2, 1 * MS, 0, 0);
+	for (uint64_t i = 0; i < 50; i++)
+		gauge((1 + i * 200) * MS, "old-generation",
+		      (100 * (double)(i < 10 ? i : 10) + mb * (double)i) * 1e6);
+	end_at(10001 * MS);
+}
+
+static void what_is_loaded_at_the_start_is_no_growth(void **state)
+{
+	(void)state;
+	load_and_grow(0);
+	for (size_t i = 0; i < found.rows.cnt; i++)
+		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_HEAP);
+}
+
+static void growth_is_counted_without_what_is_loaded_at_the_start(void **state)
+{
+	(void)state;
+	load_and_grow(10);
+	expect(TAPIR_FOUND_HEAP,
+	       "the old generation grows by 50.0 MB/s: from 1240.0 MB to 1490.0 MB in 5.0 s");
+}
+
 static void metaspace_that_was_not_measured_is_not_0(void **state)
 {
 	(void)state;
@@ -208,6 +235,8 @@ int main(void)
 		TEST(jvm_that_has_more_than_its_heap_grows),
 		TEST(old_generation_that_grows_is_reported),
 		TEST(growth_is_counted_from_collection_to_collection),
+		TEST(what_is_loaded_at_the_start_is_no_growth),
+		TEST(growth_is_counted_without_what_is_loaded_at_the_start),
 		TEST(metaspace_that_was_not_measured_is_not_0),
 		TEST(old_generation_that_is_collected_is_no_leak),
 		TEST(classes_without_end_are_reported),

@@ -12,11 +12,12 @@
 
 #include "diagnose/finding_impl.h"
 
-#define MAX_JVMS   256u
-#define MAX_CAUSES 32u
+#define STEADY_SHARE 0.5 /* of the growth of all of the time, in the second half of it */
+#define MAX_JVMS     256u
+#define MAX_CAUSES   32u
 /* A poll knows the cause of the last collection alone and counts all since the poll before by it:
    what one poll says of many may be wrong, what several say is a sample. */
-#define MAX_MS	   1e12
+#define MAX_MS	     1e12
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
@@ -54,10 +55,42 @@ static struct tapir_jvm_cause *cause_of(struct tapir_jvm_counts *jvm, struct tap
 	return cause;
 }
 
+/* When there is no room for more points, every second one is given up. */
+static void keep_point(struct tapir_jvm_series *s, double value, uint64_t now_ns)
+{
+	if (s->point_cnt && s->points[s->point_cnt - 1].time_ns == now_ns)
+		s->points[s->point_cnt - 1].value = value;
+	if (!s->stride)
+		s->stride = 1;
+	if ((s->cnt - 1) % s->stride || (s->point_cnt && s->last_ns == now_ns))
+		return;
+	if (s->point_cnt == TAPIR_JVM_POINTS) {
+		for (uint32_t i = 0; i < TAPIR_JVM_POINTS / 2; i++)
+			s->points[i] = s->points[2 * i];
+		s->point_cnt = TAPIR_JVM_POINTS / 2;
+		s->stride *= 2;
+		if ((s->cnt - 1) % s->stride)
+			return;
+	}
+	s->points[s->point_cnt++] = (struct tapir_jvm_point){value, now_ns};
+}
+
+/* Returns the last point that is kept of the first half of the time. */
+static struct tapir_jvm_point middle_of(const struct tapir_jvm_series *s)
+{
+	uint64_t middle_ns = s->first_ns + (s->last_ns - s->first_ns) / 2;
+	struct tapir_jvm_point point = {s->first, s->first_ns};
+
+	for (uint32_t i = 0; i < s->point_cnt && s->points[i].time_ns <= middle_ns; i++)
+		point = s->points[i];
+	return point;
+}
+
 /* now_ns: the time for which the value holds; read again, it is no other point. */
 static void add_point(struct tapir_jvm_series *s, double value, uint64_t now_ns)
 {
 	s->cnt += !s->cnt || now_ns != s->last_ns;
+	keep_point(s, value, now_ns);
 	if (!s->last_ns) {
 		s->first = s->most = value;
 		s->first_ns = now_ns;
@@ -179,16 +212,28 @@ static double percent_of(double part, double of)
 	return of > 0 ? 100 * part / of : part > 0 ? 100 : 0;
 }
 
+/* In MB/s. */
+static double rate_since(const struct tapir_jvm_series *s, const struct tapir_jvm_point *from)
+{
+	double seconds = (double)(s->last_ns - from->time_ns) / 1e9;
+
+	return seconds > 0 ? (s->last - from->value) / 1e6 / seconds : 0;
+}
+
 static void list_growth(struct tapir_finding *f, const struct tapir_jvm_counts *jvm,
 			struct tapir_found_list *list)
 {
 	const struct tapir_jvm_series *s = old_generation_of(jvm);
-	double grown = s->last - s->first, seconds = (double)(s->last_ns - s->first_ns) / 1e9;
+	struct tapir_jvm_point from = {s->first, s->first_ns}, middle = middle_of(s);
 
-	TAPIR_JUDGE(f, list, OLD_GENERATION, .cnt = s->cnt, .seconds = seconds,
-		    .rate = seconds > 0 ? grown / 1e6 / seconds : 0, .from = s->first / 1e6,
-		    .to = s->last / 1e6, .percent = percent_of(grown, s->first),
-		    .rest = percent_of(s->fell, grown), .subject = "old generation");
+	/* A program that loads something as it starts does not grow by that later. */
+	if (rate_since(s, &middle) < STEADY_SHARE * rate_since(s, &from))
+		from = middle;
+	TAPIR_JUDGE(f, list, OLD_GENERATION, .cnt = s->cnt,
+		    .seconds = (double)(s->last_ns - from.time_ns) / 1e9,
+		    .rate = rate_since(s, &from), .from = from.value / 1e6, .to = s->last / 1e6,
+		    .percent = percent_of(s->last - from.value, from.value),
+		    .rest = percent_of(s->fell, s->last - from.value), .subject = "old generation");
 }
 
 static void list_classes(struct tapir_finding *f, const struct tapir_jvm_counts *jvm,

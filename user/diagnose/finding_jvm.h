@@ -16,9 +16,17 @@ struct tapir_finding;
 struct tapir_rec_counter;
 
 /* A value that was read from time to time. */
+#define TAPIR_JVM_POINTS 32u
+
 struct tapir_jvm_series {
 	double first, last, most, fell; /* fell: the deepest fall below what it had been */
 	uint64_t cnt, first_ns, last_ns;
+	/* Some of its points, evenly in time: every one, or every 2nd, 4th, ... */
+	struct tapir_jvm_point {
+		double value;
+		uint64_t time_ns;
+	} points[TAPIR_JVM_POINTS];
+	uint32_t point_cnt, stride;
 };
 
 struct tapir_jvm_cause {
