@@ -303,3 +303,16 @@ def test_library_that_takes_anothers_addresses_is_not_taken_for_it(t):
     t.ok(len(stacks) >= 500 and len(whole) >= 0.9 * len(stacks), f"{len(whole)} of {len(stacks)} are whole")
     t.ok(len(wrong) <= max(1, 0.001 * len(stacks)) and not false,
          f"{len(wrong)} of {len(stacks)} stacks with a call that nobody makes, {len(false)} falsely whole: {wrong[:1]} {false[:1]}")
+
+
+def test_own_code_is_walked_when_more_is_mapped_than_there_is_room_for(t):
+    """The pieces lie below the program's own code, and come first."""
+    program, file = t.start(t.target_path("manymaps"), "3000"), t.path("trace.tapir")
+    program.wait_line("pid ")
+    done = t.tapir("record", "-p", program.pid, "-d", SKIP_S + 2, "--no-sched", "-f", "-o", file)
+    t.ok("executable mappings were left out for lack of room" in done.err, done.err)
+    stacks = [[frame.get("name") for frame in sample.get("stack") or []] for sample in t.events(file, "sample")
+              if sample.get("stack_end") != "not_yet"]
+    whole = [names for names in stacks if names[:2] == ["own_work", "main"] and names[-1] == "_start"]
+    t.ok(stacks and len(whole) >= 0.95 * len(stacks), f"{len(whole)} of {len(stacks)} are whole")
+    program.kill()

@@ -63,6 +63,59 @@ static size_t make_hole(struct tapir_unwind_mappings *mappings, uint64_t start, 
 	return at;
 }
 
+/* ---- too many of them -------------------------------------------------------------------------- */
+
+/* Puts a file into a set, which has a bit for each; returns true if it was in it. */
+static bool was_in_set(uint64_t *files, uint32_t file_idx)
+{
+	uint64_t bit = 1ull << (file_idx % 64);
+	bool was_in = files[file_idx / 64] & bit;
+
+	files[file_idx / 64] |= bit;
+	return was_in;
+}
+
+/*
+ * Returns the smallest mapping that is missed less than the new one: of no file, or of one of which
+ * there is another before it; and smaller, unless the new one is the first of its file. -1: none.
+ */
+static ptrdiff_t find_least(const struct tapir_unwind_mappings *mappings,
+			    const struct tapir_unwind_mapping *new)
+{
+	uint64_t files[TAPIR_UNWIND_FILES / 64] = {}, least_bytes = new->end_va - new->start_va;
+	bool is_first = new->file_idx < TAPIR_UNWIND_FILES;
+	ptrdiff_t least = -1;
+
+	for (size_t i = 0; i < mappings->cnt && is_first; i++)
+		is_first = mappings->data[i].m.file_idx != new->file_idx;
+	if (is_first)
+		least_bytes = UINT64_MAX;
+	for (size_t i = 0; i < mappings->cnt; i++) {
+		const struct tapir_unwind_mapping *m = &mappings->data[i].m;
+		uint64_t bytes = m->end_va - m->start_va;
+
+		if ((m->file_idx < TAPIR_UNWIND_FILES && !was_in_set(files, m->file_idx)) ||
+		    bytes >= least_bytes)
+			continue;
+		least = (ptrdiff_t)i;
+		least_bytes = bytes;
+	}
+	return least;
+}
+
+bool tapir_unwind_mappings__make_room(struct tapir_unwind_mappings *mappings,
+				      const struct tapir_unwind_mapping *new)
+{
+	ptrdiff_t least = find_least(mappings, new);
+
+	if (mappings->cnt < MAX_MAPPINGS || least < 0)
+		return false;
+	remove_at(mappings, (size_t)least, 1);
+	return true;
+}
+
+/* ---- one more ---------------------------------------------------------------------------------- */
+
 bool tapir_unwind_mappings__have(const struct tapir_unwind_mappings *mappings,
 				 const struct tapir_unwind_mapping *m)
 {

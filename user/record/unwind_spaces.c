@@ -397,6 +397,7 @@ static void on_mapping(struct tapir_unwind_spaces *s, const struct tapir_rec_map
 	space = add_space(s, rec->tgid);
 	if (!space || tapir_unwind_mappings__have(&space->mappings, &new.m))
 		return;
+	s->refused_cnt += tapir_unwind_mappings__make_room(&space->mappings, &new.m);
 	if (!tapir_unwind_mappings__add(&space->mappings, &new))
 		s->refused_cnt++;
 	want_interpreter(s, space, rec);
