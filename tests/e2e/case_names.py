@@ -265,3 +265,35 @@ def test_php_functions_have_their_names(t):
     os.unlink(perf_map)
     leaf = [s for s in samples if names(s)[0].endswith("leaf")]
     t.ok(share(leaf, samples) >= 0.9, f"{len(leaf)} of {len(samples)} in leaf: {samples[0]}")
+
+
+def test_functions_of_a_text_that_was_moved_to_huge_pages_have_their_names(t):
+    """node --use-largepages=on copies its code into memory of no file; without it, this is the witness."""
+    node, script = t.need("node"), t.path("spin.js")
+    with open(script, "w", encoding="ascii") as out:
+        out.write("const zlib = require('zlib'), b = Buffer.alloc(1 << 16, 'abc def');\n"
+                  "const spin = () => { for (let i = 0; i < 50; i++) zlib.deflateSync(b); setImmediate(spin); };\n"
+                  "console.log('ready'); spin();\n")
+    named = {}
+    for way in ("off", "on", "cmd"):
+        file = t.path(f"{way}.tapir")
+        argv = [node, f"--use-largepages={'off' if way == 'off' else 'on'}", script]
+        if way == "cmd":
+            t.tapir("record", "-d", 4, "--no-sched", "-f", "-o", file, "--", *argv)
+        else:
+            program = t.start(*argv)
+            program.wait_line("ready")
+            with open(f"/proc/{program.pid}/maps", encoding="utf-8") as maps:
+                lines = [line.split() for line in maps]
+            # Beside its file's own code, not generated.
+            is_moved = any(a[-1] == c[-1] and len(b) == 5 and b[1] == "r-xp" and a[1] == c[1] == "r-xp" and
+                           a[0].split("-")[1] == b[0].split("-")[0] for a, b, c in zip(lines, lines[1:], lines[2:]))
+            if way == "on" and not is_moved:
+                t.skip("this node does not move its code")
+            t.tapir("record", "-p", program.pid, "-d", 3, "--no-sched", "-f", "-o", file)
+            program.kill()
+        leaves = [(s["stack"] or [{}])[0] for s in t.events(file, "sample") if s.get("stack")]
+        own = [leaf for leaf in leaves if (leaf.get("module") or "").endswith("/node")]
+        named[way] = (len(own), len([leaf for leaf in own if leaf.get("name")]), len(leaves))
+    for way, (own, with_name, all_of_them) in named.items():
+        t.ok(own >= 0.5 * all_of_them and with_name >= 0.95 * own, f"{way}: of node, with a name, in all: {named}")

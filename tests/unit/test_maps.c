@@ -179,6 +179,79 @@ static void long_paths_are_read_and_endless_ones_skipped(void **state)
 	assert_int_equal(bad_cnt, 1);
 }
 
+struct moved {
+	size_t cnt, moved_cnt;
+	struct tapir_mapping_line line;
+	char path[16];
+};
+
+static int see_moved(const struct tapir_mapping_line *m, void *ctx)
+{
+	struct moved *moved = ctx;
+
+	moved->cnt++;
+	if (!m->is_moved)
+		return 0;
+	moved->moved_cnt++;
+	moved->line = *m;
+	snprintf(moved->path, sizeof(moved->path), "%s", m->path);
+	return 0;
+}
+
+static void walk_moved(const char *text, struct moved *out)
+{
+	tapir_autofd int fd = memfd_create("maps", MFD_CLOEXEC);
+
+	*out = (struct moved){};
+	assert_int_equal(tapir_file__write_all(fd, text, strlen(text)), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	assert_int_equal(tapir_maps__each(fd, see_moved, out, NULL), 0);
+}
+
+/* As node --use-largepages=on has it. */
+static void text_that_was_moved_is_its_files(void **state)
+{
+	struct moved moved;
+
+	(void)state;
+	walk_moved("1000-3000 r-xp 500 1:2 7 /node\n3000-9000 r-xp 0 0:0 0 \n"
+		   "9000-a000 r-xp 8500 1:2 7 /node\n",
+		   &moved);
+	assert_int_equal(moved.cnt, 3);
+	assert_int_equal(moved.moved_cnt, 1);
+	assert_int_equal(moved.line.start_va, 0x3000);
+	assert_int_equal(moved.line.file_off, 0x2500);
+	assert_int_equal(moved.line.inode, 7);
+	assert_int_equal(moved.line.dev, 1 << 20 | 2);
+	assert_string_equal(moved.path, "/node");
+}
+
+static void other_memory_beside_code_is_no_moved_text(void **state)
+{
+	static const char *const texts[] = {
+		"1000-3000 r-xp 500 1:2 7 /a\n3000-9000 r-xp 0 0:0 0 \n9000-a000 r-xp 8500 1:2 8 /b\n",
+		"1000-3000 r-xp 500 1:2 7 /a\n3000-9000 r-xp 0 0:0 0 \n9000-a000 r-xp 9500 1:2 7 /a\n",
+		"1000-3000 r-xp 500 1:2 7 /a\n3000-9000 r-xp 0 0:0 0 \n9000-a000 r--p 8500 1:2 7 /a\n",
+		"1000-3000 r--p 500 1:2 7 /a\n3000-9000 r-xp 0 0:0 0 \n9000-a000 r-xp 8500 1:2 7 /a\n",
+		"1000-3000 r-xp 500 1:2 7 /a\n4000-9000 r-xp 0 0:0 0 \n9000-a000 r-xp 8500 1:2 7 /a\n",
+		"1000-3000 r-xp 500 1:2 7 /a\n3000-8000 r-xp 0 0:0 0 \n9000-a000 r-xp 8500 1:2 7 /a\n",
+		"1000-3000 r-xp 500 1:2 7 /a\n3000-9000 rw-p 0 0:0 0 \n9000-a000 r-xp 8500 1:2 7 /a\n",
+		"1000-3000 r-xp 500 1:2 7 /a\n3000-9000 r-xp 0 0:0 0 \n3000-9000 r-xp 0 0:0 0 \n",
+		"9000-a000 r-xp 0 1:2 7 /a\n3000-9000 r-xp 0 0:0 0 \na000-b000 r-xp 1000 1:2 7 /a\n",
+	};
+	struct moved moved;
+
+	(void)state;
+	for (size_t i = 0; i < CNT(texts); i++) {
+		walk_moved(texts[i], &moved);
+		assert_int_equal(moved.cnt, 3);
+		assert_int_equal(moved.moved_cnt, 0);
+	}
+	walk_moved("1000-3000 r-xp 500 1:2 7 /a\n3000-9000 r-xp 0 0:0 0 \n", &moved);
+	assert_int_equal(moved.cnt, 2);
+	assert_int_equal(moved.moved_cnt, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,6 +260,8 @@ int main(void)
 		cmocka_unit_test(bad_lines_are_counted_and_good_ones_seen),
 		cmocka_unit_test(walk_ends_when_the_callback_says_so),
 		cmocka_unit_test(long_paths_are_read_and_endless_ones_skipped),
+		cmocka_unit_test(text_that_was_moved_is_its_files),
+		cmocka_unit_test(other_memory_beside_code_is_no_moved_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

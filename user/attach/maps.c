@@ -142,12 +142,83 @@ bool tapir_mapping_line__parse(char *line, size_t len, struct tapir_mapping_line
 	return true;
 }
 
+/* ---- text that was moved ------------------------------------------------------------------------ */
+
+static bool may_be_moved(const struct tapir_mapping_line *m)
+{
+	return m->is_executable && !m->is_shared && !m->inode && !m->path_len;
+}
+
+/* Returns true if held is all that is between two parts of one file's code, in its order. */
+static bool is_hole(const struct tapir_mapping_line *before, const struct tapir_mapping_line *held,
+		    const struct tapir_mapping_line *after)
+{
+	return before->inode && before->is_executable && after->is_executable &&
+	       before->inode == after->inode && before->dev == after->dev &&
+	       before->end_va == held->start_va && held->end_va == after->start_va &&
+	       after->start_va - before->start_va == after->file_off - before->file_off;
+}
+
+static void fill_hole(const struct tapir_mapping_line *before, struct tapir_mapping_line *held)
+{
+	held->file_off = before->file_off + (held->start_va - before->start_va);
+	held->inode = before->inode;
+	held->dev = before->dev;
+	held->path = before->path;
+	held->path_len = before->path_len;
+	held->is_deleted = before->is_deleted;
+	held->is_moved = true;
+}
+
+/* ---- lines --------------------------------------------------------------------------------------- */
+
 struct walk {
 	tapir_mapping_fn fn;
 	void *ctx;
 	size_t bad_cnt;
 	bool in_long_line; /* its beginning is missing: the rest is not a line */
+	bool is_held;
+	struct tapir_mapping_line before, held; /* code of a file, and what follows it */
+	char path[TAPIR_MAPPING_PATH_BYTES];	/* of before */
 };
+
+static void note_code(struct walk *w, const struct tapir_mapping_line *m)
+{
+	w->before = *m;
+	if (!m->is_executable || !tapir_mapping_line__is_file(m) || m->path_len >= sizeof(w->path))
+		w->before.inode = 0;
+	else
+		memcpy(w->path, m->path, m->path_len + 1);
+	w->before.path = w->path;
+}
+
+/* Hands out what was held back: after is the line that follows it, or NULL. */
+static int hand_out_held(struct walk *w, const struct tapir_mapping_line *after)
+{
+	if (!w->is_held)
+		return 0;
+	w->is_held = false;
+	if (after && is_hole(&w->before, &w->held, after))
+		fill_hole(&w->before, &w->held);
+	return w->fn(&w->held, w->ctx);
+}
+
+/* A line that may be moved text is held back until the next one shows whether it is. */
+static int hand_out(struct walk *w, const struct tapir_mapping_line *m)
+{
+	int err = hand_out_held(w, m);
+
+	if (err)
+		return err;
+	if (may_be_moved(m) && w->before.inode && w->before.end_va == m->start_va) {
+		w->held = *m;
+		w->held.path = "";
+		w->is_held = true;
+		return 0;
+	}
+	note_code(w, m);
+	return w->fn(m, w->ctx);
+}
 
 /* Hands out the whole lines of buf; returns fn's result, and in *used what they took. */
 static int walk_lines(struct walk *w, char *buf, size_t len, size_t *used)
@@ -163,7 +234,7 @@ static int walk_lines(struct walk *w, char *buf, size_t len, size_t *used)
 		if (w->in_long_line || !tapir_mapping_line__parse(line, line_len, &m))
 			w->bad_cnt++;
 		else
-			err = w->fn(&m, w->ctx);
+			err = hand_out(w, &m);
 		w->in_long_line = false;
 		line = newline + 1;
 	}
@@ -174,10 +245,12 @@ static int walk_lines(struct walk *w, char *buf, size_t len, size_t *used)
 int tapir_maps__each(int fd, tapir_mapping_fn fn, void *ctx, size_t *bad_cnt)
 {
 	tapir_autofree char *buf = malloc(BUFFER_BYTES);
-	struct walk w = {.fn = fn, .ctx = ctx};
+	tapir_autofree struct walk *w = calloc(1, sizeof(*w));
 	size_t have = 0, used;
-	int err = buf ? 0 : -ENOMEM;
+	int err = buf && w ? 0 : -ENOMEM;
 
+	if (!err)
+		*w = (struct walk){.fn = fn, .ctx = ctx};
 	while (!err) {
 		ssize_t n = read(fd, buf + have, BUFFER_BYTES - have);
 
@@ -188,16 +261,18 @@ int tapir_maps__each(int fd, tapir_mapping_fn fn, void *ctx, size_t *bad_cnt)
 			break;
 		}
 		have += (size_t)n;
-		err = walk_lines(&w, buf, have, &used);
+		err = walk_lines(w, buf, have, &used);
 		have -= used;
 		memmove(buf, buf + used, have);
 		if (have >= LINE_MAX_BYTES) {
-			w.in_long_line = true;
+			w->in_long_line = true;
 			have = 0;
 		}
 	}
-	if (bad_cnt)
-		*bad_cnt = w.bad_cnt + (have || w.in_long_line); /* what was cut off is no line */
+	if (!err)
+		err = hand_out_held(w, NULL);
+	if (bad_cnt && w)
+		*bad_cnt = w->bad_cnt + (have || w->in_long_line); /* what was cut off is no line */
 	return err;
 }
 
@@ -270,30 +345,55 @@ int tapir_maps__has_shared(int fd, uint32_t dev, const char *path_start)
 	}
 }
 
-int tapir_maps__at(int fd, uint64_t va, char *path, struct tapir_mapping_line *out)
+static void put_line(const struct query *q, char *path, struct tapir_mapping_line *out)
 {
-	struct query q;
-	int found = query(fd, va, 0, path, TAPIR_MAPPING_PATH_BYTES, &q);
 	size_t all, len;
 
-	if (found <= 0 || q.start_va != va)
-		return found < 0 ? found : 0;
-	all = q.name_bytes ? strnlen(path, TAPIR_MAPPING_PATH_BYTES - 1) : 0;
+	all = q->name_bytes ? strnlen(path, TAPIR_MAPPING_PATH_BYTES - 1) : 0;
 	len = all && path[0] == '/' ? len_of_path(path, all) : all;
 	path[len] = '\0';
 	*out = (struct tapir_mapping_line){
-		.start_va = q.start_va,
-		.end_va = q.end_va,
-		.file_off = q.file_off,
-		.inode = q.inode,
-		.dev = dev_of(&q),
-		.is_readable = q.vma_flags & READABLE,
-		.is_writable = q.vma_flags & WRITABLE,
-		.is_executable = q.vma_flags & EXECUTABLE,
-		.is_shared = q.vma_flags & SHARED,
+		.start_va = q->start_va,
+		.end_va = q->end_va,
+		.file_off = q->file_off,
+		.inode = q->inode,
+		.dev = dev_of(q),
+		.is_readable = q->vma_flags & READABLE,
+		.is_writable = q->vma_flags & WRITABLE,
+		.is_executable = q->vma_flags & EXECUTABLE,
+		.is_shared = q->vma_flags & SHARED,
 		.is_deleted = len < all,
 		.path = path,
 		.path_len = len,
 	};
+}
+
+/* Reads its neighbors, if it may be moved text; path becomes their file's, if it is. */
+static void look_around(int fd, char *path, struct tapir_mapping_line *line)
+{
+	struct tapir_mapping_line before, after;
+	struct query q;
+
+	if (!may_be_moved(line) || query(fd, line->end_va, 0, NULL, 0, &q) <= 0)
+		return;
+	put_line(&q, path, &after);
+	if (query(fd, line->start_va - 1, 0, path, TAPIR_MAPPING_PATH_BYTES, &q) <= 0)
+		return;
+	put_line(&q, path, &before);
+	if (is_hole(&before, line, &after) && tapir_mapping_line__is_file(&before))
+		fill_hole(&before, line);
+	else
+		path[line->path_len] = '\0';
+}
+
+int tapir_maps__at(int fd, uint64_t va, char *path, struct tapir_mapping_line *out)
+{
+	struct query q;
+	int found = query(fd, va, 0, path, TAPIR_MAPPING_PATH_BYTES, &q);
+
+	if (found <= 0 || q.start_va != va)
+		return found < 0 ? found : 0;
+	put_line(&q, path, out);
+	look_around(fd, path, out);
 	return 1;
 }

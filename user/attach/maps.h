@@ -18,6 +18,11 @@ struct tapir_mapping_line {
 	uint64_t inode; /* 0: no file */
 	uint32_t dev;	/* major << 20 | minor, as in abi.h */
 	bool is_readable, is_writable, is_executable, is_shared;
+	/*
+	 * True for memory of no file in a hole of a file's code, which was moved there (to huge
+	 * pages: node --use-largepages, iodlr, BOLT): all that is said of a file is that file's.
+	 */
+	bool is_moved;
 	bool is_deleted;  /* the path was followed by " (deleted)", or ends in it */
 	const char *path; /* borrowed, NUL-terminated; "" anonymous, "[heap]" and the like */
 	size_t path_len;

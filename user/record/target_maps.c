@@ -27,6 +27,7 @@
 
 /* Mappings that wait for the session thread; a process can make 100,000 a second. */
 #define REPORTED_MAX 65536 /* a process can map new code for ever */
+#define HUGE_BYTES   (2u << 20)
 #define BACKLOG_MAX  16384
 
 struct mapping_walk {
@@ -282,8 +283,12 @@ static int see_file(struct mapping_walk *walk, const struct tapir_mapping_line *
 	} else if (err) {
 		post_gap(walk->t, walk->tgid, line->path, tapir_clock__now_ns(),
 			 TAPIR_GAP_ATTACH_FAILED);
-	} else {
+	} else if (!line->is_moved) {
 		err = attach_image(walk, image, line);
+	} else if (tapir_image__has_probes(
+			   image)) { /* the kernel puts none into memory of no file */
+		post_gap(walk->t, walk->tgid, line->path, tapir_clock__now_ns(),
+			 TAPIR_GAP_ATTACH_FAILED);
 	}
 	if (has_key) /* also if it failed: holding the next one would be useless */
 		tapir_programs__set_known_file(walk->t->opts.programs, &key);
@@ -512,6 +517,15 @@ int tapir_targets__prepare_file(struct tapir_targets *t, int fd, const char *pat
 	return err < 0 ? err : 0;
 }
 
+/*
+ * Returns true for memory of no file that consists of huge pages: text that was moved there is
+ * found by what is around it.
+ */
+static bool may_be_moved_text(const struct tapir_sideband_mmap *mmap)
+{
+	return !strcmp(mmap->path, "//anon") && !((mmap->start_va | mmap->len_bytes) % HUGE_BYTES);
+}
+
 void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband_mmap *mmap)
 {
 	struct mapping_walk walk = {.t = t,
@@ -541,6 +555,12 @@ void tapir_targets__on_mmap(struct tapir_targets *t, const struct tapir_sideband
 	 * A file that was seen before, or that is none, needs no look at /proc: the kernel's record
 	 * has everything. This is what most mappings are.
 	 */
+	if (may_be_moved_text(mmap)) {
+		walk.expected = NULL;
+		walk_mappings(&walk);
+		if (walk.has_seen_mapping)
+			return;
+	}
 	known = tapir_mapped_files__find(&t->files, mmap, &dev);
 	if (known || mmap->path[0] != '/' || !strncmp(mmap->path, "//", 2)) {
 		post_reported(t, mmap, known, dev, fd_to_post(known, -1));
