@@ -153,6 +153,16 @@ def test_callers_of_compiled_methods_without_a_frame_pointer_are_there(t):
     t.ok(min(whole.values()) >= cnt // 2, f"{whole}: each blocked {cnt} times, for {took} ms")
 
 
+def test_functions_of_tapirs_own_library_have_their_names(t):
+    """It is in the way of each event; its sites are not probed, but it is a file like others."""
+    file = t.path("trace.tapir")
+    t.tapir("record", "-f", "-o", file, "--", build_dotnet(t, "Hidden"), 10, timeout=120)
+    own = [frame for kind in ("switch", "sample") for record in t.events(file, kind) for frame in record.get("stack") or []
+           if "/libtapir-coreclr-" in (frame.get("module") or "")]
+    t.ok(own, "it is on stacks")
+    t.eq({hex(frame["offset"]) for frame in own if not frame.get("name")}, set(), f"without a name, of {len(own)}")
+
+
 def test_snapshot_has_the_callers_of_compiled_methods_without_a_frame_pointer(t):
     program = t.start(build_dotnet(t, "Hidden"), 10000)
     program.wait_line("pid ")

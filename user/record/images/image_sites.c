@@ -403,8 +403,10 @@ int tapir_image__read(struct tapir_images *images, struct tapir_image *image, in
 	bool has_notes;
 	int diag_cnt = tapir_diag__cnt(), err = 0;
 
-	if (is_published(image->path) && !images->opts.with_published)
+	if (is_published(image->path) && !images->opts.with_published) {
+		tapir_image__name(image, fd);
 		return 0;
+	}
 	err = tapir_elf__open_fd(fd, &elf);
 	/*
 	 * These are failures of the file system, and may pass: the file is tried again when another
