@@ -123,54 +123,45 @@ static void ties_keep_the_order_of_their_keys(void **state)
 	}
 }
 
-static void row_of_a_key_is_made_once(void **state)
+/* Its key finds nothing, neither does a former row of it. */
+static void row_that_is_taken_back_is_counted(void **state)
 {
-	struct row {
-		uint64_t key, cnt;
-	} * row;
-	struct tapir_vec(struct row) rows = {};
-	struct tapir_map idx_by_key = {};
+	struct table t = {};
 
 	(void)state;
-	for (uint64_t i = 0; i < 9; i++) {
-		uint64_t key = i % 4;
-
-		row = tapir_keyed__row(&rows, &idx_by_key, key, 3, ((struct row){.key = key}));
-		assert_true(row ? row->key == key : key == 3); /* 3 are all there may be */
-		if (row)
-			row->cnt++;
-	}
-	assert_int_equal(rows.cnt, 3);
-	assert_int_equal(tapir_keyed__find(&rows, &idx_by_key, 0)->cnt, 3);
-	assert_int_equal(tapir_keyed__find(&rows, &idx_by_key, 2)->cnt, 2);
-	assert_null(tapir_keyed__find(&rows, &idx_by_key, 3));
-	tapir_vec__fini(&rows);
-	tapir_map__fini(&idx_by_key);
+	add(&t, 1);
+	add(&t, 2);
+	tapir_keyed__undo(&t, 2);
+	assert_int_equal(t.cnt, 1);
+	assert_int_equal(t.more, 1);
+	assert_true(t.failed);
+	assert_null(tapir_keyed__get(&t, 2));
+	assert_int_equal(add(&t, 3) - t.data, 1);
+	tapir_keyed__fini(&t);
 }
 
-/* If memory is short for the row, the map has no key either: the next try adds both. */
-static void key_without_a_row_is_not_kept(void **state)
+static void forgotten_key_finds_its_next_row(void **state)
 {
-	struct tapir_vec(uint64_t) rows = {};
-	struct tapir_map idx_by_key = {};
+	struct table t = {};
 
 	(void)state;
-	is_memory_short = true;
-	assert_null(tapir_keyed__row(&rows, &idx_by_key, 7, 3, 70));
-	is_memory_short = false;
-	assert_null(tapir_keyed__find(&rows, &idx_by_key, 7));
-	assert_int_equal(*tapir_keyed__row(&rows, &idx_by_key, 7, 3, 71), 71);
-	assert_int_equal(rows.cnt, 1);
-	tapir_vec__fini(&rows);
-	tapir_map__fini(&idx_by_key);
+	add(&t, 7)->sum = 1;
+	tapir_keyed__forget(&t, 7);
+	tapir_keyed__forget(&t, 8); /* which is none */
+	assert_null(tapir_keyed__get(&t, 7));
+	add(&t, 7)->sum = 2;
+	assert_int_equal(t.cnt, 2);
+	assert_int_equal(t.data[0].sum, 1);
+	assert_int_equal(tapir_keyed__get(&t, 7)->sum, 2);
+	tapir_keyed__fini(&t);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(key_without_a_row_is_not_kept),
+		cmocka_unit_test(forgotten_key_finds_its_next_row),
 		cmocka_unit_test(row_beyond_the_last_is_counted),
-		cmocka_unit_test(row_of_a_key_is_made_once),
+		cmocka_unit_test(row_that_is_taken_back_is_counted),
 		cmocka_unit_test(table_is_consistent_whatever_growth_fails),
 		cmocka_unit_test(ties_keep_the_order_of_their_keys),
 	};

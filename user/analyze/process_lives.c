@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#include "base/keyed.h"
 #include "trace/signals.h"
 
 #define DEADLY_MAX 4096u
@@ -18,24 +17,21 @@
 
 static struct tapir_life *begin_life(struct tapir_lives *v, const struct tapir_rec_process *rec)
 {
-	const uint64_t *parent = tapir_map__get(&v->by_pid, rec->parent_tgid);
+	const struct tapir_life *parent = tapir_keyed__get(&v->all, rec->parent_tgid);
 	const struct tapir_life made = {
 		.pid = rec->tgid,
 		.parent_pid = rec->parent_tgid,
-		.parent =
-			parent && rec->parent_tgid != rec->tgid ? (uint32_t)*parent : TAPIR_NO_LIFE,
+		.parent = parent && rec->parent_tgid != rec->tgid ? (uint32_t)(parent - v->all.data)
+								  : TAPIR_NO_LIFE,
 		.begin_ns = rec->kind == TAPIR_PROCESS_FORK ? rec->h.time_ns : 0,
 	};
-	uint64_t *idx =
-		v->all.cnt < TAPIR_LIVES_MAX ? tapir_map__put(&v->by_pid, rec->tgid, NULL) : NULL;
+	struct tapir_life *life;
 
-	if (!idx || !tapir_vec__push(&v->all, made)) {
-		v->more++;
-		v->failed |= v->all.cnt < TAPIR_LIVES_MAX;
-		return NULL;
-	}
-	*idx = v->all.cnt - 1;
-	return &v->all.data[*idx];
+	tapir_keyed__forget(&v->all, rec->tgid);
+	life = tapir_keyed__add(&v->all, rec->tgid, TAPIR_LIVES_MAX, made);
+	v->more += !life;
+	v->failed |= v->all.failed;
+	return life;
 }
 
 static void take_command(struct tapir_lives *v, struct tapir_life *life, struct tapir_sv args)
@@ -57,7 +53,7 @@ static void on_process(void *ctx, const struct tapir_rec *rec)
 
 	tapir_process_view__of(rec, &view);
 	kind = view.rec->kind;
-	life = tapir_keyed__find(&v->all, &v->by_pid, view.rec->tgid);
+	life = tapir_keyed__get(&v->all, view.rec->tgid);
 	/* A process is described again where something is recorded of it, also after its end. */
 	if (life && kind == TAPIR_PROCESS_EXISTING)
 		return;
@@ -138,12 +134,12 @@ static bool is_below(const struct tapir_lives *v, uint32_t idx, uint32_t of)
 /* A process that ran before may be described before its parent is. */
 static void find_parent(const struct tapir_lives *v, struct tapir_life *life)
 {
-	const uint64_t *idx = tapir_map__get(&v->by_pid, life->parent_pid);
+	const struct tapir_life *parent = tapir_keyed__get(&v->all, life->parent_pid);
 	uint32_t self = (uint32_t)(life - v->all.data);
 
-	if (idx && life->parent == TAPIR_NO_LIFE && v->all.data[*idx].begin_ns <= life->begin_ns &&
-	    !is_below(v, (uint32_t)*idx, self))
-		life->parent = (uint32_t)*idx;
+	if (parent && life->parent == TAPIR_NO_LIFE && parent->begin_ns <= life->begin_ns &&
+	    !is_below(v, (uint32_t)(parent - v->all.data), self))
+		life->parent = (uint32_t)(parent - v->all.data);
 }
 
 void tapir_lives__finish(struct tapir_lives *v)
@@ -158,9 +154,8 @@ void tapir_lives__finish(struct tapir_lives *v)
 
 void tapir_lives__fini(struct tapir_lives *v)
 {
-	tapir_vec__fini(&v->all);
+	tapir_keyed__fini(&v->all);
 	tapir_vec__fini(&v->deadly);
-	tapir_map__fini(&v->by_pid);
 	tapir_arena__fini(&v->texts);
 }
 

@@ -9,7 +9,7 @@
 
 #include "analyze/view.h"
 #include "base/arena.h"
-#include "base/map.h"
+#include "base/keyed.h"
 
 #define TAPIR_LIVES_MAX		 65536u
 #define TAPIR_LIFE_COMMAND_BYTES 512u
@@ -44,9 +44,9 @@ struct tapir_deadly {
 /* Set tl and wants_commands, and zero the others. */
 struct tapir_lives {
 	struct tapir_timeline *tl;
-	bool wants_commands;			 /* what each process executed last, too */
-	struct tapir_vec(struct tapir_life) all; /* in the order in which they were seen */
-	struct tapir_map by_pid;		 /* -> index of the latest */
+	bool wants_commands; /* what each process executed last, too */
+	/* In the order in which they were seen; by pid, the latest of each. */
+	struct tapir_keyed(struct tapir_life) all;
 	struct tapir_vec(struct tapir_deadly) deadly;
 	struct tapir_arena texts;
 	uint64_t more; /* records of processes, and signals, without room */

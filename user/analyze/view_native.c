@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/native_ranges.h"
@@ -43,11 +42,9 @@ struct space {
 
 struct native {
 	struct tapir_view_args args;
-	struct tapir_vec(struct row) rows;
-	struct tapir_map by_key;
-	struct tapir_map blocks; /* samples in use: by process and address, the row's index + 1 */
-	struct tapir_vec(struct space) spaces;
-	struct tapir_map by_tgid; /* the space's index + 1 */
+	struct tapir_keyed(struct row) rows;
+	struct tapir_map blocks; /* samples in use: by process and address, the row */
+	struct tapir_keyed(struct space) spaces; /* by tgid, while the process has it */
 	uint64_t records, unknown_bytes, more, mean_bytes;
 	bool failed;
 };
@@ -59,11 +56,9 @@ static void native_fini(void *ctx)
 
 	tapir_vec_for_each (space, &v->spaces)
 		tapir_native_ranges__fini(&space->ranges);
-	tapir_vec__fini(&v->spaces);
-	tapir_vec__fini(&v->rows);
-	tapir_map__fini(&v->by_key);
+	tapir_keyed__fini(&v->spaces);
+	tapir_keyed__fini(&v->rows);
 	tapir_map__fini(&v->blocks);
-	tapir_map__fini(&v->by_tgid);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------- */
@@ -84,10 +79,8 @@ static struct row *row_of(struct native *v, const struct tapir_rec_native *rec, 
 	const struct row made = {.pid = rec->tgid, .node = node, .source = source};
 	uint64_t key = tapir_hash__mix((uint64_t)rec->tgid << 32 | node, source);
 	size_t before = v->rows.cnt;
-	struct row *row = tapir_keyed__row(&v->rows, &v->by_key, key, MAX_ROWS, made);
+	struct row *row = tapir_keyed__add(&v->rows, key, MAX_ROWS, made);
 
-	v->more += !row;
-	v->failed |= !row && before < MAX_ROWS;
 	if (row && v->rows.cnt > before)
 		name_row(v, rec, row);
 	return row;
@@ -125,7 +118,7 @@ static void add_block(struct native *v, const struct tapir_rec_native *rec, uint
 	place = tapir_map__put(&v->blocks, block_key(rec), NULL);
 	v->failed |= !place;
 	if (place)
-		*place = (uint64_t)(row - v->rows.data) + 1;
+		*place = (uint64_t)(row - v->rows.data);
 }
 
 /* A block whose allocation is not in this part of the recording was not counted. */
@@ -137,7 +130,7 @@ static void free_block(struct native *v, const struct tapir_rec_native *rec)
 
 	if (!place)
 		return;
-	row = &v->rows.data[*place - 1];
+	row = &v->rows.data[*place];
 	row->used_cnt -= weight;
 	row->used_bytes -= weight * (double)rec->bytes;
 	tapir_map__del(&v->blocks, block_key(rec));
@@ -147,22 +140,10 @@ static void free_block(struct native *v, const struct tapir_rec_native *rec)
 
 static struct tapir_native_ranges *ranges_of(struct native *v, uint32_t tgid)
 {
-	uint64_t *place = tapir_map__get(&v->by_tgid, tgid);
-	const struct space made = {.tgid = tgid};
+	struct space *space =
+		tapir_keyed__add(&v->spaces, tgid, MAX_SPACES, ((struct space){.tgid = tgid}));
 
-	if (place)
-		return &v->spaces.data[*place - 1].ranges;
-	if (v->spaces.cnt >= MAX_SPACES) {
-		v->more++;
-		return NULL;
-	}
-	place = tapir_map__put(&v->by_tgid, tgid, NULL);
-	if (!place || !tapir_vec__push(&v->spaces, made)) {
-		v->failed = true;
-		return NULL;
-	}
-	*place = v->spaces.cnt;
-	return &v->spaces.data[v->spaces.cnt - 1].ranges;
+	return space ? &space->ranges : NULL;
 }
 
 static struct tapir_native_range range_of(const struct native *v,
@@ -238,16 +219,18 @@ static void protect(struct native *v, struct tapir_native_ranges *ranges,
 	add_mapped(row, tapir_native_ranges__protect(ranges, range_of(v, rec, row)));
 }
 
-/* The blocks of a program that another one replaced are gone; what it mapped is, too. */
+/*
+ * The blocks of a program that another one replaced are gone; what it mapped is, too. The next
+ * process of that number has a space of its own.
+ */
 static void end_process(struct native *v, const struct tapir_rec_native *rec)
 {
-	uint64_t *place = tapir_map__get(&v->by_tgid, rec->tgid);
+	struct space *space = tapir_keyed__get(&v->spaces, rec->tgid);
 	struct row *row;
 
-	if (place && rec->flags & TAPIR_NATIVE_EXEC)
-		v->spaces.data[*place - 1].ranges.all.cnt = 0;
-	if (place)
-		tapir_map__del(&v->by_tgid, rec->tgid);
+	if (space && rec->flags & TAPIR_NATIVE_EXEC)
+		space->ranges.all.cnt = 0;
+	tapir_keyed__forget(&v->spaces, rec->tgid);
 	if (!(rec->flags & TAPIR_NATIVE_EXEC))
 		return;
 	tapir_vec_for_each (row, &v->rows)
@@ -475,8 +458,9 @@ static int native_finish(void *ctx, struct tapir_view_result *result)
 	}
 	tapir_vec_for_each (space, &v->spaces)
 		add_ranges(v, &space->ranges);
-	if (v->rows.cnt)
-		qsort(v->rows.data, v->rows.cnt, sizeof(*v->rows.data), by_use);
+	v->failed |= v->rows.failed || v->spaces.failed;
+	v->more += v->rows.more + v->spaces.more;
+	tapir_keyed__sort(&v->rows, by_use);
 	tapir_view_result__fact(result, "mean_bytes", NULL, TAPIR_CELL_BYTES, v->mean_bytes);
 	tapir_view_result__fact(result, "unknown_bytes", NULL, TAPIR_CELL_BYTES, v->unknown_bytes);
 	write_table(v, result, OF_MALLOC);

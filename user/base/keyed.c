@@ -5,6 +5,7 @@
  */
 #include "base/keyed.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,6 +59,7 @@ void tapir_keyed__sort_rows(void *rows, size_t cnt, size_t row_bytes, struct tap
 {
 	struct order order = {rows, row_bytes, compare};
 
+	assert(cnt <= idx_by_key->cap); /* no key was forgotten */
 	for (size_t i = 0; i < cnt; i++)
 		idx_by_key->slots[i].value = i;
 	if (cnt)

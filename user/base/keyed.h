@@ -6,8 +6,10 @@
  * thread.
  *
  *	struct tapir_keyed(struct heap) heaps = {};
- *	struct heap *heap = tapir_keyed__add(&heaps, tgid, MAX_HEAPS, ((struct heap){.tgid =
- *tgid})); tapir_vec_for_each (heap, &heaps) ... tapir_keyed__sort(&heaps, by_sum);
+ *
+ *	heap = tapir_keyed__add(&heaps, tgid, MAX_HEAPS, ((struct heap){.tgid = tgid}));
+ *	tapir_keyed__sort(&heaps, by_sum);
+ *	tapir_vec_for_each (heap, &heaps) ...
  *	tapir_keyed__fini(&heaps);
  */
 #ifndef TAPIR_USER_KEYED_H
@@ -19,7 +21,6 @@
 
 #include "base/map.h"
 #include "base/vec.h"
-#include "base/keyed.h"
 
 #define TAPIR_KEYED_NONE SIZE_MAX
 
@@ -52,28 +53,6 @@ static inline size_t tapir_keyed__idx(struct tapir_map *map, uint64_t key, size_
 }
 
 /*
- * The row of v, pointer to an array, that has the key in map; made, a value, is added where there
- * is none. NULL: there are max of them, or there is no memory. Borrowed until the next is added.
- */
-#define tapir_keyed__row(v, map, key, max, made)                                                   \
-	({                                                                                         \
-		bool tapir_new_;                                                                   \
-		size_t tapir_at_ = tapir_keyed__idx(map, key, (v)->cnt, max, &tapir_new_);         \
-		if (tapir_new_ && !tapir_vec__push(v, made)) {                                     \
-			tapir_map__del(map, key);                                                  \
-			tapir_at_ = TAPIR_KEYED_NONE;                                              \
-		}                                                                                  \
-		tapir_at_ == TAPIR_KEYED_NONE ? NULL : &(v)->data[tapir_at_];                      \
-	})
-
-/* The row that has the key; NULL: none has. */
-#define tapir_keyed__find(v, map, key)                                                             \
-	({                                                                                         \
-		const uint64_t *tapir_idx_ = tapir_map__get(map, key);                             \
-		tapir_idx_ ? &(v)->data[*tapir_idx_] : NULL;                                       \
-	})
-
-/*
  * The row of a table that has the key; made, a value, is added where there is none. NULL: there are
  * max of them, or there is no memory: that is counted in the table, which has neither the key nor
  * the row then. Borrowed until the next is added.
@@ -96,7 +75,26 @@ static inline size_t tapir_keyed__idx(struct tapir_map *map, uint64_t key, size_
 	})
 
 /* The row of a table that has the key; NULL: none has. */
-#define tapir_keyed__get(table, key) tapir_keyed__find(table, &(table)->idx_by_key, key)
+#define tapir_keyed__get(table, key)                                                               \
+	({                                                                                         \
+		const uint64_t *tapir_idx_ = tapir_map__get(&(table)->idx_by_key, key);            \
+		tapir_idx_ ? &(table)->data[*tapir_idx_] : NULL;                                   \
+	})
+
+/* Takes back the row that was added last, by its key: memory was short for what it was to own. */
+#define tapir_keyed__undo(table, key)                                                              \
+	do {                                                                                       \
+		tapir_map__del(&(table)->idx_by_key, key);                                         \
+		(table)->cnt--;                                                                    \
+		(table)->more++;                                                                   \
+		(table)->failed = true;                                                            \
+	} while (0)
+
+/*
+ * Frees the key for another row; the row that had it stays in the table, which must not be sorted
+ * any more.
+ */
+#define tapir_keyed__forget(table, key) tapir_map__del(&(table)->idx_by_key, key)
 
 /*
  * Sorts the rows of a table that is complete, as often as wanted: keys are forgotten. Rows that are

@@ -10,7 +10,6 @@
 
 #include "diagnose/finding_impl.h"
 #include "spec/runtime_db/lore.h"
-#include "base/keyed.h"
 
 #define MAX_ROWS    65536u
 #define MAX_DEPTH   32 /* of a thread: more addresses are not distinguished */
@@ -24,13 +23,14 @@ static struct tapir_cut_wait *row_of(struct tapir_finding *f, const struct tapir
 	uint64_t *first;
 
 	key = tapir_hash__mix(tapir_hash__mix(key, (uintptr_t)like->wait), like->futex);
-	row = tapir_keyed__find(&cuts->rows, &cuts->by_key, key);
-	if (row || cuts->rows.cnt == MAX_ROWS)
+	row = tapir_keyed__add(&cuts->rows, key, MAX_ROWS, *like);
+	if (!row || row->depth)
 		return row;
 	first = tapir_map__put(&cuts->first_by_tid, like->tid, NULL); /* 0: it has no row yet */
-	row = first ? tapir_keyed__row(&cuts->rows, &cuts->by_key, key, MAX_ROWS, *like) : NULL;
-	if (!row)
+	if (!first) {
+		tapir_keyed__undo(&cuts->rows, key);
 		return NULL;
+	}
 	row->next = *first;
 	row->depth = *first ? cuts->rows.data[*first - 1].depth + 1 : 1;
 	*first = cuts->rows.cnt;
@@ -124,7 +124,6 @@ uint64_t tapir_cut_waits__of(const struct tapir_finding *f, uint32_t tid, const 
 
 void tapir_cut_waits__fini(struct tapir_finding *f)
 {
-	tapir_vec__fini(&f->cuts.rows);
-	tapir_map__fini(&f->cuts.by_key);
+	tapir_keyed__fini(&f->cuts.rows);
 	tapir_map__fini(&f->cuts.first_by_tid);
 }

@@ -11,8 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/map.h"
-#include "base/vec.h"
+#include "base/keyed.h"
 
 struct tapir_finding;
 struct tapir_lore_wait;
@@ -30,8 +29,8 @@ struct tapir_cut_wait {
 };
 
 struct tapir_cut_waits {
-	struct tapir_vec(struct tapir_cut_wait) rows;
-	struct tapir_map by_key, first_by_tid;
+	struct tapir_keyed(struct tapir_cut_wait) rows;
+	struct tapir_map first_by_tid;
 };
 
 /* Adds a wait; wait: what the stack says about it. */

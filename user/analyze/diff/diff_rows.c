@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/keyed.h"
-
 #define STEPS (60 * TAPIR_HISTOGRAM_STEPS)
 
 static uint64_t key_of(enum tapir_diff_kind kind, const char *name, size_t len)
@@ -20,31 +18,26 @@ static uint64_t key_of(enum tapir_diff_kind kind, const char *name, size_t len)
 const struct tapir_diff_row *tapir_diff_rows__find(const struct tapir_diff_rows *rows,
 						   enum tapir_diff_kind kind, const char *name)
 {
-	return tapir_keyed__find(&rows->rows, &rows->by_name, key_of(kind, name, strlen(name)));
+	return tapir_keyed__get(&rows->rows, key_of(kind, name, strlen(name)));
 }
 
 size_t tapir_diff_rows__idx(struct tapir_diff_rows *rows, enum tapir_diff_kind kind,
 			    const char *name, size_t len)
 {
 	uint64_t key = key_of(kind, name, len);
-	bool is_new;
-	size_t idx =
-		tapir_keyed__idx(&rows->by_name, key, rows->rows.cnt, TAPIR_DIFF_MAX_ROWS, &is_new);
-	struct tapir_diff_row row = {.kind = kind};
+	struct tapir_diff_row *row = tapir_keyed__add(&rows->rows, key, TAPIR_DIFF_MAX_ROWS,
+						      ((struct tapir_diff_row){.kind = kind}));
 
-	if (idx == TAPIR_KEYED_NONE) {
-		rows->more++;
-		return TAPIR_DIFF_NO_ROW;
+	if (row && !row->name) {
+		row->name = strndup(name, len);
+		if (!row->name) {
+			tapir_keyed__undo(&rows->rows, key);
+			row = NULL;
+		}
 	}
-	if (!is_new)
-		return idx;
-	row.name = strndup(name, len);
-	if (row.name && tapir_vec__push(&rows->rows, row))
-		return idx;
-	free(row.name);
-	tapir_map__del(&rows->by_name, key);
-	rows->failed = true;
-	return TAPIR_DIFF_NO_ROW;
+	rows->more += !row;
+	rows->failed |= rows->rows.failed;
+	return row ? (size_t)(row - rows->rows.data) : TAPIR_DIFF_NO_ROW;
 }
 
 /* Returns how far into the time a moment is, in parts; it may be outside. */
@@ -144,7 +137,6 @@ void tapir_diff_rows__fini(struct tapir_diff_rows *rows)
 
 	tapir_vec_for_each (row, &rows->rows)
 		free(row->name);
-	tapir_vec__fini(&rows->rows);
-	tapir_map__fini(&rows->by_name);
+	tapir_keyed__fini(&rows->rows);
 	tapir_map__fini(&rows->steps);
 }

@@ -8,8 +8,7 @@
 
 #include "analyze/diff/diff_noise.h"
 #include "base/histogram.h"
-#include "base/map.h"
-#include "base/vec.h"
+#include "base/keyed.h"
 
 #define TAPIR_DIFF_MAX_ROWS  32768u
 #define TAPIR_DIFF_MAX_STEPS (1u << 20) /* of the histograms of all rows */
@@ -44,8 +43,7 @@ struct tapir_diff_row {
 
 struct tapir_diff_rows {
 	uint64_t from_ns, until_ns; /* set them before adding */
-	struct tapir_vec(struct tapir_diff_row) rows;
-	struct tapir_map by_name;
+	struct tapir_keyed(struct tapir_diff_row) rows;
 	struct tapir_map steps; /* by row, quarter and step of a histogram: values */
 	uint64_t more;		/* things of which there is no row, or whose time has no step */
 	bool failed;		/* out of memory: rows are missing */

@@ -25,7 +25,7 @@ uint32_t tapir_dependencies__peer(struct tapir_request_routes *r, const char *te
 	uint64_t key =
 		text ? tapir_hash__bytes(3, text, strlen(text)) : tapir_hash__mix(5, exchange);
 
-	peer = tapir_keyed__row(&r->peers, &r->peer_by_key, key, MAX_PEERS, made);
+	peer = tapir_keyed__add(&r->peers, key, MAX_PEERS, made);
 	if (peer && text && !peer->text) {
 		peer->text = strdup(text);
 		r->failed |= !peer->text;
@@ -41,8 +41,7 @@ static struct tapir_dependency *dependency_of(struct tapir_request_routes *r, ui
 					.peer = row->is_in_queue ? TAPIR_PEER_QUEUE : row->peer};
 	uint64_t key = tapir_hash__mix(tapir_hash__mix(route, row->site), made.peer);
 
-	return tapir_keyed__row(&r->dependencies, &r->dependency_by_key, key, MAX_DEPENDENCIES,
-				made);
+	return tapir_keyed__add(&r->dependencies, key, MAX_DEPENDENCIES, made);
 }
 
 /* Adds what the request at hand had of it. */

@@ -50,19 +50,15 @@ void tapir_request_routes__free(struct tapir_request_routes *r)
 	for (size_t i = 0; i < r->open.cap; i++)
 		if (r->open.slots[i].used)
 			free_open((void *)(uintptr_t)r->open.slots[i].value);
-	tapir_vec__fini(&r->routes);
+	tapir_keyed__fini(&r->routes);
 	tapir_vec__fini(&r->kept);
-	tapir_vec__fini(&r->dependencies);
+	tapir_keyed__fini(&r->dependencies);
 	tapir_vec__fini(&r->uses);
-	tapir_vec__fini(&r->peers);
-	tapir_vec__fini(&r->threads);
-	tapir_map__fini(&r->by_key);
+	tapir_keyed__fini(&r->peers);
+	tapir_keyed__fini(&r->threads);
 	tapir_map__fini(&r->open);
 	tapir_map__fini(&r->call_request);
 	tapir_map__fini(&r->span_request);
-	tapir_map__fini(&r->dependency_by_key);
-	tapir_map__fini(&r->peer_by_key);
-	tapir_map__fini(&r->thread_by_tid);
 	free(r);
 }
 
@@ -75,24 +71,30 @@ enum tapir_request_source tapir_request__source(const struct tapir_kind *kind)
 	return strcmp(kind->name, "server_request") ? TAPIR_REQUEST_OTHER : TAPIR_REQUEST_KESTREL;
 }
 
-static bool add_route(struct tapir_request_routes *r, const struct tapir_interval *i,
-		      struct tapir_str *name)
+/* The row of that name; a new one owns it. NULL: there is no room. */
+static struct tapir_route_sum *add_route(struct tapir_request_routes *r,
+					 const struct tapir_interval *i, struct tapir_str *name)
 {
 	const struct tapir_kind *kind = tapir_request_routes__kind(r, i->kind);
-	struct tapir_route_sum route = {.tgid = i->tgid,
-					.kind = i->kind,
-					.source = (uint8_t)tapir_request__source(kind),
-					.is_call = !kind->is_request,
-					.first_ns = i->from_ns,
-					.name = name->data,
-					.took = calloc(1, sizeof(*route.took))};
+	uint64_t key = tapir_hash__mix(tapir_hash__bytes(i->kind, name->data, name->len), i->tgid);
+	struct tapir_route_sum *route = tapir_keyed__add(
+		&r->routes, key, MAX_ROUTES,
+		((struct tapir_route_sum){.tgid = i->tgid,
+					  .kind = i->kind,
+					  .source = (uint8_t)tapir_request__source(kind),
+					  .is_call = !kind->is_request,
+					  .first_ns = i->from_ns}));
 
-	if (!route.took || !tapir_vec__push(&r->routes, route)) {
-		free(route.took);
-		return false;
+	if (!route || route->took)
+		return route;
+	route->took = calloc(1, sizeof(*route->took));
+	if (!route->took) {
+		tapir_keyed__undo(&r->routes, key);
+		return NULL;
 	}
+	route->name = name->data;
 	*name = (struct tapir_str){};
-	return true;
+	return route;
 }
 
 /* Appends the name of a row for requests and calls of that label. */
@@ -107,28 +109,18 @@ static void add_name(const struct tapir_kind *kind, const char *label, struct ta
 /* Returns its index, or MAX_ROUTES if there is no room. */
 static uint32_t route_of(struct tapir_request_routes *r, const struct tapir_interval *i)
 {
+	struct tapir_route_sum *route = NULL;
 	struct tapir_str name = {};
-	uint64_t key;
-	bool is_new;
-	size_t idx;
 
 	add_name(tapir_request_routes__kind(r, i->kind), i->label ? i->label : "", &name);
 	if (!name.len)
 		tapir_str__adds(&name, "(no path)");
-	if (!name.data || name.failed) {
-		r->failed = true;
-		tapir_str__fini(&name);
-		return MAX_ROUTES;
-	}
-	key = tapir_hash__mix(tapir_hash__bytes(i->kind, name.data, name.len), i->tgid);
-	idx = tapir_keyed__idx(&r->by_key, key, r->routes.cnt, MAX_ROUTES, &is_new);
-	if (idx != TAPIR_KEYED_NONE && is_new && !add_route(r, i, &name)) {
-		tapir_map__del(&r->by_key, key);
-		idx = TAPIR_KEYED_NONE;
-		r->failed = true;
-	}
+	r->failed |= !name.data || name.failed;
+	if (name.data && !name.failed)
+		route = add_route(r, i, &name);
+	r->failed |= r->routes.failed;
 	tapir_str__fini(&name);
-	return idx == TAPIR_KEYED_NONE ? MAX_ROUTES : (uint32_t)idx;
+	return route ? (uint32_t)(route - r->routes.data) : MAX_ROUTES;
 }
 
 /*
@@ -223,9 +215,8 @@ static struct tapir_open_request *open_of(const struct tapir_request_routes *r, 
 static void note_thread(struct tapir_request_routes *r, uint32_t tid, uint64_t map_key,
 			uint64_t at_ns)
 {
-	const struct tapir_request_thread made = {};
 	struct tapir_request_thread *t =
-		tapir_keyed__row(&r->threads, &r->thread_by_tid, tid, MAX_THREADS, made);
+		tapir_keyed__add(&r->threads, tid, MAX_THREADS, (struct tapir_request_thread){});
 
 	if (!t)
 		return;
@@ -432,8 +423,7 @@ void tapir_request_routes__event(struct tapir_request_routes *r,
 /* Returns the request for which the thread worked then; 0: for none, or it is not known. */
 static uint64_t request_at(const struct tapir_request_routes *r, uint32_t tid, uint64_t at_ns)
 {
-	const struct tapir_request_thread *t =
-		tapir_keyed__find(&r->threads, &r->thread_by_tid, tid);
+	const struct tapir_request_thread *t = tapir_keyed__get(&r->threads, tid);
 	const struct tapir_request_taken *taken = NULL;
 	const struct tapir_request_away *away;
 	const struct tapir_open_request *open;

@@ -92,21 +92,17 @@ struct tapir_request_thread {
 
 struct tapir_request_routes {
 	struct tapir_timeline *tl;
-	struct tapir_vec(struct tapir_route_sum) routes;
-	struct tapir_map by_key;
+	struct tapir_keyed(struct tapir_route_sum) routes;
 	struct tapir_vec(struct tapir_one_request) kept;
 	uint64_t unkept_cnt;	       /* their parts are in no cohort */
 	uint64_t dropped_cnt;	       /* beyond the bound of routes */
 	struct tapir_map open;	       /* map_key -> struct tapir_open_request * */
 	struct tapir_map call_request; /* map_key of a call -> of its request */
 	struct tapir_map span_request; /* key of a span -> map_key of its request */
-	struct tapir_vec(struct tapir_dependency) dependencies;
-	struct tapir_map dependency_by_key;
+	struct tapir_keyed(struct tapir_dependency) dependencies;
 	struct tapir_vec(struct tapir_request_use) uses;
-	struct tapir_vec(struct tapir_request_peer) peers;
-	struct tapir_map peer_by_key;
-	struct tapir_vec(struct tapir_request_thread) threads;
-	struct tapir_map thread_by_tid;
+	struct tapir_keyed(struct tapir_request_peer) peers;
+	struct tapir_keyed(struct tapir_request_thread) threads; /* by tid */
 	uint64_t unseen_cnt; /* awaits and calls beyond the bounds: their time is awaited, for
 				what is not known */
 	bool failed;

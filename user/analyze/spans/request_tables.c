@@ -318,6 +318,9 @@ bool tapir_request_routes__finish(struct tapir_request_routes *r,
 		tapir_view_result__note(result,
 					"%" PRIu64 " requests are of more routes than are kept",
 					r->dropped_cnt);
+	tapir_view_result__beyond(result, r->peers.more + r->threads.more,
+				  r->peers.failed || r->threads.failed || r->dependencies.failed,
+				  "threads and peers of requests");
 	free(requests.routes);
 	free(calls.routes);
 	result->failed |= r->failed;
