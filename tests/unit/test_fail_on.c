@@ -255,7 +255,11 @@ static void headline_has_what_was_refused_or_late(void **state)
 	assert_null(strstr(whole.data, "too late"));
 	assert_true(tapir_vec__push(&f->summary.events, row));
 	f->view.late = 4458;
+	f->findings.more = 3;
 	tapir_report__add_headline(&f->view, &out);
+	assert_non_null(strstr(out.data, ", 3 threads, waits or names found no room in the tables "
+					 "of findings"));
+	f->findings.more = 0;
 	assert_non_null(strstr(out.data, "nothing lost, 348 errors of event sources, "));
 	assert_non_null(strstr(out.data, " records too late to be sorted"));
 	f->summary.captured[TAPIR_FAMILY_SAMPLE] = 10000000; /* of so many they change nothing */

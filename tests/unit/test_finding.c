@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -155,6 +156,22 @@ static void exceptions_are_reported_with_their_thrower(void **state)
 		       "Shop.Draw(int)");
 	assert_string_equal(found.rows.data[0].view, "exceptions");
 	assert_string_equal(found.rows.data[0].subject, "Shop.Draw(int)");
+}
+
+/* A table of findings is bounded: what finds no room in it is counted. */
+static void types_beyond_the_table_are_counted(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 4100; i++) {
+		char type[32];
+
+		snprintf(type, sizeof(type), "Shop.Sold%u", i);
+		fire_on(THROWN, 1, MS + i, 0, type, 1);
+	}
+	fire(TICK, 501 * MS, 0, "Object", 0);
+	assert_non_null(finding_text(0));
+	assert_int_equal(finding.exceptions.types.rows.cnt, 4096);
+	assert_int_equal(found.more, 4);
 }
 
 /* A type is named with those who threw it, not with those who threw most of all. */
@@ -528,6 +545,7 @@ int main(void)
 		TEST(waits_that_have_not_ended_count),
 		TEST(wait_from_before_the_events_counts_by_its_stack),
 		TEST(exceptions_are_reported_with_their_thrower),
+		TEST(types_beyond_the_table_are_counted),
 		TEST(thrower_is_that_of_the_type),
 		TEST(few_exceptions_are_no_rate),
 		TEST(threads_that_wait_throughout_are_a_deadlock),

@@ -359,9 +359,59 @@ void tapir_finding__conclude(struct tapir_finding *f)
 	tapir_lives__finish(&f->lives);
 }
 
+/* Sums up what found no room, and for which tables memory was short: findings may be missing. */
+static void add_beyond(const struct tapir_finding *f, struct tapir_found_list *list)
+{
+#define ADD(table) (list->more += (table).more, list->failed |= (table).failed)
+	const struct tapir_blocked_kind *kind;
+	struct tapir_request_kind *const *request;
+
+	tapir_vec_for_each (kind, &f->blocked.kinds)
+		ADD(kind->threads);
+	tapir_vec_for_each (request, &f->requests) {
+		ADD((*request)->inside.rows);
+		ADD((*request)->tasks.rows);
+	}
+	for (unsigned i = 0; i < TAPIR_WAITED_FOR_CNT; i++)
+		ADD(f->waits.by_reason[i].threads.rows);
+	ADD(f->waits.for_threads.rows);
+	ADD(f->exceptions.types.rows);
+	ADD(f->gc.processes);
+	ADD(f->locks.labels.rows);
+	ADD(f->locks.classes.rows);
+	ADD(f->locks.statements.rows);
+	ADD(f->locks.held_up);
+	ADD(f->blocked.seen);
+	ADD(f->cuts.rows);
+	ADD(f->passed.nameless);
+	ADD(f->passed.rows);
+	ADD(f->passed.threads);
+	ADD(f->either.locks);
+	ADD(f->either.shares);
+	ADD(f->either.seen);
+	ADD(f->either.told.rows);
+	ADD(f->workers.rows);
+	ADD(f->doings.sums);
+	ADD(f->doings.begun);
+	ADD(f->doings.statements.rows);
+	ADD(f->postgresql.statements.rows);
+	ADD(f->gil.threads);
+	ADD(f->loops.rows);
+	ADD(f->looks.threads);
+	ADD(f->statements.rows);
+	ADD(f->statements.sessions);
+	ADD(f->sessions.rows);
+	ADD(f->calls.threads);
+	ADD(f->failed_calls.rows);
+	ADD(f->overview.rows);
+	ADD(f->lives);
+#undef ADD
+}
+
 void tapir_finding__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	tapir_finding__conclude(f);
+	add_beyond(f, list);
 	for (size_t i = 0; i < TAPIR_DETECTOR_CNT; i++)
 		tapir_detectors[i](f, list);
 	tapir_found_list__judge(list);

@@ -62,12 +62,12 @@ void tapir_found_labels__add(struct tapir_found_labels *labels, uint64_t key, co
 	struct tapir_found_label made = {.name = name}, *row;
 
 	key = tapir_hash__bytes(tapir_hash__mix(key, name), label, strlen(label));
-	row = tapir_keyed__get(&labels->rows, key);
-	if (!row && labels->rows.cnt < MAX_LABELS) {
-		made.label = strdup(label);
-		row = made.label ? tapir_keyed__add(&labels->rows, key, MAX_LABELS, made) : NULL;
-		if (!row)
-			free(made.label);
+	row = tapir_keyed__add(&labels->rows, key, MAX_LABELS, made);
+	if (row && !row->label)
+		row->label = strdup(label);
+	if (row && !row->label) {
+		tapir_keyed__undo(&labels->rows, key);
+		return;
 	}
 	if (!row)
 		return;

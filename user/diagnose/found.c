@@ -261,6 +261,7 @@ void tapir_found_list__take(struct tapir_found_list *list, struct tapir_found_li
 	struct tapir_found *found;
 
 	list->failed |= from->failed;
+	list->more += from->more;
 	tapir_vec_for_each (found, &from->rows) {
 		found->pid = pid;
 		found->process = strdup(process);

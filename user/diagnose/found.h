@@ -45,7 +45,8 @@ struct tapir_found_list {
 	struct tapir_vec(struct tapir_found) rows;   /* the worst first, once judged */
 	struct tapir_vec(struct tapir_found) hidden; /* which others explain */
 	struct tapir_trial trials[TAPIR_FOUND_KIND_CNT];
-	bool failed; /* out of memory */
+	uint64_t more; /* what found no room in the tables from which findings are made */
+	bool failed;   /* out of memory */
 };
 
 const char *tapir_found__kind_name(unsigned kind); /* "deadlock" */

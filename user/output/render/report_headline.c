@@ -228,6 +228,11 @@ void tapir_report__add_losses(const struct tapir_report_view *v, struct tapir_st
 		add_plural(out, s->gap_cnt, "gap");
 	}
 	add_unwhole(v, out);
+	if (v->findings->more)
+		tapir_str__addf(out,
+				", %" PRIu64 " threads, waits or names found no room in the tables "
+				"of findings",
+				v->findings->more);
 }
 
 void tapir_report__add_headline(const struct tapir_report_view *v, struct tapir_str *out)

@@ -509,6 +509,8 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 	tapir_json__str(&j, "finding",
 			v->findings->rows.cnt ? v->findings->rows.data[0].text : NULL);
 	json_findings(&j, v->findings);
+	if (v->findings->more)
+		tapir_json__u64(&j, "findings_without_room", v->findings->more);
 	json_overview(&j, v->overview);
 	json_programs(&j, v->programs);
 	if (v->cpus >= 0)
