@@ -15,7 +15,7 @@
 #include "runtime/cpython/cpython_process.h"
 #include "runtime/process_memory.h"
 #include "record/threads/lock_owners.h"
-#include "record/threads/python_reader.h"
+#include "record/threads/interp_reader.h"
 #include "record/threads/snapshot_impl.h"
 
 #define ROUND_NS      2000000 /* between looks */
@@ -62,7 +62,7 @@ static bool wants_memory(const struct tapir_thread_seen *seen)
 struct readers {
 	struct tapir_call_reader *calls;
 	struct tapir_lock_owners *owners;
-	struct tapir_python_reader *python;
+	struct tapir_interp_reader *python;
 };
 
 static int copy_thread(const struct tapir_process_copy *p, const struct readers *readers,
@@ -86,7 +86,7 @@ static int copy_thread(const struct tapir_process_copy *p, const struct readers 
 	err = tapir_call_reader__read(readers->calls, copy);
 	if (!err && copy->call && !copy->owner)
 		tapir_lock_owners__find(readers->owners, copy);
-	return err ? err : tapir_python_reader__read(readers->python, copy);
+	return err ? err : tapir_interp_reader__read(readers->python, copy);
 }
 
 static int copy_all(const struct tapir_process_copy *p, struct tapir_thread_copies *copies,
@@ -94,7 +94,7 @@ static int copy_all(const struct tapir_process_copy *p, struct tapir_thread_copi
 {
 	const struct readers readers = {tapir_call_reader__new(p->tgid),
 					tapir_lock_owners__new(p->tgid, list),
-					tapir_python_reader__new(p)};
+					tapir_interp_reader__new(p)};
 	int err = readers.calls && readers.owners && readers.python ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < list->vec.cnt && !err; i++) {
@@ -108,7 +108,7 @@ static int copy_all(const struct tapir_process_copy *p, struct tapir_thread_copi
 		if (err)
 			tapir_thread_copy__fini(&copy);
 	}
-	tapir_python_reader__free(readers.python);
+	tapir_interp_reader__free(readers.python);
 	tapir_lock_owners__free(readers.owners);
 	tapir_call_reader__free(readers.calls);
 	return err;

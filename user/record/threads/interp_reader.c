@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * See python_reader.h. The states of all threads are read once per copy of a process; a thread is
+ * See interp_reader.h. The states of all threads are read once per copy of a process; a thread is
  * found by the id that it has in its own namespace.
  */
-#include "record/threads/python_reader.h"
+#include "record/threads/interp_reader.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct tapir_python_reader {
+struct tapir_interp_reader {
 	const struct tapir_cpython *python;
 	struct tapir_process_memory memory;
 	struct tapir_map state_by_tid; /* empty where it is no Python */
 };
 
-struct tapir_python_reader *tapir_python_reader__new(const struct tapir_process_copy *p)
+struct tapir_interp_reader *tapir_interp_reader__new(const struct tapir_process_copy *p)
 {
-	struct tapir_python_reader *reader = calloc(1, sizeof(*reader));
+	struct tapir_interp_reader *reader = calloc(1, sizeof(*reader));
 
 	if (!reader)
 		return NULL;
@@ -29,7 +29,7 @@ struct tapir_python_reader *tapir_python_reader__new(const struct tapir_process_
 	return reader;
 }
 
-void tapir_python_reader__free(struct tapir_python_reader *reader)
+void tapir_interp_reader__free(struct tapir_interp_reader *reader)
 {
 	if (!reader)
 		return;
@@ -37,7 +37,7 @@ void tapir_python_reader__free(struct tapir_python_reader *reader)
 	free(reader);
 }
 
-int tapir_python_reader__read(const struct tapir_python_reader *reader,
+int tapir_interp_reader__read(const struct tapir_interp_reader *reader,
 			      struct tapir_thread_copy *copy)
 {
 	const struct tapir_rec_thread *thread = &copy->seen.thread;
