@@ -37,6 +37,7 @@ LIMITS = {
 
 # Runtimes that can be taken out: names of their rows, their directory, the first word of their recordings in tests/corpus.
 WITHOUT = {
+    "cpython": (("cpython",), "cpython", "python"),
     "erlang": (("erlang",), None, None),
     "go": (("go",), None, None),
     "luajit": (("luajit",), None, None),

@@ -4,6 +4,9 @@
 
 #include <stdlib.h>
 
+#include "attach/proc.h"
+#include "base/file.h"
+
 #define TAPIR_X(name) &tapir_interpreter_##name,
 static const struct tapir_interpreter_ops *const all[] = {TAPIR_INTERPRETERS(TAPIR_X) NULL};
 #undef TAPIR_X
@@ -16,19 +19,38 @@ bool tapir_interpreters__is_path(struct tapir_sv path)
 	return false;
 }
 
+static bool finds(const struct tapir_interpreter_ops *ops, uint32_t tgid, struct tapir_interp *how,
+		  struct tapir_interp_loop *loop, void **state)
+{
+	void *found = calloc(1, ops->state_bytes);
+	bool is_found = found && ops->find(found, tgid, how, loop);
+
+	if (is_found)
+		*state = found;
+	else
+		free(found);
+	return is_found;
+}
+
 const struct tapir_interpreter_ops *tapir_interpreters__find(uint32_t tgid,
 							     struct tapir_interp *how,
 							     struct tapir_interp_loop *loop,
 							     void **state)
 {
-	for (size_t i = 0; all[i]; i++) {
-		void *found = calloc(1, all[i]->state_bytes);
-
-		if (found && all[i]->find(found, tgid, how, loop)) {
-			*state = found;
+	for (size_t i = 0; all[i]; i++)
+		if (finds(all[i], tgid, how, loop, state))
 			return all[i];
-		}
-		free(found);
-	}
+	return NULL;
+}
+
+const struct tapir_interpreter_ops *
+tapir_interpreters__of_program(uint32_t tgid, struct tapir_interp_loop *loop, void **state)
+{
+	tapir_autofree char *path = tapir_proc__read_exe(tgid);
+
+	for (size_t i = 0; path && all[i]; i++)
+		if (all[i]->functions && all[i]->is_path(tapir_sv__of(path)) &&
+		    finds(all[i], tgid, NULL, loop, state))
+			return all[i];
 	return NULL;
 }

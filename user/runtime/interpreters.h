@@ -7,6 +7,7 @@
 #ifndef TAPIR_USER_INTERPRETERS_H
 #define TAPIR_USER_INTERPRETERS_H
 
+#include "base/map.h"
 #include "base/str.h"
 #include "bpf/interp.h"
 #include "runtime/interp_merge.h"
@@ -21,7 +22,8 @@ struct tapir_interpreter_ops {
 	bool (*is_path)(struct tapir_sv path);
 	/*
 	 * Fills state, zeroed, and how the kernel finds the functions of a process, and the loop
-	 * that runs them. False: it has none, or not one that can be read. No line.
+	 * that runs them. False: it has none, or not one that can be read. No line. how: NULL if
+	 * the functions are read from outside.
 	 */
 	bool (*find)(void *state, uint32_t tgid, struct tapir_interp *how,
 		     struct tapir_interp_loop *loop);
@@ -29,6 +31,16 @@ struct tapir_interpreter_ops {
 	bool (*add_name)(const void *state, const struct tapir_process_memory *memory,
 			 const struct tapir_interp_frame *frame, struct tapir_str *out,
 			 bool *is_internal);
+
+	/*
+	 * NULL, or what reads functions from outside, of threads that sleep: the states of threads,
+	 * by the numbers that their namespace has for them, and the functions of one, innermost
+	 * first.
+	 */
+	void (*threads)(const void *state, const struct tapir_process_memory *memory,
+			struct tapir_map *state_by_tid);
+	size_t (*functions)(const void *state, const struct tapir_process_memory *memory,
+			    uint64_t state_va, struct tapir_interp_function *out, size_t max);
 
 	bool has_frames_of_its_own; /* each function has a native frame; there is no loop */
 	bool may_begin_outside;	    /* threads may begin with functions outside of any loop */
@@ -57,5 +69,12 @@ const struct tapir_interpreter_ops *tapir_interpreters__find(uint32_t tgid,
 							     struct tapir_interp *how,
 							     struct tapir_interp_loop *loop,
 							     void **state);
+
+/*
+ * The same for a process whose program is an interpreter that can be read from outside: the
+ * mappings of others are not read.
+ */
+const struct tapir_interpreter_ops *
+tapir_interpreters__of_program(uint32_t tgid, struct tapir_interp_loop *loop, void **state);
 
 #endif

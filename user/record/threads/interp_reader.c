@@ -10,9 +10,9 @@
 #include <string.h>
 
 struct tapir_interp_reader {
-	const struct tapir_cpython *python;
+	const struct tapir_process_copy *of;
 	struct tapir_process_memory memory;
-	struct tapir_map state_by_tid; /* empty where it is no Python */
+	struct tapir_map state_by_tid; /* empty where it has no interpreter */
 };
 
 struct tapir_interp_reader *tapir_interp_reader__new(const struct tapir_process_copy *p)
@@ -21,11 +21,12 @@ struct tapir_interp_reader *tapir_interp_reader__new(const struct tapir_process_
 
 	if (!reader)
 		return NULL;
-	reader->python = &p->python;
+	reader->of = p;
 	reader->memory = (struct tapir_process_memory){tapir_process_memory__read_fn,
 						       (void *)(uintptr_t)&p->tgid};
-	if (p->has_python)
-		tapir_cpython__threads(reader->python, &reader->memory, &reader->state_by_tid);
+	if (p->interpreter)
+		p->interpreter->threads(p->interpreter_state, &reader->memory,
+					&reader->state_by_tid);
 	return reader;
 }
 
@@ -44,16 +45,17 @@ int tapir_interp_reader__read(const struct tapir_interp_reader *reader,
 	struct tapir_interp_function frames[TAPIR_MAX_FRAMES];
 	const uint64_t *state_va = tapir_map__get(
 		&reader->state_by_tid, tapir_number_of_thread(thread->tid, thread->ns_tid));
-	size_t cnt = state_va ? tapir_cpython__frames(reader->python, &reader->memory, *state_va,
-						      frames, TAPIR_MAX_FRAMES)
+	const struct tapir_process_copy *p = reader->of;
+	size_t cnt = state_va ? p->interpreter->functions(p->interpreter_state, &reader->memory,
+							  *state_va, frames, TAPIR_MAX_FRAMES)
 			      : 0;
 
 	if (!cnt)
 		return 0;
-	copy->python = malloc(cnt * sizeof(*frames));
-	if (!copy->python)
+	copy->functions = malloc(cnt * sizeof(*frames));
+	if (!copy->functions)
 		return -ENOMEM;
-	memcpy(copy->python, frames, cnt * sizeof(*frames));
-	copy->python_cnt = cnt;
+	memcpy(copy->functions, frames, cnt * sizeof(*frames));
+	copy->function_cnt = cnt;
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* interp_reader.h - the Python functions of a process's threads, for one look at it. */
+/* interp_reader.h - the functions that an interpreter runs, of a process's threads, for one look.
+ */
 #ifndef TAPIR_USER_INTERP_READER_H
 #define TAPIR_USER_INTERP_READER_H
 

@@ -12,7 +12,6 @@
 
 #include "attach/thread_list.h"
 #include "base/map.h"
-#include "runtime/cpython/cpython_process.h"
 #include "runtime/process_memory.h"
 #include "record/threads/lock_owners.h"
 #include "record/threads/interp_reader.h"
@@ -62,7 +61,7 @@ static bool wants_memory(const struct tapir_thread_seen *seen)
 struct readers {
 	struct tapir_call_reader *calls;
 	struct tapir_lock_owners *owners;
-	struct tapir_interp_reader *python;
+	struct tapir_interp_reader *functions;
 };
 
 static int copy_thread(const struct tapir_process_copy *p, const struct readers *readers,
@@ -86,7 +85,7 @@ static int copy_thread(const struct tapir_process_copy *p, const struct readers 
 	err = tapir_call_reader__read(readers->calls, copy);
 	if (!err && copy->call && !copy->owner)
 		tapir_lock_owners__find(readers->owners, copy);
-	return err ? err : tapir_interp_reader__read(readers->python, copy);
+	return err ? err : tapir_interp_reader__read(readers->functions, copy);
 }
 
 static int copy_all(const struct tapir_process_copy *p, struct tapir_thread_copies *copies,
@@ -95,7 +94,7 @@ static int copy_all(const struct tapir_process_copy *p, struct tapir_thread_copi
 	const struct readers readers = {tapir_call_reader__new(p->tgid),
 					tapir_lock_owners__new(p->tgid, list),
 					tapir_interp_reader__new(p)};
-	int err = readers.calls && readers.owners && readers.python ? 0 : -ENOMEM;
+	int err = readers.calls && readers.owners && readers.functions ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < list->vec.cnt && !err; i++) {
 		struct tapir_thread_copy copy = {.seen = list->vec.data[i]};
@@ -108,7 +107,7 @@ static int copy_all(const struct tapir_process_copy *p, struct tapir_thread_copi
 		if (err)
 			tapir_thread_copy__fini(&copy);
 	}
-	tapir_interp_reader__free(readers.python);
+	tapir_interp_reader__free(readers.functions);
 	tapir_lock_owners__free(readers.owners);
 	tapir_call_reader__free(readers.calls);
 	return err;
@@ -171,7 +170,7 @@ void tapir_thread_copy__fini(struct tapir_thread_copy *copy)
 	free(copy->memory);
 	free(copy->call);
 	free(copy->type_path);
-	free(copy->python);
+	free(copy->functions);
 	free(copy->statement);
 	free(copy->holder_statement);
 	free(copy->session);
@@ -225,7 +224,7 @@ int tapir_process_copy__take(struct tapir_process_copy *p, struct tapir_programs
 	const struct timespec pause = {.tv_nsec = ROUND_NS};
 	int err = 1;
 
-	p->has_python = tapir_cpython__of(&p->python, p->tgid);
+	p->interpreter = tapir_interpreters__of_program(p->tgid, &p->loop, &p->interpreter_state);
 	for (unsigned round = 1; err > 0 && round <= round_cnt; round++) {
 		if (round > 1)
 			nanosleep(&pause, NULL);
@@ -238,4 +237,6 @@ void tapir_process_copy__fini(struct tapir_process_copy *p)
 {
 	fini_copies(&p->copies);
 	tapir_map__fini(&p->idx_by_tid);
+	free(p->interpreter_state);
+	p->interpreter_state = NULL; /* a snapshot frees what it posted, and all at its end */
 }

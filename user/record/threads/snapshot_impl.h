@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "bpf/control.h"
 #include "decode/postgresql_text.h"
-#include "runtime/cpython/cpython_frames.h"
+#include "runtime/interpreters.h"
 #include "record/threads/snapshot.h"
 
 #define TAPIR_COPY_BYTES (128u << 10) /* of one stack; frames beyond are cut */
@@ -20,9 +20,9 @@ struct tapir_thread_copy {
 	struct tapir_thread_seen seen;
 	uint8_t *memory; /* from seen.sp on, rounded down to 8 bytes; NULL: none */
 	size_t bytes;
-	bool has_moved;			      /* in each round: it runs */
-	struct tapir_interp_function *python; /* functions of Python that it runs; NULL: none */
-	size_t python_cnt;
+	bool has_moved;				 /* in each round: it runs */
+	struct tapir_interp_function *functions; /* that an interpreter runs; NULL: none */
+	size_t function_cnt;
 	/* For a thread that sleeps in a system call (system_call.h): */
 	char *call; /* NULL: none */
 	uint64_t futex_va;
@@ -55,8 +55,9 @@ struct tapir_process_copy {
 	uint32_t tgid;
 	struct tapir_thread_copies copies;
 	struct tapir_map idx_by_tid;
-	struct tapir_cpython python;
-	bool has_python; /* else python is nothing */
+	const struct tapir_interpreter_ops *interpreter; /* NULL: none that can be read */
+	void *interpreter_state;			 /* owned */
+	struct tapir_interp_loop loop;
 };
 
 /*

@@ -32,10 +32,10 @@ struct tapir_walk_tables {
 	struct tapir_unwind_cache *cache; /* may be NULL */
 };
 
-#define CODE_PAGE_BYTES	  4096u
-#define CODE_PAGES_MAX	  4096u /* of a process */
-#define METHODS_MAX	  65536u
-#define PYTHON_CODE_BYTES 16u /* at least that many are no other function's */
+#define CODE_PAGE_BYTES 4096u
+#define CODE_PAGES_MAX	4096u /* of a process */
+#define METHODS_MAX	65536u
+#define FUNCTION_BYTES	16u /* of an interpreter: at least that many are no other function's */
 
 /* Generated code that its threads' stacks lead through: a thousand threads wait at few places. */
 struct code_page {
@@ -54,7 +54,7 @@ struct code_pages {
  */
 struct methods {
 	struct tapir_jvm_interpreter interpreter;
-	const struct tapir_cpython *python;
+	const struct tapir_process_copy *of;
 	struct tapir_map is_named;
 	struct tapir_str name; /* of one, being put together */
 	struct tapir_recbuf recbuf;
@@ -315,11 +315,14 @@ static bool add_method(const struct methods *methods, const struct tapir_process
 	return tapir_jvm_interpreter__add_name(&methods->interpreter, memory, va, out);
 }
 
-static bool add_python_code(const struct methods *methods,
-			    const struct tapir_process_memory *memory, uint64_t va,
-			    struct tapir_str *out)
+static bool add_function(const struct methods *methods, const struct tapir_process_memory *memory,
+			 uint64_t va, struct tapir_str *out)
 {
-	return tapir_cpython__add_name(methods->python, memory, va, out);
+	const struct tapir_interp_frame frame = {.va = va};
+	bool is_internal = false;
+
+	return methods->of->interpreter->add_name(methods->of->interpreter_state, memory, &frame,
+						  out, &is_internal);
 }
 
 static bool is_method(const void *ctx, uint64_t va)
@@ -329,9 +332,9 @@ static bool is_method(const void *ctx, uint64_t va)
 	return find_name(space, va, add_method, space->methods->interpreter.method_bytes);
 }
 
-static bool is_python_code(void *ctx, uint64_t va)
+static bool is_function(void *ctx, uint64_t va)
 {
-	return find_name(ctx, va, add_python_code, PYTHON_CODE_BYTES);
+	return find_name(ctx, va, add_function, FUNCTION_BYTES);
 }
 
 static bool is_generated(void *ctx, uint64_t va)
@@ -345,14 +348,14 @@ static bool is_generated(void *ctx, uint64_t va)
 	return false;
 }
 
-/* Puts Python's functions among those of the walk. */
+/* Puts an interpreter's functions among those of the walk. */
 static void add_frames(struct stack_rec *stack, const struct space *space,
 		       const struct tapir_thread_copy *copy, const struct tapir_walk *walk)
 {
-	const struct tapir_interp_namer namer = {is_python_code, is_generated,
+	const struct tapir_interp_namer namer = {is_function, is_generated,
 						 (void *)(uintptr_t)space};
-	size_t cnt = tapir_interp__merge(&space->methods->python->loop, copy->python,
-					 copy->python_cnt, &namer, walk->frames, walk->frame_cnt,
+	size_t cnt = tapir_interp__merge(&space->methods->of->loop, copy->functions,
+					 copy->function_cnt, &namer, walk->frames, walk->frame_cnt,
 					 walk->end == TAPIR_STACK_END_WHOLE, stack->frames,
 					 TAPIR_MAX_FRAMES);
 
@@ -445,8 +448,7 @@ static uint64_t first_ns(const struct tapir_process_copy *p)
 void tapir_process_copy__post(const struct tapir_process_copy *p, const struct tapir_poster *poster)
 {
 	struct code_pages pages = {};
-	struct methods methods = {
-		.python = &p->python, .queue = poster->queue, .from_ns = first_ns(p)};
+	struct methods methods = {.of = p, .queue = poster->queue, .from_ns = first_ns(p)};
 	struct space space = {
 		.tgid = p->tgid, .tables = poster->tables, .pages = &pages, .methods = &methods};
 	const struct tapir_thread_copy *copy;

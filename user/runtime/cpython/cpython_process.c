@@ -33,14 +33,6 @@ bool tapir_cpython__is_path(struct tapir_sv path)
 	       (tapir_sv__starts_with(name, "libpython") && memmem(name.data, name.len, ".so", 3));
 }
 
-/* Filters the processes of a snapshot: the mappings of one that is not Python are not read. */
-static bool has_program(uint32_t tgid)
-{
-	tapir_autofree char *path = tapir_proc__read_exe(tgid);
-
-	return path && tapir_cpython__is_path(tapir_sv__of(path));
-}
-
 struct search {
 	struct tapir_cpython *out;
 	uint32_t tgid;
@@ -80,11 +72,6 @@ static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
 	}
 	tapir_elf__free(elf);
 	return s->is_found;
-}
-
-bool tapir_cpython__of(struct tapir_cpython *out, uint32_t tgid)
-{
-	return has_program(tgid) && tapir_cpython__in(out, tgid);
 }
 
 bool tapir_cpython__in(struct tapir_cpython *out, uint32_t tgid)

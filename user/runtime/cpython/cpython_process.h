@@ -17,7 +17,4 @@ bool tapir_cpython__is_path(struct tapir_sv path);
  */
 bool tapir_cpython__in(struct tapir_cpython *out, uint32_t tgid);
 
-/* The same for a process whose program is python: the mappings of others are not read. */
-bool tapir_cpython__of(struct tapir_cpython *out, uint32_t tgid);
-
 #endif
