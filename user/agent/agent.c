@@ -491,47 +491,70 @@ static int use_symbols(const struct tapir_words *places)
 	return err;
 }
 
-static int start_agent(struct tapir_agent *agent)
+static int open_lists(struct tapir_agent *agent)
+{
+	agent->lists = tapir_shared_lists__new();
+	return agent->lists ? 0 : -ENOMEM;
+}
+
+static int open_symbols(struct tapir_agent *agent)
+{
+	int err = tapir_totals__open();
+
+	return !err && agent->config->symbols.cnt ? use_symbols(&agent->config->symbols) : err;
+}
+
+static int open_csrf(struct tapir_agent *agent)
+{
+	return tapir_token__random(agent->csrf, TAPIR_CSRF_DIGITS);
+}
+
+static int start_fronts(struct tapir_agent *agent)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < agent->front_cnt; i++)
+		err = start_front(agent, &agent->fronts[i]);
+	return err;
+}
+
+static void say_listening(const struct tapir_agent *agent)
 {
 	struct tapir_str names = {};
-	int err = open_state(agent);
 
-	if (!err)
-		err = tapir_totals__open();
-	if (!err && agent->config->symbols.cnt)
-		err = use_symbols(&agent->config->symbols);
-	agent->lists = tapir_shared_lists__new();
-	if (!err && !agent->lists)
-		err = -ENOMEM;
-	if (!err)
-		err = tapir_sessions__open(agent);
-	if (!err)
-		err = open_listeners(agent);
-	if (!err)
-		err = open_tls(agent);
-	if (!err)
-		err = open_tokens(agent);
-	if (!err)
-		err = tapir_token__random(agent->csrf, TAPIR_CSRF_DIGITS);
-	if (!err)
-		err = open_signals(agent);
-	/*
-	 * The HTTP processes come last of all that is opened, and first of all that runs: each is a
-	 * fork of this one and closes what it must not have.
-	 */
-	for (size_t i = 0; !err && i < agent->front_cnt; i++) {
-		err = start_front(agent, &agent->fronts[i]);
+	for (size_t i = 0; i < agent->front_cnt; i++)
 		tapir_str__addf(&names, "%s%s", i ? ", " : "", agent->fronts[i].listener.name);
-	}
-	if (!err)
-		err = tapir_agent_watch__start(agent);
-	if (!err)
-		err = tapir_agent_push__start(agent);
-	if (!err)
-		err = tapir_continuous__start(agent);
-	if (!err && !agent->config->only_pid)
-		tapir_info("listening on %s; press Ctrl-C to stop", names.data ? names.data : "");
+	tapir_info("listening on %s; press Ctrl-C to stop", names.data ? names.data : "");
 	tapir_str__fini(&names);
+}
+
+/*
+ * The HTTP processes come last of all that is opened, and first of all that runs: each is a fork of
+ * this one and closes what it must not have.
+ */
+static int start_agent(struct tapir_agent *agent)
+{
+	static int (*const steps[])(struct tapir_agent * agent) = {
+		open_state,
+		open_symbols,
+		open_lists,
+		tapir_sessions__open,
+		open_listeners,
+		open_tls,
+		open_tokens,
+		open_csrf,
+		open_signals,
+		start_fronts,
+		tapir_agent_watch__start,
+		tapir_agent_push__start,
+		tapir_continuous__start,
+	};
+	int err = 0;
+
+	for (size_t i = 0; !err && i < sizeof(steps) / sizeof(*steps); i++)
+		err = steps[i](agent);
+	if (!err && !agent->config->only_pid)
+		say_listening(agent);
 	return err;
 }
 

@@ -149,6 +149,29 @@ static bool may_record(struct tapir_agent *agent, const struct tapir_caller *cal
 	return false;
 }
 
+/* Written whether it is done or refused: an audit has to hold the attempts, too. */
+static void audit_task(struct tapir_agent *agent, const struct tapir_wire_request *rq,
+		       const struct tapir_caller *caller, const struct tapir_request_params *params,
+		       bool is_refused)
+{
+	struct tapir_str target = {};
+
+	if (rq->path_arg)
+		tapir_str__add_printable(&target, rq->path_arg, strlen(rq->path_arg));
+	add_target(params, &target);
+	if (rq->route == TAPIR_ROUTE_QUESTIONS) {
+		tapir_str__adds(&target, target.len ? " " : "");
+		tapir_request_params__add_question(params, &target);
+	}
+	if (params->sql) {
+		tapir_str__adds(&target, target.len ? " " : "");
+		tapir_str__add_printable(&target, params->sql, strlen(params->sql));
+	}
+	tapir_agent__audit(agent, caller, &tapir_routes[rq->route], target.data ? target.data : "",
+			   is_refused ? "refused" : "accepted");
+	tapir_str__fini(&target);
+}
+
 /* true: the socket belongs to a task now. */
 static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_request *rq, int fd,
 			const struct tapir_caller *caller)
@@ -161,10 +184,8 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 				  .limits = &agent->config->limits,
 				  .state_fd = &agent->state_fd,
 				  .lists = agent->lists};
-	struct tapir_str target = {};
-	int err;
-
 	bool is_started = false;
+	int err;
 
 	if (rq->route == TAPIR_ROUTE_PPROF)
 		params.format = "pprof";
@@ -187,23 +208,8 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 		is_started = start_task(agent, rq, caller, &task, fd);
 	else
 		is_started = tapir_sessions__handle(agent, rq, &params, caller, fd);
-	/* Written whether it is done or refused: an audit has to hold the attempts, too. */
-	if (route->is_action) {
-		if (rq->path_arg)
-			tapir_str__add_printable(&target, rq->path_arg, strlen(rq->path_arg));
-		add_target(&params, &target);
-		if (rq->route == TAPIR_ROUTE_QUESTIONS) {
-			tapir_str__adds(&target, target.len ? " " : "");
-			tapir_request_params__add_question(&params, &target);
-		}
-		if (params.sql) {
-			tapir_str__adds(&target, target.len ? " " : "");
-			tapir_str__add_printable(&target, params.sql, strlen(params.sql));
-		}
-		tapir_agent__audit(agent, caller, route, target.data ? target.data : "",
-				   err ? "refused" : "accepted");
-	}
-	tapir_str__fini(&target);
+	if (route->is_action)
+		audit_task(agent, rq, caller, &params, err != 0);
 	tapir_request_params__fini(&params);
 	return is_started;
 }

@@ -295,10 +295,38 @@ static bool is_unknown(struct tapir_timeline *tl, struct happening *h, uint32_t 
 	return kind->is_unknown_by_thread;
 }
 
+/* What the event that begins it says. */
+static void describe(struct tapir_timeline *tl, struct happening *h, uint32_t kind_idx,
+		     struct tapir_interval *i)
+{
+	const struct tapir_kind *kind = &tl->pairs->kinds.data[kind_idx];
+
+	i->node = h->node;
+	i->is_chosen = h->is_chosen;
+	i->has_trace = tapir_trace__is_named(&h->event.rec->h);
+	i->key = kind->key ? tapir_timeline__key_of(fields_of(tl, h), kind->key) : 0;
+	i->activity = kind->scope == TAPIR_PAIR_ACTIVITY ? activity_of(h) : 0;
+	i->label = make_label(tl, h, kind);
+	if (is_shared(kind) && (i->activity || kind->scope != TAPIR_PAIR_ACTIVITY))
+		i->map_key = map_key_of(kind, kind_idx, i->tgid, i->key, i->activity);
+}
+
+/* Makes it known by its key. The end of one that has the key already was lost. */
+static void share(struct tapir_timeline *tl, const struct happening *h, struct tapir_interval *i)
+{
+	struct tapir_interval *before = shared_of(tl, i->map_key);
+
+	if (before) {
+		before->flags |= TAPIR_INTERVAL_UNENDED;
+		tapir_timeline__close(tl, before, h->now_ns);
+	}
+	add_shared(tl, i, h->thread->process);
+}
+
 static void begin_interval(struct tapir_timeline *tl, struct happening *h, uint32_t kind_idx)
 {
 	const struct tapir_kind *kind = &tl->pairs->kinds.data[kind_idx];
-	struct tapir_interval *i, *before;
+	struct tapir_interval *i;
 	bool is_nested;
 
 	if (is_unknown(tl, h, kind_idx, true))
@@ -313,21 +341,9 @@ static void begin_interval(struct tapir_timeline *tl, struct happening *h, uint3
 	if (!i)
 		return;
 	i->flags |= is_nested && !is_shared(kind) ? TAPIR_INTERVAL_NESTED : 0;
-	i->node = h->node;
-	i->is_chosen = h->is_chosen;
-	i->has_trace = tapir_trace__is_named(&h->event.rec->h);
-	i->key = kind->key ? tapir_timeline__key_of(fields_of(tl, h), kind->key) : 0;
-	i->activity = kind->scope == TAPIR_PAIR_ACTIVITY ? activity_of(h) : 0;
-	i->label = make_label(tl, h, kind);
-	if (is_shared(kind) && (i->activity || kind->scope != TAPIR_PAIR_ACTIVITY))
-		i->map_key = map_key_of(kind, kind_idx, i->tgid, i->key, i->activity);
-	before = i->map_key ? shared_of(tl, i->map_key) : NULL;
-	if (before) { /* its end was lost */
-		before->flags |= TAPIR_INTERVAL_UNENDED;
-		tapir_timeline__close(tl, before, h->now_ns);
-	}
+	describe(tl, h, kind_idx, i);
 	if (i->map_key)
-		add_shared(tl, i, h->thread->process);
+		share(tl, h, i);
 	tapir_interval__enter(i, h->thread, h->now_ns);
 	tapir_interval__begin_child(tl, i, h->event.related_id, h->thread);
 	if (kind->is_request)

@@ -107,6 +107,18 @@ static const char *label_of(const struct detail *awaited)
 	return awaited->label ? awaited->label : "a task";
 }
 
+/* What is left of a state beside its details, if it has any. */
+static const char *label_of_rest(const struct slow *s, uint8_t state, bool has_details)
+{
+	if (has_details && state != TAPIR_THREAD_BETWEEN)
+		return "(other)";
+	if (state == TAPIR_THREAD_INSIDE)
+		return "another activity";
+	return state == TAPIR_THREAD_RUNNING && tapir_timeline__stats(s->args.tl)->samples
+		       ? "(no sample)"
+		       : NULL;
+}
+
 /*
  * Writes the details, scaled to what the timeline counted; the last one takes the rounding error.
  */
@@ -148,12 +160,7 @@ static void add_state(struct slow *s, struct tapir_view_result *result, size_t t
 		}
 	if (left_ns)
 		add_part(s, result, table, one, &rest, left_ns, what,
-			 row && state != TAPIR_THREAD_BETWEEN ? "(other)"
-			 : state == TAPIR_THREAD_INSIDE	      ? "another activity"
-			 : state == TAPIR_THREAD_RUNNING &&
-					 tapir_timeline__stats(s->args.tl)->samples
-				 ? "(no sample)"
-				 : NULL);
+			 label_of_rest(s, state, row > 0));
 }
 
 static int by_amount(const void *a, const void *b)

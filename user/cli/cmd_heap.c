@@ -267,6 +267,17 @@ static int show_files(const struct args *args, const char *before_path, const ch
 	return err;
 }
 
+static int show_asked(const struct args *args)
+{
+	if (args->live)
+		return show_live(args);
+	if (!args->growth_ns)
+		return show_process(args);
+	return tapir_heap__live_way(args->pids.data[0]) == TAPIR_HEAP_LIVE_JVM
+		       ? show_jvm_growth(args)
+		       : show_growth(args);
+}
+
 static int run_heap(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
@@ -283,14 +294,8 @@ static int run_heap(struct tapir_cli *cli)
 		return tapir_cli__usage(cli, "--growth requires -p and excludes -o");
 	if (args->live && (!args->pids.cnt || args->output))
 		return tapir_cli__usage(cli, "--live requires -p and excludes -o");
-	if (args->live)
-		return show_live(args);
-	if (args->pids.cnt && args->growth_ns)
-		return tapir_heap__live_way(args->pids.data[0]) == TAPIR_HEAP_LIVE_JVM
-			       ? show_jvm_growth(args)
-			       : show_growth(args);
 	if (args->pids.cnt)
-		return show_process(args);
+		return show_asked(args);
 	if (cnt == 1)
 		return show_files(args, NULL, words[0]);
 	if (cnt == 3 && !strcmp(words[0], "diff"))

@@ -389,6 +389,25 @@ static int add_question(struct tapir_cli_questions *asked, const struct tapir_qu
 	return err;
 }
 
+/*
+ * A pair that the user names brings no SPECs: the words enable its events. The events of a file
+ * need none.
+ */
+static int add_pairs(struct tapir_cli_questions *asked, struct tapir_source *s,
+		     const struct tapir_words *pairs, const struct tapir_words *words,
+		     bool is_of_file)
+{
+	const char *const *word;
+	int err = 0;
+
+	tapir_vec_for_each (word, pairs)
+		err = err ? err : add_pair(asked, s, *word);
+	tapir_vec_for_each (word, words)
+		if (!err && !is_of_file && !add_spec(asked, *word))
+			err = -ENOMEM;
+	return err;
+}
+
 /* words: the sources of one question, or of two: of events, and of intervals. */
 static int add_from_sources(struct tapir_cli_questions *asked,
 			    const struct tapir_question_args *args, const struct tapir_words *words,
@@ -404,15 +423,7 @@ static int add_from_sources(struct tapir_cli_questions *asked,
 	if (!err && args->until) {
 		err = pair_with_until(asked, s, words->data[0], args->until, args->key);
 	} else if (!err && args->pairs.cnt) {
-		tapir_vec_for_each (word, &args->pairs)
-			err = err ? err : add_pair(asked, s, *word);
-		/*
-		 * A pair that the user names brings no SPECs: the words enable its events. The
-		 * events of a file need none.
-		 */
-		tapir_vec_for_each (word, words)
-			if (!err && !is_of_file && !add_spec(asked, *word))
-				err = -ENOMEM;
+		err = add_pairs(asked, s, &args->pairs, words, is_of_file);
 	} else if (!err) {
 		s->has_any_event = !words->cnt;
 		tapir_vec_for_each (word, words)

@@ -206,31 +206,37 @@ static uint64_t recorded_ns(const struct tapir_recorder *r,
 	return is_known ? r->stopped_ns - r->ready_ns : result->elapsed_ns;
 }
 
+static void add_numbers(const struct tapir_recorder *r, const struct tapir_recording_result *result,
+			const char *path, struct tapir_str *line)
+{
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
+		if (i == TAPIR_FAMILY_EVENT || tapir_recording__wants(&r->plan.opts, i))
+			add_number(line, result->stats.captured[i], tapir_families[i].one,
+				   tapir_families[i].many);
+	tapir_human__add_count(line, result->stats.lost_cnt);
+	tapir_str__adds(line, " lost");
+	if (result->stats.unseen_cnt) {
+		tapir_str__adds(line, ", ");
+		add_count_of(line, result->stats.unseen_cnt, "process or mapping missed",
+			     "processes or mappings missed");
+	}
+	if (result->stats.gap_cnt) {
+		tapir_str__adds(line, ", ");
+		add_count_of(line, result->stats.gap_cnt, "gap", "gaps");
+	}
+	if (path) {
+		tapir_str__adds(line, ", ");
+		tapir_human__add_bytes(line, result->stats.file_bytes);
+	}
+}
+
 void tapir_recorder__print_result(const struct tapir_recorder *r,
 				  const struct tapir_recording_result *result, const char *path)
 {
 	bool has_path = path && !tapir_writer__is_stdout(path) && !result->is_file_moved;
 	struct tapir_str line = {};
 
-	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
-		if (i == TAPIR_FAMILY_EVENT || tapir_recording__wants(&r->plan.opts, i))
-			add_number(&line, result->stats.captured[i], tapir_families[i].one,
-				   tapir_families[i].many);
-	tapir_human__add_count(&line, result->stats.lost_cnt);
-	tapir_str__adds(&line, " lost");
-	if (result->stats.unseen_cnt) {
-		tapir_str__adds(&line, ", ");
-		add_count_of(&line, result->stats.unseen_cnt, "process or mapping missed",
-			     "processes or mappings missed");
-	}
-	if (result->stats.gap_cnt) {
-		tapir_str__adds(&line, ", ");
-		add_count_of(&line, result->stats.gap_cnt, "gap", "gaps");
-	}
-	if (path) {
-		tapir_str__adds(&line, ", ");
-		tapir_human__add_bytes(&line, result->stats.file_bytes);
-	}
+	add_numbers(r, result, path, &line);
 	tapir_str__addf(&line, " in %.1f s", (double)recorded_ns(r, result) / 1e9);
 	if (has_path)
 		tapir_str__addf(&line, " -> %s", path);

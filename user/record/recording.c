@@ -365,6 +365,19 @@ static int check_machine(const struct recording *r, const struct tapir_match_rep
 	return !err && r->opts->specs->cnt ? tapir_match_report__check(asked) : err;
 }
 
+/* There are matching probes. */
+static int check_attached(const struct recording *r)
+{
+	if (tapir_images__attached_cnt(r->images))
+		return 0;
+	if (tapir_target_rules__are_named(&r->rules))
+		return tapir_diag__fail(-EIO, "none of the %zu matching probes was attached",
+					tapir_images__site_cnt(r->images));
+	tapir_warn(
+		"every process with matching probes exited before they were attached (see the GAP records)");
+	return 0;
+}
+
 /*
  * Reports SPECs without a match, when nothing more comes; asked has what is known of processes only
  * while they are traced. A SPEC that nothing matched is most likely misspelt. That is a failure for
@@ -396,15 +409,7 @@ static int check_matches(const struct recording *r, const struct tapir_match_rep
 			"no process had a matching probe ('tapir list -p PID' shows what there is)");
 	else if (!r->opts->specs_are_defaults)
 		err = tapir_match_report__check(asked);
-	if (err || none || tapir_images__attached_cnt(r->images))
-		return err;
-	if (!tapir_target_rules__are_named(&r->rules))
-		tapir_warn(
-			"every process with matching probes exited before they were attached (see the GAP records)");
-	else
-		err = tapir_diag__fail(-EIO, "none of the %zu matching probes was attached",
-				       tapir_images__site_cnt(r->images));
-	return err;
+	return err || none ? err : check_attached(r);
 }
 
 /* The last segment on a full disk: what it lost is counted, as that of the ones before (session.c).

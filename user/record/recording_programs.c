@@ -234,6 +234,52 @@ static bool take_ready(struct recording *r, const struct tapir_programs_opts *op
 	return true;
 }
 
+/* Sets what the recording asks of the programs. */
+static int set_opts(struct recording *r, const struct tapir_features *features,
+		    struct tapir_programs_opts *opts)
+{
+	r->use_multi = opts->use_multi = tapir_features__has(features, TAPIR_FEATURE_UPROBE_MULTI);
+	opts->frames = r->opts->frames;
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
+		opts->families[i] = tapir_recording__wants(r->opts, i);
+	tapir_machine__plan(r->machine, opts);
+	opts->with_questions = r->opts->with_questions;
+	opts->sums = r->opts->sums;
+	opts->with_uses = r->opts->with_uses;
+	opts->call_counts = r->opts->calls;
+	opts->wait_sum_cap = r->opts->wait_sum_cap;
+	opts->native = r->opts->native;
+	r->use_sessions = opts->use_sessions =
+		opts->use_multi && tapir_features__has(features, TAPIR_FEATURE_UPROBE_SESSION);
+	opts->with_threads = r->opts->with_switches;
+	opts->with_holds = tapir_recording__traces_program(r);
+	opts->no_processes = r->opts->snapshot_rounds;
+	opts->probes_later = !r->opts->program; /* children come before threads */
+	opts->probes_unlikely = opts->probes_later && ((r->machine && !r->opts->specs->cnt) ||
+						       tapir_recording__is_dotnet_alone(r));
+	return tapir_target_rules__filter(&r->rules, &opts->filter);
+}
+
+static int load(struct recording *r, struct tapir_programs_opts *opts)
+{
+	bool is_testing, may_link = r->use_multi && !opts->no_processes &&
+				    !tapir_recording__traces_program(r) && !r->rules.children &&
+				    r->rules.pids.cnt && r->rules.pids.cnt <= LINK_BY_PID_MAX_PIDS;
+	int err, pid_filter = 0;
+	pthread_t tester;
+
+	if (take_ready(r, opts, may_link))
+		return 0;
+	is_testing = may_link && !pthread_create(&tester, NULL, test_pid_filter, &pid_filter);
+	tapir_recording__begin_dotnet(r);
+	err = tapir_programs__load(opts, &r->programs);
+	tapir_recording__join_dotnet(r);
+	if (is_testing)
+		pthread_join(tester, NULL);
+	r->link_by_pid = pid_filter == 1;
+	return err;
+}
+
 int tapir_recording__load_programs(struct recording *r)
 {
 	size_t max = max_ring_bytes(r);
@@ -242,9 +288,7 @@ int tapir_recording__load_programs(struct recording *r)
 		.site_cap = SITE_CAP,
 		.ring_bytes = ring_share(max < FIRST_RING_BYTES ? max : FIRST_RING_BYTES)};
 	struct tapir_features features;
-	pthread_t tester;
-	int err, pid_filter = 0;
-	bool is_testing, may_link;
+	int err;
 
 	/* Two mappings of each, all of it in tapir's RSS: of no use to a forked child. */
 	if (tapir_recording__is_without_probes(r) && !tapir_recording__has_samplers(r))
@@ -258,41 +302,7 @@ int tapir_recording__load_programs(struct recording *r)
 		return do_without(r);
 	if (!err)
 		err = check_access(r, true);
-	if (err)
-		return err;
-	r->use_multi = opts.use_multi = tapir_features__has(&features, TAPIR_FEATURE_UPROBE_MULTI);
-	opts.frames = r->opts->frames;
-	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
-		opts.families[i] = tapir_recording__wants(r->opts, i);
-	tapir_machine__plan(r->machine, &opts);
-	opts.with_questions = r->opts->with_questions;
-	opts.sums = r->opts->sums;
-	opts.with_uses = r->opts->with_uses;
-	opts.call_counts = r->opts->calls;
-	opts.wait_sum_cap = r->opts->wait_sum_cap;
-	opts.native = r->opts->native;
-	r->use_sessions = opts.use_sessions =
-		opts.use_multi && tapir_features__has(&features, TAPIR_FEATURE_UPROBE_SESSION);
-	opts.with_threads = r->opts->with_switches;
-	opts.with_holds = tapir_recording__traces_program(r);
-	opts.no_processes = r->opts->snapshot_rounds;
-	opts.probes_later = !r->opts->program; /* children come before threads */
-	opts.probes_unlikely = opts.probes_later && ((r->machine && !r->opts->specs->cnt) ||
-						     tapir_recording__is_dotnet_alone(r));
-	err = tapir_target_rules__filter(&r->rules, &opts.filter);
-	if (err)
-		return err;
-	may_link = r->use_multi && !opts.no_processes && !tapir_recording__traces_program(r) &&
-		   !r->rules.children && r->rules.pids.cnt &&
-		   r->rules.pids.cnt <= LINK_BY_PID_MAX_PIDS;
-	if (take_ready(r, &opts, may_link))
-		return 0;
-	is_testing = may_link && !pthread_create(&tester, NULL, test_pid_filter, &pid_filter);
-	tapir_recording__begin_dotnet(r);
-	err = tapir_programs__load(&opts, &r->programs);
-	tapir_recording__join_dotnet(r);
-	if (is_testing)
-		pthread_join(tester, NULL);
-	r->link_by_pid = pid_filter == 1;
-	return err;
+	if (!err)
+		err = set_opts(r, &features, &opts);
+	return err ? err : load(r, &opts);
 }

@@ -389,9 +389,8 @@ int tapir_recording__check_functions(const struct recording *r)
 }
 
 /* Attaches probes in processes that run already; then the program may start. */
-static int attach_all(struct recording *r)
+static int attach_to_processes(struct recording *r)
 {
-	struct tapir_match_report asked;
 	int err = tapir_programs__attach_process(r->programs, r->holder != NULL);
 
 	/*
@@ -405,18 +404,15 @@ static int attach_all(struct recording *r)
 		attach_to_program(r);
 	if (!err)
 		err = tapir_targets__scan(r->targets);
-	if (!err)
-		err = tapir_session__mark(r->session);
-	if (err)
-		return err;
-	tapir_recording__await_dotnet(r);
-	await_followers(r);
-	await_unwinding(r);
-	err = tapir_recording__check_publish(r);
-	if (err)
-		return err;
-	asked = tapir_recording__match_report(r);
-	err = r->rules.pids.cnt ? tapir_recording__check_functions(r) : 0;
+	return err ? err : tapir_session__mark(r->session);
+}
+
+/* Fails if there is nothing that can be recorded, now or later. */
+static int check_attached(struct recording *r)
+{
+	struct tapir_match_report asked = tapir_recording__match_report(r);
+	int err = r->rules.pids.cnt ? tapir_recording__check_functions(r) : 0;
+
 	if (err)
 		return err;
 	if (r->machine || tapir_images__site_cnt(r->images) || tapir_recording__ring_events(r) ||
@@ -430,6 +426,19 @@ static int attach_all(struct recording *r)
 	if (!(r->opts->specs_are_defaults && tapir_recording__has_samplers(r)))
 		return tapir_match_report__fail(&asked);
 	return 0;
+}
+
+static int attach_all(struct recording *r)
+{
+	int err = attach_to_processes(r);
+
+	if (err)
+		return err;
+	tapir_recording__await_dotnet(r);
+	await_followers(r);
+	await_unwinding(r);
+	err = tapir_recording__check_publish(r);
+	return err ? err : check_attached(r);
 }
 
 /* Samples alone are what was requested, but events may be what was hoped for. */
@@ -465,11 +474,13 @@ static void notify_ready(const struct recording *r)
 
 static int watch_publishers(struct recording *r)
 {
+	if (r->opts->snapshot_rounds)
+		return 0;
 	r->publishers = tapir_otel_watch__new(r->queue);
 	return r->publishers ? 0 : -ENOMEM;
 }
 
-int tapir_recording__set_up(struct recording *r)
+static int plan(struct recording *r)
 {
 	/* Before any thread is there: each inherits the mask, and no other takes a signal. */
 	int err = catch_signals(r);
@@ -481,46 +492,66 @@ int tapir_recording__set_up(struct recording *r)
 		err = tapir_machine__new(r->opts->machine, r->opts->with_stack, &r->machine);
 	if (!err && r->opts->publishes)
 		err = tapir_publish__open(&r->publish);
-	if (!err)
-		err = tapir_recording__load_programs(r);
-	if (!err && r->opts->on_programs)
+	return err;
+}
+
+/*
+ * The file is opened after the programs are loaded: where the kernel refuses them, none is left
+ * behind.
+ */
+static int open_file(struct recording *r)
+{
+	int err = 0;
+
+	if (r->opts->on_programs)
 		r->opts->on_programs(r->opts->ctx, r->programs);
-	/*
-	 * The file is opened after the programs are loaded: where the kernel refuses them, none is
-	 * left behind.
-	 */
-	if (!err && r->opts->file)
+	if (r->opts->file)
 		err = tapir_writer__open(r->opts->file, &r->writer);
-	if (!err)
-		err = tapir_queue__new(BLOCK_CNT, &r->queue);
-	if (!err)
-		err = start_children(r);
-	if (!err)
-		err = start_rings(r);
-	if (!err)
-		err = make_parts(r);
-	if (!err)
-		err = tapir_meta__post(r->queue, r->opts->command_line);
+	return err ? err : tapir_queue__new(BLOCK_CNT, &r->queue);
+}
+
+static int post_meta(struct recording *r)
+{
+	int err = tapir_meta__post(r->queue, r->opts->command_line);
+
 	if (!err && r->rules.all)
 		err = tapir_meta__post_one(r->queue, "targets", "all processes");
-	if (!err)
-		err = tapir_meta__post_specs(r->queue, r->opts->specs);
-	if (!err)
-		err = start_threads(r);
-	if (!err)
-		err = attach_all(r);
-	if (!err)
-		err = tapir_recording__start_samplers(r);
-	if (!err && r->machine)
-		err = tapir_machine__start(r->machine, r->programs, r->queue);
-	if (!err)
-		err = tapir_recording__post_lanes(r);
-	if (!err && !r->opts->snapshot_rounds)
-		err = watch_publishers(r);
-	if (!err)
-		/* All is attached: a script that waits for this line starts its load now. */
-		notify_ready(r);
-	if (!err && r->command)
-		err = tapir_command_run__go(r->command);
+	return err ? err : tapir_meta__post_specs(r->queue, r->opts->specs);
+}
+
+static int start_machine(struct recording *r)
+{
+	return r->machine ? tapir_machine__start(r->machine, r->programs, r->queue) : 0;
+}
+
+/* All is attached: a script that waits for the line of notify_ready starts its load now. */
+static int start_command(struct recording *r)
+{
+	notify_ready(r);
+	return r->command ? tapir_command_run__go(r->command) : 0;
+}
+
+int tapir_recording__set_up(struct recording *r)
+{
+	static int (*const steps[])(struct recording * r) = {
+		plan,
+		tapir_recording__load_programs,
+		open_file,
+		start_children,
+		start_rings,
+		make_parts,
+		post_meta,
+		start_threads,
+		attach_all,
+		tapir_recording__start_samplers,
+		start_machine,
+		tapir_recording__post_lanes,
+		watch_publishers,
+		start_command,
+	};
+	int err = 0;
+
+	for (size_t i = 0; !err && i < sizeof(steps) / sizeof(*steps); i++)
+		err = steps[i](r);
 	return err;
 }

@@ -584,7 +584,7 @@ static void *run_session_thread(void *arg)
 
 /* ---- lifecycle -------------------------------------------------------------------------- */
 
-static int start_thread(struct tapir_session *s)
+static int make_names(struct tapir_session *s)
 {
 	int err;
 
@@ -598,13 +598,20 @@ static int start_thread(struct tapir_session *s)
 	if (!err && s->opts.with_unwinding)
 		err = tapir_unwinding__new(s->opts.programs, s->opts.unwind_bytes, s->interp_stacks,
 					   &s->unwinding);
-	if (!err && tapir_programs__call_counts_fd(s->opts.programs) >= 0) {
+	return err;
+}
+
+/* What makes records of sums and counters. */
+static int make_makers(struct tapir_session *s)
+{
+	int waits_fd = tapir_programs__wait_sums_fd(s->opts.programs), err = 0;
+
+	if (tapir_programs__call_counts_fd(s->opts.programs) >= 0) {
 		s->calls = tapir_call_counts__new(s->opts.programs, put_calls, s);
 		err = s->calls ? 0 : -ENOMEM;
 	}
-	if (!err && tapir_programs__wait_sums_fd(s->opts.programs) >= 0) {
-		s->waits = tapir_wait_records__new(tapir_programs__wait_sums_fd(s->opts.programs),
-						   put_waits, s);
+	if (!err && waits_fd >= 0) {
+		s->waits = tapir_wait_records__new(waits_fd, put_waits, s);
 		err = s->waits ? 0 : -ENOMEM;
 	}
 	if (!err)
@@ -614,6 +621,15 @@ static int start_thread(struct tapir_session *s)
 		s->locks = tapir_pg_lock_names__new(describe_name, s);
 		err = s->jvm_gauges && s->locks ? 0 : -ENOMEM;
 	}
+	return err;
+}
+
+static int start_thread(struct tapir_session *s)
+{
+	int err = make_names(s);
+
+	if (!err)
+		err = make_makers(s);
 	if (!err)
 		err = tapir_loss_poll__init(&s->loss_poll,
 					    tapir_programs__site_cap(s->opts.programs));

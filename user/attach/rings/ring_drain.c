@@ -211,6 +211,20 @@ static void find_new_arenas(struct tapir_ring_process *p, uint32_t arena_cnt)
 	p->next_arena_ns = now_ns + ARENA_TRY_NS + 20 * (tapir_clock__now_ns() - now_ns);
 }
 
+static void read_all_slots(struct tapir_ring_process *p,
+			   struct tapir_ring_slot slots[TAPIR_RING_ARENAS][TAPIR_RING_ARENA_SLOTS])
+{
+	for (unsigned i = 0; i < TAPIR_RING_ARENAS; i++) {
+		struct ring_counters of = {};
+
+		if (p->lane.data_fds[i] < 0 || !tapir_ring_process__counters(p, i, &of))
+			continue;
+		p->slots_used[i] = of.slots_used;
+		if (!read_slots(p, i, slots[i]))
+			p->slots_used[i] = 0;
+	}
+}
+
 struct tapir_ring_drained tapir_ring_process__drain(struct tapir_ring_process *p)
 {
 	struct tapir_ring_slot slots[TAPIR_RING_ARENAS][TAPIR_RING_ARENA_SLOTS];
@@ -223,15 +237,7 @@ struct tapir_ring_drained tapir_ring_process__drain(struct tapir_ring_process *p
 	if (!tapir_ring_process__counters(p, 0, &counters))
 		return drained;
 	find_new_arenas(p, counters.arena_cnt);
-	for (unsigned i = 0; i < TAPIR_RING_ARENAS; i++) {
-		struct ring_counters of = {};
-
-		if (p->lane.data_fds[i] < 0 || !tapir_ring_process__counters(p, i, &of))
-			continue;
-		p->slots_used[i] = of.slots_used;
-		if (!read_slots(p, i, slots[i]))
-			p->slots_used[i] = 0;
-	}
+	read_all_slots(p, slots);
 	/* An event's entry is there before the event is: heads first, then entries. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (tapir_ring_process__counters(p, 0, &counters))

@@ -163,33 +163,41 @@ static int attach_some(struct tapir_images *images, struct tapir_image *image, u
 	return err ? err : (int)sites.cnt;
 }
 
+/*
+ * All sites of an image for a process or none: an event whose other half is not attached would make
+ * intervals without an end. Returns how many there are, or -errno.
+ */
+static int attach_all_or_none(struct tapir_images *images, struct tapir_image *image, uint32_t tgid,
+			      bool is_late)
+{
+	size_t had_cnt = image->links.fds.cnt, had_native_cnt = image->native.links.fds.cnt;
+	int cnt, return_cnt = 0;
+	/* Handing over leaves these on: no ring has their events. */
+	int err = image->is_handed_over ? 0 : tapir_image__attach_native(images, image, tgid);
+
+	if (err)
+		return err;
+	cnt = attach_some(images, image, tgid, is_late, false);
+	if (cnt >= 0 && image->has_returns)
+		return_cnt = attach_some(images, image, tgid, is_late, true);
+	if (cnt >= 0 && return_cnt >= 0)
+		return cnt + return_cnt;
+	tapir_image_links__drop(&image->links, had_cnt);
+	tapir_image_links__drop(&image->native.links, had_native_cnt);
+	return cnt < 0 ? cnt : return_cnt;
+}
+
 int tapir_images__attach(struct tapir_images *images, struct tapir_image *image, uint32_t tgid,
 			 bool is_late)
 {
 	bool is_first = !image->is_on_everywhere && !image->attached_tgids.cnt;
-	size_t had_cnt = image->links.fds.cnt, had_native_cnt = image->native.links.fds.cnt, cnt;
-	int err;
+	int cnt;
 
 	if (!tapir_image__has_probes(image) || tapir_image__is_on(image, tgid))
 		return 0;
-	/* Handing over leaves these on: no ring has their events. */
-	err = image->is_handed_over ? 0 : tapir_image__attach_native(images, image, tgid);
-	if (err)
-		return err;
-	err = attach_some(images, image, tgid, is_late, false);
-	cnt = err > 0 ? (size_t)err : 0;
-	if (err >= 0 && image->has_returns)
-		err = attach_some(images, image, tgid, is_late, true);
-	if (err < 0) {
-		/*
-		 * All sites of an image for a process or none: an event whose other half is not
-		 * attached would make intervals without an end.
-		 */
-		tapir_image_links__drop(&image->links, had_cnt);
-		tapir_image_links__drop(&image->native.links, had_native_cnt);
-		return err;
-	}
-	cnt += image->has_returns ? (size_t)err : 0;
+	cnt = attach_all_or_none(images, image, tgid, is_late);
+	if (cnt < 0)
+		return cnt;
 	if (!cnt && !image->native.cnt)
 		return 0;
 	if (tgid && !tapir_vec__push(&image->attached_tgids, tgid))
@@ -201,9 +209,9 @@ int tapir_images__attach(struct tapir_images *images, struct tapir_image *image,
 			tapir_lane_coverage__set_probed(images->opts.cover, image->cover_keys[i]);
 	image->attached_ns = tapir_clock__now_ns();
 	/* A file is counted once, however many processes map it. */
-	image->counted_cnt += is_first ? cnt : 0;
-	images->attached_cnt += is_first ? cnt : 0;
-	tapir_debug("%zu probes attached: %s%s", cnt, image->path,
+	image->counted_cnt += is_first ? (size_t)cnt : 0;
+	images->attached_cnt += is_first ? (size_t)cnt : 0;
+	tapir_debug("%d probes attached: %s%s", cnt, image->path,
 		    tgid ? "" : " (in every process that maps it)");
 	return 1;
 }

@@ -393,14 +393,34 @@ void tapir_image__name(struct tapir_image *image, int fd)
 	tapir_diag__rewind(mark);
 }
 
+static int read_sites(struct reading *r, size_t from_note)
+{
+	struct tapir_images *images = r->images;
+	struct tapir_image *image = r->image;
+	struct tapir_usdt_notes notes = {};
+	bool has_notes = tapir_usdt_notes__read(r->elf, &notes) >= 0;
+	int err;
+
+	image->note_cnt = has_notes ? notes.cnt : 0;
+	err = make_room(image, image->note_cnt + count_functions(images, image->path));
+	if (!err && has_notes)
+		err = add_sites(r, &notes, from_note);
+	if (!err && !from_note)
+		err = add_functions(r);
+	if (!err && !from_note && images->opts.with_native)
+		tapir_image__find_native(image, r->elf);
+	tapir_cfi__free(r->cfi);
+	if (has_notes)
+		tapir_usdt_notes__fini(&notes);
+	return err;
+}
+
 /* A traced file may be anything: what is no readable ELF has no probes, and that is all. */
 int tapir_image__read(struct tapir_images *images, struct tapir_image *image, int fd,
 		      size_t from_note)
 {
 	struct reading r = {.images = images, .image = image};
-	struct tapir_usdt_notes notes = {};
 	struct tapir_elf *elf;
-	bool has_notes;
 	int diag_cnt = tapir_diag__cnt(), err = 0;
 
 	if (is_published(image->path) && !images->opts.with_published) {
@@ -420,18 +440,7 @@ int tapir_image__read(struct tapir_images *images, struct tapir_image *image, in
 	fill_names(image, elf);
 	r.elf = elf;
 	image->trace_symbol = tapir_tls_symbol__find(elf, TAPIR_OTEL_THREAD_SYMBOL);
-	has_notes = tapir_usdt_notes__read(elf, &notes) >= 0;
-	image->note_cnt = has_notes ? notes.cnt : 0;
-	err = make_room(image, image->note_cnt + count_functions(images, image->path));
-	if (!err && has_notes)
-		err = add_sites(&r, &notes, from_note);
-	if (!err && !from_note)
-		err = add_functions(&r);
-	if (!err && !from_note && images->opts.with_native)
-		tapir_image__find_native(image, elf);
-	tapir_cfi__free(r.cfi);
-	if (has_notes)
-		tapir_usdt_notes__fini(&notes);
+	err = read_sites(&r, from_note);
 	if (!err)
 		tapir_diag__rewind(diag_cnt);
 	tapir_elf__free(elf);
