@@ -547,6 +547,23 @@ static __always_inline struct scratch *scratch_of(struct pt_regs *ctx, struct ta
 	return s;
 }
 
+static __always_inline void send_event(struct scratch *s, struct tapir_live *now,
+				       const struct tapir_site *site)
+{
+	__u64 size;
+
+	event_of(s)->h.size = (SLOTS_OFF + event_of(s)->payload_bytes + 7ull) & ~7ull;
+	if (now->trace_publishers)
+		add_trace_ids(s, now);
+	size = event_of(s)->h.size;
+	barrier_var(size); /* the check below must reach the verifier on this very register */
+	if (size > REC_BYTES || tapir_send(now, &s->sender, s->rec, size)) {
+		tapir_lose(&site->probe_id, TAPIR_LOSS_RING_FULL);
+		if (has_sums)
+			forget_new_stacks(&s->question);
+	}
+}
+
 SEC("uprobe.s")
 int tapir_usdt(struct pt_regs *ctx)
 {
@@ -554,7 +571,6 @@ int tapir_usdt(struct pt_regs *ctx)
 	struct tapir_live *now = tapir_live();
 	const struct tapir_site *site;
 	struct scratch *s;
-	__u64 size;
 
 	if (!now || !now->enabled)
 		return 0;
@@ -592,16 +608,6 @@ int tapir_usdt(struct pt_regs *ctx)
 	if (site->flags & TAPIR_SITE_STACK && is_answered_by_stack(s, now, site))
 		return 0;
 	capture_args(s, site);
-
-	event_of(s)->h.size = (SLOTS_OFF + event_of(s)->payload_bytes + 7ull) & ~7ull;
-	if (now->trace_publishers)
-		add_trace_ids(s, now);
-	size = event_of(s)->h.size;
-	barrier_var(size); /* the check below must reach the verifier on this very register */
-	if (size > REC_BYTES || tapir_send(now, &s->sender, s->rec, size)) {
-		tapir_lose(&site->probe_id, TAPIR_LOSS_RING_FULL);
-		if (has_sums)
-			forget_new_stacks(&s->question);
-	}
+	send_event(s, now, site);
 	return 0;
 }

@@ -295,7 +295,7 @@ static bool is_unknown(struct tapir_timeline *tl, struct happening *h, uint32_t 
 	return kind->is_unknown_by_thread;
 }
 
-/* What the event that begins it says. */
+/* Copies what the event that begins it says. */
 static void describe(struct tapir_timeline *tl, struct happening *h, uint32_t kind_idx,
 		     struct tapir_interval *i)
 {

@@ -107,7 +107,7 @@ static const char *label_of(const struct detail *awaited)
 	return awaited->label ? awaited->label : "a task";
 }
 
-/* What is left of a state beside its details, if it has any. */
+/* Names what is left of a state beside its details, if it has any. */
 static const char *label_of_rest(const struct slow *s, uint8_t state, bool has_details)
 {
 	if (has_details && state != TAPIR_THREAD_BETWEEN)

@@ -92,7 +92,7 @@ static inline size_t tapir_keyed__idx(struct tapir_map *map, uint64_t key, size_
 
 /*
  * Frees the key for another row; the row that had it stays in the table, which must not be sorted
- * any more.
+ * again.
  */
 #define tapir_keyed__forget(table, key) tapir_map__del(&(table)->idx_by_key, key)
 

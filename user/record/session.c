@@ -601,7 +601,7 @@ static int make_names(struct tapir_session *s)
 	return err;
 }
 
-/* What makes records of sums and counters. */
+/* Makes the parts that turn sums and counters into records. */
 static int make_makers(struct tapir_session *s)
 {
 	int waits_fd = tapir_programs__wait_sums_fd(s->opts.programs), err = 0;
