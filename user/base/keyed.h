@@ -106,6 +106,13 @@ static inline size_t tapir_keyed__idx(struct tapir_map *map, uint64_t key, size_
 void tapir_keyed__sort_rows(void *rows, size_t cnt, size_t row_bytes, struct tapir_map *idx_by_key,
 			    int (*compare)(const void *, const void *));
 
+/* Empties the table for other rows, and keeps its memory and counts. */
+#define tapir_keyed__clear(table)                                                                  \
+	do {                                                                                       \
+		tapir_map__clear(&(table)->idx_by_key);                                            \
+		(table)->cnt = 0;                                                                  \
+	} while (0)
+
 /* Frees the table; what rows own is the caller's. */
 #define tapir_keyed__fini(table)                                                                   \
 	do {                                                                                       \

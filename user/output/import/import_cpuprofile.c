@@ -37,9 +37,8 @@ struct profile {
 	json_t *root; /* all of it */
 	struct tapir_import_sink sink;
 	struct tapir_import_tasks tasks;
-	struct tapir_vec(struct node) nodes;
-	struct tapir_map node_idx; /* id -> index + 1 */
-	struct tapir_map code;	   /* hash of a function -> its number */
+	struct tapir_keyed(struct node) nodes; /* by id */
+	struct tapir_map code;		       /* hash of a function -> its number */
 	uint64_t idle_cnt, bad_cnt;
 };
 
@@ -92,7 +91,6 @@ static int add_node(struct profile *p, const json_t *json)
 	const json_t *id = json_object_get(json, "id");
 	const char *name = json_string_value(json_object_get(frame, "functionName"));
 	struct node node = {};
-	uint64_t *idx;
 
 	if (!json_is_integer(id) || !json_is_object(frame) || p->nodes.cnt >= NODES_MAX) {
 		p->bad_cnt++;
@@ -101,20 +99,19 @@ static int add_node(struct profile *p, const json_t *json)
 	node.is_root = name && !strcmp(name, "(root)");
 	node.is_idle = name && !strcmp(name, "(idle)");
 	node.va = node.is_root ? 0 : code_of(p, frame);
-	idx = tapir_map__put(&p->node_idx, (uint64_t)json_integer_value(id), NULL);
-	if (!idx || !tapir_vec__push(&p->nodes, node))
-		return -ENOMEM;
-	*idx = p->nodes.cnt;
-	return 0;
+	tapir_keyed__forget(&p->nodes, (uint64_t)json_integer_value(id)); /* the last one counts */
+	return tapir_keyed__add(&p->nodes, (uint64_t)json_integer_value(id), NODES_MAX, node)
+		       ? 0
+		       : -ENOMEM;
 }
 
 static uint64_t idx_of(const struct profile *p, const json_t *id)
 {
-	const uint64_t *idx =
-		json_is_integer(id) ? tapir_map__get(&p->node_idx, (uint64_t)json_integer_value(id))
+	const struct node *node =
+		json_is_integer(id) ? tapir_keyed__get(&p->nodes, (uint64_t)json_integer_value(id))
 				    : NULL;
 
-	return idx ? *idx : 0;
+	return node ? (uint64_t)(node - p->nodes.data) + 1 : 0;
 }
 
 /* A child has one parent; the first that names it counts. */
@@ -308,9 +305,8 @@ int tapir_import_cpuprofile(const struct tapir_import_input *input,
 		err = import(&p, input, opts, out);
 	tapir_import_tasks__fini(&p.tasks);
 	tapir_import_sink__fini(&p.sink);
-	tapir_map__fini(&p.node_idx);
 	tapir_map__fini(&p.code);
-	tapir_vec__fini(&p.nodes);
+	tapir_keyed__fini(&p.nodes);
 	json_decref(p.root);
 	return err;
 }

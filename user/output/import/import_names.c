@@ -16,6 +16,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/foreign/foreign_file.h"
+#include "base/keyed.h"
 #include "base/map.h"
 #include "elf/image.h"
 #include "symbol/jitdump.h"
@@ -49,9 +50,8 @@ struct tapir_import_names {
 	struct tapir_catalog *catalog;
 	struct tapir_symbolizer *symbolizer;
 	struct tapir_recbuf buf;
-	struct tapir_map file_idx; /* by what was asked -> index in files, + 1 */
-	struct tapir_vec(struct known_file) files;
-	struct tapir_map code_by_tgid; /* struct code * */
+	struct tapir_keyed(struct known_file) files; /* by what was asked; more: looked up anew */
+	struct tapir_map code_by_tgid;		     /* struct code * */
 	int root_fd;
 };
 
@@ -86,8 +86,7 @@ void tapir_import_names__free(struct tapir_import_names *n)
 		free(code);
 	}
 	tapir_map__fini(&n->code_by_tgid);
-	tapir_map__fini(&n->file_idx);
-	tapir_vec__fini(&n->files);
+	tapir_keyed__fini(&n->files);
 	tapir_symbolizer__free(n->symbolizer);
 	tapir_recbuf__fini(&n->buf);
 	tapir_guard__fd(&n->root_fd);
@@ -154,26 +153,15 @@ static uint64_t key_of(const struct tapir_import_file *file)
 	return tapir_hash__mix(tapir_hash__mix(key, file->dev), file->inode);
 }
 
-static void keep_file(struct tapir_import_names *n, uint64_t key, const struct known_file *known)
-{
-	uint64_t *idx;
-
-	if (n->files.cnt >= FILES_MAX || !tapir_vec__push(&n->files, *known))
-		return;
-	idx = tapir_map__put(&n->file_idx, key, NULL);
-	if (idx)
-		*idx = n->files.cnt;
-}
-
 void tapir_import_names__of_file(struct tapir_import_names *n, const struct tapir_import_file *file,
 				 struct tapir_rec_mapping *mapping)
 {
 	uint64_t key = key_of(file);
-	const uint64_t *idx = tapir_map__get(&n->file_idx, key);
+	const struct known_file *found = tapir_keyed__get(&n->files, key);
 	struct known_file known = {};
 
-	if (idx && *idx) {
-		known = n->files.data[*idx - 1];
+	if (found) {
+		known = *found;
 	} else {
 		find_file(n, file, &known);
 		if (!known.file_id && file->build_id_bytes) {
@@ -182,7 +170,7 @@ void tapir_import_names__of_file(struct tapir_import_names *n, const struct tapi
 			known.build_id_bytes = (uint8_t)file->build_id_bytes;
 			memcpy(known.build_id, file->build_id, file->build_id_bytes);
 		}
-		keep_file(n, key, &known);
+		(void)tapir_keyed__add(&n->files, key, FILES_MAX, known);
 	}
 	mapping->file_id = known.file_id;
 	mapping->vaddr_pages = known.vaddr_pages;

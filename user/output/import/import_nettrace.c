@@ -62,16 +62,14 @@ struct nettrace {
 	struct tapir_import_sink sink;
 	struct tapir_import_tasks tasks;
 	struct tapir_nettrace_start start;
-	struct tapir_map kind_idx; /* metadata id -> index in kinds, + 1 */
-	struct tapir_vec(struct kind) kinds;
-	struct tapir_map stacks; /* of the stream -> index in stack_ids, + 1 */
-	struct tapir_vec(struct stack_ids) stack_ids;
+	struct tapir_keyed(struct kind) kinds;	     /* by metadata id */
+	struct tapir_keyed(struct stack_ids) stacks; /* by the stream's id */
 	struct tapir_str name;
 	char command[3 * COMMAND_UNITS + 1];
 	uint64_t first_ns, last_ns;
 	uint64_t event_cnt, malformed_cnt, undescribed_cnt, sample_cnt, outside_cnt, rundown_cnt;
 	uint64_t rundown_event_cnt, switch_cnt;
-	uint64_t lost_cnt, stack_cnt, refused_stack_cnt;
+	uint64_t lost_cnt, stack_cnt;
 	int err;
 	enum pass pass;
 	bool is_machine; /* it describes processes */
@@ -149,7 +147,6 @@ static void on_metadata(void *ctx, const struct tapir_nettrace_metadata *m)
 	struct nettrace *n = ctx;
 	struct tapir_event_blob *blob;
 	struct kind kind = {};
-	uint64_t *idx;
 
 	if (n->kinds.cnt >= KINDS_MAX || tapir_event_blob__parse(m->blob, m->blob_bytes, &blob)) {
 		n->malformed_cnt++;
@@ -160,10 +157,8 @@ static void on_metadata(void *ctx, const struct tapir_nettrace_metadata *m)
 	kind.universal = tapir_nettrace_universal__of(m->provider, m->event);
 	n->is_machine |= kind.universal != TAPIR_UNIVERSAL_NONE;
 	kind.probe_id = (uint32_t)n->kinds.cnt + 1;
-	idx = tapir_map__put(&n->kind_idx, m->metadata_id, NULL);
-	if (idx && tapir_vec__push(&n->kinds, kind))
-		*idx = n->kinds.cnt;
-	else
+	tapir_keyed__forget(&n->kinds, m->metadata_id); /* it is described anew */
+	if (!tapir_keyed__add(&n->kinds, m->metadata_id, KINDS_MAX, kind))
 		n->err = -ENOMEM;
 	if (n->pass == PASS_WRITE && kind.role != ROLE_RUNDOWN && !n->err &&
 	    (!kind.universal || kind.universal == TAPIR_UNIVERSAL_SWITCH))
@@ -173,9 +168,7 @@ static void on_metadata(void *ctx, const struct tapir_nettrace_metadata *m)
 
 static const struct kind *kind_of(const struct nettrace *n, uint32_t metadata_id)
 {
-	const uint64_t *idx = tapir_map__get(&n->kind_idx, metadata_id);
-
-	return idx && *idx ? &n->kinds.data[*idx - 1] : NULL;
+	return tapir_keyed__get(&n->kinds, metadata_id);
 }
 
 /* ---- the first passes ------------------------------------------------------------------------ */
@@ -252,27 +245,22 @@ static void on_stack(void *ctx, const struct tapir_nettrace_stack *stack)
 {
 	struct nettrace *n = ctx;
 	unsigned kernel_cnt = 0;
-	uint64_t *id;
+	struct stack_ids *ids;
 
 	if (n->pass != PASS_WRITE || !stack->frame_cnt)
 		return;
-	if (n->stacks.cnt >= STACKS_MAX) {
-		n->refused_stack_cnt++;
-		return;
-	}
-	id = tapir_map__put(&n->stacks, stack->stack_id, NULL);
-	if (!id || (!*id && !tapir_vec__add(&n->stack_ids)))
+	ids = tapir_keyed__add(&n->stacks, stack->stack_id, STACKS_MAX, (struct stack_ids){});
+	if (!ids)
 		return;
 	n->stack_cnt++;
 	/*
 	 * Numbers of stacks are used again after each sequence point: a new stack takes the old
 	 * one's place.
 	 */
-	*id = *id ? *id : n->stack_ids.cnt;
 	while (kernel_cnt < stack->frame_cnt &&
 	       stack->frames_va[kernel_cnt] >= TAPIR_UNIVERSAL_KERNEL_VA)
 		kernel_cnt++;
-	n->stack_ids.data[*id - 1] = (struct stack_ids){
+	*ids = (struct stack_ids){
 		.user = tapir_import_sink__stack(&n->sink, stack->frames_va + kernel_cnt,
 						 stack->frame_cnt - kernel_cnt,
 						 stack->is_cut ? TAPIR_STACK_MORE : 0,
@@ -286,8 +274,7 @@ static void on_forget(void *ctx)
 {
 	struct nettrace *n = ctx;
 
-	tapir_map__clear(&n->stacks);
-	n->stack_ids.cnt = 0;
+	tapir_keyed__clear(&n->stacks);
 }
 
 /* In the file's first blocks, threads come before the first event: they have its time. */
@@ -389,8 +376,8 @@ static bool put_as_sample(struct nettrace *n, const struct kind *kind,
 static void write_event(struct nettrace *n, const struct kind *kind,
 			const struct tapir_nettrace_event *event)
 {
-	const uint64_t *stack =
-		event->stack_id ? tapir_map__get(&n->stacks, event->stack_id) : NULL;
+	const struct stack_ids *stack =
+		event->stack_id ? tapir_keyed__get(&n->stacks, event->stack_id) : NULL;
 	struct stack_ids ids = {};
 	uint64_t ns = ns_of(n, event->ticks);
 
@@ -409,8 +396,8 @@ static void write_event(struct nettrace *n, const struct kind *kind,
 		n->malformed_cnt++;
 		return;
 	}
-	if (stack && *stack)
-		ids = n->stack_ids.data[*stack - 1];
+	if (stack)
+		ids = *stack;
 	tapir_import_tasks__see(&n->tasks, pid_of(n, event), (uint32_t)event->tid, ns);
 	if (put_as_sample(n, kind, event, &ids, ns))
 		return;
@@ -456,10 +443,8 @@ static int fail(const struct tapir_import_input *input, int err)
 static void begin_pass(struct nettrace *n, enum pass pass)
 {
 	n->pass = pass;
-	tapir_map__clear(&n->kind_idx);
-	tapir_map__clear(&n->stacks);
-	n->stack_ids.cnt = 0;
-	n->kinds.cnt = 0;
+	tapir_keyed__clear(&n->kinds);
+	tapir_keyed__clear(&n->stacks);
 	n->event_cnt = n->malformed_cnt = n->undescribed_cnt = n->lost_cnt = 0;
 }
 
@@ -558,6 +543,8 @@ static void put_limits(struct nettrace *n)
 {
 	struct tapir_import_sink *s = &n->sink;
 
+	tapir_import_tasks__add_limits(&n->tasks);
+	tapir_import_sink__beyond(s, 0, n->stacks.failed, "stacks");
 	if (n->is_machine)
 		put_limits_of_machine(n, s);
 	else
@@ -580,7 +567,7 @@ static void put_losses(struct nettrace *n)
 	tapir_import_sink__lose(s, TAPIR_LOSS_RING_LANE_UNDESCRIBED, n->undescribed_cnt,
 				n->last_ns);
 	tapir_import_sink__lose(s, TAPIR_LOSS_MALFORMED, n->malformed_cnt, n->last_ns);
-	tapir_import_sink__lose(s, TAPIR_LOSS_STACK_RING_FULL, n->refused_stack_cnt, n->last_ns);
+	tapir_import_sink__lose(s, TAPIR_LOSS_STACK_RING_FULL, n->stacks.more, n->last_ns);
 }
 
 static int write_all(struct nettrace *n, const struct tapir_import_input *input,
@@ -635,10 +622,8 @@ int tapir_import_nettrace(const struct tapir_import_input *input,
 	err = import(n, input, out);
 	tapir_import_tasks__fini(&n->tasks);
 	tapir_import_sink__fini(&n->sink);
-	tapir_map__fini(&n->kind_idx);
-	tapir_map__fini(&n->stacks);
-	tapir_vec__fini(&n->stack_ids);
-	tapir_vec__fini(&n->kinds);
+	tapir_keyed__fini(&n->kinds);
+	tapir_keyed__fini(&n->stacks);
 	tapir_str__fini(&n->name);
 	free(n);
 	return err;

@@ -442,6 +442,7 @@ static void put_limits(struct perf *p)
 	if (!s->captured[TAPIR_FAMILY_SAMPLE])
 		tapir_import_sink__limit(s, "no CPU samples: only tracepoints were recorded");
 	tapir_perf_switches__add_limits(&p->switches, s);
+	tapir_import_tasks__add_limits(&p->tasks);
 	if (p->no_stack_cnt)
 		tapir_import_sink__limit(s, "no callers: recorded without -g");
 	if (p->copied_stack_cnt)

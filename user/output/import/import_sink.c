@@ -6,6 +6,7 @@
 #include "output/import/import_sink.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -144,6 +145,15 @@ void tapir_import_sink__limit(struct tapir_import_sink *s, const char *fmt, ...)
 	va_end(args);
 	tapir_str__adds(&s->limits, s->limits.len ? "\n" : "");
 	tapir_str__adds(&s->limits, text);
+}
+
+void tapir_import_sink__beyond(struct tapir_import_sink *s, uint64_t more, bool failed,
+			       const char *what)
+{
+	note_error(s, failed ? -ENOMEM : 0);
+	if (more)
+		tapir_import_sink__limit(s, "%" PRIu64 " %s found no room in the tables", more,
+					 what);
 }
 
 int tapir_import_sink__finish(struct tapir_import_sink *s)

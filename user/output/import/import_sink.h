@@ -44,6 +44,9 @@ void tapir_import_sink__meta(struct tapir_import_sink *s, const char *key, const
 /* A sentence about what the file does not have. */
 void tapir_import_sink__limit(struct tapir_import_sink *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The same of a table (base/keyed.h) that had no room for some; fails where memory was short. */
+void tapir_import_sink__beyond(struct tapir_import_sink *s, uint64_t more, bool failed,
+			       const char *what);
 
 /* After the last record: names, limits, and what was refused. 0 or the error. */
 int tapir_import_sink__finish(struct tapir_import_sink *s);

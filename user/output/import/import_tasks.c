@@ -5,53 +5,32 @@
  */
 #include "output/import/import_tasks.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define TASKS_MAX (1u << 20)
 
 void tapir_import_tasks__fini(struct tapir_import_tasks *t)
 {
-	char **name;
-
-	tapir_vec_for_each (name, &t->names)
-		free(*name);
-	tapir_vec__fini(&t->names);
-	tapir_map__fini(&t->leaders);
+	tapir_keyed__fini(&t->names);
 	tapir_map__fini(&t->tgid_by_tid);
 }
 
 /* The name of a process, NULL: not known. */
 static const char *name_of(const struct tapir_import_tasks *t, uint32_t tgid)
 {
-	const uint64_t *idx = tapir_map__get(&t->leaders, tgid);
+	const struct tapir_import_name *name = tapir_keyed__get(&t->names, tgid);
 
-	return idx && *idx ? t->names.data[*idx - 1] : NULL;
+	return name ? name->comm : NULL;
 }
 
 static void set_name(struct tapir_import_tasks *t, uint32_t tgid, const char *name, size_t len)
 {
-	uint64_t *idx;
-	char *copy;
+	struct tapir_import_name made = {}, *row;
 
-	if (len >= TAPIR_COMM_BYTES)
-		len = TAPIR_COMM_BYTES - 1;
-	if (t->names.cnt >= TASKS_MAX)
-		return;
-	idx = tapir_map__put(&t->leaders, tgid, NULL);
-	if (!idx)
-		return;
-	if (!*idx) {
-		copy = calloc(1, TAPIR_COMM_BYTES);
-		if (!copy || !tapir_vec__push(&t->names, copy)) {
-			free(copy);
-			return;
-		}
-		*idx = t->names.cnt;
-	}
-	copy = t->names.data[*idx - 1];
-	memset(copy, 0, TAPIR_COMM_BYTES);
-	memcpy(copy, name, len);
+	memcpy(made.comm, name, len < TAPIR_COMM_BYTES ? len : TAPIR_COMM_BYTES - 1);
+	row = tapir_keyed__add(&t->names, tgid, TASKS_MAX, made);
+	if (row)
+		*row = made;
 }
 
 static void put_process(struct tapir_import_tasks *t, uint32_t tgid, uint32_t parent_tgid,
@@ -92,8 +71,12 @@ static bool add_thread(struct tapir_import_tasks *t, uint32_t tgid, uint32_t tid
 		return false;
 	if (!known && t->tgid_by_tid.cnt < TASKS_MAX)
 		known = tapir_map__put(&t->tgid_by_tid, tid, NULL);
-	if (known)
+	if (known) {
 		*known = tgid;
+	} else {
+		t->more++;
+		t->failed |= t->tgid_by_tid.cnt < TASKS_MAX;
+	}
 	return known;
 }
 
@@ -143,6 +126,12 @@ void tapir_import_tasks__see(struct tapir_import_tasks *t, uint32_t tgid, uint32
 	if (!name && tgid)
 		put_process(t, tgid, 0, TAPIR_PROCESS_EXISTING, time_ns);
 	put_thread(t, tgid, tid, name, name ? strlen(name) : 0, time_ns);
+}
+
+void tapir_import_tasks__add_limits(const struct tapir_import_tasks *t)
+{
+	tapir_import_sink__beyond(t->sink, t->more + t->names.more, t->failed || t->names.failed,
+				  "records of threads and names of processes");
 }
 
 uint32_t tapir_import_tasks__tgid(const struct tapir_import_tasks *t, uint32_t tid)

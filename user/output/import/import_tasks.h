@@ -6,14 +6,17 @@
 #ifndef TAPIR_USER_IMPORT_TASKS_H
 #define TAPIR_USER_IMPORT_TASKS_H
 
-#include "base/map.h"
+#include "base/keyed.h"
 #include "output/import/import_sink.h"
 
 struct tapir_import_tasks {
 	struct tapir_import_sink *sink; /* borrowed */
 	struct tapir_map tgid_by_tid;
-	struct tapir_map leaders;	/* tgid -> index in names + 1 */
-	struct tapir_vec(char *) names; /* TAPIR_COMM_BYTES each */
+	struct tapir_keyed(struct tapir_import_name {
+		char comm[TAPIR_COMM_BYTES];
+	}) names;      /* by tgid */
+	uint64_t more; /* threads that found no room */
+	bool failed;   /* out of memory for one */
 };
 
 /*
@@ -37,6 +40,8 @@ void tapir_import_tasks__exit(struct tapir_import_tasks *t, uint32_t tgid, uint3
 /* A record is about this thread. */
 void tapir_import_tasks__see(struct tapir_import_tasks *t, uint32_t tgid, uint32_t tid,
 			     uint64_t time_ns);
+/* After the last of these: sentences about what found no room. */
+void tapir_import_tasks__add_limits(const struct tapir_import_tasks *t);
 /* The process of a thread; 0: not known. */
 uint32_t tapir_import_tasks__tgid(const struct tapir_import_tasks *t, uint32_t tid);
 

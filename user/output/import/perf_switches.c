@@ -45,9 +45,8 @@ void tapir_perf_switches__start(struct tapir_perf_switches *s, const uint64_t *c
 
 void tapir_perf_switches__fini(struct tapir_perf_switches *s)
 {
-	tapir_map__fini(&s->woken);
+	tapir_keyed__fini(&s->wakes);
 	tapir_map__fini(&s->on_cpu);
-	tapir_vec__fini(&s->wakes);
 }
 
 bool tapir_perf_switches__is_source(const struct tapir_perf_switches *s,
@@ -61,26 +60,21 @@ bool tapir_perf_switches__is_source(const struct tapir_perf_switches *s,
 static void note_wake(struct tapir_perf_switches *s, const struct tapir_perf_record *record)
 {
 	const struct tapir_perf_format *format = format_of(s, record->attr, "sched_waking");
-	uint64_t tid, *idx;
+	struct tapir_perf_wake *wake;
+	uint64_t tid;
 
 	if (!format)
 		format = format_of(s, record->attr, "sched_wakeup");
-	if (!format || !tapir_perf_events__number(format, record, "pid", &tid) ||
-	    s->wakes.cnt >= WAKES_MAX)
+	if (!format || !tapir_perf_events__number(format, record, "pid", &tid))
 		return;
-	idx = tapir_map__put(&s->woken, tid, NULL);
-	if (!idx || (!*idx && !tapir_vec__add(&s->wakes)))
-		return;
-	if (!*idx)
-		*idx = s->wakes.cnt;
-	s->wakes.data[*idx - 1].time_ns = record->time_ns;
-	s->wakes.data[*idx - 1].waker_tid = record->tid;
+	wake = tapir_keyed__add(&s->wakes, tid, WAKES_MAX, (struct tapir_perf_wake){});
+	if (wake)
+		*wake = (struct tapir_perf_wake){record->time_ns, record->tid};
 }
 
 static void add_wake(struct tapir_perf_switches *s, struct tapir_rec_switch *rec)
 {
-	const uint64_t *idx = tapir_map__get(&s->woken, rec->in_tid);
-	struct tapir_perf_wake *wake = idx && *idx ? &s->wakes.data[*idx - 1] : NULL;
+	struct tapir_perf_wake *wake = tapir_keyed__get(&s->wakes, rec->in_tid);
 
 	if (!wake || !wake->time_ns || !rec->in_tid)
 		return;
@@ -194,6 +188,7 @@ void tapir_perf_switches__record(struct tapir_perf_switches *s,
 void tapir_perf_switches__add_limits(const struct tapir_perf_switches *s,
 				     struct tapir_import_sink *sink)
 {
+	tapir_import_sink__beyond(sink, s->wakes.more, s->wakes.failed, "wake-ups");
 	if (!s->source && !s->has_records)
 		tapir_import_sink__limit(sink, "no waits: sched_switch was not recorded");
 	else if (!s->source)

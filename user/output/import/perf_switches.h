@@ -14,11 +14,10 @@ struct tapir_perf_switches {
 	const struct tapir_perf_data *data; /* borrowed, as all here */
 	struct tapir_import_sink *sink;
 	struct tapir_import_tasks *tasks;
-	struct tapir_map woken; /* tid -> index in wakes + 1 */
-	struct tapir_vec(struct tapir_perf_wake {
+	struct tapir_keyed(struct tapir_perf_wake {
 		uint64_t time_ns;
 		uint32_t waker_tid;
-	}) wakes;
+	}) wakes;			      /* by tid */
 	const struct tapir_perf_attr *source; /* sched_switch; NULL: not recorded */
 	bool has_records;		      /* of --switch-events */
 	/* The last that came to each CPU; how often that one was the next to leave it, and not. */
