@@ -66,20 +66,10 @@ bool tapir_heap_graph__add_root(struct tapir_heap_graph *g, uint64_t va,
 
 uint32_t tapir_heap_graph__type(struct tapir_heap_graph *g, uint64_t id)
 {
-	const struct tapir_heap_type type = {.id = id};
-	uint64_t *place = tapir_map__get(&g->type_by_id, id);
+	const struct tapir_heap_type *type = tapir_keyed__add(&g->types, id, TAPIR_HEAP_MAX_TYPES,
+							      ((struct tapir_heap_type){.id = id}));
 
-	if (place && *place)
-		return (uint32_t)*place - 1;
-	if (g->types.cnt >= TAPIR_HEAP_MAX_TYPES || !tapir_vec__push(&g->types, type))
-		return TAPIR_HEAP_NO_OBJECT;
-	place = tapir_map__put(&g->type_by_id, id, NULL);
-	if (!place) {
-		g->types.cnt--;
-		return TAPIR_HEAP_NO_OBJECT;
-	}
-	*place = g->types.cnt;
-	return (uint32_t)g->types.cnt - 1;
+	return type ? (uint32_t)(type - g->types.data) : TAPIR_HEAP_NO_OBJECT;
 }
 
 void tapir_heap_graph__clear(struct tapir_heap_graph *g)
@@ -430,8 +420,7 @@ void tapir_heap_graph__fini(struct tapir_heap_graph *g)
 	tapir_vec__fini(&g->edge_va);
 	tapir_vec__fini(&g->roots);
 	tapir_vec__fini(&g->dependents);
-	tapir_vec__fini(&g->types);
-	tapir_map__fini(&g->type_by_id);
+	tapir_keyed__fini(&g->types);
 	tapir_arena__fini(&g->names);
 	free(g->first_edge);
 	free(g->edges);

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
-#include "base/map.h"
+#include "base/keyed.h"
 #include "base/vec.h"
 
 #define TAPIR_HEAP_MAX_OBJECTS (1u << 26)
@@ -58,8 +58,7 @@ struct tapir_heap_graph {
 	uint32_t *edges;		    /* sealed: objects */
 	struct tapir_vec(struct tapir_heap_root) roots;
 	struct tapir_vec(struct tapir_heap_dependent) dependents;
-	struct tapir_vec(struct tapir_heap_type) types;
-	struct tapir_map type_by_id; /* idx + 1 */
+	struct tapir_keyed(struct tapir_heap_type) types; /* by id */
 	struct tapir_arena names;
 	uint64_t edges_left; /* references to what is no object: of a hostile or incomplete one */
 	bool is_full;	     /* a limit was reached: what came then is missing */

@@ -15,6 +15,7 @@
 #include "analyze/runtime_work.h"
 #include "analyze/wait_reason.h"
 #include "base/clock.h"
+#include "base/keyed.h"
 #include "output/export/event_lines.h"
 #include "output/page/page_nodes.h"
 #include "output/page/page_rows.h"
@@ -51,9 +52,8 @@ struct page {
 	struct tapir_page_marks samples, events;
 	struct tapir_page_slices waits, intervals;
 	struct tapir_page_texts names, fields;
-	struct tapir_map thread_by_key, series_by_key;
-	struct tapir_vec(struct thread) threads; /* [0]: all for which there was no room */
-	struct tapir_vec(struct series) series;
+	struct tapir_keyed(struct thread) threads; /* [0]: all for which there was no room */
+	struct tapir_keyed(struct series) series;
 	struct tapir_vec(struct counter_value) values;
 	uint64_t left_values;
 	struct tapir_vec(uint32_t) heat; /* samples of each HEAT_CELL_NS, of all threads */
@@ -92,29 +92,19 @@ static uint32_t name_sv(struct page *p, struct tapir_sv text)
 /* A new thread has its parent's name for a moment: the name is taken again now and then. */
 static uint32_t thread_of(struct page *p, uint32_t pid, uint32_t tid, uint64_t time_ns)
 {
-	uint64_t *idx = tapir_map__get(&p->thread_by_key, (uint64_t)pid << 32 | tid);
-	struct thread *thread;
+	struct thread *thread =
+		tapir_keyed__add(&p->threads, (uint64_t)pid << 32 | tid, TAPIR_PAGE_MAX_THREADS,
+				 ((struct thread){.pid = pid, .tid = tid}));
 
-	if (!idx && p->threads.cnt < TAPIR_PAGE_MAX_THREADS) {
-		idx = tapir_map__put(&p->thread_by_key, (uint64_t)pid << 32 | tid, NULL);
-		thread = idx ? tapir_vec__add(&p->threads) : NULL;
-		if (!thread) {
-			p->failed = true;
-			return 0;
-		}
-		thread->pid = pid;
-		thread->tid = tid;
-		*idx = p->threads.cnt - 1;
-	}
-	if (!idx)
+	p->failed |= p->threads.failed;
+	if (!thread)
 		return 0;
-	thread = &p->threads.data[*idx];
 	thread->row_cnt++;
 	if (!(thread->row_cnt & (thread->row_cnt - 1)) || !thread->name) {
 		thread->name = name_sv(p, tapir_timeline__comm(p->tl, tid, time_ns));
 		thread->process = name_sv(p, tapir_timeline__comm(p->tl, pid, time_ns));
 	}
-	return (uint32_t)*idx;
+	return (uint32_t)(thread - p->threads.data);
 }
 
 /* purpose: what the thread's runtime was known to do, or NULL. */
@@ -242,17 +232,11 @@ static uint32_t series_of(struct page *p, const struct tapir_counter_view *view)
 				    .name = name_sv(p, view->name),
 				    .unit = name_sv(p, view->unit),
 				    .tags = name_sv(p, view->tags)};
-	bool is_new = false;
-	uint64_t *idx = tapir_map__put(&p->series_by_key, tapir_hash__bytes(0, &made, sizeof(made)),
-				       &is_new);
+	const struct series *series = tapir_keyed__add(
+		&p->series, tapir_hash__bytes(0, &made, sizeof(made)), UINT32_MAX, made);
 
-	if (!idx || (is_new && !tapir_vec__push(&p->series, made))) {
-		p->failed = true;
-		return 0;
-	}
-	if (is_new)
-		*idx = p->series.cnt - 1;
-	return (uint32_t)*idx;
+	p->failed |= !series;
+	return series ? (uint32_t)(series - p->series.data) : 0;
 }
 
 static void on_counter(void *ctx, const struct tapir_rec_counter *counter)
@@ -627,10 +611,8 @@ static void fini(struct page *p)
 	tapir_vec__fini(&p->intervals.rows);
 	tapir_page_texts__fini(&p->names);
 	tapir_page_texts__fini(&p->fields);
-	tapir_map__fini(&p->thread_by_key);
-	tapir_map__fini(&p->series_by_key);
-	tapir_vec__fini(&p->threads);
-	tapir_vec__fini(&p->series);
+	tapir_keyed__fini(&p->threads);
+	tapir_keyed__fini(&p->series);
 	tapir_vec__fini(&p->values);
 	tapir_vec__fini(&p->heat);
 	tapir_wait_reasons__fini(&p->reasons);

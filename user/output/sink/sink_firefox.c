@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/keyed.h"
 #include "base/log.h"
 #include "decode/value.h"
 #include "output/sink/sink_tracks.h"
@@ -67,73 +68,52 @@ struct schema {
 
 struct firefox {
 	struct tapir_tracks tracks;
-	struct tapir_arena arena; /* strings, names of schemas and fields */
-	struct tapir_vec(char *) strings;
-	struct tapir_vec(struct track) threads;
-	struct tapir_vec(struct schema) schemas;
-	struct tapir_map string_by_hash, track_by_ids, schema_by_hash; /* -> idx + 1 */
-	struct tapir_vec(uint32_t) functions;			       /* a node of each */
-	uint32_t *function_of;					       /* of a node */
+	struct tapir_arena arena;		  /* strings, names of schemas and fields */
+	struct tapir_keyed(char *) strings;	  /* by hash, as schemas */
+	struct tapir_keyed(struct track) threads; /* by ids */
+	struct tapir_keyed(struct schema) schemas;
+	struct tapir_keyed(uint32_t) functions; /* a node of each */
+	uint32_t *function_of;			/* of a node */
 	struct tapir_str value, piece;
 	uint64_t held_bytes, last_ns;
 };
 
 /* ---- strings, schemas, threads -------------------------------------------------------------- */
 
-static uint32_t *slot_of(struct firefox *f, struct tapir_map *map, uint64_t key, bool *is_new)
-{
-	uint64_t *slot = tapir_map__put(map, key, is_new);
-
-	if (!slot)
-		f->tracks.failed = true;
-	return (uint32_t *)slot;
-}
-
 /* Past the bound all new strings are one. */
 static uint32_t string_of(struct firefox *f, struct tapir_sv text)
 {
-	bool is_new = false;
-	uint32_t *slot;
-	char *copy;
+	uint64_t key;
+	char **string;
 
 	if (!text.data || f->arena.bytes > STRING_BYTES)
 		text = text.data ? tapir_sv__of("(more names)") : tapir_sv__of("?");
-	slot = slot_of(f, &f->string_by_hash, tapir_hash__bytes(3, text.data, text.len), &is_new);
-	if (!slot)
-		return 0;
-	if (!is_new)
-		return *slot;
-	copy = tapir_arena__text(&f->arena, text.data, text.len);
-	*slot = (uint32_t)f->strings.cnt;
-	if (!copy || !tapir_vec__push(&f->strings, copy)) {
-		f->tracks.failed = true;
-		return 0;
-	}
-	return *slot;
+	key = tapir_hash__bytes(3, text.data, text.len);
+	string = tapir_keyed__add(&f->strings, key, UINT32_MAX, NULL);
+	if (string && !*string)
+		*string = tapir_arena__text(&f->arena, text.data, text.len);
+	if (string && *string)
+		return (uint32_t)(string - f->strings.data);
+	if (string)
+		tapir_keyed__undo(&f->strings, key);
+	f->tracks.failed = true;
+	return 0;
 }
 
 static struct schema *schema_of(struct firefox *f, enum schema_kind kind, struct tapir_sv name)
 {
-	bool is_new = false;
-	uint32_t *slot = slot_of(f, &f->schema_by_hash,
-				 tapir_hash__bytes(kind + 1, name.data, name.len), &is_new);
-	struct schema *schema;
+	uint64_t key = tapir_hash__bytes(kind + 1, name.data, name.len);
+	struct schema *schema =
+		tapir_keyed__add(&f->schemas, key, UINT32_MAX, ((struct schema){.kind = kind}));
 
-	if (!slot)
-		return NULL;
-	if (!is_new)
-		return &f->schemas.data[*slot];
-	*slot = (uint32_t)f->schemas.cnt;
-	schema = tapir_vec__add(&f->schemas);
-	if (schema) {
-		schema->kind = kind;
+	if (schema && !schema->name)
 		schema->name = tapir_arena__text(&f->arena, name.data, name.len);
-	}
-	if (!schema || !schema->name) {
-		f->tracks.failed = true;
-		return NULL;
-	}
-	return schema;
+	if (schema && schema->name)
+		return schema;
+	if (schema)
+		tapir_keyed__undo(&f->schemas, key);
+	f->tracks.failed = true;
+	return NULL;
 }
 
 /* Finds its idx-th field, whose name is mostly what it was for the event before, or adds it. */
@@ -158,24 +138,14 @@ static struct field *field_of(struct firefox *f, struct schema *schema, size_t i
 
 static struct track *track_of(struct firefox *f, uint32_t tgid, uint32_t tid)
 {
-	bool is_new = false;
-	uint32_t *slot = slot_of(f, &f->track_by_ids, (uint64_t)tgid << 32 | tid, &is_new);
-	struct track *track;
+	size_t before = f->threads.cnt;
+	struct track *track = tapir_keyed__add(&f->threads, (uint64_t)tgid << 32 | tid, UINT32_MAX,
+					       ((struct track){.tgid = tgid, .tid = tid}));
 
-	if (!slot)
-		return NULL;
-	if (!is_new)
-		return &f->threads.data[*slot];
-	*slot = (uint32_t)f->threads.cnt;
-	track = tapir_vec__add(&f->threads);
-	if (!track) {
-		f->tracks.failed = true;
-		return NULL;
-	}
-	track->tgid = tgid;
-	track->tid = tid;
-	track->name = track->process =
-		string_of(f, tgid ? (struct tapir_sv){} : tapir_sv__of("losses"));
+	f->tracks.failed |= !track;
+	if (f->threads.cnt > before)
+		track->name = track->process =
+			string_of(f, tgid ? (struct tapir_sv){} : tapir_sv__of("losses"));
 	return track;
 }
 
@@ -651,7 +621,6 @@ static int add_meta(struct firefox *f)
 static int find_functions(struct firefox *f)
 {
 	const struct tapir_stack_tree *tree = &f->tracks.tree;
-	struct tapir_map seen = {};
 
 	f->function_of = calloc(tree->nodes.cnt + 1, sizeof(*f->function_of));
 	if (!f->function_of)
@@ -659,18 +628,13 @@ static int find_functions(struct firefox *f)
 	for (size_t i = 1; i < tree->nodes.cnt; i++) {
 		const struct tapir_tree_node *node = &tree->nodes.data[i];
 		uint64_t key = tapir_hash__mix(node->name, (uint64_t)node->place << 8 | node->kind);
-		bool is_new = false;
-		uint32_t *slot = slot_of(f, &seen, key, &is_new);
+		const uint32_t *function =
+			tapir_keyed__add(&f->functions, key, UINT32_MAX, (uint32_t)i);
 
-		if (!slot || (is_new && !tapir_vec__push(&f->functions, (uint32_t)i))) {
-			tapir_map__fini(&seen);
+		if (!function)
 			return -ENOMEM;
-		}
-		if (is_new)
-			*slot = (uint32_t)f->functions.cnt - 1;
-		f->function_of[i] = *slot;
+		f->function_of[i] = (uint32_t)(function - f->functions.data);
 	}
-	tapir_map__fini(&seen);
 	return 0;
 }
 
@@ -825,13 +789,10 @@ static void free_firefox(struct tapir_export *x)
 	}
 	for (size_t i = 0; i < f->schemas.cnt; i++)
 		tapir_vec__fini(&f->schemas.data[i].fields);
-	tapir_vec__fini(&f->threads);
-	tapir_vec__fini(&f->schemas);
-	tapir_vec__fini(&f->strings);
-	tapir_vec__fini(&f->functions);
-	tapir_map__fini(&f->string_by_hash);
-	tapir_map__fini(&f->track_by_ids);
-	tapir_map__fini(&f->schema_by_hash);
+	tapir_keyed__fini(&f->threads);
+	tapir_keyed__fini(&f->schemas);
+	tapir_keyed__fini(&f->strings);
+	tapir_keyed__fini(&f->functions);
 	tapir_arena__fini(&f->arena);
 	tapir_str__fini(&f->value);
 	tapir_str__fini(&f->piece);
