@@ -47,19 +47,12 @@ void tapir_await_code__learn(struct tapir_await_code *a, const struct tapir_rec 
 /* NULL: out of memory, or too many. */
 static struct tapir_async_layout *layout_of(struct tapir_await_code *a, uint32_t tgid)
 {
-	uint64_t *idx = tapir_map__get(&a->layout_by_tgid, tgid);
-	struct tapir_async_layout *layout;
+	size_t before = a->layouts.cnt;
+	struct tapir_async_layout *layout = tapir_keyed__add(
+		&a->layouts, tgid, TAPIR_AWAIT_CODE_MAX_PROCESSES, (struct tapir_async_layout){});
 
-	if (idx)
-		return &a->layouts.data[*idx - 1];
-	if (a->layouts.cnt >= TAPIR_AWAIT_CODE_MAX_PROCESSES)
-		return NULL;
-	layout = tapir_vec__add(&a->layouts);
-	idx = layout ? tapir_map__put(&a->layout_by_tgid, tgid, NULL) : NULL;
-	if (!idx)
-		return NULL;
-	*idx = a->layouts.cnt;
-	tapir_async_layout__init(layout);
+	if (a->layouts.cnt > before)
+		tapir_async_layout__init(layout);
 	return layout;
 }
 
@@ -108,7 +101,6 @@ int tapir_await_code__on_event(struct tapir_await_code *a, struct tapir_catalog 
 void tapir_await_code__fini(struct tapir_await_code *a)
 {
 	tapir_map__fini(&a->probes);
-	tapir_map__fini(&a->layout_by_tgid);
-	tapir_vec__fini(&a->layouts);
+	tapir_keyed__fini(&a->layouts);
 	tapir_recbuf__fini(&a->recbuf);
 }

@@ -7,8 +7,7 @@
 #ifndef TAPIR_USER_AWAIT_CODE_H
 #define TAPIR_USER_AWAIT_CODE_H
 
-#include "base/map.h"
-#include "base/vec.h"
+#include "base/keyed.h"
 #include "decode/async_buffer.h"
 #include "trace/catalog.h"
 #include "trace/recbuf.h"
@@ -17,9 +16,8 @@
 
 struct tapir_await_code { /* zeroed at first */
 	/* for the functions alone */
-	struct tapir_map probes;	 /* of buffers */
-	struct tapir_map layout_by_tgid; /* idx + 1 */
-	struct tapir_vec(struct tapir_async_layout) layouts;
+	struct tapir_map probes;			       /* of buffers */
+	struct tapir_keyed(struct tapir_async_layout) layouts; /* by tgid */
 	struct tapir_recbuf recbuf;
 };
 

@@ -8,25 +8,14 @@
 
 static struct tapir_await_nest *nest_of(const struct tapir_await_links *l, uint32_t tid)
 {
-	const uint64_t *idx = tapir_map__get(&l->nest_by_tid, tid);
-
-	return idx ? &l->nests.data[*idx - 1] : NULL;
+	return tapir_keyed__get(&l->nests, tid);
 }
 
 /* NULL: no room, or out of memory. */
 static struct tapir_await_nest *add_nest(struct tapir_await_links *l, uint32_t tid)
 {
-	struct tapir_await_nest *nest = nest_of(l, tid);
-	uint64_t *idx;
-
-	if (nest || l->nests.cnt >= TAPIR_AWAIT_MAX_THREADS)
-		return nest;
-	nest = tapir_vec__add(&l->nests);
-	idx = nest ? tapir_map__put(&l->nest_by_tid, tid, NULL) : NULL;
-	if (!idx)
-		return NULL;
-	*idx = l->nests.cnt;
-	return nest;
+	return tapir_keyed__add(&l->nests, tid, TAPIR_AWAIT_MAX_THREADS,
+				(struct tapir_await_nest){});
 }
 
 /* ---- links ------------------------------------------------------------------------------- */
@@ -176,10 +165,9 @@ void tapir_await_links__fini(struct tapir_await_links *l)
 
 	tapir_vec_for_each (nest, &l->nests)
 		tapir_vec__fini(&nest->all);
-	tapir_vec__fini(&l->nests);
+	tapir_keyed__fini(&l->nests);
 	tapir_vec__fini(&l->links);
 	tapir_vec__fini(&l->free_links);
 	tapir_map__fini(&l->by_awaited);
 	tapir_map__fini(&l->by_awaiter);
-	tapir_map__fini(&l->nest_by_tid);
 }

@@ -11,8 +11,7 @@
 
 #include <stdbool.h>
 
-#include "base/map.h"
-#include "base/vec.h"
+#include "base/keyed.h"
 
 #define TAPIR_AWAIT_MAX_LINKS	(1u << 20)
 #define TAPIR_AWAIT_MAX_THREADS (1u << 16)
@@ -46,9 +45,8 @@ struct tapir_await_links { /* zeroed at first */
 	/* for the links alone */
 	struct tapir_vec(struct tapir_await_link) links;
 	struct tapir_vec(uint32_t) free_links;
-	struct tapir_map by_awaited, by_awaiter; /* idx + 1 */
-	struct tapir_vec(struct tapir_await_nest) nests;
-	struct tapir_map nest_by_tid; /* idx + 1 */
+	struct tapir_map by_awaited, by_awaiter;	   /* idx + 1 */
+	struct tapir_keyed(struct tapir_await_nest) nests; /* by tid */
 };
 
 /* Notes that a thread begins work of a task. False: out of memory. */

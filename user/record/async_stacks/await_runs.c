@@ -21,22 +21,13 @@ static uint64_t thread_key(uint32_t tgid, uint64_t tid)
 
 static struct tapir_await_process *process_of(struct tapir_await_runs *r, uint32_t tgid)
 {
-	bool is_new = false;
-	uint64_t *idx = tapir_map__put(&r->process_by_tgid, tgid, &is_new);
-	struct tapir_await_process *process;
+	size_t before = r->processes.cnt;
+	struct tapir_await_process *process =
+		tapir_keyed__add(&r->processes, tgid, UINT32_MAX,
+				 ((struct tapir_await_process){.least_lag_ns = UINT64_MAX}));
 
-	if (!idx)
-		return NULL;
-	if (!is_new)
-		return &r->processes.data[*idx - 1];
-	process = tapir_vec__add(&r->processes);
-	if (!process) {
-		tapir_map__del(&r->process_by_tgid, tgid);
-		return NULL;
-	}
-	tapir_async_layout__init(&process->layout);
-	process->least_lag_ns = UINT64_MAX;
-	*idx = r->processes.cnt;
+	if (r->processes.cnt > before)
+		tapir_async_layout__init(&process->layout);
 	return process;
 }
 
@@ -248,13 +239,7 @@ static int by_thread_and_time(const void *a, const void *b)
 
 static struct tapir_await_timeline *add_timeline(struct tapir_await_runs *r, uint64_t thread)
 {
-	struct tapir_await_timeline *timeline = tapir_vec__add(&r->timelines);
-	uint64_t *idx = timeline ? tapir_map__put(&r->timeline_by_thread, thread, NULL) : NULL;
-
-	if (!idx)
-		return NULL;
-	*idx = r->timelines.cnt;
-	return timeline;
+	return tapir_keyed__add(&r->timelines, thread, UINT32_MAX, (struct tapir_await_timeline){});
 }
 
 /* Replays the events of one thread, from the i-th on; returns where the next thread's begin. */
@@ -292,8 +277,8 @@ bool tapir_await_runs__seal(struct tapir_await_runs *r)
 bool tapir_await_runs__at(const struct tapir_await_runs *r, uint32_t tgid, uint32_t ns_tid,
 			  uint64_t time_ns, struct tapir_await_now *out)
 {
-	const uint64_t *idx = tapir_map__get(&r->timeline_by_thread, thread_key(tgid, ns_tid));
-	const struct tapir_await_timeline *timeline = idx ? &r->timelines.data[*idx - 1] : NULL;
+	const struct tapir_await_timeline *timeline =
+		tapir_keyed__get(&r->timelines, thread_key(tgid, ns_tid));
 	size_t at = timeline ? tapir_sorted__upper_bound(timeline->moments.data,
 							 timeline->moments.cnt, from_ns, time_ns)
 			     : 0;
@@ -317,13 +302,11 @@ void tapir_await_runs__fini(struct tapir_await_runs *r)
 
 	tapir_vec_for_each (timeline, &r->timelines)
 		tapir_vec__fini(&timeline->moments);
-	tapir_vec__fini(&r->timelines);
-	tapir_vec__fini(&r->processes);
+	tapir_keyed__fini(&r->timelines);
+	tapir_keyed__fini(&r->processes);
 	tapir_vec__fini(&r->all);
 	tapir_vec__fini(&r->runs);
 	tapir_vec__fini(&r->frames);
-	tapir_map__fini(&r->process_by_tgid);
-	tapir_map__fini(&r->timeline_by_thread);
 	tapir_map__fini(&r->frames_by_hash);
 	tapir_arena__fini(&r->arena);
 }

@@ -11,8 +11,7 @@
 #define TAPIR_USER_AWAIT_RUNS_H
 
 #include "base/arena.h"
-#include "base/map.h"
-#include "base/vec.h"
+#include "base/keyed.h"
 #include "decode/async_buffer.h"
 
 #define TAPIR_AWAIT_RUNS_MAX_BYTES (256u << 20) /* of buffers */
@@ -57,13 +56,12 @@ struct tapir_await_runs { /* zeroed at first */
 	uint64_t other_clock; /* buffers with times of another clock than the recording's */
 	uint64_t no_room;     /* buffers, runs and moments beyond the bounds */
 	/* for the runs alone */
-	struct tapir_vec(struct tapir_await_process) processes;
+	struct tapir_keyed(struct tapir_await_process) processes; /* by tgid */
 	struct tapir_vec(struct tapir_await_buffer) all;
 	struct tapir_vec(struct tapir_await_run) runs;
 	struct tapir_vec(uint64_t) frames;
-	struct tapir_vec(struct tapir_await_timeline) timelines;
-	struct tapir_map process_by_tgid, timeline_by_thread; /* idx + 1 */
-	struct tapir_map frames_by_hash;		      /* in .frames + 1 */
+	struct tapir_keyed(struct tapir_await_timeline) timelines; /* by thread */
+	struct tapir_map frames_by_hash;			   /* in .frames + 1 */
 	struct tapir_arena arena;
 	size_t moment_cnt;
 	bool failed; /* out of memory */
