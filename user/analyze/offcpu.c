@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/map.h"
+#include "base/keyed.h"
 #include "base/vec.h"
 #include "trace/record.h"
 
@@ -34,8 +34,7 @@ struct tapir_offcpu {
 	struct tapir_offcpu_stats stats;
 	struct tapir_vec(struct waiting) waiting; /* a heap: the earliest is [0] */
 	uint64_t newest_ns;
-	struct tapir_map by_tid; /* -> index in threads */
-	struct tapir_vec(struct thread) threads;
+	struct tapir_keyed(struct thread) threads; /* by tid */
 };
 
 struct tapir_offcpu *tapir_offcpu__new(const struct tapir_offcpu_fns *fns, void *ctx)
@@ -54,8 +53,7 @@ void tapir_offcpu__free(struct tapir_offcpu *o)
 	if (!o)
 		return;
 	tapir_vec__fini(&o->waiting);
-	tapir_vec__fini(&o->threads);
-	tapir_map__fini(&o->by_tid);
+	tapir_keyed__fini(&o->threads);
 	free(o);
 }
 
@@ -68,26 +66,14 @@ static void forget_threads(struct tapir_offcpu *o)
 
 	tapir_vec_for_each (t, &o->threads)
 		o->stats.unpaired += t->is_out;
-	o->threads.cnt = 0;
-	tapir_map__clear(&o->by_tid);
+	tapir_keyed__clear(&o->threads);
 }
 
 static struct thread *thread_of(struct tapir_offcpu *o, uint32_t tid)
 {
-	uint64_t *idx = tapir_map__get(&o->by_tid, tid);
-
-	if (idx)
-		return &o->threads.data[*idx];
-	if (o->threads.cnt == TAPIR_OFFCPU_MAX_THREADS)
+	if (o->threads.cnt == TAPIR_OFFCPU_MAX_THREADS && !tapir_keyed__get(&o->threads, tid))
 		forget_threads(o);
-	idx = tapir_map__put(&o->by_tid, tid, NULL);
-	if (!idx)
-		return NULL;
-	*idx = o->threads.cnt;
-	if (tapir_vec__add(&o->threads))
-		return &o->threads.data[*idx];
-	tapir_map__del(&o->by_tid, tid);
-	return NULL;
+	return tapir_keyed__add(&o->threads, tid, TAPIR_OFFCPU_MAX_THREADS, (struct thread){});
 }
 
 static int on_switch_out(struct tapir_offcpu *o, const struct waiting *w)

@@ -22,15 +22,13 @@ uint32_t tapir_lock_names__server(const struct tapir_catalog *catalog, uint32_t 
 
 static void add_lock_name(struct tapir_lock_names *names, const struct tapir_postgresql_name *name)
 {
-	uint64_t *idx = tapir_map__put(
-		&names->by_oid,
-		tapir_postgresql_name__key(name->server, name->database, name->relation), NULL);
-	char *text = idx ? strndup(name->name.data, name->name.len) : NULL;
+	uint64_t key = tapir_postgresql_name__key(name->server, name->database, name->relation);
+	char **text = tapir_keyed__add(&names->names, key, MAX_NAMES, NULL);
 
-	if (text && tapir_vec__push(&names->names, text))
-		*idx = names->names.cnt; /* and 1 */
-	else
-		free(text);
+	if (text && !*text)
+		*text = strndup(name->name.data, name->name.len);
+	if (text && !*text)
+		tapir_keyed__undo(&names->names, key);
 }
 
 static void drop_names(struct tapir_lock_names *names)
@@ -39,8 +37,7 @@ static void drop_names(struct tapir_lock_names *names)
 
 	tapir_vec_for_each (name, &names->names)
 		free(*name);
-	tapir_vec__fini(&names->names);
-	tapir_map__clear(&names->by_oid);
+	tapir_keyed__fini(&names->names);
 }
 
 static void read_names(struct tapir_lock_names *names, const struct tapir_catalog *catalog)
@@ -60,10 +57,10 @@ static void read_names(struct tapir_lock_names *names, const struct tapir_catalo
 static const char *find_relation(const struct tapir_lock_names *names, uint32_t server,
 				 uint32_t database, uint32_t relation)
 {
-	const uint64_t *idx = tapir_map__get(
-		&names->by_oid, tapir_postgresql_name__key(server, database, relation));
+	char *const *name = tapir_keyed__get(
+		&names->names, tapir_postgresql_name__key(server, database, relation));
 
-	return idx && *idx ? names->names.data[*idx - 1] : NULL;
+	return name ? *name : NULL;
 }
 
 bool tapir_lock_names__lock(const struct tapir_event_fields *fields,
@@ -108,5 +105,4 @@ bool tapir_lock_names__add_lock(struct tapir_lock_names *names, const struct tap
 void tapir_lock_names__fini(struct tapir_lock_names *names)
 {
 	drop_names(names);
-	tapir_map__fini(&names->by_oid);
 }

@@ -7,15 +7,14 @@
 #define TAPIR_USER_LOCK_NAMES_H
 
 #include "base/map.h"
-#include "base/vec.h"
+#include "base/keyed.h"
 #include "decode/event_fields.h"
 #include "decode/postgresql_text.h"
 #include "trace/catalog.h"
 
-struct tapir_lock_names { /* zeroed at first */
-	struct tapir_vec(char *) names;
-	struct tapir_map by_oid; /* of server, database and relation -> idx */
-	uint64_t hash;		 /* of the text that they are of */
+struct tapir_lock_names {		  /* zeroed at first */
+	struct tapir_keyed(char *) names; /* by server, database and relation */
+	uint64_t hash;			  /* of the text that they are of */
 };
 
 /* Reads the lock of an event. false: it has no numbers of one. */

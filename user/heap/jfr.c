@@ -156,13 +156,8 @@ static uint64_t parse_number(struct tapir_sv text)
 
 static void add_class(struct tapir_jfr *j, const struct tapir_jfr_class *class)
 {
-	uint64_t *idx;
-
-	idx = tapir_map__put(&j->class_by_id, class->id, NULL);
-	if (!idx || !tapir_vec__push(&j->classes, *class))
-		j->failed = true;
-	else
-		*idx = j->classes.cnt - 1;
+	tapir_keyed__forget(&j->classes, class->id); /* the last one counts */
+	j->failed |= !tapir_keyed__add(&j->classes, class->id, UINT32_MAX, *class);
 }
 
 /* An element: its attributes, and in field and class what those say. */
@@ -230,9 +225,7 @@ static void read_metadata(struct tapir_jfr *j, size_t at)
 
 static const struct tapir_jfr_class *class_of(const struct tapir_jfr *j, uint64_t id)
 {
-	const uint64_t *idx = tapir_map__get(&j->class_by_id, id);
-
-	return idx ? &j->classes.data[*idx] : NULL;
+	return tapir_keyed__get(&j->classes, id);
 }
 
 enum kind {
@@ -468,9 +461,8 @@ static void read_chunk(struct tapir_jfr *j, const char *type, tapir_jfr_fn fn, v
 static void fini(struct tapir_jfr *j)
 {
 	tapir_vec__fini(&j->texts);
-	tapir_vec__fini(&j->classes);
+	tapir_keyed__fini(&j->classes);
 	tapir_vec__fini(&j->fields);
-	tapir_map__fini(&j->class_by_id);
 	tapir_map__fini(&j->pool);
 }
 

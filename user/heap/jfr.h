@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/map.h"
+#include "base/keyed.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "trace/record.h"
@@ -46,10 +46,9 @@ struct tapir_jfr {
 	bool is_bad;
 	bool failed; /* no memory */
 	struct tapir_vec(struct tapir_sv) texts;
-	struct tapir_vec(struct tapir_jfr_class) classes;
+	struct tapir_keyed(struct tapir_jfr_class) classes; /* by id */
 	struct tapir_vec(struct tapir_jfr_field) fields;
-	struct tapir_map class_by_id; /* -> idx */
-	struct tapir_map pool;	      /* class and key -> offset of the value */
+	struct tapir_map pool; /* class and key -> offset of the value */
 };
 
 /* A value in the chunk. at 0: there is none. */

@@ -13,7 +13,7 @@
 #include "base/arena.h"
 #include "base/diag.h"
 #include "base/log.h"
-#include "base/map.h"
+#include "base/keyed.h"
 #include "base/str.h"
 #include "elf/demangle.h"
 #include "elf/image.h"
@@ -37,8 +37,7 @@ struct file {
 
 struct tapir_offline_symbols {
 	struct tapir_symbol_files *files;
-	struct tapir_map by_id; /* file_id -> index + 1 */
-	struct tapir_vec(struct file) known;
+	struct tapir_keyed(struct file) known; /* by file_id */
 	struct tapir_vec(struct name) names;
 	struct tapir_offline_symbol_list used;
 	uint32_t gen; /* of used */
@@ -71,10 +70,9 @@ void tapir_offline_symbols__free(struct tapir_offline_symbols *n)
 		tapir_symtab__free(file->symtab);
 		tapir_map__fini(&file->by_start);
 	}
-	tapir_vec__fini(&n->known);
+	tapir_keyed__fini(&n->known);
 	tapir_vec__fini(&n->names);
 	tapir_vec__fini(&n->used);
-	tapir_map__fini(&n->by_id);
 	tapir_arena__fini(&n->arena);
 	tapir_recbuf__fini(&n->recbuf);
 	free(n);
@@ -119,20 +117,14 @@ static struct file *file_of(struct tapir_offline_symbols *n,
 			    const struct tapir_rec_mapping *mapping,
 			    const struct tapir_rec_symbol *range)
 {
-	const uint64_t *known = tapir_map__get(&n->by_id, mapping->file_id);
-	struct file *file;
-	uint64_t *idx;
+	struct file *file = tapir_keyed__get(&n->known, mapping->file_id);
 
-	if (known)
-		return &n->known.data[*known - 1];
-	if (!may_load(n))
+	if (file || !may_load(n))
+		return file;
+	file = tapir_keyed__add(&n->known, mapping->file_id, MAX_FILES,
+				((struct file){.file_id = mapping->file_id}));
+	if (!file)
 		return NULL;
-	file = tapir_vec__add(&n->known);
-	idx = file ? tapir_map__put(&n->by_id, mapping->file_id, NULL) : NULL;
-	if (!idx)
-		return NULL;
-	*idx = n->known.cnt;
-	file->file_id = mapping->file_id;
 	if (mapping->build_id_bytes)
 		load_symbols(n, file, mapping, range);
 	n->counts.file_cnt += file->symtab != NULL;

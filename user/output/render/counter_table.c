@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/map.h"
+#include "base/keyed.h"
 #include "base/vec.h"
 #include "output/render/table.h"
 #include "decode/dotnet_counters.h"
@@ -32,15 +32,21 @@ struct row {
 };
 
 struct tapir_counter_table {
-	struct tapir_vec(struct row) rows;
-	struct tapir_map by_name; /* -> idx + 1 */
-	uint64_t more;
-	uint64_t changed_ns; /* 0: nothing came since it was drawn */
+	struct tapir_keyed(struct row) rows; /* by process and name */
+	uint64_t changed_ns;		     /* 0: nothing came since it was drawn */
 };
 
 struct tapir_counter_table *tapir_counter_table__new(void)
 {
 	return calloc(1, sizeof(struct tapir_counter_table));
+}
+
+static void fini_row(struct row *row)
+{
+	free(row->provider);
+	free(row->name);
+	free(row->unit);
+	free(row->tags);
 }
 
 void tapir_counter_table__free(struct tapir_counter_table *t)
@@ -49,14 +55,9 @@ void tapir_counter_table__free(struct tapir_counter_table *t)
 
 	if (!t)
 		return;
-	tapir_vec_for_each (row, &t->rows) {
-		free(row->provider);
-		free(row->name);
-		free(row->unit);
-		free(row->tags);
-	}
-	tapir_vec__fini(&t->rows);
-	tapir_map__fini(&t->by_name);
+	tapir_vec_for_each (row, &t->rows)
+		fini_row(row);
+	tapir_keyed__fini(&t->rows);
 	free(t);
 }
 
@@ -79,21 +80,14 @@ static char *copy_text(struct tapir_sv text)
 	return strndup(text.len ? text.data : "", text.len);
 }
 
-static struct row *make_row(struct tapir_counter_table *t, const struct tapir_counter_view *view)
+/* Copies its texts, which are the row's, also where it fails. */
+static bool fill_row(struct row *row, const struct tapir_counter_view *view)
 {
-	struct row row = {.tgid = view->rec->tgid,
-			  .provider = copy_text(view->provider),
-			  .name = copy_text(view->name),
-			  .unit = copy_text(view->unit),
-			  .tags = copy_text(view->tags)};
-
-	if (row.provider && row.name && row.unit && row.tags && tapir_vec__push(&t->rows, row))
-		return &t->rows.data[t->rows.cnt - 1];
-	free(row.provider);
-	free(row.name);
-	free(row.unit);
-	free(row.tags);
-	return NULL;
+	row->provider = copy_text(view->provider);
+	row->name = copy_text(view->name);
+	row->unit = copy_text(view->unit);
+	row->tags = copy_text(view->tags);
+	return row->provider && row->name && row->unit && row->tags;
 }
 
 static void set_value(struct row *row, const struct tapir_rec_counter *rec)
@@ -110,24 +104,18 @@ static void set_value(struct row *row, const struct tapir_rec_counter *rec)
 int tapir_counter_table__add(struct tapir_counter_table *t, const struct tapir_rec *rec)
 {
 	struct tapir_counter_view view;
-	bool is_new = false;
 	struct row *row;
-	uint64_t *idx;
+	uint64_t key;
 
 	tapir_counter_view__of(rec, &view);
-	idx = tapir_map__get(&t->by_name, key_of(&view));
-	if (!idx && t->rows.cnt == MAX_ROWS) {
-		t->more++;
-		return 0;
+	key = key_of(&view);
+	row = tapir_keyed__add(&t->rows, key, MAX_ROWS, ((struct row){.tgid = view.rec->tgid}));
+	if (row && !row->name && !fill_row(row, &view)) {
+		fini_row(row);
+		tapir_keyed__undo(&t->rows, key);
 	}
-	if (!idx)
-		idx = tapir_map__put(&t->by_name, key_of(&view), &is_new);
-	if (!idx)
-		return -ENOMEM;
-	row = is_new ? make_row(t, &view) : &t->rows.data[*idx - 1];
-	if (!row)
-		return -ENOMEM;
-	*idx = (uint64_t)(row - t->rows.data) + 1;
+	if (!row || t->rows.failed)
+		return t->rows.failed ? -ENOMEM : 0;
 	set_value(row, view.rec);
 	if (!t->changed_ns)
 		t->changed_ns = tapir_clock__now_ns();
@@ -341,7 +329,7 @@ static size_t fitting_rows(const struct tapir_counter_table *t, const struct win
 {
 	size_t lines = size->ws_row > 1 ? size->ws_row - 1u : 1;
 
-	if (!size->ws_row || (t->rows.cnt < lines && !t->more))
+	if (!size->ws_row || (t->rows.cnt < lines && !t->rows.more))
 		return t->rows.cnt;
 	return t->rows.cnt < lines - 1 ? t->rows.cnt : lines > 2 ? lines - 2 : 1;
 }
@@ -354,8 +342,8 @@ static void write_table(const struct tapir_counter_table *t, struct row *const *
 	write_rows(sorted, shown, size->ws_col, out);
 	if (shown < t->rows.cnt)
 		tapir_str__addf(out, "%zu more counters do not fit\n", t->rows.cnt - shown);
-	else if (t->more)
-		tapir_str__addf(out, "%" PRIu64 " values of more counters\n", t->more);
+	else if (t->rows.more)
+		tapir_str__addf(out, "%" PRIu64 " values of more counters\n", t->rows.more);
 }
 
 bool tapir_counter_table__draw(struct tapir_counter_table *t, uint64_t now_ns,

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "base/keyed.h"
 #include "base/vec.h"
 #include "runtime/postgresql/postgresql_process.h"
 
@@ -23,9 +23,8 @@ struct entry {
 };
 
 struct tapir_postgresql_namer {
-	struct tapir_vec(struct entry) entries;
-	struct tapir_map by_key; /* -> idx and 1 */
-	size_t done_cnt;	 /* entries before it are named, or were tried often enough */
+	struct tapir_keyed(struct entry) entries;
+	size_t done_cnt; /* entries before it are named, or were tried often enough */
 	unsigned call;
 };
 
@@ -38,23 +37,16 @@ void tapir_postgresql_namer__free(struct tapir_postgresql_namer *n)
 {
 	if (!n)
 		return;
-	tapir_vec__fini(&n->entries);
-	tapir_map__fini(&n->by_key);
+	tapir_keyed__fini(&n->entries);
 	free(n);
 }
 
 static void want(struct tapir_postgresql_namer *n, const struct entry *wanted)
 {
-	uint64_t *idx;
+	uint64_t key =
+		tapir_postgresql_name__key(wanted->server, wanted->database, wanted->relation);
 
-	if (n->entries.cnt == MAX_ENTRIES)
-		return;
-	idx = tapir_map__put(
-		&n->by_key,
-		tapir_postgresql_name__key(wanted->server, wanted->database, wanted->relation),
-		NULL);
-	if (idx && !*idx && tapir_vec__push(&n->entries, *wanted))
-		*idx = n->entries.cnt;
+	(void)tapir_keyed__add(&n->entries, key, MAX_ENTRIES, *wanted);
 }
 
 void tapir_postgresql_namer__want(struct tapir_postgresql_namer *n, uint32_t server, uint32_t tgid,
@@ -151,9 +143,8 @@ bool tapir_postgresql_namer__find(struct tapir_postgresql_namer *n)
 static const char *name_of(const struct tapir_postgresql_namer *n, uint32_t server,
 			   uint32_t database, uint32_t relation)
 {
-	const uint64_t *idx =
-		tapir_map__get(&n->by_key, tapir_postgresql_name__key(server, database, relation));
-	const struct entry *e = idx && *idx ? &n->entries.data[*idx - 1] : NULL;
+	const struct entry *e = tapir_keyed__get(
+		&n->entries, tapir_postgresql_name__key(server, database, relation));
 
 	return e && *e->name ? e->name : NULL;
 }
