@@ -135,7 +135,7 @@ static void process_that_ends_stays_for_its_interval(void **state)
 	look(uses, 1);
 	tapir_top_rows__end_interval(rows, BEGAN + 200);
 	assert_null(row_of(&rows->processes, 9, 0));
-	assert_int_equal(rows->process_by_tgid.cnt, 1);
+	assert_int_equal(rows->processes.idx_by_key.cnt, 1);
 }
 
 static void waits_are_known_by_their_calls(void **state)

@@ -18,31 +18,17 @@ const char *const tapir_top_wait_names[TAPIR_TOP_WAIT_CNT] = {"futex", "disk",	"
 
 static struct tapir_top_row *row_of(struct tapir_top_rows *rows, uint32_t tgid, uint32_t tid)
 {
-	struct tapir_map *map = tid ? &rows->thread_by_tid : &rows->process_by_tgid;
 	struct tapir_top_list *list = tid ? &rows->threads : &rows->processes;
-	uint64_t *idx = tapir_map__get(map, tid ? tid : tgid);
-	struct tapir_top_row *row;
+	struct tapir_top_row *row = tapir_keyed__add(list, tid ? tid : tgid, TAPIR_TOP_MAX_ROWS,
+						     ((struct tapir_top_row){.tgid = tgid,
+									     .tid = tid,
+									     .is_new = true,
+									     .allocated = -1,
+									     .exceptions = -1,
+									     .paused_ns = -1,
+									     .pausing_ns = -1}));
 
-	if (idx)
-		return &list->data[*idx - 1];
-	if (list->cnt == TAPIR_TOP_MAX_ROWS)
-		return NULL;
-	row = tapir_vec__add(list);
-	idx = row ? tapir_map__put(map, tid ? tid : tgid, NULL) : NULL;
-	if (!idx) {
-		/* The row that was added has no place in the map: it is removed again. */
-		list->cnt -= row != NULL;
-		rows->failed = true;
-		return NULL;
-	}
-	*idx = list->cnt;
-	*row = (struct tapir_top_row){.tgid = tgid,
-				      .tid = tid,
-				      .is_new = true,
-				      .allocated = -1,
-				      .exceptions = -1,
-				      .paused_ns = -1,
-				      .pausing_ns = -1};
+	rows->failed |= list->failed;
 	return row;
 }
 
@@ -233,27 +219,19 @@ static void end_interval_of(struct tapir_top_rows *rows, struct tapir_top_row *r
 }
 
 /* Forgets those that no look of the interval has seen; last: the look before it. */
-static void forget(struct tapir_top_rows *rows, struct tapir_top_list *list, struct tapir_map *map,
-		   uint64_t last)
+static void forget(struct tapir_top_rows *rows, struct tapir_top_list *list, uint64_t last)
 {
-	size_t kept = 0;
+	size_t cnt = list->cnt;
 
-	tapir_map__clear(map);
-	for (size_t i = 0; i < list->cnt; i++) {
-		struct tapir_top_row *row = &list->data[i];
-		uint64_t *idx;
+	tapir_keyed__clear(list);
+	for (size_t i = 0; i < cnt; i++) {
+		const struct tapir_top_row row = list->data[i];
 
-		if (row->seen <= last)
-			continue;
-		idx = tapir_map__put(map, row->tid ? row->tid : row->tgid, NULL);
-		if (!idx) {
-			rows->failed = true;
-			continue;
-		}
-		list->data[kept] = *row;
-		*idx = ++kept;
+		if (row.seen > last)
+			(void)tapir_keyed__add(list, row.tid ? row.tid : row.tgid,
+					       TAPIR_TOP_MAX_ROWS, row);
 	}
-	list->cnt = kept;
+	rows->failed |= list->failed;
 }
 
 void tapir_top_rows__begin(struct tapir_top_rows *rows, uint64_t now_ns)
@@ -276,8 +254,8 @@ void tapir_top_rows__end_interval(struct tapir_top_rows *rows, uint64_t now_ns)
 
 	rows->from_ns = rows->began_ns;
 	rows->until_ns = rows->began_ns = now_ns;
-	forget(rows, &rows->processes, &rows->process_by_tgid, last);
-	forget(rows, &rows->threads, &rows->thread_by_tid, last);
+	forget(rows, &rows->processes, last);
+	forget(rows, &rows->threads, last);
 	tapir_vec_for_each (row, &rows->processes)
 		end_interval_of(rows, row);
 	tapir_vec_for_each (row, &rows->threads)
@@ -385,8 +363,6 @@ void tapir_top_rows__counter(struct tapir_top_rows *rows, const struct tapir_cou
 
 void tapir_top_rows__fini(struct tapir_top_rows *rows)
 {
-	tapir_vec__fini(&rows->processes);
-	tapir_vec__fini(&rows->threads);
-	tapir_map__fini(&rows->process_by_tgid);
-	tapir_map__fini(&rows->thread_by_tid);
+	tapir_keyed__fini(&rows->processes);
+	tapir_keyed__fini(&rows->threads);
 }

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #include "analyze/runtime_work.h"
-#include "base/map.h"
+#include "base/keyed.h"
 #include "base/vec.h"
 #include "bpf/control.h"
 #include "trace/record.h"
@@ -66,7 +66,7 @@ struct tapir_top_row {
 	double pausing_ns, pausing_of_ns; /* of_ns: the time that .NET said it of */
 };
 
-struct tapir_top_list tapir_vec(struct tapir_top_row);
+struct tapir_top_list tapir_keyed(struct tapir_top_row); /* by tgid, or by tid */
 
 struct tapir_top_sample {
 	uint32_t tgid, tid, node;
@@ -84,9 +84,8 @@ struct tapir_top_rows {
 	struct tapir_top_sample recent[TAPIR_TOP_MAX_SAMPLES];
 	uint64_t sample_cnt;
 	/* for the rows alone */
-	struct tapir_map process_by_tgid, thread_by_tid; /* -> idx + 1 */
-	uint64_t look, look_cnt;			 /* look_cnt: in this interval */
-	bool failed;					 /* out of memory: rows are missing */
+	uint64_t look, look_cnt; /* look_cnt: in this interval */
+	bool failed;		 /* out of memory: rows are missing */
 };
 
 /*

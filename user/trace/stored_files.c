@@ -16,7 +16,7 @@
 
 #include "base/diag.h"
 #include "base/file.h"
-#include "base/vec.h"
+#include "base/keyed.h"
 #include "trace/chunk.h"
 #include "trace/writer.h"
 
@@ -38,8 +38,7 @@ struct file {
 struct tapir_stored_files {
 	int fd;
 	struct tapir_vec(struct part) parts;
-	struct tapir_vec(struct file) files;
-	struct tapir_map by_id; /* hash of a build ID -> index of the file + 1 */
+	struct tapir_keyed(struct file) files; /* by the hash of a build ID, the last one */
 	struct tapir_chunk chunk;
 	uint64_t unpacked_bytes, memory_bytes;
 };
@@ -82,8 +81,7 @@ static bool read_part(int fd, const struct tapir_chunk_ref *ref, struct part *ou
 static struct file *find_stored_file(const struct tapir_stored_files *files,
 				     const uint8_t *build_id, size_t len)
 {
-	const uint64_t *idx = tapir_map__get(&files->by_id, tapir_hash__bytes(0, build_id, len));
-	struct file *file = idx ? &files->files.data[*idx - 1] : NULL;
+	struct file *file = tapir_keyed__get(&files->files, tapir_hash__bytes(0, build_id, len));
 
 	return file && has_id(&files->parts.data[file->first], build_id, len) ? file : NULL;
 }
@@ -92,12 +90,9 @@ static int add_file(struct tapir_stored_files *files, const struct part *part)
 {
 	const struct file file = {.first = files->parts.cnt};
 	uint64_t hash = tapir_hash__bytes(0, part->build_id, part->h.build_id_bytes);
-	uint64_t *idx = tapir_map__put(&files->by_id, hash, NULL);
 
-	if (!idx || !tapir_vec__push(&files->files, file))
-		return -ENOMEM;
-	*idx = files->files.cnt;
-	return 0;
+	tapir_keyed__forget(&files->files, hash);
+	return tapir_keyed__add(&files->files, hash, UINT32_MAX, file) ? 0 : -ENOMEM;
 }
 
 /* A part without a first one is none of a file. */
@@ -156,8 +151,7 @@ void tapir_stored_files__close(struct tapir_stored_files *files)
 	if (!files)
 		return;
 	tapir_vec__fini(&files->parts);
-	tapir_vec__fini(&files->files);
-	tapir_map__fini(&files->by_id);
+	tapir_keyed__fini(&files->files);
 	tapir_chunk__fini(&files->chunk);
 	tapir_guard__fd(&files->fd);
 	free(files);

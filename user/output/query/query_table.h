@@ -12,7 +12,7 @@
 
 #include "output/export/event_lines.h"
 #include "output/query/query.h"
-#include "base/map.h"
+#include "base/keyed.h"
 #include "base/vec.h"
 #include "symbol/frame.h"
 #include "symbol/stack_cache.h"
@@ -43,8 +43,7 @@ struct tapir_scan {
 	unsigned value_cnt;
 	/* Innermost functions by address: most rows are in one that was there before. */
 	struct tapir_frame_cache functions;
-	struct tapir_map function_by_name;	 /* hash -> idx + 1 */
-	struct tapir_vec(char *) function_names; /* owned */
+	struct tapir_keyed(char *) function_names; /* owned; by hash */
 	size_t function_bytes;
 };
 

@@ -100,32 +100,30 @@ static uint64_t number_of_function(void *ctx, const struct tapir_frame *frame)
 {
 	struct tapir_scan *scan = ctx;
 	struct tapir_frame function = tapir_frame__function(frame, 0);
-	uint64_t *number, hash;
-	char *name;
+	uint64_t hash;
+	char **name;
 
 	tapir_str__clear(&scan->text);
 	tapir_query_frame__add_name(&scan->text, &function, &scan->name);
 	hash = tapir_hash__bytes(0, scan->text.data, scan->text.len);
 	/* Another name with the same hash is treated as if there were no room for it. */
-	number = tapir_map__get(&scan->function_by_name, hash);
-	if (number)
-		return strcmp(scan->function_names.data[*number - 1],
-			      scan->text.len ? scan->text.data : "")
+	name = tapir_keyed__get(&scan->function_names, hash);
+	if (name)
+		return strcmp(*name, scan->text.len ? scan->text.data : "")
 			       ? 0
-			       : *number;
-	if (scan->function_names.cnt >= FUNCTIONS_MAX ||
-	    scan->function_bytes + scan->text.len > FUNCTIONS_BYTES_MAX || !scan->text.len)
+			       : (uint64_t)(name - scan->function_names.data) + 1;
+	if (scan->function_bytes + scan->text.len > FUNCTIONS_BYTES_MAX || !scan->text.len)
 		return 0;
-	name = strdup(scan->text.data);
-	number = name ? tapir_map__put(&scan->function_by_name, hash, NULL) : NULL;
-	if (!number || !tapir_vec__push(&scan->function_names, name)) {
-		free(name);
-		if (number)
-			tapir_map__del(&scan->function_by_name, hash);
+	name = tapir_keyed__add(&scan->function_names, hash, FUNCTIONS_MAX, NULL);
+	if (!name)
+		return 0;
+	*name = strdup(scan->text.data);
+	if (!*name) {
+		tapir_keyed__undo(&scan->function_names, hash);
 		return 0;
 	}
 	scan->function_bytes += scan->text.len;
-	return *number = scan->function_names.cnt;
+	return scan->function_names.cnt;
 }
 
 /* Sets the name of a stack's innermost function. False: the stack is not described. */
@@ -160,8 +158,7 @@ void tapir_scan__fini(struct tapir_scan *scan)
 	tapir_str__fini(&scan->name);
 	for (size_t i = 0; i < scan->function_names.cnt; i++)
 		free(scan->function_names.data[i]);
-	tapir_vec__fini(&scan->function_names);
-	tapir_map__fini(&scan->function_by_name);
+	tapir_keyed__fini(&scan->function_names);
 	tapir_frame_cache__fini(&scan->functions);
 }
 
