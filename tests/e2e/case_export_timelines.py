@@ -3,6 +3,7 @@
 import collections
 import json
 import os
+import re
 import struct
 import time
 
@@ -270,3 +271,55 @@ def test_perfetto_has_the_fields_and_stacks_of_events(t):
         values.append((arguments[b"arg0"][3] or arguments[b"arg0"][4])[0])
         t.eq(trace.stack(event[56][0])[-5:], ["fire_at", "d1", "d2", "d3", "bottom"], "its stack")
     t.eq(sorted(values), sorted(event["args"]["arg0"] for event in t.events(file)), "values of a field")
+
+
+# ---- ctf ----------------------------------------------------------------------------------------------------------
+
+LINE = re.compile(r"\[[^]]*\] \(\+[^)]*\) (?:.*? )?(\S.*?): (\{.*\})$")
+
+
+class Ctf:
+    """What babeltrace2 prints of an archive: events by name, each as its texts of context and fields."""
+
+    def __init__(self, t, file):
+        babeltrace2, self.home = t.need("babeltrace2"), t.path("ctf")
+        os.makedirs(self.home, exist_ok=True)
+        t.eq(t.run("tar", "-x", "-f", file, "-C", self.home).rc, 0, "tar unpacks it")
+        result = t.run(babeltrace2, self.home, timeout=60)
+        t.eq(result.rc, 0, f"babeltrace2 reads it: {result.err[-500:]}")
+        self.events, self.discarded = collections.defaultdict(list), sum(map(int, re.findall(r"discarded (\d+) event", result.err)))
+        for line in result.out.splitlines():
+            found = LINE.fullmatch(line)
+            t.ok(found, f"a line of an event: {line[:200]}")
+            self.events[found.group(1)].append(found.group(2))
+
+
+def member(text, name):
+    found = re.search(rf"[{{,] {name} = (-?\d+|\"(?:[^\"\\]|\\.)*\")", text)
+    return found and (found.group(1) if found.group(1)[0] == '"' else int(found.group(1)))
+
+
+def test_ctf_has_every_record_for_babeltrace2(t):
+    file = made(t)
+    trace = Ctf(t, export(t, file, "ctf"))
+    want = rows(t, file, "samples", "events", "switches", "counters", "losses", "mappings")
+    got = {table: len(trace.events[f"tapir:{table}"]) for table in want if table != "events"}
+    got["events"] = sum(len(found) for name, found in trace.events.items() if not name.startswith("tapir:"))
+    t.eq(got, want, "records")
+    t.eq(sum(member(loss, "count") for loss in trace.events["tapir:losses"]), lost(t, file), "losses")
+    t.eq(trace.discarded, lost(t, file), "and what the packets say of them")
+    t.eq(collections.Counter((member(s, "time_ns"), member(s, "pid"), member(s, "tid"), member(s, "period")) for s in trace.events["tapir:samples"]),
+         collections.Counter((s["time_ns"], s["pid"], s["tid"], s["period"]) for s in t.events(file, "sample")), "samples")
+    stacks = {member(stack, "stack_id") for stack in trace.events["tapir:stack"]}
+    t.ok(all(member(s, "stack_id") in stacks for s in trace.events["tapir:samples"]), "stacks of samples")
+
+
+def test_ctf_has_the_fields_and_stacks_of_events(t):
+    file = fired(t)
+    trace = Ctf(t, export(t, file, "ctf"))
+    hits = trace.events["depth:hit"]
+    t.eq(sorted(member(hit, "arg0") for hit in hits), sorted(event["args"]["arg0"] for event in t.events(file)), "values of a field")
+    for stack in trace.events["tapir:stack"]:
+        names = re.findall(r"\[\d+\] = \"([^\"]*)\"", stack)
+        t.eq(names[:5], ["bottom", "d3", "d2", "d1", "fire_at"], "its functions, innermost first")
+    t.ok({member(hit, "stack_id") for hit in hits} == {member(stack, "stack_id") for stack in trace.events["tapir:stack"]}, "ids")

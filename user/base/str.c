@@ -312,6 +312,17 @@ void tapir_str__add_markup(struct tapir_str *s, const char *bytes, size_t len)
 	}
 }
 
+void tapir_str__add_utf8(struct tapir_str *s, const char *bytes, size_t len)
+{
+	for (size_t i = 0, seq; i < len; i += seq ? seq : 1) {
+		seq = tapir_utf8__len((const unsigned char *)bytes + i, len - i);
+		if (seq && bytes[i])
+			tapir_str__add(s, bytes + i, seq);
+		else
+			tapir_str__adds(s, "\xef\xbf\xbd");
+	}
+}
+
 void tapir_str__pad(struct tapir_str *s, size_t from, size_t width)
 {
 	while (s->len < from + width && !s->failed)

@@ -40,6 +40,8 @@ void tapir_str__add_printable(struct tapir_str *s, const char *bytes, size_t len
 /* Text as content or quoted attribute of HTML and XML; what XML 1.0 may not hold and what misleads
  * a reader becomes U+FFFD. */
 void tapir_str__add_markup(struct tapir_str *s, const char *bytes, size_t len);
+/* Text for a format that requires UTF-8 without NUL: what is not becomes U+FFFD. */
+void tapir_str__add_utf8(struct tapir_str *s, const char *bytes, size_t len);
 void tapir_str__pad(struct tapir_str *s, size_t from, size_t width); /* spaces up to from+width */
 
 /* Length of the well-formed UTF-8 sequence at p (RFC 3629), 0 if there is none. left > 0. */

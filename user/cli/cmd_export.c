@@ -215,7 +215,7 @@ const struct tapir_command tapir_cmd_export = {
 	.text = "nettrace (version 6) holds everything: runtime events with payloads, "
 		"USDT events with typed arguments, CPU samples, context switches, "
 		"processes, names and losses. PerfView and tools built on the TraceEvent "
-		"library open it. chrome, firefox and perfetto hold events, intervals, samples and counters; sqlite the tables of 'tapir query'. The "
+		"library open it. chrome, firefox and perfetto hold events, intervals, samples and counters; ctf all records; sqlite the tables of 'tapir query'. The "
 		"other formats hold CPU samples with their stacks, "
 		"or the events that have stacks if the recording has no samples.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
@@ -243,6 +243,8 @@ const struct tapir_command tapir_cmd_export = {
 			 "for https://profiler.firefox.com"},
 			{"export --format perfetto slow.tapir -o slow.pftrace",
 			 "for https://ui.perfetto.dev"},
+			{"export --format ctf slow.tapir | tar x -C slow.ctf",
+			 "for babeltrace2 slow.ctf"},
 			{"export --format sqlite slow.tapir -o slow.sqlite",
 			 "for sqlite3, pandas and other tools that read SQL"},
 			{}},

@@ -2,8 +2,8 @@
 /*
  * query_table.h - the description of a table. A table of records is read from the file; a list is
  * made by a pass over it when a statement first needs it. In both, a row is a struct (a record, or
- * a row of query_rows.h) and a column an offset in it, or a function. For output/query alone.
- * Constant.
+ * a row of query_rows.h) and a column an offset in it, or a function. For output/query, and sinks
+ * of whole records. Constant.
  */
 #ifndef TAPIR_USER_QUERY_TABLE_H
 #define TAPIR_USER_QUERY_TABLE_H

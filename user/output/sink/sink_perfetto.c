@@ -99,20 +99,12 @@ static void add_double(struct tapir_str *out, unsigned field, double value)
 	add_fixed(out, field, bits);
 }
 
-/* A string of protobuf is UTF-8: what is not becomes U+FFFD. */
+/* A string of protobuf is UTF-8. */
 static void add_text(struct tapir_str *out, unsigned field, struct tapir_sv text)
 {
 	struct tapir_str clean = {};
-	size_t len;
 
-	for (size_t i = 0; i < text.len; i += len) {
-		len = tapir_utf8__len((const unsigned char *)text.data + i, text.len - i);
-		if (len)
-			tapir_str__add(&clean, text.data + i, len);
-		else
-			tapir_str__add(&clean, "\xef\xbf\xbd", 3);
-		len += !len;
-	}
+	tapir_str__add_utf8(&clean, text.data, text.len);
 	add_varint(out, field << 3 | 2);
 	add_varint(out, clean.len);
 	tapir_str__add(out, clean.data ? clean.data : "", clean.len);
