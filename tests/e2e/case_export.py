@@ -546,11 +546,26 @@ def test_sqlite_opens_a_database_with_the_rows_of_query(t):
         asked = ", ".join(f"(SELECT count(*) FROM {table})" for table in TABLES)
         want = t.tapir("query", file, f"SELECT {asked}", "--csv").out.splitlines()[1]
         t.eq(",".join(str(cnt) for cnt in database.execute(f"SELECT {asked}").fetchone()), want, f"rows of {TABLES}")
+        joined = "SELECT count(*), min(stack_id) FROM frames WHERE stack_id IN (SELECT kernel_stack_id FROM samples)"
+        want = t.tapir("query", file, joined, "--csv").out.splitlines()[1]
+        t.eq(",".join(str("" if value is None else value) for value in database.execute(joined).fetchone()), want, "ids of stacks join")
         lost = database.execute("SELECT coalesce(sum(count), 0) FROM losses").fetchone()[0]
         t.eq(lost, sum(loss["count"] for loss in t.events(file, "loss")), "lost records")
     sql = 'SELECT count(*), count(DISTINCT arg0), max(arg0) FROM "depth:hit"'
     want = t.tapir("query", fired, sql, "--csv").out.splitlines()[1]
     t.eq(",".join(str(value) for value in database.execute(sql).fetchone()), want, "fields of an event")
+
+
+def test_query_exports_the_same_database(t):
+    file, out = t.path("made.tapir"), t.path("query.sqlite")
+    t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 500, "--stacks", 50)
+    t.tapir("query", file, "--export", out)
+    with open(export(t, file, "sqlite"), "rb") as one, open(out, "rb") as other:
+        t.eq(one.read() == other.read(), True, "bytes of the database")
+    t.ok("it exists (use --force" in t.tapir("query", file, "--export", out, expect=1).err, "a file that is there")
+    t.tapir("query", file, "--export", out, "-f")
+    for options in (("SELECT 1", "--export", out), ("--export", out, "--csv"), ("--force",), ("--export", file, "-f")):
+        t.tapir("query", file, *options, expect=2)
 
 
 def test_sqlite_says_when_its_temporary_file_cannot_grow(t):

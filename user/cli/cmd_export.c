@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * tapir export: a recording in the forms other tools read. The formats are output/sink/sinks.h's;
- * here a sink's bytes go to a file, or to standard output.
+ * cli/export_job.c writes a sink's bytes to a file, or to standard output.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "output/render/offcpu_tree.h"
-#include "base/diag.h"
-#include "base/log.h"
 #include "cli/commands.h"
-#include "output/render/record_finding.h"
-#include "cli/long_read.h"
+#include "cli/export_job.h"
 #include "cli/output_file.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
@@ -65,98 +61,28 @@ static bool is_offcpu(const struct args *args)
 	return args->event && !strcmp(args->event, TAPIR_OFFCPU_EVENT);
 }
 
-/* The host of a sink: its bytes go to a file, or to standard output. */
-struct way_out {
-	struct tapir_cli *cli;
-	struct tapir_reader *reader;
-	struct tapir_long_read read;
-	struct tapir_output_file file;
-};
-
-static int next_record(void *ctx, const struct tapir_rec **rec)
-{
-	return tapir_long_read__next(&((struct way_out *)ctx)->read, rec);
-}
-
-static int write_out(void *ctx, struct tapir_str *out)
-{
-	struct way_out *way = ctx;
-	int err = tapir_long_read__check(&way->read);
-
-	return err ? err : tapir_output_file__flush(&way->file, out);
-}
-
-static int reopen_for_export(void *ctx, struct tapir_reader **out)
-{
-	const struct way_out *way = ctx;
-
-	return tapir_recording_file__open_again(way->cli, way->reader, out);
-}
-
 /*
  * The finding is read from the whole recording first: not for a part of it, and not where symbols
  * change its names.
  */
-static bool wants_head(const struct tapir_sink *sink, const struct args *args)
+static bool wants_head(const struct args *args)
 {
-	return sink->has_head && !args->event && !args->trace_id &&
-	       !args->symbols.places.words.cnt && !args->symbols.places.has_default;
-}
-
-static int run_sink(const struct tapir_sink *sink, struct tapir_export *x, struct tapir_cli *cli)
-{
-	const struct args *args = cli->args;
-	int err = 0;
-
-	if (wants_head(sink, args))
-		err = tapir_record_finding__add(cli->words.data[0], true, &x->head);
-	if (!err)
-		err = tapir_sink__run(sink, x);
-	if (!err && x->choice.glob && !x->chosen_cnt)
-		tapir_warn("no event of %s matches %s", cli->words.data[0], x->choice.glob);
-	if (!err && (sink->has_switches || x->of_offcpu) && tapir_catalog__sums_waits(x->catalog))
-		tapir_warn("%s: " TAPIR_WAITS_ARE_SUMMED ", so these are not in it",
-			   cli->words.data[0]);
-	if (!err && args->trace_id && !x->chosen_cnt)
-		err = tapir_diag__fail(-ENODATA, "%s has no records with trace id %s",
-				       cli->words.data[0], args->trace_id);
-	return err;
+	return !args->event && !args->trace_id && !args->symbols.places.words.cnt &&
+	       !args->symbols.places.has_default;
 }
 
 static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	const char *slash = strrchr(cli->words.data[0], '/');
-	struct way_out way = {.cli = cli, .reader = reader};
-	const struct tapir_sink_host host = {&way, next_record, write_out, reopen_for_export};
-	struct tapir_export x = {.host = &host,
-				 .reader = reader,
-				 .catalog = tapir_reader__catalog(reader),
-				 .title = slash ? slash + 1 : cli->words.data[0],
-				 .of_offcpu = is_offcpu(args),
-				 .folds = args->fold,
-				 .choice.glob = is_offcpu(args) ? NULL : args->event};
-	int mark = tapir_diag__cnt();
-	int err = tapir_output_file__open(
-		&way.file,
-		&(struct tapir_output_file_opts){.path = args->output, .force = args->force});
 
-	if (err)
-		return err;
-	tapir_long_read__start(&way.read, reader, cli);
-	(void)tapir_trace_filter__parse(args->trace_id, &x.trace); /* which run has checked */
-	err = run_sink(tapir_sink__find(args->format), &x, cli);
-	if (!err) /* names may have been fetched after the last record */
-		err = write_out(&way, &x.out);
-	tapir_long_read__stop(&way.read);
-	if (!err)
-		err = tapir_output_file__finish(&way.file);
-	tapir_output_file__report_end(&way.file, "", mark, err);
-	tapir_output_file__close(&way.file);
-	tapir_event_filter__fini(&x.choice);
-	tapir_str__fini(&x.head);
-	tapir_str__fini(&x.out);
-	return err;
+	return tapir_export_job__run(&(struct tapir_export_job){.format = args->format,
+								.output = args->output,
+								.event = args->event,
+								.trace_id = args->trace_id,
+								.force = args->force,
+								.folds = args->fold,
+								.has_head = wants_head(args)},
+				     reader, cli);
 }
 
 static int check_export_options(struct tapir_cli *cli, const struct args *args,

@@ -8,6 +8,8 @@
 
 #include "base/log.h"
 #include "cli/commands.h"
+#include "cli/export_job.h"
+#include "cli/output_file.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
 #include "cli/terminal.h"
@@ -16,7 +18,8 @@
 #include "output/render/screen.h"
 
 struct args {
-	bool json, jsonl, csv;
+	bool json, jsonl, csv, force;
+	const char *export;
 	bool raw_names;
 	uint64_t timeout_ns;
 	struct tapir_symbol_args symbols;
@@ -30,6 +33,10 @@ static const struct tapir_option options[] = {
 		   "comma-separated values; a text that a spreadsheet would calculate begins with "
 		   "an apostrophe",
 		   struct args, csv),
+	TAPIR_STRING("export", 0, "OUT",
+		     "write all tables to OUT, a database of SQLite, instead of a statement's rows",
+		     struct args, export),
+	TAPIR_FLAG("force", 'f', "replace OUT if it exists", struct args, force),
 	TAPIR_DURATION("timeout", 0, "TIME", "end the query after this time", struct args,
 		       timeout_ns, 1, UINT64_MAX / 4),
 	TAPIR_SYMBOLS_OPTION(struct args),
@@ -116,6 +123,31 @@ static int run_statement(struct tapir_reader *reader, struct tapir_cli *cli)
 	return err ? err : has_read_all ? 0 : TAPIR_RECORDING_IS_READ_IN_PART;
 }
 
+static int export_tables(struct tapir_reader *reader, struct tapir_cli *cli)
+{
+	const struct args *args = cli->args;
+
+	return tapir_export_job__run(&(struct tapir_export_job){.format = "sqlite",
+								.output = args->export,
+								.force = args->force},
+				     reader, cli);
+}
+
+static int check_export(struct tapir_cli *cli, const struct args *args)
+{
+	if (!args->export)
+		return args->force ? tapir_cli__usage(cli, "--force requires --export") : 0;
+	if (cli->words.cnt > 1)
+		return tapir_cli__usage(cli,
+					"--export writes all tables: SQL cannot be used with it");
+	if (args->json + args->jsonl + args->csv || args->timeout_ns)
+		return tapir_cli__usage(
+			cli, "--json, --jsonl, --csv and --timeout cannot be used with --export");
+	if (tapir_output_file__is_same(args->export, cli->words.data[0]))
+		return tapir_cli__usage(cli, "--export %s is the recording itself", args->export);
+	return 0;
+}
+
 static int run_query(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
@@ -124,6 +156,8 @@ static int run_query(struct tapir_cli *cli)
 	if (args->json + args->jsonl + args->csv > 1)
 		return tapir_cli__usage(cli, "one of --json, --jsonl and --csv");
 	err = tapir_recording_file__choose(cli, true);
+	if (!err)
+		err = check_export(cli, args);
 	if (err)
 		return err;
 	return tapir_recording_file__show(
@@ -131,20 +165,21 @@ static int run_query(struct tapir_cli *cli)
 		&(struct tapir_show_opts){.symbols = &args->symbols,
 					  .manifests = &args->manifests,
 					  .raw_names = args->raw_names,
-					  .has_pager = format_of(args) == TAPIR_QUERY_TABLE},
-		run_statement);
+					  .has_pager = !args->export &&
+						       format_of(args) == TAPIR_QUERY_TABLE},
+		args->export ? export_tables : run_statement);
 }
 
 const struct tapir_command tapir_cmd_query = {
 	.name = "query",
 	.summary = "ask a recording in SQL",
-	.synopsis = "[FILE] [SQL] [--json | --jsonl | --csv] [--timeout TIME]",
+	.synopsis = "[FILE] [SQL] [--json | --jsonl | --csv] [--timeout TIME] | --export OUT [-f]",
 	.text = "SQL is one statement of SQLite that reads: SELECT or WITH. A recording is a set of "
 		"tables ('tapir help tables'), and each kind of event is one, with its fields as "
 		"columns; without SQL all are listed. Times are nanoseconds of the recording's "
 		"clock (time_ns, begin_ns) and seconds since it began (time_s, begin_s). Limits on "
 		"these, on pid and tid, and on provider and event are applied while the file is "
-		"read. Nothing is written to a file. 'tapir help queries' has statements to paste.",
+		"read. A statement writes nothing to a file. 'tapir help queries' has statements to paste.",
 	.groups = (const struct tapir_option_group[]){{NULL, options, 0}, {}},
 	.positionals =
 		(const struct tapir_positional[]){
@@ -158,6 +193,8 @@ const struct tapir_command tapir_cmd_query = {
 			 "how many of each event"},
 			{"query slow.tapir 'SELECT * FROM intervals ORDER BY took_ns DESC LIMIT 5'",
 			 "the longest intervals"},
+			{"query slow.tapir --export slow.sqlite",
+			 "all tables as a database, as 'tapir export --format sqlite'"},
 			{}},
 	.args_bytes = sizeof(struct args),
 	.run = run_query,

@@ -228,6 +228,14 @@ static int stop_cursor(struct cursor *c, int err)
 /* A time in seconds loses some nanoseconds in its fraction. */
 #define SECONDS_SLACK_NS 1000
 
+/* Rows are in the order of the number without its sign: only one that is equal is found by it. */
+static void limit_bits(struct cursor *c, int op, sqlite3_value *value)
+{
+	if (op != SQLITE_INDEX_CONSTRAINT_EQ || sqlite3_value_type(value) != SQLITE_INTEGER)
+		return;
+	c->from_key = c->until_key = (uint64_t)sqlite3_value_int64(value);
+}
+
 static void limit_key(struct cursor *c, bool is_seconds, int op, sqlite3_value *value)
 {
 	bool is_low = op != SQLITE_INDEX_CONSTRAINT_LT && op != SQLITE_INDEX_CONSTRAINT_LE;
@@ -301,7 +309,9 @@ static int take_limits(struct cursor *c, const char *plan, int argc, sqlite3_val
 		const struct tapir_sql_column *column = &desc->columns[strtol(end, &end, 10)];
 		int op = (int)strtol(end + 1, &end, 10);
 
-		if (is_key(desc, column))
+		if (column->kind == TAPIR_COLUMN_BITS64 && is_key(desc, column))
+			limit_bits(c, op, argv[i]);
+		else if (is_key(desc, column))
 			limit_key(c, column->kind == TAPIR_COLUMN_SECONDS, op, argv[i]);
 		else
 			rc = add_equal(c, column, argv[i]);

@@ -21,8 +21,9 @@
 enum tapir_sql_column_kind {
 	TAPIR_COLUMN_U64,
 	TAPIR_COLUMN_U32,
-	TAPIR_COLUMN_ID,   /* uint32_t; 0: NULL */
-	TAPIR_COLUMN_ID64, /* uint64_t; 0: NULL */
+	TAPIR_COLUMN_ID,     /* uint32_t; 0: NULL */
+	TAPIR_COLUMN_ID64,   /* uint64_t; 0: NULL; signed as BITS64 */
+	TAPIR_COLUMN_BITS64, /* uint64_t that may be large, as SQLite's signed integer */
 	TAPIR_COLUMN_U8,
 	TAPIR_COLUMN_F64,
 	TAPIR_COLUMN_TEXT,    /* const char *; NULL: NULL */

@@ -51,6 +51,13 @@ static void set_u64(struct tapir_sql_value *out, uint64_t value)
 	out->i64 = (int64_t)value;
 }
 
+/* An id or an address: exact, whatever its highest bit is. */
+static void set_bits(struct tapir_sql_value *out, uint64_t value)
+{
+	out->type = TAPIR_SQL_INT;
+	out->i64 = (int64_t)value;
+}
+
 #define MADE(made)                                                                                 \
 	static void made(struct tapir_scan *scan, const struct tapir_sql_column *column,           \
 			 const void *row, struct tapir_sql_value *out)
@@ -187,7 +194,7 @@ MADE(make_kstack_id)
 
 	(void)scan, (void)column;
 	if (id)
-		set_u64(out, id);
+		set_bits(out, id);
 }
 
 /* ---- events ------------------------------------------------------------------------------------ */
@@ -277,7 +284,7 @@ MADE(make_member)
 		break;
 	case TAPIR_MEMBER_IS_U64:
 	case TAPIR_MEMBER_IS_BOOL:
-		set_u64(out, value.u64);
+		set_bits(out, value.u64);
 		break;
 	case TAPIR_MEMBER_IS_I64:
 		out->type = TAPIR_SQL_INT;
@@ -480,7 +487,7 @@ static const struct tapir_sql_column waits[] = {
 	{}};
 
 static const struct tapir_sql_column stacks[] = {
-	COLUMN("stack_id", U64, stack, stack_id,
+	COLUMN("stack_id", BITS64, stack, stack_id,
 	       "as stack_id and kernel_stack_id of samples, events, switches"),
 	COLUMN("pid", ID, stack, pid, "process id"),
 	COLUMN("is_kernel", U8, stack, is_kernel, "1: of the kernel"),
@@ -490,12 +497,12 @@ static const struct tapir_sql_column stacks[] = {
 	{}};
 
 static const struct tapir_sql_column frames[] = {
-	COLUMN("stack_id", U64, frame, stack_id, "of stacks"),
+	COLUMN("stack_id", BITS64, frame, stack_id, "of stacks"),
 	COLUMN("pid", ID, frame, pid, "process id"),
 	COLUMN("depth", U32, frame, depth, "0: innermost"),
 	COLUMN("function", TEXT, frame, function, "its name, or its place in the file"),
 	COLUMN("module", TEXT, frame, module, "the file"),
-	COLUMN("address", U64, frame, va, "in the process"),
+	COLUMN("address", BITS64, frame, va, "in the process"),
 	COLUMN("is_kernel", U8, frame, is_kernel, "1: of the kernel"),
 	COLUMN("is_named", U8, frame, is_named, "0: no name is known"),
 	{}};
@@ -647,6 +654,7 @@ uint64_t tapir_sql_column__u64(const struct tapir_sql_column *column, const void
 	switch (column->kind) {
 	case TAPIR_COLUMN_U64:
 	case TAPIR_COLUMN_ID64:
+	case TAPIR_COLUMN_BITS64:
 	case TAPIR_COLUMN_SECONDS:
 		memcpy(&u64, at, sizeof(u64));
 		return u64;
@@ -696,7 +704,7 @@ void tapir_sql_column__read(struct tapir_scan *scan, const struct tapir_sql_colu
 	default:
 		value = tapir_sql_column__u64(column, row);
 		if (value || (column->kind != TAPIR_COLUMN_ID && column->kind != TAPIR_COLUMN_ID64))
-			set_u64(out, value);
+			set_bits(out, value);
 	}
 }
 
