@@ -256,10 +256,11 @@ bool tapir_utf8__misleads(const unsigned char *p, size_t len)
 /* The length in bytes of the character at p if a terminal can only display it; 0 if not. */
 static size_t printable_len(const unsigned char *p, size_t left)
 {
-	size_t len = tapir_utf8__len(p, left);
+	size_t len;
 
 	if (*p < 0x80)
 		return *p >= 0x20 && *p != 0x7f && *p != '\\';
+	len = tapir_utf8__len(p, left);
 	return len && tapir_utf8__misleads(p, len) ? 0 : len;
 }
 

@@ -189,7 +189,7 @@ static void close_reader(struct cursor *c, bool has_ended)
 	tapir_event_lines__free(c->lines);
 	c->lines = NULL;
 	/* The next reader has a catalog of its own. */
-	tapir_frame_cache__fini(&c->scan.functions);
+	tapir_scan__forget_catalog(&c->scan);
 	if (c->reader)
 		tapir_query_source__close(table_of(c)->source, c->reader, has_ended);
 	c->reader = NULL;

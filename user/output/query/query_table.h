@@ -12,10 +12,7 @@
 
 #include "output/export/event_lines.h"
 #include "output/query/query.h"
-#include "base/keyed.h"
-#include "base/vec.h"
-#include "symbol/frame.h"
-#include "symbol/stack_cache.h"
+#include "output/query/query_stacks.h"
 #include "trace/schema.h"
 
 enum tapir_sql_column_kind {
@@ -37,26 +34,28 @@ enum tapir_sql_column_kind {
 struct tapir_scan {
 	const struct tapir_catalog *catalog;
 	struct tapir_event_lines *lines;
-	uint64_t start_ns;	     /* when the recording began */
-	struct tapir_str text, name; /* of the current cell */
+	uint64_t start_ns;     /* when the recording began */
+	struct tapir_str text; /* of the current cell */
 	/* Fields of the current event; NULL: they are not decoded yet. */
 	const struct tapir_value *values;
 	unsigned value_cnt;
-	/* Innermost functions by address: most rows are in one that was there before. */
-	struct tapir_frame_cache functions;
-	struct tapir_keyed(char *) function_names; /* owned; by hash */
-	size_t function_bytes;
+	struct tapir_query_stacks stacks; /* names of functions */
 };
 
-/* Frees the texts of a scan; one of zeros is empty. Its lines are not the scan's. */
+/*
+ * Frees the texts of a scan; one of zeros is empty. Its lines are not the scan's. __forget_catalog
+ * is called before another catalog is set.
+ */
 void tapir_scan__fini(struct tapir_scan *scan);
+void tapir_scan__forget_catalog(struct tapir_scan *scan);
 
 struct tapir_sql_column {
 	const char *name; /* NULL ends a table */
 	uint8_t kind;	  /* enum tapir_sql_column_kind */
 	uint16_t offset;
 	const char *what;
-	/* *out is NULL before. Text may be in scan->text, or borrowed until the next row. */
+	/* *out is NULL before. Text may be in scan->text, or borrowed until the next row; of stacks
+	 * until the next cell. */
 	void (*make)(struct tapir_scan *scan, const struct tapir_sql_column *column,
 		     const void *row, struct tapir_sql_value *out);
 	const struct tapir_member *member; /* of a record; else NULL */
@@ -110,10 +109,6 @@ uint64_t tapir_sql_column__u64(const struct tapir_sql_column *column, const void
 /* Returns true if the table has the record. */
 bool tapir_table__has(const struct tapir_table_desc *table, const struct tapir_scan *scan,
 		      const struct tapir_rec *rec);
-
-/* Adds the function's name, or its place in the file if it has none. buf is overwritten. */
-void tapir_query_frame__add_name(struct tapir_str *out, const struct tapir_frame *function,
-				 struct tapir_str *buf);
 
 /*
  * The columns of events, the first table. A table of one kind of event has the first ones, a column

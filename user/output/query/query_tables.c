@@ -26,9 +26,6 @@ static void set_text(struct tapir_sql_value *out, struct tapir_sv text)
 	out->len = (uint32_t)text.len;
 }
 
-#define FUNCTIONS_MAX	    65536u     /* names that are remembered */
-#define FUNCTIONS_BYTES_MAX (8u << 20) /* of all of them */
-
 static void set_word(struct tapir_sql_value *out, const char *word)
 {
 	set_text(out, tapir_sv__of(word));
@@ -64,128 +61,39 @@ static void set_bits(struct tapir_sql_value *out, uint64_t value)
 
 /* ---- stacks ------------------------------------------------------------------------------------ */
 
-void tapir_query_frame__add_name(struct tapir_str *out, const struct tapir_frame *function,
-				 struct tapir_str *buf)
+void tapir_scan__forget_catalog(struct tapir_scan *scan)
 {
-	struct tapir_sv tier, name;
-
-	tapir_str__clear(buf);
-	name = tapir_frame__shown_name(function, buf, &tier);
-	if (name.len)
-		tapir_str__add(out, name.data, name.len);
-	else
-		tapir_frame__add_place(out, function, tapir_str__add);
-}
-
-/* Adds the innermost frame; is_whole: all frames, outermost first, as the folded format has them.
- */
-static void add_frames(struct tapir_scan *scan, const struct tapir_rec *rec, uint64_t id,
-		       bool is_whole)
-{
-	const struct tapir_rec_stack *stack = id ? tapir_catalog__stack(scan->catalog, id) : NULL;
-	struct tapir_stack_view view;
-
-	if (!stack)
-		return;
-	tapir_stack_view__of(&stack->h, &view);
-	for (unsigned n = is_whole ? stack->frame_cnt : stack->frame_cnt ? 1 : 0; n--;) {
-		struct tapir_frame frame = tapir_frame__of(scan->catalog, tapir_rec__tgid(rec, 0),
-							   rec->time_ns, &view, n);
-
-		for (unsigned k = is_whole ? tapir_frame__function_cnt(&frame) : 1; k--;) {
-			struct tapir_frame function = tapir_frame__function(&frame, k);
-
-			if (scan->text.len)
-				tapir_str__addc(&scan->text, ';');
-			tapir_query_frame__add_name(&scan->text, &function, &scan->name);
-		}
-	}
-}
-
-/* The number of a function's name, idx + 1; 0: there is no room for another one. */
-static uint64_t number_of_function(void *ctx, const struct tapir_frame *frame)
-{
-	struct tapir_scan *scan = ctx;
-	struct tapir_frame function = tapir_frame__function(frame, 0);
-	uint64_t hash;
-	char **name;
-
-	tapir_str__clear(&scan->text);
-	tapir_query_frame__add_name(&scan->text, &function, &scan->name);
-	hash = tapir_hash__bytes(0, scan->text.data, scan->text.len);
-	/* Another name with the same hash is treated as if there were no room for it. */
-	name = tapir_keyed__get(&scan->function_names, hash);
-	if (name)
-		return strcmp(*name, scan->text.len ? scan->text.data : "")
-			       ? 0
-			       : (uint64_t)(name - scan->function_names.data) + 1;
-	if (scan->function_bytes + scan->text.len > FUNCTIONS_BYTES_MAX || !scan->text.len)
-		return 0;
-	name = tapir_keyed__add(&scan->function_names, hash, FUNCTIONS_MAX, NULL);
-	if (!name)
-		return 0;
-	*name = strdup(scan->text.data);
-	if (!*name) {
-		tapir_keyed__undo(&scan->function_names, hash);
-		return 0;
-	}
-	scan->function_bytes += scan->text.len;
-	return scan->function_names.cnt;
-}
-
-/* Sets the name of a stack's innermost function. False: the stack is not described. */
-static bool set_function(struct tapir_scan *scan, const struct tapir_rec *rec, uint64_t id,
-			 struct tapir_sql_value *out)
-{
-	const struct tapir_rec_stack *stack = id ? tapir_catalog__stack(scan->catalog, id) : NULL;
-	const struct tapir_stack_ref ref = {.tgid = tapir_rec__tgid(rec, 0),
-					    .time_ns = rec->time_ns};
-	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
-	struct tapir_stack_view view;
-	uint64_t number;
-
-	if (!stack || !stack->frame_cnt)
-		return false;
-	tapir_stack_view__of(&stack->h, &view);
-	number = tapir_frame_cache__number(&scan->functions, scan->catalog, &ref, &view, 0,
-					   number_of_function, scan, &span);
-	tapir_str__clear(&scan->text);
-	if (number) {
-		set_word(out, scan->function_names.data[number - 1]);
-		return true;
-	}
-	add_frames(scan, rec, id, false);
-	set_made(out, &scan->text);
-	return true;
+	tapir_query_stacks__fini(&scan->stacks);
 }
 
 void tapir_scan__fini(struct tapir_scan *scan)
 {
 	tapir_str__fini(&scan->text);
-	tapir_str__fini(&scan->name);
-	for (size_t i = 0; i < scan->function_names.cnt; i++)
-		free(scan->function_names.data[i]);
-	tapir_keyed__fini(&scan->function_names);
-	tapir_frame_cache__fini(&scan->functions);
+	tapir_query_stacks__fini(&scan->stacks);
 }
 
 MADE(make_function)
 {
 	const struct tapir_rec *rec = row;
+	struct tapir_sv name;
 
 	(void)column;
-	if (!set_function(scan, rec, tapir_rec__kstack_id(rec), out))
-		(void)set_function(scan, rec, tapir_rec__stack_id(rec), out);
+	name = tapir_query_stacks__function(&scan->stacks, scan->catalog, rec,
+					    tapir_rec__kstack_id(rec));
+	if (!name.len)
+		name = tapir_query_stacks__function(&scan->stacks, scan->catalog, rec,
+						    tapir_rec__stack_id(rec));
+	scan->text.failed |= scan->stacks.text.failed;
+	set_text(out, name);
 }
 
 MADE(make_stack)
 {
-	const struct tapir_rec *rec = row;
+	struct tapir_sv text = tapir_query_stacks__whole(&scan->stacks, scan->catalog, row);
 
 	(void)column;
-	add_frames(scan, rec, tapir_rec__stack_id(rec), true);
-	add_frames(scan, rec, tapir_rec__kstack_id(rec), true);
-	set_made(out, &scan->text);
+	scan->text.failed |= scan->stacks.text.failed;
+	set_text(out, text);
 }
 
 MADE(make_kstack_id)

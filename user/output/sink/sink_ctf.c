@@ -45,7 +45,7 @@ struct ctf {
 	struct tapir_map classes; /* hash of a name and its fields -> id */
 	struct tapir_map stacks;  /* that were written */
 	struct tapir_str kinds;	  /* of events, as the metadata has them */
-	struct tapir_str packet, file, text;
+	struct tapir_str packet, file, text, name;
 	uint64_t first_ns, last_ns; /* of the packet */
 	uint64_t lost_cnt;
 	uint32_t class_cnt, file_cnt;
@@ -456,7 +456,7 @@ static void add_stack(struct ctf *c, const struct tapir_rec *rec, uint64_t id)
 			struct tapir_frame function = tapir_frame__function(&frame, k);
 
 			tapir_str__clear(&c->text);
-			tapir_query_frame__add_name(&c->text, &function, &c->scan.name);
+			tapir_query_frame__add_name(&c->text, &function, &c->name);
 			add_text(&c->packet, c->text.data ? c->text.data : "", c->text.len);
 		}
 	}
@@ -593,8 +593,8 @@ static void free_ctf(struct tapir_export *x)
 		return;
 	tapir_reorder__free(c->order);
 	tapir_event_lines__free(c->scan.lines);
-	tapir_str__fini(&c->scan.text);
-	tapir_str__fini(&c->scan.name);
+	tapir_scan__fini(&c->scan);
+	tapir_str__fini(&c->name);
 	tapir_map__fini(&c->classes);
 	tapir_map__fini(&c->stacks);
 	tapir_str__fini(&c->kinds);
