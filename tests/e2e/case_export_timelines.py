@@ -3,6 +3,7 @@
 import collections
 import json
 import os
+import pathlib
 import re
 import struct
 import time
@@ -10,6 +11,8 @@ import time
 from case_export import var
 from harness import EVENTS_ONLY, PATIENCE
 from npm_package import npm_package
+
+EXCEPTIONS = pathlib.Path(__file__).resolve().parent.parent / "corpus" / "dotnet-exceptions.tapir"
 
 
 def made(t):
@@ -33,6 +36,10 @@ def export(t, file, form, *options):
 def rows(t, file, *tables):
     asked = ", ".join(f"(SELECT count(*) FROM {table})" for table in tables)
     return dict(zip(tables, (int(cnt) for cnt in t.tapir("query", file, f"SELECT {asked}", "--csv").out.splitlines()[1].split(","))))
+
+
+def sql(t, file, statement):
+    return json.loads(t.tapir("query", file, statement, "--json").out)
 
 
 def lost(t, file):
@@ -184,6 +191,7 @@ def fields(data):
 
 
 SLICE_BEGIN, SLICE_END, INSTANT, COUNTER = 1, 2, 3, 4
+NANOSECONDS, BYTES, COUNT = 1, 4, 9  # StackSample.Unit
 
 
 class Perfetto:
@@ -196,6 +204,7 @@ class Perfetto:
         t.eq(set(packets), {1}, "a trace consists of packets")
         self.interned, self.tracks = collections.defaultdict(dict), {}
         self.samples, self.events, flags = [], [], collections.Counter()
+        self.weighted = collections.defaultdict(list)  # of StackSample: by counter
         for packet in map(fields, packets[1]):
             flags.update(packet[13])
             t.eq(packet[10], [1], "one sequence")
@@ -211,11 +220,20 @@ class Perfetto:
             for sample in map(fields, packet[66]):
                 t.ok(not sample[4] or sample[4][0] in self.interned[7], "stack of a sample")
                 self.samples.append((packet[8][0], sample))
+            for sample in map(fields, packet[135]):
+                self.add_stack_sample(t, packet[8][0], sample)
             for event in map(fields, packet[11]):
                 t.ok(event[11][0] in self.tracks, "track of an event")
                 t.ok(all(iid in self.interned[kind] for field, kind in ((3, 1), (10, 2), (56, 7)) for iid in event[field]), "its names")
                 self.events.append((packet[8][0], event))
         t.eq(flags[1], 1, "packets that forget what was interned: the first")
+
+    def add_stack_sample(self, t, time_ns, sample):
+        """protos/perfetto/trace/profiling/stack_sample.proto: as a PerfSample's (cpu, pid, tid, stack), and its weight."""
+        t.ok(not sample[6] or sample[6][0] in self.interned[7], "stack of a sample")
+        task, place, counter = fields(sample[1][0]), fields(sample[3][0]) if sample[3] else {2: []}, fields(sample[9][0])
+        as_perf = {1: place[2], 2: task[2], 3: task[3], 4: sample[6]}
+        self.weighted[counter[2][0].decode(), counter[3][0]].append((time_ns, as_perf, sample[11][0]))
 
     def check_entry(self, t, kind, entry):
         if kind == 6:
@@ -247,7 +265,9 @@ def test_perfetto_has_what_the_tables_count(t):
     file = made(t)
     trace = Perfetto(t, export(t, file, "perfetto"))
     want = rows(t, file, "samples", "events", "intervals", "counters", "losses")
-    t.eq(len(trace.samples), want["samples"], "samples")
+    t.eq(trace.samples, [], "PerfSample packets")
+    of_cpu = trace.weighted["cpu-time", NANOSECONDS]
+    t.eq(len(of_cpu), want["samples"], "samples")
     t.eq(len(trace.of_type(INSTANT)), want["events"], "events")
     t.eq((len(trace.of_type(SLICE_BEGIN)), len(trace.of_type(SLICE_END))), (want["intervals"],) * 2, "intervals")
     t.eq(len(trace.of_type(COUNTER)), want["counters"] + want["losses"], "values of counters and losses")
@@ -255,10 +275,31 @@ def test_perfetto_has_what_the_tables_count(t):
     t.eq(sum(value for name, value in sums.items() if name.startswith(b"lost: ")), lost(t, file), "losses")
     check_slices(t, trace)
     samples = t.events(file, "sample")
-    t.eq(collections.Counter((time_ns, sample[2][0], sample[3][0], sample[1][0]) for time_ns, sample in trace.samples),
-         collections.Counter((s["time_ns"], s["pid"], s["tid"], s["cpu"]) for s in samples), "when, who and where")
+    t.eq(collections.Counter((time_ns, sample[2][0], sample[3][0], sample[1][0], weight) for time_ns, sample, weight in of_cpu),
+         collections.Counter((s["time_ns"], s["pid"], s["tid"], s["cpu"], s["period"]) for s in samples), "when, who, where, how much")
+    waits = collections.Counter((s["begin_ns"], s["pid"], s["tid"], s["took_ns"]) for s in sql(t, file, "SELECT * FROM waits"))
+    t.eq(collections.Counter((time_ns, sample[2][0], sample[3][0], weight) for time_ns, sample, weight in trace.weighted["off-cpu", NANOSECONDS]),
+         waits, "times off the CPU")
+    t.ok(waits, "there are some")
     threads = {(fields(track[4][0])[1][0], fields(track[4][0])[2][0]) for track in trace.tracks.values() if track[4]}
     t.eq(threads, {(s["pid"], s["tid"]) for s in samples}, "threads")
+
+
+def test_perfetto_before_58_has_samples_of_perf(t):
+    file = made(t)
+    trace = Perfetto(t, export(t, file, "perfetto57"))
+    t.eq(dict(trace.weighted), {}, "StackSample packets")
+    t.eq(collections.Counter((time_ns, sample[2][0], sample[3][0], sample[1][0]) for time_ns, sample in trace.samples),
+         collections.Counter((s["time_ns"], s["pid"], s["tid"], s["cpu"]) for s in t.events(file, "sample")), "when, who and where")
+
+
+def test_perfetto_has_exceptions_with_their_stacks(t):
+    trace = Perfetto(t, export(t, EXCEPTIONS, "perfetto"))
+    thrown = [(time_ns, sample[2][0], sample[3][0], weight) for time_ns, sample, weight in trace.weighted["exceptions", COUNT]]
+    want = sql(t, EXCEPTIONS, "SELECT time_ns, pid, tid FROM events WHERE event = 'ExceptionThrown'")
+    t.eq(collections.Counter(thrown), collections.Counter((row["time_ns"], row["pid"], row["tid"], 1) for row in want), "exceptions")
+    stacks = {tuple(trace.stack(sample[4][0])) for _, sample, _ in trace.weighted["exceptions", COUNT] if sample[4]}
+    t.ok(any("Defects" in name for stack in stacks for name in stack), f"who throws: {list(stacks)[:2]}")
 
 
 def test_perfetto_has_the_fields_and_stacks_of_events(t):

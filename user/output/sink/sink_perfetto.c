@@ -5,8 +5,11 @@
  *
  * A thread is a track with its events as instants. Each kind of interval has tracks of its own
  * below it (requests: below the process), since slices of a track must nest: an interval takes the
- * first track of its kind that is free. Samples are PerfSample packets, which every version reads
- * (StackSample: those from 58 on). Counters and losses are counter tracks.
+ * first track of its kind that is free. Counters and losses are counter tracks.
+ *
+ * Samples, times off the CPU, allocations and exceptions are StackSample packets, each with the
+ * counter that its weight is of, for readers from version 58 on. The other sink has CPU samples
+ * alone, as PerfSample packets, which every version reads.
  *
  * Numbers of fields: protos/perfetto/trace of https://github.com/google/perfetto.
  */
@@ -18,6 +21,7 @@
 #include "decode/event_fields.h"
 #include "decode/value.h"
 #include "output/sink/sink_tracks.h"
+#include "spec/runtime_db/lore.h"
 #include "symbol/frame_kind.h"
 #include "trace/trace_filter.h"
 
@@ -30,8 +34,22 @@ enum { /* TracePacket */
        INTERNED_DATA = 12,
        SEQUENCE_FLAGS = 13,
        TRACK_DESCRIPTOR = 60,
+       DEFAULTS = 59,
        PERF_SAMPLE = 66,
+       STACK_SAMPLE = 135,
 };
+
+enum { /* StackSample */
+       SAMPLE_TASK = 1,
+       SAMPLE_EXECUTION = 3,
+       SAMPLE_STACK = 6, /* of the interned ones */
+       SAMPLE_COUNTER = 9,
+       SAMPLE_WEIGHT = 11,
+};
+
+#define DEFAULTS_OF_SAMPLES 100 /* of TracePacketDefaults: StackSampleDefaults */
+
+enum { UNIT_NANOSECONDS = 1, UNIT_BYTES = 4, UNIT_COUNT = 9 };
 
 enum { INTERNED_CATEGORY = 1, INTERNED_EVENT = 2, INTERNED_ARGUMENT = 3, INTERNED_FUNCTION = 5 };
 enum { INTERNED_FRAME = 6, INTERNED_STACK = 7, INTERNED_PATH = 17, INTERNED_MAPPING = 19 };
@@ -67,6 +85,8 @@ struct perfetto {
 	size_t stack_words;
 	uint64_t iid_cnt, single_cnt;
 	struct tapir_str text;
+	bool has_perf_samples;
+	struct tapir_map tallies; /* probe -> tally that counts it, and which of its rows + 1 */
 };
 
 /* ---- protobuf ----------------------------------------------------------------------------------- */
@@ -357,7 +377,7 @@ static uint64_t stack_of(struct perfetto *p, uint32_t node)
 	return node;
 }
 
-static void on_sample(void *ctx, const struct tapir_rec_sample *rec, uint32_t node)
+static void on_perf_sample(void *ctx, const struct tapir_rec_sample *rec, uint32_t node)
 {
 	struct perfetto *p = ctx;
 	struct tapir_str *out = &p->tracks.x->out;
@@ -373,6 +393,76 @@ static void on_sample(void *ctx, const struct tapir_rec_sample *rec, uint32_t no
 	if (stack)
 		add_u64(out, 4, stack);
 	close_two(p, packet, sample);
+}
+
+/* A stack with a weight. */
+struct weighted {
+	uint64_t time_ns, weight;
+	uint32_t tgid, tid, node;
+	int cpu; /* -1: it was on none, or it is not known */
+	const char *counter;
+	unsigned unit;
+};
+
+static void add_counter(struct tapir_str *out, unsigned field, const char *name, unsigned unit)
+{
+	size_t counter = open_message(out, field);
+
+	add_text(out, 2, tapir_sv__of(name));
+	add_u64(out, 3, unit);
+	close_message(out, counter);
+}
+
+static void add_weighted(struct perfetto *p, const struct weighted *w)
+{
+	struct tapir_str *out = &p->tracks.x->out;
+	uint64_t stack = stack_of(p, w->node);
+	size_t packet = open_packet(p), sample, inner;
+
+	add_u64(out, TIMESTAMP, w->time_ns);
+	sample = open_message(out, STACK_SAMPLE);
+	inner = open_message(out, SAMPLE_TASK);
+	add_u64(out, 2, w->tgid);
+	add_u64(out, 3, w->tid);
+	close_message(out, inner);
+	if (w->cpu >= 0) {
+		inner = open_message(out, SAMPLE_EXECUTION);
+		add_u64(out, 2, (uint64_t)w->cpu);
+		close_message(out, inner);
+	}
+	if (stack)
+		add_u64(out, SAMPLE_STACK, stack);
+	add_counter(out, SAMPLE_COUNTER, w->counter, w->unit);
+	add_u64(out, SAMPLE_WEIGHT, w->weight);
+	close_two(p, packet, sample);
+}
+
+static void on_sample(void *ctx, const struct tapir_rec_sample *rec, uint32_t node)
+{
+	struct perfetto *p = ctx;
+	bool is_clock = tapir_sample_event__is_clock(
+		tapir_catalog__meta_value(p->tracks.x->catalog, "sample_event"));
+
+	add_weighted(p, &(struct weighted){.time_ns = rec->h.time_ns,
+					   .weight = rec->period,
+					   .tgid = rec->tgid,
+					   .tid = rec->tid,
+					   .node = node,
+					   .cpu = rec->h.cpu == TAPIR_CPU_UNKNOWN ? -1 : rec->h.cpu,
+					   .counter = is_clock ? "cpu-time" : "period",
+					   .unit = is_clock ? UNIT_NANOSECONDS : UNIT_COUNT});
+}
+
+static void on_wait(void *ctx, const struct tapir_offcpu_span *wait, uint32_t node)
+{
+	add_weighted(ctx, &(struct weighted){.time_ns = wait->from_ns,
+					     .weight = wait->until_ns - wait->from_ns,
+					     .tgid = wait->tgid,
+					     .tid = wait->tid,
+					     .node = node,
+					     .cpu = -1,
+					     .counter = "off-cpu",
+					     .unit = UNIT_NANOSECONDS});
 }
 
 /* ---- events ------------------------------------------------------------------------------------- */
@@ -443,6 +533,69 @@ static void add_label(struct perfetto *p, const char *name, const char *text)
 	close_message(out, argument);
 }
 
+/* ---- events as samples ---------------------------------------------------------------------------- */
+
+static const struct tapir_tally_event *
+tally_of(struct perfetto *p, const struct tapir_probe_view *probe, enum tapir_tally_id *id)
+{
+	const struct tapir_tally_event *e;
+	bool is_new;
+	uint64_t *slot = tapir_map__put(&p->tallies, probe->rec->probe_id, &is_new);
+
+	if (!slot) {
+		p->tracks.failed = true;
+		return NULL;
+	}
+	for (unsigned tally = 1; is_new && !*slot && tally < TAPIR_TALLY_CNT; tally++)
+		for (size_t i = 0; !*slot && (e = tapir_lore__tally(tally, i)); i++)
+			if (tapir_sv__is(probe->provider, e->provider) &&
+			    tapir_sv__is(probe->event, e->event))
+				*slot = (i + 1) * TAPIR_TALLY_CNT + tally;
+	*id = *slot % TAPIR_TALLY_CNT;
+	return *slot ? tapir_lore__tally(*id, *slot / TAPIR_TALLY_CNT - 1) : NULL;
+}
+
+/* Returns the first of the fields, separated by ' ', that is a number and not 0; else 1. */
+static uint64_t weight_of(const char *fields, const struct tapir_value *values, unsigned cnt)
+{
+	for (size_t len; fields && *fields; fields += len + (fields[len] == ' ')) {
+		len = strcspn(fields, " ");
+		for (unsigned i = 0; i < cnt; i++)
+			if (values[i].name.len == len &&
+			    !memcmp(values[i].name.data, fields, len) &&
+			    values[i].type == TAPIR_FIELD_UINT && is_number(&values[i]) &&
+			    values[i].u64)
+				return values[i].u64;
+	}
+	return 1;
+}
+
+/* An event of an allocation or an exception is a sample, too: a flame graph has its stack. */
+static void add_tallied(struct perfetto *p, const struct tapir_rec_event *ev,
+			const struct tapir_probe_view *probe, uint32_t node)
+{
+	static const char *const counters[TAPIR_TALLY_CNT] = {
+		[TAPIR_TALLY_EXCEPTIONS] = "exceptions",
+		[TAPIR_TALLY_ALLOCATIONS] = "allocations",
+		[TAPIR_TALLY_ALLOCATION_SAMPLES] = "sampled allocations"};
+	enum tapir_tally_id id = TAPIR_TALLY_NONE;
+	const struct tapir_tally_event *e = probe ? tally_of(p, probe, &id) : NULL;
+	const struct tapir_value *values;
+	unsigned cnt = 0;
+
+	if (!e || p->has_perf_samples)
+		return;
+	values = e->weight ? tapir_event_lines__values(p->tracks.lines, &ev->h, &cnt) : NULL;
+	add_weighted(p, &(struct weighted){.time_ns = ev->h.time_ns,
+					   .weight = weight_of(e->weight, values, values ? cnt : 0),
+					   .tgid = ev->tgid,
+					   .tid = ev->tid,
+					   .node = node,
+					   .cpu = -1,
+					   .counter = counters[id],
+					   .unit = e->weight ? UNIT_BYTES : UNIT_COUNT});
+}
+
 /* Everything that it refers to is written before it. */
 static void on_event(void *ctx, const struct tapir_rec_event *ev,
 		     const struct tapir_probe_view *probe)
@@ -452,8 +605,9 @@ static void on_event(void *ctx, const struct tapir_rec_event *ev,
 	uint64_t category =
 		intern(p, INTERNED_CATEGORY, probe ? probe->provider : (struct tapir_sv){});
 	uint64_t event = intern(p, INTERNED_EVENT, probe ? probe->event : tapir_sv__of("unknown"));
-	uint64_t stack = stack_of(
-		p, tapir_stack_tree__record_node(&p->tracks.tree, p->tracks.x->catalog, &ev->h));
+	uint32_t node =
+		tapir_stack_tree__record_node(&p->tracks.tree, p->tracks.x->catalog, &ev->h);
+	uint64_t stack = stack_of(p, node);
 	uint64_t names[TAPIR_EVENT_FIELDS_MAX];
 	unsigned cnt = 0;
 	const struct tapir_value *values = tapir_event_lines__values(p->tracks.lines, &ev->h, &cnt);
@@ -480,6 +634,7 @@ static void on_event(void *ctx, const struct tapir_rec_event *ev,
 		add_u64(out, EVENT_STACK, stack);
 	add_flow(out, &ev->h);
 	close_two(p, packet, message);
+	add_tallied(p, ev, probe, node);
 	p->tracks.failed |= name.failed;
 	tapir_str__fini(&name);
 }
@@ -613,26 +768,53 @@ static void add_clocks(struct perfetto *p)
 	close_two(p, packet, snapshot);
 }
 
-static int begin_perfetto(struct tapir_export *x)
+/* Names the source of all StackSample packets. */
+static void add_defaults(struct perfetto *p)
 {
-	static const struct tapir_tracks_fns fns = {.thread = on_thread,
-						    .event = on_event,
-						    .sample = on_sample,
-						    .value = on_value,
-						    .begin = on_begin,
-						    .end = on_end};
+	struct tapir_str *out = &p->tracks.x->out;
+	size_t packet = open_packet(p), defaults = open_message(out, DEFAULTS),
+	       samples = open_message(out, DEFAULTS_OF_SAMPLES);
+
+	add_text(out, 1, tapir_sv__of("tapir"));
+	close_message(out, samples);
+	close_two(p, packet, defaults);
+}
+
+static int begin(struct tapir_export *x, const struct tapir_tracks_fns *fns)
+{
 	struct perfetto *p = calloc(1, sizeof(*p));
 	int err;
 
 	if (!p)
 		return -ENOMEM;
 	x->state = p;
-	err = tapir_tracks__init(&p->tracks, x, &fns, p);
-	if (!err) {
-		add_clocks(p);
-		intern_mappings(p);
-	}
-	return err;
+	p->has_perf_samples = !fns->wait;
+	err = tapir_tracks__init(&p->tracks, x, fns, p);
+	if (err)
+		return err;
+	add_clocks(p);
+	if (!p->has_perf_samples)
+		add_defaults(p);
+	intern_mappings(p);
+	return 0;
+}
+
+#define FNS_OF_BOTH                                                                                \
+	.thread = on_thread, .event = on_event, .value = on_value, .begin = on_begin, .end = on_end
+
+static int begin_perfetto(struct tapir_export *x)
+{
+	static const struct tapir_tracks_fns fns = {FNS_OF_BOTH, .sample = on_sample,
+						    .wait = on_wait};
+
+	return begin(x, &fns);
+}
+
+static int begin_perfetto57(struct tapir_export *x)
+{
+	static const struct tapir_tracks_fns fns = {FNS_OF_BOTH, .sample = on_perf_sample};
+
+	return begin(x, &fns);
 }
 
 static int perfetto_add(struct tapir_export *x, const struct tapir_rec *rec)
@@ -659,6 +841,7 @@ static void free_perfetto(struct tapir_export *x)
 	tapir_map__fini(&p->described);
 	tapir_map__fini(&p->lanes);
 	tapir_map__fini(&p->frames);
+	tapir_map__fini(&p->tallies);
 	free(p->stacks);
 	tapir_str__fini(&p->text);
 	tapir_tracks__fini(&p->tracks);
@@ -667,15 +850,31 @@ static void free_perfetto(struct tapir_export *x)
 
 const struct tapir_sink tapir_sink_perfetto = {
 	.name = "perfetto",
-	.what = "the same for ui.perfetto.dev, of any length",
-	.lacks = "switches, waits, mappings, periods of samples",
+	.what = "the same and waits, of any length, for ui.perfetto.dev",
+	.lacks = "who ended a wait, mappings",
 	.suffix = "pftrace",
 	.content = TAPIR_SINK_IS_BINARY,
+	.has_switches = true,
 	.is_whole = true,
 	.takes_all = true,
 	.describes = true,
 	.begin = begin_perfetto,
 	.add = perfetto_add,
+	.end = end_perfetto,
+	.free = free_perfetto,
+};
+
+const struct tapir_sink tapir_sink_perfetto57 = {
+	.name = "perfetto57",
+	.what = "the same for trace_processor before version 58",
+	.lacks = "waits, mappings, periods of samples",
+	.suffix = "pftrace",
+	.content = TAPIR_SINK_IS_BINARY,
+	.is_whole = true,
+	.takes_all = true,
+	.describes = true,
+	.begin = begin_perfetto57,
+	.add = add,
 	.end = end_perfetto,
 	.free = free_perfetto,
 };

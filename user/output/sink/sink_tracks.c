@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "output/render/offcpu_tree.h"
+
 static void know(struct tapir_tracks *t, uint32_t tgid, uint32_t tid, uint64_t time_ns)
 {
 	const struct tapir_rec_thread *thread = tapir_catalog__thread(t->x->catalog, tid, time_ns);
@@ -109,10 +111,31 @@ static void on_close(void *ctx, struct tapir_interval *i)
 	t->fns->end(t->ctx, i, &t->pairs.kinds.data[i->kind]);
 }
 
+static uint64_t on_out(void *ctx, const struct tapir_rec_switch *out,
+		       const struct tapir_trace_ids *ids)
+{
+	struct tapir_tracks *t = ctx;
+
+	if (!tapir_trace_filter__is(&t->x->trace, ids))
+		return UINT64_MAX;
+	return tapir_offcpu_tree__node(&t->tree, t->x->catalog, out);
+}
+
+static void on_span(void *ctx, const struct tapir_offcpu_span *span)
+{
+	struct tapir_tracks *t = ctx;
+
+	if (span->token >= t->tree.nodes.cnt)
+		return;
+	know(t, span->tgid, span->tid, span->until_ns);
+	t->fns->wait(t->ctx, span, (uint32_t)span->token);
+}
+
 int tapir_tracks__init(struct tapir_tracks *t, struct tapir_export *x,
 		       const struct tapir_tracks_fns *fns, void *ctx)
 {
 	static const struct tapir_timeline_fns timeline_fns = {.open = on_open, .close = on_close};
+	static const struct tapir_offcpu_fns offcpu_fns = {on_out, on_span};
 	const struct tapir_timeline_opts opts = {.trace = &x->trace};
 
 	t->x = x;
@@ -121,6 +144,9 @@ int tapir_tracks__init(struct tapir_tracks *t, struct tapir_export *x,
 	t->start_ns = tapir_reader__stats(x->reader)->created_ns;
 	t->lines = tapir_event_lines__new(TAPIR_EVENT_JSON, x->catalog, t->start_ns);
 	t->tl = tapir_timeline__new(x->catalog, &t->pairs, &opts);
+	t->offcpu = fns->wait ? tapir_offcpu__new(&offcpu_fns, t) : NULL;
+	if (fns->wait && !t->offcpu)
+		return -ENOMEM;
 	return t->lines && t->tl ? tapir_timeline__listen(t->tl, &timeline_fns, t) : -ENOMEM;
 }
 
@@ -148,6 +174,8 @@ int tapir_tracks__add(struct tapir_tracks *t, const struct tapir_rec *rec)
 {
 	int err = tapir_timeline__add(t->tl, rec);
 
+	if (!err && t->offcpu)
+		err = tapir_offcpu__add(t->offcpu, rec, NULL, NULL);
 	if (tapir_trace_filter__has(&t->x->trace, rec))
 		add_record(t, rec);
 	return err ? err : t->failed || t->tree.failed ? -ENOMEM : 0;
@@ -157,11 +185,14 @@ int tapir_tracks__finish(struct tapir_tracks *t)
 {
 	int err = tapir_timeline__finish(t->tl);
 
+	if (!err && t->offcpu)
+		err = tapir_offcpu__finish(t->offcpu);
 	return err ? err : t->failed || t->tree.failed ? -ENOMEM : 0;
 }
 
 void tapir_tracks__fini(struct tapir_tracks *t)
 {
+	tapir_offcpu__free(t->offcpu);
 	tapir_timeline__free(t->tl);
 	tapir_pairs__fini(&t->pairs);
 	tapir_event_lines__free(t->lines);

@@ -7,6 +7,7 @@
 #ifndef TAPIR_USER_SINK_TRACKS_H
 #define TAPIR_USER_SINK_TRACKS_H
 
+#include "analyze/offcpu.h"
 #include "analyze/timeline.h"
 #include "output/export/event_lines.h"
 #include "output/sink/sink.h"
@@ -29,6 +30,9 @@ struct tapir_tracks_fns {
 		      const struct tapir_probe_view *probe);
 	/* node: of its stack in the tree; UINT32_MAX: none. */
 	void (*sample)(void *ctx, const struct tapir_rec_sample *sample, uint32_t node);
+	/* A time off the CPU has ended. node: of its stack, with the reason on top; NULL: not
+	 * called */
+	void (*wait)(void *ctx, const struct tapir_offcpu_span *wait, uint32_t node);
 	void (*value)(void *ctx, const struct tapir_track_value *value);
 	void (*begin)(void *ctx, struct tapir_interval *interval); /* NULL: not called */
 	void (*end)(void *ctx, struct tapir_interval *interval, const struct tapir_kind *kind);
@@ -45,6 +49,7 @@ struct tapir_tracks {
 	bool failed;	   /* out of memory; a sink may set it */
 	/* for the tracks alone */
 	struct tapir_timeline *tl;
+	struct tapir_offcpu *offcpu; /* NULL: waits are not wanted */
 	struct tapir_pairs pairs;
 	struct tapir_map names; /* process and thread -> hash of its name */
 	struct tapir_map lost;	/* cause -> count so far */

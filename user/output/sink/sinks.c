@@ -18,6 +18,7 @@
 	X(chrome)                                                                                  \
 	X(firefox)                                                                                 \
 	X(perfetto)                                                                                \
+	X(perfetto57)                                                                              \
 	X(ctf)                                                                                     \
 	X(sqlite)                                                                                  \
 	/* A sink is a row above this line. */
