@@ -169,7 +169,7 @@ def test_completion_offers_commands_options_and_files(t):
                            (("tapir", "record", "-o", t.path("he")), [t.path("here.tapir")]),
                            (("tapir", "record", "--profile", "gc,ex"), ["gc,exceptions"]),
                            (("tapir", "report", "--view", "=", "ex"), ["exceptions"]),
-                           (("tapir", "export", "--format", "="), ["nettrace", "speedscope", "folded", "pprof", "otlp", "perfscript", "chrome", "firefox", "perfetto", "perfetto57", "ctf", "sqlite"]),
+                           (("tapir", "export", "--format", "="), ["nettrace", "speedscope", "folded", "collapsed", "pprof", "otlp", "perfscript", "chrome", "firefox", "perfetto", "perfetto57", "ctf", "sqlite"]),
                            (("tapir", "export", "-o", t.path("he")), [t.path("here.tapir")])):
         t.eq(complete(t, *words), offered, f"completion of {words}")
 

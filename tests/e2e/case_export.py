@@ -579,7 +579,7 @@ def test_no_format_leaves_a_file_when_its_output_fails(t):
     file = t.path("made.tapir")
     t.run(f"{t.build}/tests/bench/make_trace", file, "--samples", 500, "--stacks", 50)
     listed = t.tapir("export", "--format", "none", file, expect=2).err
-    forms = ("nettrace", "speedscope", "folded", "pprof", "otlp", "perfscript", "chrome", "firefox", "perfetto", "perfetto57", "ctf", "sqlite")
+    forms = ("nettrace", "speedscope", "folded", "collapsed", "pprof", "otlp", "perfscript", "chrome", "firefox", "perfetto", "perfetto57", "ctf", "sqlite")
     t.ok(all(form in listed for form in forms), f"formats are listed: {listed}")
     for form in forms:
         out = t.path(f"limited.{form}")

@@ -314,6 +314,32 @@ def test_perfetto_has_the_fields_and_stacks_of_events(t):
     t.eq(sorted(values), sorted(event["args"]["arg0"] for event in t.events(file)), "values of a field")
 
 
+# ---- collapsed ----------------------------------------------------------------------------------------------------
+
+def hundredths(line):
+    stack, cnt = line.rsplit(" ", 1)
+    time_s, process, *functions = stack.split(";")
+    t_s, _, t_h = time_s.partition(".")
+    return int(t_s) * 100 + int(t_h), process, ";".join(functions), int(cnt)
+
+
+def test_collapsed_has_each_stack_at_its_time(t):
+    for file in (made(t), EXCEPTIONS):
+        got = collections.Counter()
+        lines = [hundredths(line) for line in t.tapir("export", "--format", "collapsed", file).out.splitlines()]
+        for when, _, stack, cnt in lines:
+            got[when, stack] += cnt
+        t.eq([when for when, *_ in lines], sorted(when for when, *_ in lines), "order of time")
+        start = "(SELECT min(time_ns) - CAST(round(min(time_s) * 1e9) AS INTEGER) FROM samples)"
+        want = collections.Counter()
+        for row in sql(t, file, f"SELECT (time_ns - {start}) / 10000000 AS at, stack FROM samples"):
+            want[row["at"], row["stack"] or ""] += 1
+        t.eq(sum(got.values()), sum(want.values()), "samples")
+        t.eq(collections.Counter(when for when, *_ in got.elements()), collections.Counter(when for when, *_ in want.elements()), "in each hundredth")
+        if file is EXCEPTIONS:  # names that are not hostile
+            t.eq(got, want, "stacks")
+
+
 # ---- ctf ----------------------------------------------------------------------------------------------------------
 
 LINE = re.compile(r"\[[^]]*\] \(\+[^)]*\) (?:.*? )?(\S.*?): (\{.*\})$")

@@ -93,16 +93,24 @@ static void make_room(struct tapir_query_stacks *s)
 
 /* ---- frames ------------------------------------------------------------------------------------- */
 
-/* Adds the calls of a frame, the outermost first: a frame has one, and those inlined in it. */
+/*
+ * Adds the calls of a frame, the outermost first: a frame has one, and those inlined in it. In a
+ * stack, ';' separates functions, so that a name has none.
+ */
 static void add_frame(struct tapir_query_stacks *s, struct tapir_str *out,
 		      const struct tapir_frame *frame, bool is_whole)
 {
 	for (unsigned k = is_whole ? tapir_frame__function_cnt(frame) : 1; k--;) {
 		struct tapir_frame function = tapir_frame__function(frame, k);
+		size_t at;
 
 		if (out->len)
 			tapir_str__addc(out, ';');
+		at = out->len;
 		tapir_query_frame__add_name(out, &function, &s->name);
+		for (; is_whole && at < out->len; at++)
+			if (out->data[at] == ';')
+				out->data[at] = ':';
 	}
 }
 

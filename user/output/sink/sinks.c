@@ -12,6 +12,7 @@
 	X(nettrace)                                                                                \
 	X(speedscope)                                                                              \
 	X(folded)                                                                                  \
+	X(collapsed)                                                                               \
 	X(pprof)                                                                                   \
 	X(otlp)                                                                                    \
 	X(perfscript)                                                                              \
