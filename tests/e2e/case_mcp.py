@@ -117,6 +117,28 @@ def until_ended(t, pids, seconds=10):
         time.sleep(0.02)
 
 
+def test_two_recordings_are_compared(t):
+    program, client = t.target("burner", 60000), Client(t)
+    try:
+        for at in range(2):
+            client.send(tool(at, "record", pid=program.pid, seconds=0.5))
+            t.eq(json.loads(text(client.take_answer()))["recording"], f"r{at + 1}", "a recording")
+        client.send(tool(2, "diff", first="r1"))
+        change = json.loads(text(client.take_answer()))
+        t.eq(change["view"], "diff", "the latest with an earlier one")
+        t.ok(change["notes"][0].startswith("first: the first recording, ") and change["notes"][1].startswith("second: the second recording, "), change["notes"])
+        t.ok(change["compared"] > 0, f"figures of both: {change}")
+        client.send(tool(3, "diff", first="r2", recording="r1"))
+        back = json.loads(text(client.take_answer()))
+        t.eq((back["first_span_ns"], back["second_span_ns"]), (change["second_span_ns"], change["first_span_ns"]), "the other way round")
+        for arguments, why in (({"first": "r9"}, "no such recording"), ({"recording": "r1"}, "first is not given"),
+                               ({"first": "/etc/passwd"}, "first is not the name of a recording")):
+            client.send(tool(4, "diff", **arguments))
+            t.ok(why in client.take_answer()["error"]["message"], f"{arguments}: {why}")
+    finally:
+        client.close()
+
+
 def test_others_are_answered_while_a_recording_is_made_and_cancelled(t):
     program, client = t.target("burner", 60000), Client(t)
     try:

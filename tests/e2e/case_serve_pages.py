@@ -334,6 +334,20 @@ def test_stacks_and_views_are_pages(t):
     for name in ("nothing", "slow", "cpu=x"):
         server.json(f"/v1/sessions/{session}/views/{name}", expect=400)
     server.json("/v1/sessions/0000000000000000/views/cpu", expect=404)
+    other = json.loads(server.ask("/v1/sessions", method="POST", body=body)[2])["id"]
+    ask = f"/v1/sessions/{other}/diff?top=3&first="
+    server.json(ask + session, expect=409)
+    until(t, lambda: server.json(f"/v1/sessions/{other}")["state"] == "finished", "the end of another session")
+    files = [t.path(f"{at}.tapir") for at in (session, other)]
+    for at, file in zip((session, other), files):
+        with open(file, "wb") as out:
+            out.write(server.ask(f"/v1/sessions/{at}/trace")[2])
+    answer, printed = server.json(ask + session), json.loads(t.tapir("diff", "--json", "--top", 3, *files).out)
+    for both in answer, printed:
+        both["notes"] = [note for note in both["notes"] if "tapir" not in note and "recording" not in note]
+    t.eq(answer, printed, "two sessions are compared as their files are")
+    for first in "", "0000000000000000":
+        t.ok("first: no such session" in server.json(ask + first, expect=404)["error"], f"first={first}")
     ask = f"/v1/sessions/{session}/query?sql="
     rows = server.json(ask + urllib.parse.quote("-- samples\nSELECT count(*) AS n FROM samples"))
     t.eq(rows, [{"n": server.json(f"/v1/sessions/{session}")["samples"]}], "samples by SQL")

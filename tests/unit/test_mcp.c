@@ -29,7 +29,8 @@ static int fake_run(struct tapir_mcp_call *call)
 
 	for (const char *const *word = call->argv; *word; word++)
 		len += (size_t)snprintf(ran + len, sizeof(ran) - len, "%s ", *word);
-	snprintf(ran + len, sizeof(ran) - len, "<%d; ", call->input_fd >= 0);
+	snprintf(ran + len, sizeof(ran) - len, "<%d; ",
+		 (call->input_fd >= 0) + (call->other_fd > 0));
 	if (error == -ECANCELED)
 		return error;
 	if (call->output_fd >= 0)
@@ -135,7 +136,7 @@ static void tools_have_schemas(void **state)
 	const json_t *tools = json_object_get(json_object_get(answer, "result"), "tools");
 
 	(void)state;
-	assert_int_equal(json_array_size(tools), 11);
+	assert_int_equal(json_array_size(tools), 12);
 	for (size_t i = 0; i < json_array_size(tools); i++) {
 		const json_t *tool = json_array_get(tools, i);
 		const json_t *schema = json_object_get(tool, "inputSchema");
@@ -174,6 +175,9 @@ static void tools_are_commands(void **state)
 	*ran = '\0';
 	assert_false(text_of(call("query", "{\"sql\":\"SELECT 1 -- one\"}"), text));
 	assert_string_equal(ran, "query - --json --timeout=30  SELECT 1 -- one <1; ");
+	*ran = '\0';
+	assert_false(text_of(call("diff", "{\"first\":\"r1\"}"), text));
+	assert_string_equal(ran, "diff /proc/self/fd/3 - --json --top=10 <2; ");
 	*ran = '\0';
 	assert_false(text_of(call("stacks", "{\"pid\":7}"), text));
 	assert_false(text_of(call("processes", "{}"), text));
@@ -245,6 +249,9 @@ static void no_argument_is_a_path_or_an_option(void **state)
 		{"question", "{\"source\":\"--help\"}"},
 		{"question", "{\"source\":\"a if b\"}"},
 		{"question", "{\"source\":\"a\",\"where\":\"\"}"},
+		{"diff", "{}"},
+		{"diff", "{\"first\":\"r7\"}"},
+		{"diff", "{\"first\":\"/etc/passwd\"}"},
 		{"query", "{}"},
 		{"query", "{\"sql\":\"\"}"},
 		{"query", "{\"sql\":7}"},

@@ -148,11 +148,12 @@ void tapir_agent__handle(struct tapir_agent *agent, const struct tapir_agent_fro
 /*
  * Forks a child that calls run(ctx, fd), with the client's socket, and exits. In the child nothing
  * of the agent is open but the standard descriptors, the client's socket (-1: it has none),
- * agent->state_fd and *trace_fd (may be NULL), whose number is another one there. Its pid, -EAGAIN:
- * too many tasks, or -errno. On success the socket is the task's.
+ * agent->state_fd and those that traces points to, ended by NULL (may be NULL), whose numbers are
+ * others there. Its pid, -EAGAIN: too many tasks, or -errno. On success the socket is the task's.
  */
-int tapir_agent__start_task(struct tapir_agent *agent, int client_fd, int *trace_fd, bool records,
-			    tapir_task_fn run, void *ctx);
+#define TAPIR_AGENT_MAX_TRACES 2
+int tapir_agent__start_task(struct tapir_agent *agent, int client_fd, int *const *traces,
+			    bool records, tapir_task_fn run, void *ctx);
 
 /*
  * The same for a recording that a request asks for, by a child that is ready for it if there is

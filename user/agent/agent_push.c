@@ -239,8 +239,9 @@ void tapir_agent_push__take_part(struct tapir_agent *agent, int fd, uint64_t fro
 		push_fd = agent->push.child.fd >= 0
 				  ? fcntl(agent->push.child.fd, F_DUPFD_CLOEXEC, 3)
 				  : -1;
-		if (push_fd >= 0 && tapir_agent__start_task(agent, push_fd, &c.part_fd, false,
-							    run_conversion, &c) > 0)
+		if (push_fd >= 0 &&
+		    tapir_agent__start_task(agent, push_fd, (int *const[]){&c.part_fd, NULL}, false,
+					    run_conversion, &c) > 0)
 			continue;
 		count_drop(agent, i);
 		if (push_fd >= 0)

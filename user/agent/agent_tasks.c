@@ -25,6 +25,7 @@
 
 #define MAX_INLINE_BYTES 65536 /* more might not fit into a socket's buffer */
 #define FIRST_FD	 3
+#define OWN_FDS		 3			 /* of a task, before its traces */
 #define LONG_ENOUGH_NS	 (60 * TAPIR_NS_PER_SEC) /* a kept child that lived: the next one soon */
 #define MAX_WAIT_NS	 (60 * TAPIR_NS_PER_SEC)
 
@@ -55,21 +56,27 @@ void tapir_agent__keep_fds(int *fds, size_t cnt)
 	close_range((unsigned)(FIRST_FD + cnt), ~0u, 0);
 }
 
-static pid_t fork_task(struct tapir_agent *agent, int client_fd, int *trace_fd, bool records,
+static pid_t fork_task(struct tapir_agent *agent, int client_fd, int *const *traces, bool records,
 		       tapir_task_fn run, void *ctx)
 {
-	int fds[4] = {client_fd, agent->state_fd, trace_fd ? *trace_fd : -1,
-		      tapir_child_run__program()};
-	pid_t agent_pid = getpid(), pid = fork();
+	int fds[OWN_FDS + TAPIR_AGENT_MAX_TRACES] = {client_fd, agent->state_fd,
+						     tapir_child_run__program()};
+	size_t cnt = OWN_FDS;
+	pid_t agent_pid, pid;
+
+	for (; traces && cnt < sizeof(fds) / sizeof(*fds) && traces[cnt - OWN_FDS]; cnt++)
+		fds[cnt] = *traces[cnt - OWN_FDS];
+	agent_pid = getpid();
+	pid = fork();
 
 	if (pid)
 		return pid < 0 ? -errno : pid;
 	tapir_agent__become_child(agent_pid, SIGTERM, records);
-	tapir_agent__keep_fds(fds, 4);
+	tapir_agent__keep_fds(fds, cnt);
 	agent->state_fd = fds[1];
-	tapir_child_run__use_program(fds[3]);
-	if (trace_fd)
-		*trace_fd = fds[2];
+	tapir_child_run__use_program(fds[2]);
+	while (cnt-- > OWN_FDS)
+		*traces[cnt - OWN_FDS] = fds[cnt];
 	tapir_log__mute(true);
 	_exit(run(ctx, fds[0]) ? 1 : 0);
 }
@@ -87,14 +94,14 @@ static void add_task(struct tapir_agent *agent, pid_t pid, int client_fd, bool r
 		close(client_fd);
 }
 
-int tapir_agent__start_task(struct tapir_agent *agent, int client_fd, int *trace_fd, bool records,
-			    tapir_task_fn run, void *ctx)
+int tapir_agent__start_task(struct tapir_agent *agent, int client_fd, int *const *traces,
+			    bool records, tapir_task_fn run, void *ctx)
 {
 	pid_t pid;
 
 	if (agent->tasks.cnt == TAPIR_AGENT_MAX_TASKS)
 		return -EAGAIN;
-	pid = fork_task(agent, client_fd, trace_fd, records, run, ctx);
+	pid = fork_task(agent, client_fd, traces, records, run, ctx);
 	if (pid > 0)
 		add_task(agent, pid, client_fd, records);
 	return pid;
@@ -377,8 +384,9 @@ int tapir_agent__start_recording(struct tapir_agent *agent, const struct tapir_r
 	pid_t pid = agent->warm_worker.pid;
 
 	if (s->task->run == tapir_task__counters || !use_warm_worker(agent, s))
-		return tapir_agent__start_task(agent, s->client_fd, s->trace_fd, true, s->task->run,
-					       s->task);
+		return tapir_agent__start_task(agent, s->client_fd,
+					       (int *const[]){s->trace_fd, NULL}, true,
+					       s->task->run, s->task);
 	if (s->page) {
 		own = *s->page;
 		*s->page = agent->warm_worker.page;

@@ -121,6 +121,12 @@ const struct tapir_param tapir_params_view[] = {
 const struct tapir_param tapir_params_requests[] = {
 	{"top", TAPIR_PARAM_U64, AT(top), "routes, at most (default: 10)", 1, 10000, NULL}, {}};
 
+const struct tapir_param tapir_params_diff[] = {
+	{"first", TAPIR_PARAM_TEXT, AT(first), "the session to compare with, the earlier one", 0, 0,
+	 NULL},
+	{"top", TAPIR_PARAM_U64, AT(top), "rows of each table, at most", 1, 10000, NULL},
+	{}};
+
 const struct tapir_param tapir_params_query[] = {
 	{"sql", TAPIR_PARAM_TEXT, AT(sql),
 	 "one statement of SQLite that reads, as in 'tapir help tables'; it has 30 s", 0, 0, NULL},

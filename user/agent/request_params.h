@@ -39,6 +39,7 @@ struct tapir_request_params {
 	bool command_lines; /* of processes: the agent sets it, for role admin alone */
 	uint64_t lease_ns, history_ns, top;
 	const char *event, *threads, *sql;
+	const char *first; /* id of the session that another one is compared with */
 	const char *runtime, *user, *name, *space;
 	struct tapir_vec(char *) texts; /* that the others point to */
 };
@@ -83,6 +84,7 @@ extern const struct tapir_param tapir_params_stacks[];
 extern const struct tapir_param tapir_params_view[];
 extern const struct tapir_param tapir_params_requests[];
 extern const struct tapir_param tapir_params_session[];
+extern const struct tapir_param tapir_params_diff[];
 extern const struct tapir_param tapir_params_query[];
 extern const struct tapir_param tapir_params_events[];
 extern const struct tapir_param tapir_params_counters[];

@@ -228,18 +228,30 @@ static void begin_session(struct tapir_agent *agent, const struct tapir_wire_req
 
 /* ---- hand out ------------------------------------------------------------------------------- */
 
-/* A task that reads the trace. true: the socket belongs to it. */
+static bool has_trace(const struct tapir_session_entry *s, int fd)
+{
+	if (!s->pid && s->state != TAPIR_SESSION_FAILED)
+		return true;
+	(void)tapir_answer__error(fd, 409, s->pid ? "the recording has not ended" : s->page->error,
+				  MSG_DONTWAIT);
+	return false;
+}
+
+/*
+ * A task that reads the trace, and another one; NULL: none. true: the socket belongs to it.
+ */
 static bool start_reader(struct tapir_agent *agent, const struct tapir_session_entry *s,
-			 struct tapir_task *task, int fd)
+			 const struct tapir_session_entry *other, struct tapir_task *task, int fd)
 {
 	int err;
 
-	if (s->state == TAPIR_SESSION_FAILED) {
-		(void)tapir_answer__error(fd, 409, s->page->error, MSG_DONTWAIT);
+	if (!has_trace(s, fd) || (other && !has_trace(other, fd)))
 		return false;
-	}
 	task->trace_fd = s->fd;
-	err = tapir_agent__start_task(agent, fd, &task->trace_fd, false, task->run, task);
+	task->other_fd = other ? other->fd : -1;
+	err = tapir_agent__start_task(
+		agent, fd, (int *const[]){&task->trace_fd, other ? &task->other_fd : NULL, NULL},
+		false, task->run, task);
 	if (err > 0)
 		return true;
 	(void)tapir_answer__error(fd, 503, "as many requests run as the agent permits",
@@ -254,7 +266,7 @@ static bool send_trace(struct tapir_agent *agent, const struct tapir_session_ent
 	struct tapir_task task = {.run = tapir_task__trace, .format = format, .path_arg = name};
 
 	snprintf(name, sizeof(name), "tapir-%s", s->id);
-	return start_reader(agent, s, &task, fd);
+	return start_reader(agent, s, NULL, &task, fd);
 }
 
 static tapir_task_fn report_of(uint16_t route)
@@ -262,6 +274,8 @@ static tapir_task_fn report_of(uint16_t route)
 	switch (route) {
 	case TAPIR_ROUTE_SESSION_QUERY:
 		return tapir_task__trace_query;
+	case TAPIR_ROUTE_SESSION_DIFF:
+		return tapir_task__trace_diff;
 	case TAPIR_ROUTE_SESSION_REQUESTS:
 		return tapir_task__trace_requests;
 	case TAPIR_ROUTE_SESSION_VIEW:
@@ -273,8 +287,8 @@ static tapir_task_fn report_of(uint16_t route)
 
 /* Answers with a report about a trace that is complete. */
 static bool report(struct tapir_agent *agent, const struct tapir_session_entry *s,
-		   const struct tapir_wire_request *rq, const struct tapir_request_params *params,
-		   int fd)
+		   const struct tapir_session_entry *other, const struct tapir_wire_request *rq,
+		   const struct tapir_request_params *params, int fd)
 {
 	const char *slash = strchr(rq->path_arg, '/');
 	struct tapir_task task = {
@@ -282,7 +296,7 @@ static bool report(struct tapir_agent *agent, const struct tapir_session_entry *
 	int err = tapir_task__check(&task);
 
 	if (!err)
-		return start_reader(agent, s, &task, fd);
+		return start_reader(agent, s, other, &task, fd);
 	(void)tapir_answer__diag(fd, tapir_answer__status(err), MSG_DONTWAIT);
 	return false;
 }
@@ -418,8 +432,8 @@ static void count_next(struct tapir_agent *agent)
 	next->is_uncounted = false;
 	task.trace_fd = next->fd;
 	task.page = next->page;
-	pid = tapir_agent__start_task(agent, -1, &task.trace_fd, false, tapir_session__count,
-				      &task);
+	pid = tapir_agent__start_task(agent, -1, (int *const[]){&task.trace_fd, NULL}, false,
+				      tapir_session__count, &task);
 	next->counter = pid > 0 ? pid : 0;
 }
 
@@ -468,7 +482,8 @@ static size_t find_session(const struct tapir_agent *agent, const struct tapir_c
 }
 
 static bool handle_one(struct tapir_agent *agent, const struct tapir_wire_request *rq,
-		       const struct tapir_request_params *params, size_t at, int fd)
+		       const struct tapir_request_params *params, const struct tapir_caller *caller,
+		       size_t at, int fd)
 {
 	struct tapir_answer_format f;
 	/*
@@ -476,6 +491,7 @@ static bool handle_one(struct tapir_agent *agent, const struct tapir_wire_reques
 	 */
 	const char *format = tapir_answer_format__find(params->format, &f) ? f.name : NULL;
 	struct tapir_session_entry *s = &agent->sessions->all.data[at];
+	size_t first;
 
 	s->touched_ns = tapir_clock__now_ns();
 	switch (rq->route) {
@@ -492,9 +508,12 @@ static bool handle_one(struct tapir_agent *agent, const struct tapir_wire_reques
 	case TAPIR_ROUTE_SESSION_VIEW:
 	case TAPIR_ROUTE_SESSION_QUERY:
 	case TAPIR_ROUTE_SESSION_REQUESTS:
-		if (!s->pid)
-			return report(agent, s, rq, params, fd);
-		(void)tapir_answer__error(fd, 409, "the recording has not ended", MSG_DONTWAIT);
+		return report(agent, s, NULL, rq, params, fd);
+	case TAPIR_ROUTE_SESSION_DIFF:
+		first = find_session(agent, caller, params->first ? params->first : "");
+		if (first < agent->sessions->all.cnt)
+			return report(agent, s, &agent->sessions->all.data[first], rq, params, fd);
+		(void)tapir_answer__error(fd, 404, "first: no such session", MSG_DONTWAIT);
 		return false;
 	default:
 		answer_one(fd, 200, s);
@@ -518,7 +537,7 @@ bool tapir_sessions__handle(struct tapir_agent *agent, const struct tapir_wire_r
 	}
 	at = find_session(agent, caller, rq->path_arg ? rq->path_arg : "");
 	if (at < agent->sessions->all.cnt)
-		return handle_one(agent, rq, params, at, fd);
+		return handle_one(agent, rq, params, caller, at, fd);
 	(void)tapir_answer__error(fd, 404, "no such session", MSG_DONTWAIT);
 	return false;
 }

@@ -30,6 +30,7 @@ struct tapir_task {
 	const struct tapir_serve_limits *limits;
 	const int *state_fd; /* directory; < 0: state is memory */
 	int trace_fd;	     /* of a session */
+	int other_fd;	     /* of the session that it is compared with */
 	const char *format;  /* of a trace that is handed out */
 	struct tapir_session_shm *page;
 	struct tapir_shared_lists *lists; /* of __processes and __process */
@@ -60,6 +61,7 @@ int tapir_task__session(void *task, int client_fd);  /* no client: its end is in
 int tapir_task__trace(void *task, int client_fd);    /* hands out trace_fd */
 int tapir_task__trace_findings(void *task, int client_fd);
 int tapir_task__trace_query(void *task, int client_fd);
+int tapir_task__trace_diff(void *task, int client_fd); /* other_fd: the first one */
 int tapir_task__trace_requests(void *task, int client_fd);
 int tapir_task__trace_view(void *task, int client_fd); /* path_arg: the view's name */
 

@@ -436,6 +436,23 @@ int tapir_task__trace_query(void *ctx, int client_fd)
 	return send_query(task, task->trace_fd, client_fd);
 }
 
+int tapir_task__trace_diff(void *ctx, int client_fd)
+{
+	const struct tapir_task *task = ctx;
+	const char *argv[] = {"diff", "--json", TAPIR_CHILD_RUN_OTHER, "-", NULL, NULL};
+	struct tapir_str top = {}, out = {};
+	int err;
+
+	if (task->ask->top) {
+		tapir_str__addf(&top, "--top=%llu", (unsigned long long)task->ask->top);
+		argv[4] = top.data;
+	}
+	err = tapir_child_run__capture_two(argv, task->trace_fd, task->other_fd, 0, &out);
+	if (err)
+		return tapir_answer__diag(client_fd, tapir_answer__status(err), 0);
+	return tapir_task__send_json(client_fd, out.data, out.len);
+}
+
 /* PROVIDER and NAME -> PROVIDER/NAME. */
 static bool name_counters(struct tapir_request_params *params, const char *name,
 			  struct tapir_str *text)

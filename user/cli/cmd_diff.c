@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/diff/diff.h"
+#include "base/child/child_run.h"
 #include "base/diag.h"
 #include "cli/commands.h"
 #include "cli/long_read.h"
@@ -128,12 +129,21 @@ static void add_where(const struct tapir_where *where, const char *path,
 	tapir_str__fini(&text);
 }
 
+/* A descriptor says nothing: MCP and the agent name recordings so. */
+static const char *name_of(const struct tapir_cli *cli, size_t at)
+{
+	static const char *const names[] = {"the first recording", "the second recording"};
+	const char *path = cli->words.data[at];
+
+	return !strcmp(path, "-") || !strcmp(path, TAPIR_CHILD_RUN_OTHER) ? names[at] : path;
+}
+
 static int print(struct tapir_diff *diff, const struct tapir_cli *cli,
 		 struct tapir_where *const where[2])
 {
 	const struct args *args = cli->args;
 	struct tapir_view_result result = {.view = "diff"};
-	const char *const names[] = {cli->words.data[0], cli->words.data[1]};
+	const char *const names[] = {name_of(cli, 0), name_of(cli, 1)};
 	struct tapir_str out = {};
 	int err;
 

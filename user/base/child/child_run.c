@@ -27,6 +27,8 @@
 #define CPU_SECONDS	600
 #define BUFFER_BYTES	32768
 #define STOP_NS		(5 * TAPIR_NS_PER_SEC)
+#define OTHER_FD	3  /* of TAPIR_CHILD_RUN_OTHER */
+#define FREE_FD		16 /* descriptors from here on are out of the way */
 
 /* Both are set before there are threads. */
 static const struct tapir_words *symbols; /* NULL: none */
@@ -92,6 +94,16 @@ static size_t add_symbols(const struct tapir_words *places, char **words, size_t
 	return cnt;
 }
 
+/* Called last: the program moves if it has that number, which no other descriptor needs now. */
+static bool place_other(int fd)
+{
+	int other = fd > 0 ? fcntl(fd, F_DUPFD_CLOEXEC, FREE_FD) : -1;
+
+	if (fd > 0 && program_fd == OTHER_FD)
+		program_fd = fcntl(program_fd, F_DUPFD_CLOEXEC, FREE_FD);
+	return fd <= 0 || (other >= 0 && dup2(other, OTHER_FD) >= 0);
+}
+
 static _Noreturn void exec_tapir(const struct tapir_child_run *run, int out_fd, int err_fd)
 {
 	const struct rlimit cpu = {CPU_SECONDS, CPU_SECONDS};
@@ -109,7 +121,8 @@ static _Noreturn void exec_tapir(const struct tapir_child_run *run, int out_fd, 
 	cnt = add_symbols(places, words, cnt);
 	words[cnt] = "-q";
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || dup2(out_fd, STDOUT_FILENO) < 0 ||
-	    dup2(err_fd, STDERR_FILENO) < 0 || dup2(in_fd, STDIN_FILENO) < 0)
+	    dup2(err_fd, STDERR_FILENO) < 0 || dup2(in_fd, STDIN_FILENO) < 0 ||
+	    !place_other(run->other_fd))
 		_exit(1);
 	signal(SIGPIPE, SIG_DFL);
 	sigemptyset(&none);
@@ -277,8 +290,15 @@ static int keep_output(void *ctx, const char *data, size_t len)
 int tapir_child_run__capture(const char *const *argv, int input_fd, int allowed,
 			     struct tapir_str *out)
 {
+	return tapir_child_run__capture_two(argv, input_fd, 0, allowed, out);
+}
+
+int tapir_child_run__capture_two(const char *const *argv, int input_fd, int other_fd, int allowed,
+				 struct tapir_str *out)
+{
 	struct tapir_child_run run = {.argv = argv,
 				      .input_fd = input_fd,
+				      .other_fd = other_fd,
 				      .has_privileges = input_fd < 0,
 				      .on_output = keep_output,
 				      .ctx = out};

@@ -15,9 +15,13 @@
 #include "base/str.h"
 #include "base/vec.h"
 
+/* The path by which a command opens its second recording. */
+#define TAPIR_CHILD_RUN_OTHER "/proc/self/fd/3"
+
 struct tapir_child_run {
 	const char *const *argv; /* after "tapir"; ended by NULL */
 	int input_fd;		 /* its standard input; -1: nothing */
+	int other_fd;		 /* a second recording, TAPIR_CHILD_RUN_OTHER there; 0: none */
 	bool has_privileges;	 /* keeps the agent's capabilities */
 	/* When it becomes readable the command gets SIGINT, and SIGKILL 5 s later; NULL: never. */
 	const int *stop_fd;
@@ -58,5 +62,8 @@ int tapir_child_run__do(struct tapir_child_run *run);
  */
 int tapir_child_run__capture(const char *const *argv, int input_fd, int allowed,
 			     struct tapir_str *out);
+/* Does the same with two recordings. */
+int tapir_child_run__capture_two(const char *const *argv, int input_fd, int other_fd, int allowed,
+				 struct tapir_str *out);
 
 #endif

@@ -25,6 +25,7 @@
 struct tapir_mcp_call {
 	const char *const *argv; /* after "tapir"; ended by NULL */
 	int input_fd;		 /* a recording; -1: none */
+	int other_fd;		 /* the one to compare with; 0: none */
 	int output_fd;		 /* where a recording goes; -1: into out */
 	int stop_fd;		 /* readable: the call has ended; -1: never */
 	struct tapir_str *out;

@@ -77,6 +77,7 @@ static int run_tapir(struct tapir_mcp_call *call)
 {
 	struct tapir_child_run run = {.argv = call->argv,
 				      .input_fd = call->input_fd,
+				      .other_fd = call->other_fd,
 				      .has_privileges = call->input_fd < 0,
 				      .stop_fd = call->stop_fd >= 0 ? &call->stop_fd : NULL,
 				      .on_output = take_output,
@@ -215,11 +216,14 @@ static void cancel_request(struct server *s, const json_t *id)
 static unsigned recording_of(const json_t *arguments)
 {
 	const char *name = json_string_value(json_object_get(arguments, "recording"));
-	uint64_t number;
+	const char *first = json_string_value(json_object_get(arguments, "first"));
+	uint64_t number, other = 0;
 
 	if (!name || *name != 'r' || !tapir_str__to_u64(name + 1, 1, UINT32_MAX, &number))
 		return UINT_MAX;
-	return (unsigned)number;
+	if (first && *first == 'r')
+		(void)tapir_str__to_u64(first + 1, 1, UINT32_MAX, &other);
+	return (unsigned)(number > other ? number : other); /* both have to be made */
 }
 
 /* Finds what the order of jobs depends on. The answer reports what is wrong with the arguments. */

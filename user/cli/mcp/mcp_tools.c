@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "analyze/view.h"
+#include "base/child/child_run.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "decode/profiles.h"
@@ -69,6 +70,7 @@ enum argument_type {
 	COUNT,
 	SPECS,
 	RECORDING,
+	FIRST,	/* a recording that is compared with that of RECORDING */
 	SOURCE, /* one word: events or an interval of a recording */
 	TEXT,	/* of an option */
 	SQL,	/* one word: a statement */
@@ -197,6 +199,17 @@ static const struct tool tools[] = {
 	 .words = {"query", "-", "--json", "--timeout=30"},
 	 .arguments = {{"sql", SQL, true, NULL, "the statement"}, OF_RECORDING},
 	 .reads = true},
+	{.name = "diff",
+	 .what = "What became slower or more from one recording to a later one, beside the noise: "
+		 "requests, CPU time, waits, garbage collection, allocations, exceptions, intervals, "
+		 "counters, events, as rates",
+	 .words = {"diff", TAPIR_CHILD_RUN_OTHER, "-", "--json"},
+	 .arguments = {{"first", FIRST, true, NULL, "the earlier recording"},
+		       OF_RECORDING,
+		       {"top", COUNT, false, "--top",
+			"at most this many rows of a table (default: 10)"}},
+	 .rows = "--top=10",
+	 .reads = true},
 	{.name = "stacks",
 	 .what = "What all threads of a process do now, kernel, native and managed frames, grouped",
 	 .words = {"stacks", "--json"},
@@ -250,8 +263,8 @@ static json_t *schema_of(const struct argument *a)
 	static const char *const types[] = {
 		[PID] = "integer",     [VIEW] = "string",	[PROFILE] = "string",
 		[DURATION] = "number", [SECONDS_OF] = "number", [COUNT] = "integer",
-		[SPECS] = "array",     [RECORDING] = "string",	[SOURCE] = "string",
-		[TEXT] = "string",     [SQL] = "string"};
+		[SPECS] = "array",     [RECORDING] = "string",	[FIRST] = "string",
+		[SOURCE] = "string",   [TEXT] = "string",	[SQL] = "string"};
 	json_t *schema = json_pack("{s:s}", "type", types[a->type]);
 
 	json_object_set_new(schema, "description",
@@ -284,6 +297,7 @@ static json_t *schema_of(const struct argument *a)
 		json_object_set_new(schema, "enum", names_of_profiles());
 		break;
 	case RECORDING:
+	case FIRST:
 		json_object_set_new(schema, "pattern", json_string("^r[1-9][0-9]*$"));
 		break;
 	case SOURCE:
@@ -361,8 +375,9 @@ static int take_recording(const struct argument *a, const json_t *value, unsigne
 	return 0;
 }
 
+/* nrs: of the recordings; see call_tool. */
 static int add_argument(const struct argument *a, const json_t *value, struct words *w,
-			unsigned *nr, struct tapir_str *out)
+			unsigned *nrs, struct tapir_str *out)
 {
 	double seconds = json_number_value(value);
 	const char *text = json_string_value(value);
@@ -412,7 +427,9 @@ static int add_argument(const struct argument *a, const json_t *value, struct wo
 	case SPECS:
 		return add_specs(a, value, w, out);
 	case RECORDING:
-		return take_recording(a, value, nr, out);
+		return take_recording(a, value, &nrs[0], out);
+	case FIRST:
+		return take_recording(a, value, &nrs[1], out);
 	}
 	return -EINVAL;
 }
@@ -440,7 +457,7 @@ static int refuse_unknown(const struct tool *tool, const json_t *given, struct t
 }
 
 static int add_arguments(const struct tool *tool, const json_t *given, struct words *w,
-			 unsigned *nr, struct tapir_str *out)
+			 unsigned *nrs, struct tapir_str *out)
 {
 	size_t known = 0;
 	int err = 0;
@@ -450,7 +467,7 @@ static int add_arguments(const struct tool *tool, const json_t *given, struct wo
 
 		known += !!value;
 		if (value)
-			err = add_argument(a, value, w, nr, out);
+			err = add_argument(a, value, w, nrs, out);
 		else if (a->is_required)
 			err = wrong(out, a, "given");
 		else if (a->type == COUNT && tool->rows)
@@ -599,24 +616,28 @@ static int call_tool(struct tapir_mcp *mcp, const struct tool *tool, const json_
 		     struct words *w, struct tapir_str *out)
 {
 	struct tapir_mcp_call call = {.argv = w->argv, .input_fd = -1, .output_fd = -1, .out = out};
-	unsigned nr = 0;
+	unsigned nrs[2] = {}; /* of the recording, 0: the latest; of FIRST, 0: none */
 	int err;
 
 	for (size_t i = 0; i < 4 && tool->words[i]; i++)
 		add_word(w, "%s", tool->words[i]);
-	err = add_arguments(tool, arguments, w, &nr, out);
+	err = add_arguments(tool, arguments, w, nrs, out);
 	if (err)
 		return err;
 	if (tool->makes)
 		return make_recording(mcp, w, out);
 	if (!strcmp(tool->name, "findings"))
-		return read_findings(mcp, nr, out);
+		return read_findings(mcp, nrs[0], out);
 	if (tool->reads)
-		call.input_fd = find_recording(mcp->recordings, &nr, out);
+		call.input_fd = find_recording(mcp->recordings, &nrs[0], out);
 	if (tool->reads && call.input_fd < 0)
 		return call.input_fd;
-	err = run_tool(mcp, &call);
+	if (nrs[1])
+		call.other_fd = find_recording(mcp->recordings, &nrs[1], out);
+	err = call.other_fd < 0 ? call.other_fd : run_tool(mcp, &call);
 	tapir_guard__fd(&call.input_fd);
+	if (call.other_fd > 0)
+		close(call.other_fd);
 	return err;
 }
 
