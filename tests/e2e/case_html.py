@@ -150,6 +150,49 @@ def test_page_shows_what_other_readers_print_and_follows_a_reader(t):
     browser.close()
 
 
+def open_view(browser, name):
+    browser.js("const view = document.getElementById(arguments[0]); view.open = true; view.scrollIntoView()", f"view-{name}")
+
+
+SOLVED = [  # recording, the first screen; the view that it names: its table, and what one of its first rows has
+    ("dotnet-pool-starved", ("thread pool starvation", "Defects.HandleOrder()"), "threadpool", "threadpool blocked", ("Defects.Starve (lambda",)),
+    ("jvm-monitor-convoy", ("for a monitor", "JvmDefects.reserve()"), "offcpu", "offcpu waits", ("monitor", "clerk-", "JvmDefects.reserve()")),
+    ("postgresql-row-lock", ("for lock transaction", "update accounts set cents"), "contention", "contention locks", ("transaction",)),
+]
+
+
+def test_three_investigations_are_solved_by_the_page_alone(t):
+    browser = open_browser(t, 1280, 900)
+    for name, first, view, table, answer in SOLVED:
+        show(t, browser, CORPUS / f"{name}.tapir")
+        screen = " ".join(browser.js("return document.getElementById('screen').textContent").split())
+        t.ok(all(text in screen for text in first) and f"--view {view}" in screen, f"{name}: {screen}")
+        open_view(browser, view)
+        shown = browser.js(TABLE, table)[:10]
+        t.ok(any(all(any(text in cell for cell in row.values()) for text in answer) for row in shown), f"{name}: {shown}")
+        t.ok(all(re.search(r" (ns|\u00b5s|ms|s)$", row["ns"]) for row in shown), f"times are with their unit: {shown[0]}")
+    browser.close()
+
+
+def test_who_waited_for_whom_takes_three_clicks(t):
+    """A drag over a time, a click on a column's head, a click on it again: the rows are those that SQL finds in that time."""
+    file, browser = CORPUS / "jvm-monitor-convoy.tapir", open_browser(t, 1280, 900)
+    show(t, browser, file)
+    at = browser.js(CANVAS, "#timeline canvas")
+    first, wide = at["x"] + 170, at["width"] - 170
+    drag(browser, first + wide * .3, first + wide * .5, at["y"])
+    since, until = scope(browser)
+    for _ in range(2):
+        browser.js("document.querySelector('[data-table=waits] th[data-key=ended_by] button').click()")
+    pairs = {(row["thread"], row["ended_by"]) for row in browser.js(TABLE, "waits") if row["ended_by"]}
+    start = "(SELECT min(begin_ns) - CAST(round(min(begin_s) * 1e9) AS INTEGER) FROM waits)"
+    want = rows(t, file, f"SELECT DISTINCT tid, waker_tid FROM waits WHERE waker_tid > 0 AND begin_ns - {start} < {until} * 1e9 AND end_ns - {start} > {since} * 1e9")
+    tid = lambda name: int(re.search(r" (\d+)(?: of \d+)?$", f" {name}").group(1))
+    t.eq({(tid(thread), tid(by)) for thread, by in pairs}, {(row["tid"], row["waker_tid"]) for row in want}, "who waited for whom")
+    t.ok(any("clerk-" in thread and "clerk-" in by for thread, by in pairs), f"clerks wait for each other: {pairs}")
+    browser.close()
+
+
 def test_page_is_written_of_any_recording_and_replaces_none_unasked(t):
     for file in PYTHON, GOLDEN:
         t.ok(t.tapir("html", file).out.startswith("<!DOCTYPE html>"), f"{file}: on standard output")

@@ -15,14 +15,14 @@ function cellText(key, value) {
 		return value.toFixed(1);
 	if (/(^|_)(at|from|until|begin|end|time)_ns$/.test(key))
 		return `${(value / 1e9).toFixed(6)} s`;
-	if (/_ns$/.test(key))
+	if (/(^|_)ns$/.test(key))
 		return duration(value);
 	if (/(^|_)(pid|tid|addr|id)$/.test(key))
 		return String(value);
 	return Number.isInteger(value) ? value.toLocaleString("en") : value.toPrecision(4);
 }
 
-const columnTitle = key => key.replace(/_ns$/, "").replace(/_percent$/, " %").replaceAll("_", " ");
+const columnTitle = key => key === "ns" ? "time" : key.replace(/_ns$/, "").replace(/_percent$/, " %").replaceAll("_", " ");
 
 const isStack = value => Array.isArray(value) && value.every(item => typeof item !== "object");
 
