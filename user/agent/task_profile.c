@@ -443,8 +443,8 @@ int tapir_task__trace_diff(void *ctx, int client_fd)
 	struct tapir_str top = {}, out = {};
 	int err;
 
-	if (task->ask->top) {
-		tapir_str__addf(&top, "--top=%llu", (unsigned long long)task->ask->top);
+	if (task->params->top) {
+		tapir_str__addf(&top, "--top=%llu", (unsigned long long)task->params->top);
 		argv[4] = top.data;
 	}
 	err = tapir_child_run__capture_two(argv, task->trace_fd, task->other_fd, 0, &out);

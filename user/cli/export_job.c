@@ -94,7 +94,7 @@ int tapir_export_job__run(const struct tapir_export_job *job, struct tapir_reade
 	tapir_long_read__stop(&way.read);
 	if (!err)
 		err = tapir_output_file__finish(&way.file);
-	tapir_output_file__say_end(&way.file, "", mark, err);
+	tapir_output_file__report_end(&way.file, "", mark, err);
 	tapir_output_file__close(&way.file);
 	tapir_event_filter__fini(&x.choice);
 	tapir_str__fini(&x.head);

@@ -405,6 +405,37 @@ static void write_rows(struct page *p, struct tapir_json *j)
 #undef COLUMN
 }
 
+#define MAX_FOREIGN_NAMES 4096
+
+static bool is_foreign(const struct tapir_tree_node *node)
+{
+	return node->kind == TAPIR_FRAME_KERNEL || node->kind == TAPIR_FRAME_RUNTIME ||
+	       (node->kind == TAPIR_FRAME_NATIVE && !node->is_of_program);
+}
+
+/* Views have stacks by names alone: which are not the program's own is a list of its own. */
+static void write_foreign_names(struct page *p, struct tapir_json *j)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(p->tl);
+	struct tapir_map seen = {};
+	bool is_new;
+
+	tapir_json__open(j, "foreign_names", '[');
+	for (uint32_t n = 1; n < tree->nodes.cnt && seen.cnt < MAX_FOREIGN_NAMES; n++) {
+		if (!is_foreign(&tree->nodes.data[n]))
+			continue;
+		is_new = false;
+		p->failed |= !tapir_map__put(&seen, tree->nodes.data[n].name, &is_new);
+		if (!is_new)
+			continue;
+		tapir_str__clear(&p->text);
+		tapir_stack_tree__add_label(&p->text, tree, n);
+		tapir_json__strn(j, NULL, p->text.data ? p->text.data : "", p->text.len);
+	}
+	tapir_json__close(j, ']');
+	tapir_map__fini(&seen);
+}
+
 static void write_kinds(const struct tapir_pairs *pairs, struct tapir_json *j)
 {
 	const struct tapir_kind *kind;
@@ -537,6 +568,7 @@ static int write_page(struct page *p, struct views *views, struct tapir_json *j,
 		write_rows(p, j);
 		tapir_page_nodes__write(&nodes, tree, &p->names, j);
 		write_kinds(tapir_timeline__pairs(p->tl), j);
+		write_foreign_names(p, j);
 		tapir_page_texts__write(&p->names, "names", j);
 		tapir_page_texts__write(&p->fields, "fields", j);
 		write_left_out(p, j, nodes.left_cnt, left);

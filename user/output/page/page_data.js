@@ -41,6 +41,8 @@ function readRows(json, wide) {
 	return rows;
 }
 
+const foreignNames = new Set(); // of functions that are not the program's, in all recordings of the page
+
 class Recording {
 	constructor(json) {
 		Object.assign(this, json);
@@ -54,6 +56,7 @@ class Recording {
 		this.counters = readRows(json.counters, ["time_ns"]);
 		this.waits = readRows(json.waits, ["from_ns", "took_ns", "part_ns"]);
 		this.intervals = readRows(json.intervals, ["from_ns", "took_ns", "part_ns"]);
+		json.foreign_names.forEach(name => foreignNames.add(name));
 		this.file = this.path.split("/").pop();
 	}
 

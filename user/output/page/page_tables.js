@@ -26,12 +26,20 @@ const columnTitle = key => key === "ns" ? "time" : key.replace(/_ns$/, "").repla
 
 const isStack = value => Array.isArray(value) && value.every(item => typeof item !== "object");
 
+const SUMMARY_FRAMES = 3;
+
+// "Inventory.book(int) < Convoy.place(int) < ...": from the program's innermost function on.
+function stackSummary(stack) {
+	const first = stack.findIndex(name => !foreignNames.has(name)), shown = first < 0 ? stack : stack.slice(first);
+	return shown.slice(0, SUMMARY_FRAMES).join(" < ") + (shown.length > SUMMARY_FRAMES ? " < \u2026" : "");
+}
+
 // A stack, or the rows that a row has of its own.
 function cellOf(key, value) {
 	if (isStack(value)) {
 		if (value.length < 2)
 			return value.join("");
-		return element("details", {}, element("summary", {}, String(value[0])),
+		return element("details", {}, element("summary", {}, stackSummary(value)),
 			element("ol", {className: "stack"}, ...value.map(name => element("li", {}, String(name)))));
 	}
 	if (Array.isArray(value)) {

@@ -874,7 +874,7 @@ const struct tapir_sink tapir_sink_perfetto57 = {
 	.takes_all = true,
 	.describes = true,
 	.begin = begin_perfetto57,
-	.add = add,
+	.add = perfetto_add,
 	.end = end_perfetto,
 	.free = free_perfetto,
 };
