@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "heap/heap_async.h"
 #include "heap/heap_dominators.h"
 #include "heap/heap_events.h"
 #include "heap/heap_follow.h"
@@ -18,6 +19,7 @@ static void analyze(struct tapir_heap_graph *g)
 {
 	struct tapir_heap_retained retained;
 	struct tapir_heap_paths paths;
+	struct tapir_heap_async async;
 	uint64_t bytes = 0;
 
 	if (tapir_heap_graph__seal(g) || tapir_heap_retained__init(&retained, g))
@@ -32,8 +34,11 @@ static void analyze(struct tapir_heap_graph *g)
 	for (uint64_t e = 0; e < g->first_edge[g->va.cnt]; e++)
 		if (g->edges[e] >= g->va.cnt)
 			abort();
-	if (tapir_heap_paths__init(&paths, g))
+	if (tapir_heap_paths__init(&paths, g) || tapir_heap_async__init(&async, g))
 		abort();
+	if (async.methods.cnt > g->va.cnt || async.stuck_cnt > async.methods.cnt)
+		abort();
+	tapir_heap_async__fini(&async);
 	if (paths.unreachable_cnt + retained.reachable_cnt != g->va.cnt ||
 	    paths.unreachable_bytes + retained.reachable_bytes != bytes)
 		abort();
