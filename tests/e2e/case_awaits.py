@@ -16,6 +16,7 @@ from dotnet_program import build_dotnet, publish_dotnet
 from harness import PATIENCE
 
 CHECK_DOTNET = {"test_dotnet_8_has_the_same", "test_dotnet_9_has_the_same", "test_dotnet_11_has_the_same",
+                "test_suspended_methods_of_other_releases_are_found", "test_requests_that_await_each_other_are_a_deadlock",
                 "test_methods_that_dotnet_11_suspends_itself_have_the_same"}
 NET_11 = "11.0.0"
 TIMEOUT = 180
@@ -133,6 +134,79 @@ def test_awaits_have_rows_by_call_site_without_a_profile(t):
     t.ok(held["at_once"] < turns["at_once"] <= 20 and held["at_once"] <= 1, f"{view}")
     t.ok(abs(turns["count"] - held["count"]) <= 20, f"as many have the seat as got it, but for those at the edges: {view}")
     t.ok(all(" +0x" in row["place"] and row["pid"] == int(pid) for row in view["awaits"]), f"{view}")
+
+
+def suspended(t, pid, is_there=lambda _: True):
+    """What tapir says of the async methods, once it is there."""
+    deadline = time.monotonic() + 30 * PATIENCE
+    while True:
+        found = json.loads(t.tapir("stacks", "-p", pid, "--async", "--top", 0, "--json", timeout=60).out)
+        if is_there(found) or time.monotonic() > deadline:
+            return found
+
+
+def waiting_for_each_other(t, mode):
+    """Of Awaiting.cs, two of whose requests are never answered: the rows of both. Its clients say that none was."""
+    with contextlib.ExitStack() as stack:
+        service = Witness(build_dotnet(t, "Awaiting", "Microsoft.NET.Sdk.Web"), mode)
+        stack.callback(service.end)
+        pid = service.first()
+        found = suspended(t, pid, lambda found: found["waiting_for_each_other"])
+        service.ask()
+        service.child.stdout.readline()  # it counts
+        service.ask()
+        t.eq(service.answer()["requests"], [], "requests that were answered")
+    t.eq((found["waiting_for_each_other"], found["not_known"]), (2, 0), found["headline"])
+    rows = [row for row in found["suspended"] if row["waits_for_each_other"]]
+    t.eq(sum(row["waits_for_each_other"] for row in rows), 2, rows)
+    return found, rows
+
+
+def test_requests_that_have_each_other_s_semaphore_are_named(t):
+    found, rows = waiting_for_each_other(t, "deadlock")
+    t.eq(sorted(row["awaits"] for row in rows), ["a semaphore (static left)", "a semaphore (static right)"], "what they await")
+    for row in rows:
+        t.ok(row["own_methods"].startswith("Awaiting.Transfer (async) < Awaiting.Serve (lambda "), row)
+        t.ok(row["methods"].endswith("KestrelConnection.ExecuteAsync (async)"), row)
+    t.ok("2 async methods wait for each other: Awaiting.Transfer (async) awaits a semaphore (static " in found["headline"], found["headline"])
+    t.ok("deadlock" not in found["headline"], "who has a semaphore is nowhere")
+
+
+def test_requests_that_await_each_other_are_a_deadlock(t):
+    found, rows = waiting_for_each_other(t, "circle")
+    t.eq({row["awaits"] for row in rows}, {"Awaiting.AwaitOther (async)"}, "what they await")
+    t.ok(all(row["own_methods"].startswith("Awaiting.AwaitOther (async) < Awaiting.Serve (lambda ") for row in rows), rows)
+    t.ok("deadlock: 2 async methods wait for each other: Awaiting.AwaitOther (async) awaits Awaiting.AwaitOther (async)" in found["headline"],
+         found["headline"])
+
+
+def seats_are_awaited(t, program):
+    """Twenty loops share a seat: one has it and awaits a delay, or is about to, and the others await the semaphore."""
+    with contextlib.ExitStack() as stack:
+        seats = Witness(program, "seats")
+        stack.callback(seats.end)
+        pid = seats.first()
+        found = suspended(t, pid, lambda found: found["suspended"])
+    rows = [row for row in found["suspended"] if row["own_methods"] and "Defects.ReserveSeat (async)" in row["own_methods"]]
+    queue = sum(row["count"] for row in rows if row["awaits"].startswith("a semaphore (static "))
+    t.ok(queue in (18, 19) and sum(row["count"] for row in rows) <= 20, rows)
+    t.eq(found["waiting_for_each_other"], 0, "one that has the seat goes on")
+
+
+def test_suspended_methods_are_those_that_the_program_started(t):
+    seats_are_awaited(t, build_dotnet(t, "Defects"))
+
+
+def test_suspended_methods_of_other_releases_are_found(t):
+    for version in ("8.0.33", "9.0.22", NET_11):
+        seats_are_awaited(t, publish_dotnet(t, "Defects", version))
+
+
+def test_async_of_what_has_no_such_methods_is_one_line(t):
+    sleeper = t.start("sleep", "1000")
+    for more, code, said in (((), 3, "is not a .NET process"), (("--threads", "x"), 2, "--async takes one process")):
+        result = t.tapir("stacks", "-p", sleeper.pid, "--async", *more, expect=code)
+        t.ok(said in result.err and len(result.err.strip().splitlines()) == 1 and not result.out, result.err)
 
 
 def test_dotnet_8_has_the_same(t):

@@ -16,6 +16,8 @@
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
 #include "cli/view_run.h"
+#include "heap/heap.h"
+#include "heap/heap_async_tables.h"
 #include "record/recording.h"
 #include "decode/probe_name.h"
 #include "record/threads/proc_runnable.h"
@@ -23,6 +25,7 @@
 
 #define NAME	  "the snapshot" /* in messages */
 #define BURST_HZ  997		 /* of samples, which show where a running thread is */
+#define ASYNC_TOP 20
 #define MOMENT_NS (20 * TAPIR_NS_PER_MS)
 
 struct args {
@@ -34,6 +37,7 @@ struct args {
 	bool json;
 	bool unfold;
 	bool jvm_locks;
+	bool async;
 	struct tapir_symbol_args symbols;
 };
 
@@ -52,6 +56,10 @@ static const struct tapir_option options[] = {
 		   "ask JVMs for the owners of their locks; all Java threads stop at a safepoint "
 		   "meanwhile",
 		   struct args, jvm_locks),
+	TAPIR_FLAG("async", 0,
+		   "show the suspended async methods of a .NET process and what each awaits, "
+		   "instead of threads; the process collects all generations",
+		   struct args, async),
 	TAPIR_SYMBOLS_OPTIONS(struct args),
 	{}};
 
@@ -198,6 +206,37 @@ static int show_file(struct tapir_cli *cli, int fd)
 	return err;
 }
 
+/* Requests that never end need no thread: they are objects. */
+static int show_async(const struct args *args)
+{
+	const struct tapir_heap_request request = {.tgid = args->pids.data[0],
+						   .max_pause_ns = TAPIR_HEAP_MAX_PAUSE_NS};
+	struct tapir_view_result result = {.view = "stacks-async"};
+	struct tapir_heap_snapshot s = {};
+	int err = tapir_heap__live_way(request.tgid) == TAPIR_HEAP_LIVE_DOTNET
+			  ? tapir_heap__take(&request, &s)
+			  : tapir_diag__fail(-EOPNOTSUPP,
+					     "process %u is not a .NET process whose objects can "
+					     "be listed: --async reads its async methods from them",
+					     request.tgid);
+
+	if (!err && !s.has_references)
+		err = tapir_diag__fail(-ENODATA, "what its async methods await is not known: %s",
+				       s.incomplete);
+	if (!err)
+		err = tapir_heap_async_tables__make(&s,
+						    args->all	? 0
+						    : args->top ? args->top
+								: ASYNC_TOP,
+						    &result);
+	if (!err)
+		err = tapir_view_result__print(&result,
+					       args->json ? TAPIR_VIEW_JSON : TAPIR_VIEW_TEXT);
+	tapir_view_result__fini(&result);
+	tapir_heap_snapshot__fini(&s);
+	return err;
+}
+
 static int run_stacks(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
@@ -209,9 +248,15 @@ static int run_stacks(struct tapir_cli *cli)
 					     "lists processes)");
 	if (args->group && args->no_group)
 		return tapir_cli__usage(cli, "--group and --no-group exclude each other");
+	if (args->async && (args->pids.cnt > 1 || args->threads || args->group || args->no_group ||
+			    args->jvm_locks))
+		return tapir_cli__usage(cli, "--async takes one process, and excludes --threads, "
+					     "--group, --no-group and --jvm-locks");
 	err = check_targets(&args->pids);
 	if (err)
 		return err;
+	if (args->async)
+		return show_async(args);
 	fd = memfd_create("tapir-stacks",
 			  MFD_CLOEXEC); /* gone with tapir, also when it is killed */
 	if (fd < 0)
@@ -231,7 +276,7 @@ const struct tapir_command tapir_cmd_stacks = {
 	.name = "stacks",
 	.summary = "show what all threads of a process do now",
 	.synopsis = "-p PID [--group | --no-group] [--threads GLOB] [--json] [--top N | --all] "
-		    "[--unfold]",
+		    "[--unfold] [--async]",
 	.text = "Prints the stack of every thread, kernel, native and managed frames, innermost "
 		"first, runs of frames of the kernel and of a runtime as one, '[futex wait]' "
 		"(--unfold shows each); threads with identical stacks are one group, the largest first. No thread "
@@ -247,6 +292,13 @@ const struct tapir_command tapir_cmd_stacks = {
 		"then 'tapir report --view stacks-end': it shows the owners of waits that began "
 		"during the recording. Locks of other kinds (conditions, semaphores, "
 		"System.Threading.Lock) store no owner, and none is shown.\n\n"
+		"With --async, a .NET process (8 to 11) lists its objects, and the async methods "
+		"that are suspended are shown with what each awaits, also where none has a thread: a "
+		"semaphore with the field that refers to it, a channel, a delay, a socket, a task. "
+		"Methods that wait for each other's tasks are a deadlock. For semaphores, which store "
+		"no holder, they count as waiting for each other if each refers to the one that "
+		"another awaits, and no other suspended method does. The process is suspended "
+		"while it collects and lists, as by 'tapir heap'.\n\n"
 		"Requires CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE (root). For an ordinary user, "
 		"the threads of their own processes are read from /proc, without kernel functions; "
 		"stacks of code that keeps a frame pointer may end early. A recording with "
@@ -257,6 +309,7 @@ const struct tapir_command tapir_cmd_stacks = {
 		(const struct tapir_example[]){
 			{"stacks -p 4711", "a process that hangs"},
 			{"stacks -p 4711 --threads '.NET TP*'", "its thread pool"},
+			{"stacks -p 4711 --async", "requests that never end"},
 			{"stacks -p 4711 --json | jq '.groups[0].frames'",
 			 "the stack that most threads share"},
 			{}},

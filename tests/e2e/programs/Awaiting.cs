@@ -125,6 +125,15 @@ static class Awaiting
         return "done";
     }
 
+    static Task<string> first, second;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static async Task<string> AwaitOther(bool isFirst)
+    {
+        await Task.Delay(200);
+        return await (isFirst ? second : first);
+    }
+
     static readonly Channel<int> orders = Channel.CreateBounded<int>(4);
 
     [MethodImpl(MethodImplOptions.NoInlining)]
@@ -350,6 +359,7 @@ static class Awaiting
         ["blocking"] = (6, id => Task.FromResult(AskPriceNow(id))),
         ["connections"] = (8, id => AskPrice(id, 20)),
         ["deadlock"] = (2, id => id % 2 == 0 ? Transfer(left, right) : Transfer(right, left)),
+        ["circle"] = (2, id => id % 2 == 0 ? first = AwaitOther(true) : second = AwaitOther(false)),
         ["sql"] = (6, LoadOrder),
         ["throttled"] = (8, AskThrottled),
         ["rented"] = (8, RentConnection),
