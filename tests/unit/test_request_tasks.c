@@ -155,6 +155,55 @@ static void request_is_followed_from_thread_to_thread(void **state)
 	assert_string_equal(cell(deps, 0, "how")->text, "one after the other");
 }
 
+/*
+ * The first request of a connection is served by a work item of the pool: Ask's task (2) awaits the
+ * library's (3), the connection's (1) awaits that, and the thread leaves without an event.
+ */
+static void begin_first(uint64_t id, uint64_t us)
+{
+	begin(id, 1, us);
+	await(1, us + 900, 2, 3, ASK);
+	await(1, us + 1000, 1, 2, SERVE);
+}
+
+static void end_first(uint64_t id, uint32_t tid, uint64_t us)
+{
+	work(tid, us, 2);
+	work(tid, us + 500, 1);
+	end(id, tid, us + 1000);
+	work_ends(tid, us + 1000);
+	work_ends(tid, us + 1000);
+}
+
+static void first_request_of_a_connection_is_followed(void **state)
+{
+	(void)state;
+	describe();
+	begin_first(7, 1000);
+	end_first(7, 2, 12000);
+	/* The same thread continues the next one. */
+	begin_first(8, 20000);
+	end_first(8, 1, 31000);
+	assert_int_equal(answer(), 0);
+	assert_int_equal(part_ns("a task in Shop.Ask (async)"), 20 * MS);
+	assert_int_equal(part_ns("not known"), 0);
+}
+
+static void thread_that_suspends_for_others_has_left_its_first_request(void **state)
+{
+	(void)state;
+	describe();
+	begin_first(7, 1000);
+	/* A work item of others: what it awaits is none of the request's. */
+	await(1, 3000, 5, 6, ASK);
+	await(1, 3100, 9, 5, SERVE);
+	work(2, 4000, 5);
+	work_ends(2, 4500);
+	end_first(7, 3, 12000);
+	assert_int_equal(answer(), 0);
+	assert_int_equal(part_ns("a task in Shop.Ask (async)"), 10 * MS);
+}
+
 /* Without the events of tasks it is not known what the time between two threads was. */
 /* A thread continues the request and its event says that a connection was waited for. */
 static void left_queue(uint32_t tid, uint64_t us, double waited_ms)
@@ -239,7 +288,8 @@ static void statement_with_a_key_is_a_call_and_an_await(void **state)
 	describe();
 	work(1, 10000, 1);
 	begin(7, 1, 10000);
-	fire_with(SQL_BEGIN, 1, 10500 * 1000, 70, "select price from item where id = 7");
+	fire_with(SQL_BEGIN, 1, 10500 * 1000, 70,
+		  "select price from item where id = 7 and shop = $1");
 	await(1, 10900, 2, 3, ASK);
 	await(1, 10950, 1, 2, SERVE);
 	work_ends(1, 11000);
@@ -510,6 +560,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(request_is_followed_from_thread_to_thread),
+		TEST(first_request_of_a_connection_is_followed),
+		TEST(thread_that_suspends_for_others_has_left_its_first_request),
 		TEST(request_that_was_lost_sight_of_is_not_known),
 		TEST(task_of_others_is_not_the_request_s),
 		TEST(threads_at_the_same_time_are_counted_once),

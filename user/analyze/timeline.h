@@ -94,6 +94,8 @@ struct tapir_tl_thread {
 	uint32_t last_kind;
 	uint64_t last_from_ns, last_until_ns;
 	uint64_t queued_ns, taken_ns; /* of the work it took last, when; 0: not known */
+	uint64_t first_of;	      /* request that began while it worked on no task; 0: none */
+	uint64_t suspended_ns; /* when a method of that one last suspended here; 0: none did */
 	/* The kinds that its name implies, which listeners need for each sample. */
 	struct tapir_tl_memo work, role;
 	struct tapir_tl_process *process;

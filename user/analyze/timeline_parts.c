@@ -573,7 +573,8 @@ void tapir_timeline__leave_requests(struct tapir_tl_thread *t, uint32_t kind,
 
 	for (i = t->open; i; i = outer) {
 		outer = i->outer;
-		if (i == except || !is_left(i, kind) || (i->work && !i->work->is_lost))
+		if (i == except || !is_left(i, kind) ||
+		    (i->work && !i->work->is_lost && i->map_key != t->first_of))
 			continue;
 		tapir_interval__leave(i);
 		i->is_away = true;
@@ -585,6 +586,16 @@ static bool has_request(const struct tapir_tl_thread *t)
 	const struct tapir_interval *i = t->open;
 
 	while (i && !is_left(i, TAPIR_NO_KIND))
+		i = i->outer;
+	return i;
+}
+
+/* The request that began while the thread worked on no task; NULL: it has left it, or none did. */
+static const struct tapir_interval *first_on(const struct tapir_tl_thread *t)
+{
+	const struct tapir_interval *i = t->first_of ? t->open : NULL;
+
+	while (i && i->map_key != t->first_of)
 		i = i->outer;
 	return i;
 }
@@ -605,7 +616,8 @@ bool tapir_timeline__follow(struct tapir_timeline *tl, struct tapir_tl_thread *t
 	     (what == TASK_AWAIT &&
 	      tapir_event_fields__u64(tapir_timeline__fields(tl, probe, event), "Behavior") ==
 		      AWAITED)))
-		tapir_timeline__leave_requests(t, TAPIR_NO_KIND, NULL);
+		tapir_timeline__leave_requests(t, TAPIR_NO_KIND,
+					       what == TASK_AWAIT ? first_on(t) : NULL);
 	if (what == TASK_AWAIT)
 		i = of_key(tl, tapir_timeline__activity_key(t->tgid, event->activity_id));
 	if (what == TASK_NOTHING || what == TASK_WORK_ENDED || (what == TASK_AWAIT && !i))

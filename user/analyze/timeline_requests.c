@@ -7,8 +7,10 @@
  * awaited; one that was seen elsewhere before belongs to none, also if a request awaits it.
  *
  * So a request is on a thread from where the thread takes up one of its tasks until it has left the
- * last of them. If several threads work for it at the same time, its time is that of the first. A
- * request inside of another one on the same thread, as two sources report it, goes with that one.
+ * last of them. The first request of a connection begins on a thread that works on no task: it is
+ * there until its methods have suspended, of which each awaits the one before. If several threads
+ * work for it at the same time, its time is that of the first. A request inside of another one on
+ * the same thread, as two sources report it, goes with that one.
  */
 #include <stdlib.h>
 
@@ -36,6 +38,8 @@ static struct tapir_interval *work_from(struct tapir_interval *i)
 static bool serves(const struct tapir_tl_thread *t, uint64_t map_key,
 		   const struct tapir_interval *but)
 {
+	if (t->first_of && t->first_of == map_key && !t->suspended_ns)
+		return true;
 	for (struct tapir_interval *i = work_from(t->open); i; i = work_from(i->outer))
 		if (i != but && i->served == map_key)
 			return true;
@@ -46,14 +50,43 @@ uint64_t tapir_tl_thread__request(const struct tapir_tl_thread *thread)
 {
 	const struct tapir_interval *work = work_from(thread->open);
 
-	return work ? work->served : 0;
+	if (work && work->served)
+		return work->served;
+	return !thread->suspended_ns || thread->suspended_ns == thread->ran_ns ? thread->first_of
+									       : 0;
 }
 
 /* ---- threads that work for it ----------------------------------------------------------------- */
 
+/*
+ * The thread on which the request began has left it: when its last method suspended there, up to
+ * which its time has been counted. If none did, it is not known when.
+ */
+static void leave_first(struct tapir_timeline *tl, struct tapir_tl_thread *t)
+{
+	struct tapir_interval *i = request_of(tl, t->first_of);
+	struct tapir_interval *rider = i ? request_of(tl, i->work->rider) : NULL;
+
+	if (i) {
+		i->work->is_lost |= !t->suspended_ns;
+		i->work->worker_cnt -= i->work->worker_cnt > 0;
+	}
+	if (i && i->thread == t) {
+		tapir_interval__leave(i);
+		i->is_away = true;
+	}
+	if (rider && rider->thread == t) {
+		tapir_interval__leave(rider);
+		rider->is_away = true;
+	}
+	t->first_of = t->suspended_ns = 0;
+}
+
 static void take_up(struct tapir_timeline *tl, struct tapir_interval *i, struct tapir_tl_thread *t,
 		    uint64_t now_ns)
 {
+	if (i->thread && i->thread->first_of == i->map_key && i->thread->suspended_ns)
+		leave_first(tl, i->thread);
 	if (!i->thread)
 		tapir_interval__work_on(tl, i, t, now_ns);
 }
@@ -115,9 +148,9 @@ void tapir_timeline__begin_request(struct tapir_timeline *tl, struct tapir_inter
 	struct tapir_interval *work = work_from(t->open), *carrier;
 
 	tl->has_requests = true;
-	if (!work || !i->map_key || i->activity)
+	if (!i->map_key || i->activity)
 		return;
-	carrier = request_of(tl, work->served);
+	carrier = request_of(tl, work ? work->served : t->suspended_ns ? 0 : t->first_of);
 	i->work = calloc(1, sizeof(*i->work));
 	tl->failed |= !i->work;
 	if (!i->work)
@@ -129,15 +162,38 @@ void tapir_timeline__begin_request(struct tapir_timeline *tl, struct tapir_inter
 	}
 	if (carrier) /* its end was not seen */
 		carrier->work->is_lost = true;
-	work->served = i->map_key;
 	i->work->worker_cnt = 1;
+	if (work) {
+		work->served = i->map_key;
+		return;
+	}
+	leave_first(tl, t);
+	t->first_of = i->map_key;
+}
+
+/*
+ * Without an event of tasks it is known that a thread worked for its first request throughout only
+ * if it did not sleep: it may have gone away and come back.
+ */
+static bool has_slept(const struct tapir_interval *i, const struct tapir_tl_thread *t)
+{
+	uint64_t ns = 0;
+
+	for (unsigned c = 0; c < TAPIR_CAUSE_CNT; c++)
+		ns += t->parts.ns[c][TAPIR_THREAD_SLEEPING] - i->at.ns[c][TAPIR_THREAD_SLEEPING];
+	return ns;
 }
 
 void tapir_timeline__end_request(struct tapir_timeline *tl, struct tapir_interval *i,
 				 struct tapir_tl_thread *t, uint64_t now_ns)
 {
 	struct tapir_interval *rider = request_of(tl, i->work->rider);
+	bool is_first = t->first_of == i->map_key;
 
+	if (is_first && !work_from(t->open)) {
+		tapir_timeline__advance(t, now_ns);
+		i->work->is_lost |= i->thread != t || has_slept(i, t);
+	}
 	if (i->work->is_lost || !serves(t, i->carrier ? i->carrier : i->map_key, NULL))
 		return;
 	if (i->thread && i->thread != t)
@@ -176,6 +232,41 @@ static void own_task(struct tapir_timeline *tl, uint64_t task, struct tapir_inte
 		tl->failed |= !tapir_vec__push(&request->work->tasks, task);
 }
 
+/* Counts the time of the request on the thread where it began, until one of its methods suspends.
+ */
+static void count_first(struct tapir_timeline *tl, struct tapir_tl_thread *t,
+			struct tapir_interval *request)
+{
+	struct tapir_interval *rider = request_of(tl, request->work->rider);
+
+	if (request->thread != t)
+		return;
+	t->suspended_ns = t->ran_ns;
+	tapir_interval__take_parts(request, t->ran_ns);
+	if (rider && rider->thread == t)
+		tapir_interval__take_parts(rider, t->ran_ns);
+}
+
+/*
+ * Methods suspend from the inside out: the thread has not left its first request if one suspends
+ * that awaits a task of the request. NULL: it works for something else.
+ */
+static struct tapir_interval *first_suspends(struct tapir_timeline *tl, struct tapir_tl_thread *t,
+					     uint64_t task, uint64_t awaiter)
+{
+	const uint64_t *owner = tapir_map__get(&tl->request_tasks, task);
+	const uint64_t *own = tapir_map__get(&tl->request_tasks, awaiter);
+	struct tapir_interval *i = request_of(tl, t->first_of);
+
+	if (!i || work_from(t->open) ||
+	    !((owner && *owner == t->first_of) || (own && *own == t->first_of))) {
+		leave_first(tl, t);
+		return NULL;
+	}
+	count_first(tl, t, i);
+	return i;
+}
+
 void tapir_timeline__suspend(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 			     const struct tapir_event_fields *f)
 {
@@ -188,6 +279,10 @@ void tapir_timeline__suspend(struct tapir_timeline *tl, struct tapir_tl_thread *
 		return;
 	awaiter = tapir_timeline__task_key(f, t->tgid, "ContinueWithTaskID");
 	task = tapir_timeline__task_key(f, t->tgid, "TaskID");
+	if (!request && t->first_of)
+		request = first_suspends(tl, t, task, awaiter);
+	else if (request && t->first_of == request->map_key && !work_from(t->open))
+		count_first(tl, t, request);
 	owner = tapir_map__get(&tl->request_tasks, awaiter);
 	if (request || !owner || !request_of(tl, *owner))
 		own_task(tl, awaiter, request);
@@ -207,10 +302,12 @@ void tapir_timeline__begin_work(struct tapir_timeline *tl, struct tapir_interval
 
 	if (tapir_event_fields__u64(f, "Work") != CONTINUES) {
 		outer = work_from(i->outer);
-		i->served = outer ? outer->served : 0;
+		i->served = outer ? outer->served : t->suspended_ns ? 0 : t->first_of;
 		i->task = task;
 		return;
 	}
+	if (t->suspended_ns && !work_from(i->outer))
+		leave_first(tl, t);
 	owner = tapir_map__get(&tl->request_tasks, task);
 	request = owner ? request_of(tl, *owner) : NULL;
 	if (!owner)
