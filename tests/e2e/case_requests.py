@@ -6,16 +6,19 @@ The program is tests/e2e/programs/Requests.cs. Another witness is OpenTelemetry'
 """
 import json
 import os
+import pathlib
 import re
 import shutil
 import time
 import urllib.request
 
 from answers import Witness, measured, measures
+from case_answers_postgresql import make_tables
+from case_runtimes import Server
 from dotnet_program import build_dotnet
 from harness import PATIENCE
 
-CHECK_DOTNET = {"test_statements_are_what_requests_await", "test_wait_for_a_connection_is_that_of_its_event",
+CHECK_DOTNET = {"test_statements_are_what_requests_await", "test_statements_of_npgsql_are_what_requests_await", "test_wait_for_a_connection_is_that_of_its_event",
                 "test_requests_of_the_default_profile_are_the_clients", "test_recorded_flag_stays_as_it_was", "test_requests_have_the_clients_trace_ids",
                 "test_spans_are_those_that_opentelemetry_exports", "test_slow_request_is_followed_into_the_other_process",
                 "test_slow_request_is_followed_through_processes_found_by_name", "test_slow_request_is_followed_machine_wide"}
@@ -390,6 +393,40 @@ def test_statements_are_what_requests_await(t):
     t.eq([part["part"] for part in parts], [f"{STATEMENT} in Awaiting.LoadOrder (async)"], "what they await")
     t.ok(0.5 * routes[0]["sum_ns"] <= parts[0]["ns"] <= routes[0]["sum_ns"], f"{parts[0]} of {routes[0]}")
     t.ok(STATEMENT in json.loads(t.tapir("report", file, "--json").out)["first_screen"], "it is on the first screen")
+
+
+NPGSQL = ("Npgsql", "9.0.3")
+
+
+def test_statements_of_npgsql_are_what_requests_await(t):
+    """Of a real client and a real server: as many as its log has, and as long as the program's clock around them says."""
+    statement = "select note from orders, pg_sleep(0.06) where id = $1"
+    with Server(t) as server:
+        make_tables(server)
+        orders = Service(t, f"Host={server.dir};Username=postgres;Database=postgres", name="Orders", packages=[NPGSQL])
+        orders.get("/order/1")  # code is compiled, and its connection is there
+        file = t.path("orders.tapir")
+        tapir = t.start_tapir("record", "-p", orders.pid, "-f", "-o", file)
+        tapir.wait_ready("", 60)
+        before, took = server_count(server, statement), []
+        for n in range(2, 22):
+            t.eq(orders.get(f"/order/{n}")[0], "x" * 50, "the order's note")
+            took.append(orders.own_ns)
+        stop(t, tapir)
+        t.eq(server_count(server, statement) - before, 20, "statements in the server's log")
+    row, = query(t, file, "SELECT * FROM requests WHERE NOT is_call")
+    t.eq((row["route"], row["count"]), ("GET /order/{n}", 20), "requests")
+    parts = {part["part"]: part for part in query(t, file, "SELECT * FROM request_parts WHERE count")}
+    part = parts.get("select note from orders, pg_sleep(?) where id = $1 in Orders.LoadOrder (async)")  # the program's method, not Npgsql's
+    t.ok(part, f"parts: {list(parts)}")
+    t.eq(part["count"], 20, f"{part}")
+    t.ok(0.95 * sum(took) <= part["ns"] <= sum(took), f"{part['ns']} ns, by the program's clock {sum(took)}")
+    t.ok("select note from orders" in json.loads(t.tapir("report", file, "--json").out)["first_screen"], "it is on the first screen")
+
+
+def server_count(server, statement):
+    """The server logs each when it is executed."""
+    return pathlib.Path(server.log).read_text("utf-8").count(f": {statement}")
 
 
 def test_wait_for_a_connection_is_that_of_its_event(t):

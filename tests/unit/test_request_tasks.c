@@ -245,7 +245,7 @@ static void wait_for_a_connection_is_a_part_by_its_event(void **state)
 	assert_int_equal(tapir_view_result_table__rows(deps), 2);
 }
 
-#define STATEMENT "select price from item where id = ?"
+#define STATEMENT "select price from item where id = ? and shop = $1"
 
 static void command(uint32_t tid, uint64_t us, const char *sql)
 {
@@ -264,7 +264,7 @@ static void statement_without_an_end_is_the_await_that_follows(void **state)
 	command(1, 9000, "select of_no_request");
 	work(1, 10000, 1);
 	begin(7, 1, 10000);
-	command(1, 10800, "select price from item where id = 7;");
+	command(1, 10800, "select price from item where id = 7 and shop = $1;");
 	await(1, 10900, 2, 3, ASK);
 	await(1, 10950, 1, 2, SERVE);
 	work_ends(1, 11000);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One pass: a digit that is not part of a word begins a number, which becomes one '?'. The end is
- * cut of what is longer.
+ * One pass: a digit that is not part of a word, or of a parameter ($1), begins a number, which
+ * becomes one '?'. The end is cut of what is longer.
  */
 #include "analyze/statement_text.h"
 
@@ -21,7 +21,7 @@ void tapir_statement_text__add(struct tapir_sv text, struct tapir_str *out)
 		bool is_number = !is_word && isdigit((unsigned char)*byte);
 
 		tapir_str__add_printable(out, is_number ? "?" : byte, 1);
-		is_word = isalnum((unsigned char)*byte) || *byte == '_';
+		is_word = isalnum((unsigned char)*byte) || *byte == '_' || *byte == '$';
 		do
 			at++;
 		while (is_number && at < text.len && strchr("0123456789.", text.data[at]));

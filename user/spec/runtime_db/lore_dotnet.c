@@ -233,8 +233,11 @@ const struct tapir_lore tapir_lore_dotnet = {
 	.functions = functions,
 	.purposes = purposes,
 	.interval_purposes = interval_purposes,
-	.library_code = TAPIR_LIST_OF("System.", "Microsoft.", "Internal.", "Interop.",
-				      "dynamicClass.", "MS.", "FxResources.", "InvokeStub_"),
+	/* The runtime's libraries, and those through which programs ask databases and services. */
+	.library_code = TAPIR_LIST_OF(
+		"System.", "Microsoft.", "Internal.", "Interop.", "dynamicClass.", "MS.",
+		"FxResources.", "InvokeStub_", "Npgsql.", "MySqlConnector.", "StackExchange.Redis.",
+		"Grpc.", "Dapper.", "MongoDB.", "RabbitMQ.Client.", "Confluent.Kafka."),
 	.plumbing = TAPIR_LIST_OF(
 		"System.Runtime.EH.", "System.Runtime.ExceptionServices.",
 		"System.Runtime.CompilerServices.", "System.Diagnostics.Tracing.",
