@@ -337,6 +337,21 @@ def test_requests_by_route_are_pairs_of_recorded_events(t):
         t.ok(max(map(len, lines[at:at + 2])) <= 80, lines[at:at + 2])
 
 
+def test_first_example_of_the_readme_is_what_tapir_prints(t):
+    """Of a recording of the corpus; "..." stands for lines that are left out."""
+    file = "tests/corpus/dotnet-awaits-one-slow.tapir"
+    _, *parts = re.split(r"^\$ ", pathlib.Path("README.md").read_text("utf-8").split("```")[1], flags=re.M)
+    shown = 0
+    for part in parts:
+        command, _, text = part.partition("\n")
+        if command.startswith("tapir report slow.tapir"):
+            printed = t.tapir("report", file, *command.split()[3:]).out.splitlines()
+            lines = [line for line in text.splitlines() if line != "..."]
+            t.eq([line for line in lines if line not in printed], [], f"{command}: lines that tapir does not print")
+            shown += len(lines)
+    t.ok(shown >= 10, f"{shown} lines")
+
+
 def test_wait_for_a_connection_is_a_part_of_its_own(t):
     """The program has 2 connections to a server that takes 20 ms for an answer: calls that have one of them are never more than two at a time."""
     file = "tests/corpus/dotnet-awaits-connections.tapir"
