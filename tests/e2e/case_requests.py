@@ -18,7 +18,8 @@ from case_runtimes import Server
 from dotnet_program import build_dotnet
 from harness import PATIENCE
 
-CHECK_DOTNET = {"test_statements_are_what_requests_await", "test_statements_of_npgsql_are_what_requests_await", "test_wait_for_a_connection_is_that_of_its_event",
+CHECK_DOTNET = {"test_items_of_an_iterator_are_what_it_awaits", "test_statements_are_what_requests_await",
+                "test_statements_of_npgsql_are_what_requests_await", "test_wait_for_a_connection_is_that_of_its_event",
                 "test_requests_of_the_default_profile_are_the_clients", "test_recorded_flag_stays_as_it_was", "test_requests_have_the_clients_trace_ids",
                 "test_spans_are_those_that_opentelemetry_exports", "test_slow_request_is_followed_into_the_other_process",
                 "test_slow_request_is_followed_through_processes_found_by_name", "test_slow_request_is_followed_machine_wide"}
@@ -442,6 +443,15 @@ def test_statements_of_npgsql_are_what_requests_await(t):
 def server_count(server, statement):
     """The server logs each when it is executed."""
     return pathlib.Path(server.log).read_text("utf-8").count(f": {statement}")
+
+
+def test_items_of_an_iterator_are_what_it_awaits(t):
+    """Each request reads six pages of an IAsyncEnumerable, one after the other, of which each takes 25 ms at least."""
+    file, _ = record_awaiting(t, "pages")
+    route, = query(t, file, "SELECT * FROM requests WHERE NOT is_call")
+    parts = query(t, file, "SELECT * FROM request_parts WHERE count ORDER BY ns DESC")
+    t.eq((parts[0]["part"], parts[0]["how"]), ("HTTP in Awaiting.ReadPages (async)", "one after the other"), f"{parts}")
+    t.ok(route["count"] and parts[0]["each_ns"] >= 25e6 and 5.5 <= parts[0]["a_request"] <= 6, f"{route}: {parts}")
 
 
 def test_wait_for_a_connection_is_that_of_its_event(t):

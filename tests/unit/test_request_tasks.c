@@ -520,6 +520,28 @@ static void joint_awaits_have_what_no_other_has(void **state)
 	tapir_request_waits__fini(&w);
 }
 
+static void item_of_an_iterator_is_what_that_awaits(void **state)
+{
+	struct tapir_request_waits w = {};
+
+	(void)state;
+	add(&w, 1, 1000, 0, TAPIR_NO_PEER);
+	w.rows.data[0].is_taskless = true;
+	add(&w, 0, 400, 1, TAPIR_NO_PEER);
+	add(&w, 401, 990, 1, TAPIR_NO_PEER);
+	assert_int_equal(tapir_request_waits__divide(&w, 0, 1000, false), 1000);
+	assert_int_equal(w.rows.data[1].ns, 11);
+	assert_int_equal(w.rows.data[0].ns + w.rows.data[2].ns, 989);
+	/* A channel's is what it is, whatever goes on meanwhile for a part of it. */
+	tapir_request_waits__clear(&w);
+	add(&w, 0, 100, 0, TAPIR_NO_PEER);
+	w.rows.data[0].is_taskless = true;
+	add(&w, 50, 150, 1, TAPIR_NO_PEER);
+	assert_int_equal(tapir_request_waits__divide(&w, 0, 150, false), 150);
+	assert_int_equal(w.rows.data[0].ns, 50);
+	tapir_request_waits__fini(&w);
+}
+
 /* A statement that begins while its method awaits already: it waited for a connection first. */
 static void mark_belongs_to_the_innermost_await_around_it(void **state)
 {
@@ -572,6 +594,7 @@ int main(void)
 		cmocka_unit_test(wait_for_a_connection_is_the_first_part_of_a_call),
 		cmocka_unit_test(joint_awaits_have_what_no_other_has),
 		cmocka_unit_test(waits_of_a_request_are_bounded),
+		cmocka_unit_test(item_of_an_iterator_is_what_that_awaits),
 		cmocka_unit_test(mark_belongs_to_the_innermost_await_around_it),
 		TEST(statement_without_an_end_is_the_await_that_follows),
 		TEST(statement_with_a_key_is_a_call_and_an_await),

@@ -54,6 +54,7 @@ bool tapir_awaits__count(struct tapir_awaits *a, const struct tapir_await_task *
 		return false;
 	span.site = (uint32_t)(site - a->sites.data);
 	span.is_joint = kind && a->kinds.data[kind]->is_joint;
+	span.is_taskless = is_taskless && !kind;
 	if (a->spans.cnt == TAPIR_AWAITS_MAX_SPANS || !tapir_vec__push(&a->spans, span)) {
 		a->full_ns = until_ns;
 		return false;

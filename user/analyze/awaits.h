@@ -47,6 +47,8 @@ struct tapir_await_span {
 	uint32_t site;
 	bool is_joint;	  /* for others, which are awaited, too */
 	bool is_in_queue; /* a part of one of that site: until a library had a connection */
+	bool is_taskless; /* of what is not known: of a ValueTask, such as an iterator's next item
+			   */
 };
 
 struct tapir_awaits {

@@ -341,6 +341,7 @@ void tapir_request_routes__await(void *routes, uint64_t request,
 					      .until_ns = span->until_ns,
 					      .site = span->site,
 					      .is_joint = span->is_joint,
+					      .is_taskless = span->is_taskless,
 					      .is_in_queue = span->is_in_queue,
 					      .peer = TAPIR_NO_PEER});
 }

@@ -113,6 +113,35 @@ static void join_calls(struct tapir_request_waits *w)
 
 /* ---- dividing ---------------------------------------------------------------------------------- */
 
+/*
+ * Returns true if other awaits of the program fill that one. They need not begin within it: methods
+ * suspend from the inside out.
+ */
+static bool is_filled(const struct tapir_request_waits *w, const struct tapir_request_wait *outer)
+{
+	const struct tapir_request_wait *row;
+	uint64_t ns = 0;
+
+	tapir_vec_for_each (row, &w->rows) {
+		uint64_t from_ns = row->from_ns > outer->from_ns ? row->from_ns : outer->from_ns;
+
+		if (row != outer && row->site != TAPIR_NO_SITE && !row->is_in_queue &&
+		    !row->is_taskless && row->until_ns <= outer->until_ns &&
+		    row->until_ns > from_ns)
+			ns += row->until_ns - from_ns;
+	}
+	return ns && ns >= (outer->until_ns - outer->from_ns) / 10 * 9;
+}
+
+/* An item of an iterator is what the iterator awaits for it. */
+static void find_joints(struct tapir_request_waits *w)
+{
+	struct tapir_request_wait *row;
+
+	tapir_vec_for_each (row, &w->rows)
+		row->is_joint |= row->is_taskless && is_filled(w, row);
+}
+
 static void find_parallel(struct tapir_request_waits *w)
 {
 	struct tapir_request_wait *row,
@@ -250,6 +279,7 @@ uint64_t tapir_request_waits__divide(struct tapir_request_waits *w, uint64_t fro
 		row->ns = 0;
 		row->is_parallel = false;
 	}
+	find_joints(w);
 	find_parallel(w);
 	find_owners(w);
 	if (!is_followed)

@@ -21,6 +21,7 @@ struct tapir_request_wait {
 	uint32_t site;	  /* of an await; TAPIR_NO_SITE: a call */
 	uint32_t peer;	  /* the one it asks; TAPIR_NO_PEER: not known */
 	bool is_joint;	  /* for others, which are rows, too, if they are awaits of the program */
+	bool is_taskless; /* joint, if other awaits of the program fill it */
 	bool is_in_queue; /* until there was a connection: the first part of another row */
 	bool is_mark;	  /* of a call of which the begin alone is known: an await is for it */
 	/* once divided */
