@@ -136,7 +136,7 @@ static void tools_have_schemas(void **state)
 	const json_t *tools = json_object_get(json_object_get(answer, "result"), "tools");
 
 	(void)state;
-	assert_int_equal(json_array_size(tools), 12);
+	assert_int_equal(json_array_size(tools), 13);
 	for (size_t i = 0; i < json_array_size(tools); i++) {
 		const json_t *tool = json_array_get(tools, i);
 		const json_t *schema = json_object_get(tool, "inputSchema");
@@ -236,6 +236,7 @@ static void no_argument_is_a_path_or_an_option(void **state)
 		{"report", "{\"recording\":\"r0x1\"}"},
 		{"report", "{\"recording\":\"r01\"}"},
 		{"stacks", "{\"pid\":7,\"seconds\":1}"},
+		{"async_stacks", "{}"},
 		{"record", "{\"pid\":7,\"events\":[\"-o\"]}"},
 		{"record", "{\"pid\":7,\"events\":[\"/etc/passwd:a:b\"]}"},
 		{"record", "{\"pid\":7,\"events\":[7]}"},

@@ -214,6 +214,12 @@ static const struct tool tools[] = {
 	 .what = "What all threads of a process do now, kernel, native and managed frames, grouped",
 	 .words = {"stacks", "--json"},
 	 .arguments = {{"pid", PID, true, "--pid", "the process"}}},
+	{.name = "async_stacks",
+	 .what = "The async methods of a .NET process that are suspended now: what each awaits, its "
+		 "callers, and which wait for each other; the process collects all generations for "
+		 "it",
+	 .words = {"stacks", "--json", "--async"},
+	 .arguments = {{"pid", PID, true, "--pid", "the process"}}},
 };
 
 #define TOOL_CNT (sizeof(tools) / sizeof(*tools))
