@@ -106,6 +106,16 @@ static __always_inline int tapir_task__has_memory(struct task_struct *task)
 }
 
 /*
+ * Returns true if a map's key may be in memory that a function that is not static has as its
+ * argument: d1673304097c "bpf: Allow ringbuf memory to be used as map key". Nothing that programs
+ * see was changed by it; the maps of cgroups (c4bcfb38a95e) came in the same release, 6.2.
+ */
+static __always_inline int tapir_kernel__takes_keys_of_arguments(void)
+{
+	return bpf_core_enum_value_exists(enum bpf_map_type, BPF_MAP_TYPE_CGRP_STORAGE);
+}
+
+/*
  * Returns true if the current thread entered the kernel by an interrupt, not by a system call. Then
  * the kernel does not work on its behalf. An interrupt within a system call, or one of a kernel
  * thread, is not recognized: the preemption counter, which shows it, is out of reach if the kernel

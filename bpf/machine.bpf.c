@@ -48,6 +48,8 @@ struct machine_scratch {
 	__u64 kernel_stack_id;
 	__u32 payload_at; /* in rec */
 	__u32 var_bytes;
+	__u32 user; /* enum machine_user */
+	__u32 pad0;
 	__u8 rec[REC_BYTES];
 };
 
@@ -60,9 +62,13 @@ struct {
 
 static __always_inline struct machine_scratch *scratch_of(enum machine_user user)
 {
+	struct machine_scratch *s;
 	__u32 key = user;
 
-	return bpf_map_lookup_elem(&machine_scratches, &key);
+	s = bpf_map_lookup_elem(&machine_scratches, &key);
+	if (s)
+		s->user = user;
+	return s;
 }
 
 static __always_inline struct tapir_rec_event *event_of(struct machine_scratch *s)
@@ -158,13 +164,30 @@ static __always_inline void take_stacks(struct machine_scratch *s, struct tapir_
 	}
 }
 
+/* See usdt.bpf.c. */
+static __always_inline int find_keys(struct machine_scratch **s,
+				     const struct tapir_machine_site **site)
+{
+	__u32 user, idx;
+
+	if (!*s || !*site)
+		return 0;
+	if (tapir_kernel__takes_keys_of_arguments())
+		return 1;
+	user = (*s)->user;
+	idx = (*site)->probe_id; /* where start_one of user/record/machine.c puts it */
+	*s = bpf_map_lookup_elem(&machine_scratches, &user);
+	*site = bpf_map_lookup_elem(&machine_sites, &idx);
+	return *s && *site;
+}
+
 /* The stack has been taken before, if there is one. Not static: see find_row. */
 __weak __noinline int is_answered(struct machine_scratch *s, const struct tapir_machine_site *site)
 {
 	const struct tapir_rec_event *ev;
 	int fate;
 
-	if (!has_questions || !s || !site) /* see is_added in usdt.bpf.c */
+	if (!has_questions || !find_keys(&s, &site))
 		return 0;
 	ev = event_of(s);
 	fate = fate_of(&site->probe_id, &s->question, slot_of(s, 0), ev->fault_mask,

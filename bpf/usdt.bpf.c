@@ -347,10 +347,23 @@ static __always_inline void begin_args(struct scratch *s, const struct tapir_sit
 	capture_values(s, site);
 }
 
+/*
+ * A question's keys are in an argument's memory. A kernel that takes none from there has both from
+ * their maps, at a cost.
+ */
+static __always_inline int find_keys(struct scratch **s, const struct tapir_site **site)
+{
+	if (tapir_kernel__takes_keys_of_arguments())
+		return *s && *site;
+	*s = bpf_task_storage_get(&scratches, bpf_get_current_task_btf(), NULL, 0);
+	*site = *s ? bpf_map_lookup_elem(&sites, &(*s)->site_idx) : NULL;
+	return *site != NULL;
+}
+
 /* Not static, as is_added. */
 __weak __noinline int is_paired(struct scratch *s, const struct tapir_site *site)
 {
-	return has_pairs && s && site &&
+	return has_pairs && find_keys(&s, &site) &&
 	       is_paired_now(&site->probe_id, &s->question, slot_of(s, 0), event_of(s)->fault_mask);
 }
 
@@ -378,13 +391,10 @@ static __noinline int decide_fate(struct scratch *s, const struct tapir_site *si
 	return 0;
 }
 
-/*
- * Not static: see find_row. Linux 6.1 takes no key from an argument's memory: without sums, nothing
- * of this is verified.
- */
+/* Not static: see find_row. Without sums, nothing of this is verified. */
 __weak __noinline int is_added(struct scratch *s, const struct tapir_site *site)
 {
-	return has_sums && s && site &&
+	return has_sums && find_keys(&s, &site) &&
 	       is_added_now(&site->probe_id, &s->question, slot_of(s, 0), event_of(s)->fault_mask,
 			    TAPIR_MAX_ARGS);
 }
