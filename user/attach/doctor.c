@@ -214,7 +214,7 @@ static void check_programs(struct tapir_checkup *checkup, const struct tapir_fea
 		if (features[id].without == TAPIR_CHECK_MISSING && !f->by_id[id].is_there)
 			return; /* said already */
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
-		opts.families[i] = true;
+		opts.families[i] = tapir_features__can_capture(i); /* else it is said elsewhere */
 	err = tapir_programs__load(&opts, &programs);
 	tapir_diag__rewind(diag_cnt);
 	tapir_programs__free(programs);

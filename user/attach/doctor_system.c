@@ -4,7 +4,6 @@
  * checks share. Where a setting and its effect may differ (kptr_restrict, lockdown), the effect is
  * tried.
  */
-#include <bpf/btf.h>
 #include <errno.h>
 #include <mntent.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 
 #include "attach/discover.h"
 #include "attach/doctor_checks.h"
+#include "attach/features.h"
 #include "attach/proc.h"
 #include "attach/ring_find.h"
 #include "attach/tracepoints.h"
@@ -199,35 +199,30 @@ static bool are_pids_the_kernels(struct tapir_check *check, uint32_t tgid)
 	return is_well;
 }
 
-static bool has_tracepoint(struct tapir_check *check, const char *type)
+static bool can_capture(struct tapir_check *check, enum tapir_family_id family)
 {
-	struct btf *types = btf__load_vmlinux_btf();
-	bool is_there = types && btf__find_by_name(types, type) > 0;
+	bool is_there = tapir_features__can_capture(family);
 
-	btf__free(types);
 	strcpy(check->found, is_there ? "yes" : "no");
 	return is_there;
 }
 
-/* A kernel without CONFIG_BLOCK, or another that has no such tracepoint. */
 static bool has_block_requests(struct tapir_check *check, uint32_t tgid)
 {
 	(void)tgid;
-	return has_tracepoint(check, "btf_trace_block_getrq");
+	return can_capture(check, TAPIR_FAMILY_IO);
 }
 
-/* A kernel without CONFIG_FTRACE_SYSCALLS. */
 static bool has_system_calls(struct tapir_check *check, uint32_t tgid)
 {
 	(void)tgid;
-	return has_tracepoint(check, "btf_trace_sys_enter");
+	return can_capture(check, TAPIR_FAMILY_CALLS);
 }
 
-/* Since 6.3. */
 static bool has_connections(struct tapir_check *check, uint32_t tgid)
 {
 	(void)tgid;
-	return has_tracepoint(check, "btf_trace_sock_send_length");
+	return can_capture(check, TAPIR_FAMILY_EXCHANGE);
 }
 
 /* A check of the machine has its function above this line. */

@@ -222,3 +222,21 @@ const char *tapir_feature__purpose(enum tapir_feature_id id)
 {
 	return features[id].purpose;
 }
+
+/* A tracepoint by its type, which a kernel may be without. */
+static const char *const required_types[TAPIR_FAMILY_CNT] = {
+	[TAPIR_FAMILY_IO] = "btf_trace_block_getrq",  /* without CONFIG_BLOCK */
+	[TAPIR_FAMILY_CALLS] = "btf_trace_sys_enter", /* without CONFIG_FTRACE_SYSCALLS */
+	/* Since 6.3, commit 6e6eda44b939 "sock: add tracepoint for send recv length". */
+	[TAPIR_FAMILY_EXCHANGE] = "btf_trace_sock_send_length",
+};
+
+bool tapir_features__can_capture(enum tapir_family_id family)
+{
+	struct btf *types = required_types[family] ? btf__load_vmlinux_btf() : NULL;
+	bool is_there = !required_types[family] ||
+			(types && btf__find_by_name(types, required_types[family]) > 0);
+
+	btf__free(types);
+	return is_there;
+}

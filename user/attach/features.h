@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "trace/family.h"
+
 /* X(NAME, "its name in TAPIR_DISABLE and in JSON", "what it is for") */
 #define TAPIR_FEATURES(X)                                                                          \
 	X(BTF, "btf", "programs adapt to this kernel (CO-RE)")                                     \
@@ -51,6 +53,9 @@ static inline bool tapir_features__has(const struct tapir_features *f, enum tapi
 {
 	return f->by_id[id].is_there;
 }
+
+/* Returns false if the kernel lacks a tracepoint that the family's programs run at. Any thread. */
+bool tapir_features__can_capture(enum tapir_family_id family);
 
 const char *tapir_feature__name(enum tapir_feature_id id);    /* "uprobe_multi" */
 const char *tapir_feature__purpose(enum tapir_feature_id id); /* borrowed, static */

@@ -23,6 +23,7 @@
 
 #include "attach/bpf_ring.h"
 #include "attach/deferred_program.h"
+#include "attach/features.h"
 #include "attach/links.h"
 #include "attach/native_draws.h"
 #include "attach/tracepoints.h"
@@ -408,16 +409,14 @@ static int end_loading(struct tapir_programs *p, bool may_go_on, int err)
 	return err;
 }
 
-/* Since 6.3, commit 6e6eda44b939 "sock: add tracepoint for send recv length". */
+/* Many kernels are without this one; libbpf names a type of the others that is not there. */
 static int check_net(const struct tapir_programs_opts *opts)
 {
-	struct btf *btf = opts->families[TAPIR_FAMILY_EXCHANGE] ? btf__load_vmlinux_btf() : NULL;
-	bool is_there = !btf || btf__find_by_name(btf, "btf_trace_sock_send_length") > 0;
-
-	btf__free(btf);
-	return is_there ? 0
-			: tapir_diag__fail(-EOPNOTSUPP, "cannot record requests on connections: "
-							"--net requires Linux 6.3 or newer");
+	if (!opts->families[TAPIR_FAMILY_EXCHANGE] ||
+	    tapir_features__can_capture(TAPIR_FAMILY_EXCHANGE))
+		return 0;
+	return tapir_diag__fail(-EOPNOTSUPP, "cannot record requests on connections: "
+					     "--net requires Linux 6.3 or newer");
 }
 
 static int load_programs(struct tapir_programs *p, const struct tapir_programs_opts *opts)
