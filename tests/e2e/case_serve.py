@@ -380,17 +380,22 @@ def test_role_decides_about_each_resource(t):
     t.ok("admin000" not in json.dumps(config), "no token is in it")
 
 
-def test_command_lines_are_for_administrators(t):
-    """Whatever a role gets about a process, its arguments may have a password."""
-    secret = "password-of-nobody"
-    target = t.start(t.target_path("burner"), 60000, 1, secret)
-    target.wait_line("pid ")
+def server_of_roles(t, config):
+    """A server whose tokens are the names of their roles, with zeros."""
     tokens = [{"name": role, "role": role, "token": role.ljust(32, "0")} for role in ("view", "profile", "admin")]
     path = t.path("tokens.json")
     with open(path, "w", encoding="ascii") as file:
         json.dump({"tokens": tokens}, file)
     os.chmod(path, 0o600)
-    server = Server(t, "--config", write_config(t, {"tokens_file": path, "continuous": {"mb": 8, "comms": ["burner"]}}))
+    return Server(t, "--config", write_config(t, {"tokens_file": path, **config}))
+
+
+def test_command_lines_are_for_administrators(t):
+    """Whatever a role gets about a process, its arguments may have a password."""
+    secret = "password-of-nobody"
+    target = t.start(t.target_path("burner"), 60000, 1, secret)
+    target.wait_line("pid ")
+    server = server_of_roles(t, {"continuous": {"mb": 8, "comms": ["burner"]}})
     pid = target.pid
     shown = {"view": ["/v1/processes?all", f"/v1/processes/{pid}", "/", f"/processes/{pid}", "/metrics", "/health"],
              "profile": [f"/v1/stacks?pid={pid}", f"/v1/findings?pid={pid}&seconds=0.3", f"/v1/profile?pid={pid}&seconds=0.3&format=report",
@@ -477,6 +482,46 @@ def test_question_is_answered_of_a_process_and_logged(t):
     t.ok("postgresql" in error, f"an interval that the program has not: {error}")
     logged = 'accepted GET /v1/questions pid=%d {"source":["storm:hit"],"sum":["arg1"],"by":["pid"],"where":"arg0 >= 0"}' % target.pid
     server.audit(logged)
+
+
+CALLS = """
+import os, signal, threading
+calls = 0
+def work():
+    global calls
+    while True:
+        os.getppid()
+        calls += 1
+signal.signal(signal.SIGUSR1, lambda *_: print("calls", calls, flush=True))
+threading.Thread(target=work, daemon=True).start()
+print("pid", os.getpid(), flush=True)
+while True:
+    signal.pause()
+"""
+
+
+def test_question_of_the_machine_is_for_administrators(t):
+    t.need("/usr/bin/python3")
+    target = t.start("/usr/bin/python3", "-I", "-c", CALLS)
+    target.wait_line("pid ")
+
+    def calls():
+        target.go()
+        return int(target.wait_line("calls ").split()[1])
+
+    server = server_of_roles(t, {})
+    path = f"/v1/questions?pid={target.pid}&seconds=0.5&by=event&hist=took&source="
+    for source in ("syscall:getppid", "tracepoint:sched:sched_switch", "uprobe:libc:getppid", "perf:page-faults", "timer:49"):
+        error = server.json(path + source, token="profile".ljust(32, "0"), expect=403)["error"]
+        t.eq(error, f"source '{source}' is of the machine: role admin may record it", "role profile")
+    server.json(path + "uprobe:nowhere", token="admin".ljust(32, "0"), expect=400)
+    before = calls()
+    answer = server.json(path + "syscall:getppid", token="admin".ljust(32, "0"))
+    after = calls()
+    row, = answer["rows"]
+    t.eq((row["key"], answer["hits"]), ({"event": "syscall:getppid"}, row["count"] + answer["lost"]), "the answer")
+    t.ok(0 < answer["hits"] <= after - before + 1, f"{answer['hits']} calls, of which the program made {after - before}")
+    server.audit('accepted GET /v1/questions pid=%d {"source":["syscall:getppid"],"hist":["took"],"by":["event"]}' % target.pid)
 
 
 def test_statement_in_sql_is_answered_of_a_process_and_logged(t):

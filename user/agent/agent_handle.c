@@ -177,7 +177,7 @@ static bool handle_task(struct tapir_agent *agent, const struct tapir_wire_reque
 			const struct tapir_caller *caller)
 {
 	const struct tapir_route *route = &tapir_routes[rq->route];
-	struct tapir_request_params params = {.command_lines = caller->role >= TAPIR_ROLE_ADMIN};
+	struct tapir_request_params params = {.is_admin = caller->role >= TAPIR_ROLE_ADMIN};
 	struct tapir_task task = {.run = tapir_agent__task_of(rq->route),
 				  .params = &params,
 				  .path_arg = rq->path_arg ? rq->path_arg : "",

@@ -219,7 +219,7 @@ tapir_task_fn tapir_agent__task_of(uint16_t route)
 /* Before the bytes of a request (wire.h), without its credentials. */
 struct warm_worker_head {
 	uint32_t only_pid;
-	bool command_lines, is_session;
+	bool is_admin, is_session;
 };
 
 /* One message at a time: the agent makes it, its child takes it. */
@@ -231,7 +231,7 @@ static struct {
 static int run_request(struct tapir_agent *agent, const struct tapir_wire_request *rq, int fd)
 {
 	const struct warm_worker_head *head = &warm_worker_message.head;
-	struct tapir_request_params params = {.command_lines = head->command_lines};
+	struct tapir_request_params params = {.is_admin = head->is_admin};
 	struct tapir_task task = {.run = head->is_session ? tapir_task__session
 							  : tapir_agent__task_of(rq->route),
 				  .params = &params,
@@ -361,10 +361,9 @@ static bool use_warm_worker(struct tapir_agent *agent, const struct tapir_record
 	if (warm_worker->fd < 0 || agent->tasks.cnt == TAPIR_AGENT_MAX_TASKS)
 		return false;
 	rq.token = rq.cookie = rq.csrf = rq.peer = NULL;
-	warm_worker_message.head =
-		(struct warm_worker_head){.only_pid = s->caller->only_pid,
-					  .command_lines = s->task->params->command_lines,
-					  .is_session = s->page != NULL};
+	warm_worker_message.head = (struct warm_worker_head){.only_pid = s->caller->only_pid,
+							     .is_admin = s->task->params->is_admin,
+							     .is_session = s->page != NULL};
 	len = tapir_wire__encode(&rq, warm_worker_message.request);
 	err = len < 0 ? len
 		      : tapir_fd_message__send(warm_worker->fd, &warm_worker_message,

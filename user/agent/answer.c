@@ -58,6 +58,8 @@ unsigned tapir_answer__status(int err)
 	switch (err) {
 	case -EINVAL:
 		return 400;
+	case -EKEYREJECTED: /* by the caller's role */
+		return 403;
 	case -ESRCH:
 	case -ENOENT:
 		return 404;

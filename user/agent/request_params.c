@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "decode/profiles.h"
 #include "agent/answer.h"
+#include "spec/machine_source.h"
 #include "spec/spec.h"
 #include "trace/native_memory.h"
 
@@ -157,8 +158,9 @@ const struct tapir_param tapir_params_counters[] = {
 
 const struct tapir_param tapir_params_question[] = {
 	{"source", TAPIR_PARAM_LIST, AT(sources),
-	 "SPEC of events, without a path, or the name of an interval; repeatable, of one kind", 0,
-	 0, NULL},
+	 "SPEC of events, without a path, or the name of an interval; repeatable, of one kind; for "
+	 "role admin also a source of the machine, such as syscall:openat",
+	 0, 0, NULL},
 	{"where", TAPIR_PARAM_TEXT, AT(where), "only those for which it is true", 0, 0, NULL},
 	{"count", TAPIR_PARAM_FLAG, AT(count), "count them, as happens where nothing is added up",
 	 0, 0, NULL},
@@ -527,6 +529,23 @@ int tapir_request_params__restrict_to_pid(struct tapir_request_params *params,
 
 /* ---- a recording ---------------------------------------------------------------------------- */
 
+/* The FILE of a function is one that the process has mapped: no other is opened. */
+static int check_machine_source(const struct tapir_request_params *params, const char *text)
+{
+	struct tapir_machine_source *source;
+	int err;
+
+	/* A tracepoint's fields may name other processes. */
+	if (!params->is_admin || params->only_pid)
+		return tapir_diag__fail(
+			-EKEYREJECTED, "source '%.64s' is of the machine: role admin may record it",
+			text);
+	err = tapir_machine_source__parse(text, &source);
+	if (!err)
+		tapir_machine_source__free(source);
+	return err;
+}
+
 /* No client decides which file of the machine is opened. */
 static int check_specs(const struct tapir_request_params *params)
 {
@@ -535,7 +554,14 @@ static int check_specs(const struct tapir_request_params *params)
 	tapir_vec_for_each (text, &params->specs) {
 		struct tapir_spec *spec;
 		bool has_path;
+		int err;
 
+		if (tapir_machine_source__is_one(*text)) {
+			err = check_machine_source(params, *text);
+			if (err)
+				return err;
+			continue;
+		}
 		if (tapir_spec__parse(*text, &spec))
 			return -EINVAL;
 		has_path = spec->path;
@@ -590,7 +616,7 @@ int tapir_request_params__request(const struct tapir_request_params *params,
 		.syscalls = params->syscalls,
 		.sample_event = params->sample_event,
 		.sample_hz = params->sample_hz,
-		.no_command_lines = !params->command_lines,
+		.no_command_lines = !params->is_admin,
 		.duration_ns = params->duration_ns ? params->duration_ns : DEFAULT_RECORD_NS,
 	};
 	return check_specs(params);

@@ -35,8 +35,9 @@ struct tapir_request_params {
 	uint64_t native_memory; /* bytes between two samples; 0: not recorded */
 	const char *lane, *sample_event, *format;
 	bool all, only_counters, watched;
-	uint32_t only_pid;  /* nothing is said of other processes; 0: of all */
-	bool command_lines; /* of processes: the agent sets it, for role admin alone */
+	uint32_t only_pid; /* nothing is said of other processes; 0: of all */
+	bool is_admin; /* the agent sets it: has command lines of processes, and may record what the
+			  machine does (spec/machine_source.h) */
 	uint64_t lease_ns, history_ns, top;
 	const char *event, *threads, *sql;
 	const char *first; /* id of the session that another one is compared with */
