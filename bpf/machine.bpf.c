@@ -338,12 +338,7 @@ static __always_inline int is_asked(const struct tapir_filter *f, struct task_st
 	return is_ours(f, task) || (!task->tgid && !f->use_tgids && !f->comm_cnt && !f->cgroup_cnt);
 }
 
-/*
- * The attach cookie is the index of the site. An event that a question of the kernel has answered
- * is not sent.
- */
-SEC("tp")
-int tapir_tracepoint(void *ctx)
+static __always_inline int take_event(void *ctx)
 {
 	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero_key);
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -367,6 +362,19 @@ int tapir_tracepoint(void *ctx)
 	if (!has_questions || !is_answered(s, site))
 		send_event(s, site->field_cnt);
 	return 0;
+}
+
+SEC("tp")
+int tapir_tracepoint(void *ctx)
+{
+	return take_event(ctx);
+}
+
+/* The record of a function is struct pt_regs. None of both runs within the other: one scratch. */
+SEC("kprobe")
+int tapir_function(void *ctx)
+{
+	return take_event(ctx);
 }
 
 /* ---- counters of CPUs ------------------------------------------------------------------- */

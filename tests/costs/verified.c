@@ -39,7 +39,8 @@ static struct tapir_programs_opts all_at_once(void)
 					     .has_steps = true,
 					     .table_bytes = TABLE_BYTES};
 	opts.machine_cap = 16;
-	opts.with_tracepoints = opts.with_calls = opts.with_counters = true;
+	opts.with_tracepoints = opts.with_functions = true;
+	opts.with_calls = opts.with_counters = true;
 	opts.with_machine_stacks = true;
 	opts.call_counts = &calls;
 	opts.native = &native;
@@ -148,7 +149,8 @@ static void load_question(const char *name, struct tapir_sums_opts sums)
 	snprintf(of_machine, sizeof(of_machine), "%s, of the machine", name);
 	load_way(name, opts);
 	opts.machine_cap = 16;
-	opts.with_tracepoints = opts.with_calls = opts.with_counters = true;
+	opts.with_tracepoints = opts.with_functions = true;
+	opts.with_calls = opts.with_counters = true;
 	load_way(of_machine, opts);
 	opts.with_machine_stacks = true;
 	strcat(of_machine, " with stacks");

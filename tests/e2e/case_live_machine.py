@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Tracepoints and system calls as sources: every number equals what the program says of itself."""
+import os
 import shutil
 import signal
 import subprocess
 import sys
 
+from case_cli import one_line
 from harness import PATIENCE, named
 
 THREADS, CALLS = 4, 250
@@ -229,3 +231,26 @@ def test_tracefs_is_read_whether_it_is_mounted_or_not(t):
         table = next(line for line in lines if line.get("type") == "total")
         check_but_for_lost(t, table, next(line for line in lines if "getppid" in line)["renames"], "renames")
         t.eq(result.err.count(" /sys/kernel/tracing "), prepare.count(" mount "), "mounts that others see")
+
+
+def test_functions_of_the_kernel_have_their_arguments_and_results(t):
+    """dd reads so many bytes so many times; no other read of it has this size."""
+    if not os.path.exists("/sys/bus/event_source/devices/kprobe"):
+        t.skip("this kernel has no kprobes")
+    argv = ("--json", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=7", "count=1000")
+    for words, of in ((("kprobe:vfs_rea[d]", "--where", "count == 7", "--sum", "count"), "count"),
+                      (("kretprobe:vfs_read", "--where", "ret == 7", "--sum", "ret"), "ret")):
+        result = t.tapir("trace", *words, *argv)
+        table, = (line for line in result.json_lines() if line.get("type") == "total")
+        row, = table["rows"]
+        t.eq((row["count"], row["values"], table["unkeyed"], table["undefined"], table["lost"]),
+             (1000, [{"of": of, "sum": 7000}], 0, 0, 0), f"{words}")
+    named = t.tapir("list", "kprobe:vfs_read").out.split()
+    t.eq(named, "kprobe:vfs_read (ptr file, ptr buf, u64 count, ptr pos)".split(), "its arguments")
+    one_line(t, t.tapir("trace", "kprobe:no_such_function", "--count", "-a", expect=1), "has no such function")
+
+
+def test_functions_of_the_kernel_are_refused_where_it_has_no_kprobes(t):
+    if os.path.exists("/sys/bus/event_source/devices/kprobe"):
+        t.skip("this kernel has kprobes")
+    one_line(t, t.tapir("trace", "kprobe:vfs_read", "--count", "-a", expect=1), "this kernel has no kprobes (CONFIG_KPROBE_EVENTS)")

@@ -9,7 +9,8 @@ import sys
 
 # Lines of the doctor that are about the kernel, and not about rights or settings.
 KERNEL = {"btf", "ring_buffer", "task_storage", "sleepable", "uprobe_multi", "uprobe_session", "perf_uprobe", "cpu_clock",
-          "pid_filter", "programs", "block_requests", "system_calls", "connections"}
+          "pid_filter", "programs", "block_requests", "system_calls", "connections",
+          "kernel_functions"}
 
 
 def main():

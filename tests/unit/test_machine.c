@@ -51,6 +51,9 @@ static void source_means_events_by_their_names(void **state)
 	assert_false(matches("perf:page-faults", "timer", "page-faults"));
 	assert_true(matches("timer:99", "timer", "99"));
 	assert_false(matches("timer:99", "timer", "100"));
+	assert_true(matches("kprobe:vfs_*", "kprobe", "vfs_read"));
+	assert_false(matches("kprobe:vfs_read", "kretprobe", "vfs_read"));
+	assert_true(matches("kretprobe:vfs_read,vfs_write", "kretprobe", "vfs_write"));
 	assert_true(matches("syscall:openat,getp*", "syscall", "getppid"));
 	assert_true(matches("syscall:openat,getp*", "syscall", "openat"));
 	assert_false(matches("syscall:openat", "syscall", "open"));
@@ -81,6 +84,9 @@ static void mistakes_in_sources_are_one_line(void **state)
 					    "syscall:openat/../x",
 					    "syscall:open at",
 					    "syscall:a:b",
+					    "kprobe:",
+					    "kprobe:vfs_read+0x1",
+					    "kretprobe:a b",
 					    "uprobe:libc",
 					    "uprobe::malloc",
 					    "uprobe:libc:",

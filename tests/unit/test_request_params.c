@@ -143,7 +143,7 @@ static void question_is_about_events_or_intervals(void **state)
 	static const char *const wrong[][2] = {{"source", "/etc/passwd:x"},
 					       {"source", "@/etc/passwd"},
 					       {"source", "shop:sold count"},
-					       {"source", "kprobe:vfs_read"},
+					       {"source", "kfunc:vfs_read"},
 					       {"table-size", "16384"},
 					       {"rate", "100001"},
 					       {"pair", "sold,sent"},
@@ -255,7 +255,8 @@ static void wrong_values_are_refused_with_their_name(void **state)
 static void sources_of_the_machine_are_for_administrators(void **state)
 {
 	static const char *const specs[] = {"tracepoint:sched:sched_switch", "syscall:openat",
-					    "uprobe:libc:malloc", "uretprobe:libc:malloc"};
+					    "uprobe:libc:malloc", "uretprobe:libc:malloc",
+					    "kprobe:vfs_read"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {

@@ -16,6 +16,7 @@
 #include "attach/discover.h"
 #include "attach/doctor_checks.h"
 #include "attach/features.h"
+#include "attach/links.h"
 #include "attach/proc.h"
 #include "attach/ring_find.h"
 #include "attach/tracepoints.h"
@@ -225,6 +226,15 @@ static bool has_connections(struct tapir_check *check, uint32_t tgid)
 	return can_capture(check, TAPIR_FAMILY_EXCHANGE);
 }
 
+static bool has_kernel_functions(struct tapir_check *check, uint32_t tgid)
+{
+	bool is_there = !access(TAPIR_KPROBE_PMU, F_OK);
+
+	(void)tgid;
+	strcpy(check->found, is_there ? "yes" : "no");
+	return is_there;
+}
+
 /* A check of the machine has its function above this line. */
 static const struct tapir_check_row of_machine[] = {
 	{"perf_event_paranoid", "irrelevant with cap_perfmon", is_paranoid_well,
@@ -258,6 +268,9 @@ static const struct tapir_check_row of_machine[] = {
 	 "a kernel with CONFIG_FTRACE_SYSCALLS and BTF"},
 	{"connections", "requests on TCP connections can be recorded (--net)", has_connections,
 	 TAPIR_CHECK_LIMITED, "record --net is refused", "Linux 6.3 or newer with BTF"},
+	{"kernel_functions", "functions of the kernel can be sources (kprobe:)",
+	 has_kernel_functions, TAPIR_CHECK_LIMITED, "kprobe: and kretprobe: are refused",
+	 "a kernel with CONFIG_KPROBE_EVENTS"},
 	/* A check of the machine is a row above this line. */
 };
 

@@ -74,6 +74,23 @@ int tapir_link__perf_type(uint64_t *type)
 	return read_sysfs_number(UPROBE_PMU "type", type);
 }
 
+int tapir_link__open_kernel_function(const char *name, bool is_return)
+{
+	struct perf_event_attr attr = {.size = sizeof(attr)};
+	uint64_t type, return_shift;
+	int err = read_sysfs_number(TAPIR_KPROBE_PMU "type", &type), fd;
+
+	if (!err)
+		err = read_sysfs_number(TAPIR_KPROBE_PMU "format/retprobe", &return_shift);
+	if (err)
+		return err == -ENOENT ? -ENODEV : err;
+	attr.type = (uint32_t)type;
+	attr.config = (uint64_t)is_return << return_shift;
+	attr.kprobe_func = (uint64_t)(uintptr_t)name;
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 struct event_request {
 	struct perf_event_attr attr;
 	char path[32];

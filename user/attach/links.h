@@ -68,4 +68,12 @@ int tapir_link__file_key(int prog_fd, int handle, struct tapir_file_key *key);
 /* The type of such perf events on this machine. -ENOENT: it has none; no line. */
 int tapir_link__perf_type(uint64_t *type);
 
+#define TAPIR_KPROBE_PMU "/sys/bus/event_source/devices/kprobe/"
+
+/*
+ * Opens an event of each time that a function of the kernel begins or returns, on all CPUs; the
+ * caller's. -ENODEV: the kernel has no kprobes; no line.
+ */
+int tapir_link__open_kernel_function(const char *name, bool is_return);
+
 #endif

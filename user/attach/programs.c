@@ -141,6 +141,7 @@ static void set_machine(struct tapir_bpf *skel, const struct tapir_programs_opts
 
 	skel->rodata->machine_stacks = opts->with_machine_stacks;
 	bpf_program__set_autoload(skel->progs.tapir_tracepoint, is_any && opts->with_tracepoints);
+	bpf_program__set_autoload(skel->progs.tapir_function, is_any && opts->with_functions);
 	bpf_program__set_autoload(skel->progs.tapir_counter, is_any && opts->with_counters);
 	bpf_program__set_autoload(skel->progs.tapir_call_begins, is_any && opts->with_calls);
 	bpf_program__set_autoload(skel->progs.tapir_call_ends, is_any && opts->with_calls);
@@ -640,14 +641,10 @@ int tapir_programs__attach_calls(struct tapir_programs *p)
 	return attach(all, sizeof(all) / sizeof(all[0]), "system calls");
 }
 
-/* libbpf would look for the tracepoint's number in a tracefs that is mounted. */
-static struct bpf_link *attach_tracepoint(const struct bpf_program *program, uint64_t id,
-					  uint32_t idx)
+/* fd: of an event, which is the link's if there is one, else closed; negative: errno is set. */
+static struct bpf_link *attach_event(const struct bpf_program *program, int fd, uint32_t idx)
 {
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr), .config = id};
 	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = idx);
-	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 	struct bpf_link *link;
 
 	if (fd < 0)
@@ -658,16 +655,53 @@ static struct bpf_link *attach_tracepoint(const struct bpf_program *program, uin
 	return link;
 }
 
+/* libbpf would look for the tracepoint's number in a tracefs that is mounted. */
+static struct bpf_link *attach_tracepoint(const struct bpf_program *program, uint64_t id,
+					  uint32_t idx)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr), .config = id};
+
+	return attach_event(
+		program, (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC),
+		idx);
+}
+
+static struct bpf_link *attach_function(const struct bpf_program *program,
+					const struct tapir_tracepoint *t, uint32_t idx)
+{
+	int fd = tapir_link__open_kernel_function(t->name,
+						  !strcmp(t->category, TAPIR_KRETPROBE_WORD));
+
+	if (fd < 0)
+		errno = -fd;
+	return attach_event(program, fd, idx);
+}
+
+static int fail_function(int err, const struct tapir_tracepoint *t)
+{
+	const char *why = err == -ENODEV   ? "this kernel has no kprobes (CONFIG_KPROBE_EVENTS)"
+			  : err == -ENOENT ? "this kernel has no such function, or inlines it"
+			  : err == -EINVAL || err == -EADDRNOTAVAIL
+				  ? "the kernel permits no probe there"
+				  : tapir_errno__text(err);
+
+	return tapir_diag__fail(err, "cannot attach to %s:%s: %s", t->category, t->name, why);
+}
+
 int tapir_programs__attach_tracepoint(struct tapir_programs *p, const struct tapir_tracepoint *t,
 				      uint32_t idx)
 {
 	struct bpf_link *link;
-	uint64_t id;
-	int err = tapir_tracepoint__id(t, &id);
+	uint64_t id = 0;
+	int err = t->is_function ? 0 : tapir_tracepoint__id(t, &id);
 
 	if (err)
 		return err;
-	link = attach_tracepoint(p->skel->progs.tapir_tracepoint, id, idx);
+	link = t->is_function ? attach_function(p->skel->progs.tapir_function, t, idx)
+			      : attach_tracepoint(p->skel->progs.tapir_tracepoint, id, idx);
+	if (!link && t->is_function)
+		return fail_function(-errno, t);
 	if (!link)
 		return tapir_diag__fail(-errno, "cannot attach to tracepoint %s:%s: %s",
 					t->category, t->name, tapir_errno__text(errno));

@@ -61,7 +61,8 @@ struct tapir_programs_opts {
 	bool with_questions; /* hits can be rejected or added up: __set_question */
 	struct tapir_sums_opts sums;
 	uint32_t machine_cap; /* sites of the machine: 0: none, and nothing of them is loaded */
-	bool with_tracepoints, with_calls, with_counters, with_machine_stacks; /* of those */
+	bool with_tracepoints, with_functions, with_calls, with_counters; /* of those */
+	bool with_machine_stacks;
 	const struct tapir_call_choice *call_counts; /* borrowed; of the family CALLS; NULL: none */
 	uint32_t wait_sum_cap; /* of the family SWITCH: threads whose short waits are summed; 0:
 				  each switch is recorded */

@@ -15,6 +15,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include "attach/kernel_functions.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/str.h"
@@ -161,6 +162,54 @@ static int take_category(void *ctx, const char *name)
 	return each_entry(path, take_name, s);
 }
 
+/* ---- functions of the kernel ---------------------------------------------------------------- */
+
+#define FUNCTIONS_MAX_BYTES (32u << 20)
+
+static int add_function(const struct tapir_machine_source *source, const char *name,
+			struct tapir_tracepoint_list *out)
+{
+	bool is_return = source->kind == TAPIR_MACHINE_KRETPROBE;
+	int err =
+		add_tracepoint(out, is_return ? TAPIR_KRETPROBE_WORD : TAPIR_KPROBE_WORD, name, 0);
+
+	if (!err)
+		out->data[out->cnt - 1].is_function = true;
+	return err;
+}
+
+/* Lines "name" or "name [module]". */
+static int find_in_text(const struct tapir_machine_source *source, char *text,
+			struct tapir_tracepoint_list *out)
+{
+	char *line, *rest = text;
+	int err = 0;
+
+	while (!err && (line = strsep(&rest, "\n"))) {
+		line[strcspn(line, " \t")] = '\0';
+		if (*line && tapir_machine_source__has_name(source, line))
+			err = add_function(source, line, out);
+	}
+	return err;
+}
+
+/* One whose name is given need not be listed: attaching it shows that it is there. */
+static int find_functions(const struct tapir_machine_source *source,
+			  struct tapir_tracepoint_list *out)
+{
+	tapir_autofree char *text = NULL;
+	char path[EVENTS_BYTES + 64];
+	int err;
+
+	if (tapir_glob__is_plain(source->names) && !strchr(source->names, ','))
+		return add_function(source, source->names, out);
+	snprintf(path, sizeof(path), "%s/../available_filter_functions", events());
+	err = tapir_file__read(path, FUNCTIONS_MAX_BYTES, &text, NULL);
+	return err ? fail_to_read(err, path) : find_in_text(source, text, out);
+}
+
+/* ---- counters ------------------------------------------------------------------------------- */
+
 #define DEFAULT_PERIOD	   1000000u /* of what counts fast: clocks in ns, hardware */
 #define LEAST_CLOCK_PERIOD 50000u   /* as often as TAPIR_TIMER_MAX_HZ */
 #define LEAST_COUNT_PERIOD 1000u
@@ -220,6 +269,8 @@ int tapir_tracepoints__find(const struct tapir_machine_source *source,
 
 	if (source->kind == TAPIR_MACHINE_TRACEPOINT)
 		err = each_entry(events(), take_category, &search);
+	else if (source->kind == TAPIR_MACHINE_KPROBE || source->kind == TAPIR_MACHINE_KRETPROBE)
+		err = find_functions(source, out);
 	else if (source->kind != TAPIR_MACHINE_SYSCALL)
 		err = find_counters(source, out);
 	else
@@ -247,10 +298,11 @@ void tapir_tracepoint__provider(const struct tapir_tracepoint *t,
 				char out[static TAPIR_TRACEPOINT_PROVIDER_BYTES])
 {
 	snprintf(out, TAPIR_TRACEPOINT_PROVIDER_BYTES, "%s%s",
-		 t->category  ? TAPIR_TRACEPOINT_WORD
-		 : !t->event  ? TAPIR_SYSCALL_WORD
-		 : t->rate_hz ? TAPIR_TIMER_WORD
-			      : TAPIR_PERF_WORD,
+		 t->is_function ? ""
+		 : t->category	? TAPIR_TRACEPOINT_WORD
+		 : !t->event	? TAPIR_SYSCALL_WORD
+		 : t->rate_hz	? TAPIR_TIMER_WORD
+				: TAPIR_PERF_WORD,
 		 t->category ? t->category : "");
 }
 
@@ -384,6 +436,11 @@ int tapir_tracepoint__format(const struct tapir_tracepoint *t, struct tapir_trac
 
 	if (t->event)
 		return counter_format(t->event, out);
+	if (t->is_function) {
+		tapir_kernel_function__format(t->name, !strcmp(t->category, TAPIR_KRETPROBE_WORD),
+					      out);
+		return 0;
+	}
 	if (!t->category)
 		return call_format(t->name, out);
 	err = read_format(t->category, "", t->name, out, path);

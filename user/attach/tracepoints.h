@@ -15,6 +15,7 @@
 
 struct tapir_tracepoint {
 	char *category, *name; /* of a system call: category NULL */
+	bool is_function;      /* of the kernel: the category is kprobe or kretprobe */
 	unsigned nr;	       /* of a system call */
 	/* A counter of CPUs, or their clock, which has a rate: category NULL */
 	const struct tapir_sample_event *event;

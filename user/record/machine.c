@@ -207,9 +207,10 @@ void tapir_machine__plan(const struct tapir_machine *m, struct tapir_programs_op
 	if (!m)
 		return;
 	tapir_vec_for_each (t, &m->tracepoints)
-		*(t->category ? &out->with_tracepoints
-		  : t->event  ? &out->with_counters
-			      : &out->with_calls) = true;
+		*(t->is_function ? &out->with_functions
+		  : t->category	 ? &out->with_tracepoints
+		  : t->event	 ? &out->with_counters
+				 : &out->with_calls) = true;
 	out->with_machine_stacks = m->all[0].site.flags & TAPIR_SITE_STACK;
 }
 

@@ -37,6 +37,9 @@ static const struct kind {
 				"perf:EVENT[@PERIOD], such as perf:page-faults or "
 				"perf:cycles@1000000"},
 	[TAPIR_MACHINE_TIMER] = {"timer:", PART_NONE, "timer:HZ, such as timer:99, at most 20000"},
+	[TAPIR_MACHINE_KPROBE] = {"kprobe:", PART_NONE, "kprobe:FUNCTION, such as kprobe:vfs_read"},
+	[TAPIR_MACHINE_KRETPROBE] = {"kretprobe:", PART_NONE,
+				     "kretprobe:FUNCTION, such as kretprobe:vfs_read"},
 };
 #define KIND_CNT (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -212,13 +215,13 @@ bool tapir_machine_source__matches(const struct tapir_machine_source *s, const c
 
 	switch (s->kind) {
 	case TAPIR_MACHINE_SYSCALL:
-		return !strcmp(provider, TAPIR_SYSCALL_WORD) &&
-		       tapir_machine_source__has_name(s, event);
 	case TAPIR_MACHINE_PERF:
 	case TAPIR_MACHINE_TIMER:
-		snprintf(own, sizeof(own), "%s",
-			 s->kind == TAPIR_MACHINE_PERF ? TAPIR_PERF_WORD : TAPIR_TIMER_WORD);
-		return !strcmp(provider, own) && tapir_machine_source__has_name(s, event);
+	case TAPIR_MACHINE_KPROBE:
+	case TAPIR_MACHINE_KRETPROBE:
+		snprintf(own, sizeof(own), "%s:", provider);
+		return !strcmp(kinds[s->kind].word, own) &&
+		       tapir_machine_source__has_name(s, event);
 	case TAPIR_MACHINE_TRACEPOINT:
 		return !strncmp(provider, TAPIR_TRACEPOINT_WORD, len) &&
 		       tapir_glob__match(s->category, provider + len) &&

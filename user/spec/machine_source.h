@@ -4,6 +4,7 @@
  *
  *  tracepoint:CATEGORY:NAME{,NAME} | syscall:NAME{,NAME}
  *  uprobe:FILE:SYMBOL | uretprobe:FILE:SYMBOL
+ *  kprobe:FUNCTION{,FUNCTION} | kretprobe:FUNCTION{,FUNCTION}
  *  perf:EVENT{,EVENT}[@PERIOD] | timer:HZ
  *
  * CATEGORY and NAME are shell globs. FILE is the path that a process maps, or the beginning of its
@@ -26,6 +27,8 @@ enum tapir_machine_kind {
 	TAPIR_MACHINE_URETPROBE, /* it returns */
 	TAPIR_MACHINE_PERF,	 /* each time a CPU has counted PERIOD of an event */
 	TAPIR_MACHINE_TIMER,	 /* the clock of a CPU */
+	TAPIR_MACHINE_KPROBE,	 /* a function of the kernel begins */
+	TAPIR_MACHINE_KRETPROBE, /* it returns */
 };
 
 /* Provider names of such events; a tracepoint's category follows its word. */
@@ -33,6 +36,8 @@ enum tapir_machine_kind {
 #define TAPIR_SYSCALL_WORD    "syscall"
 #define TAPIR_PERF_WORD	      "perf"
 #define TAPIR_TIMER_WORD      "timer"
+#define TAPIR_KPROBE_WORD     "kprobe"
+#define TAPIR_KRETPROBE_WORD  "kretprobe"
 #define TAPIR_TIMER_MAX_HZ    20000u
 
 struct tapir_machine_source {
