@@ -115,6 +115,19 @@ def test_blocks_are_counted_where_each_return_is_trapped(t):
                  f"in use by {name} without {feature}")
 
 
+def test_no_return_is_missed_where_each_is_trapped(t):
+    """Of a call that another function jumps to the return address is the kernel's own: realloc(NULL, n) jumps to malloc."""
+    for feature in ("uprobe_session", "uprobe_multi"):
+        leaker = t.target("leaker", "--wait", THREADS, ROUNDS)
+        tapir = t.start(t.tapir_path, "record", "--native-memory", *QUIET, "-p", leaker.pid, "-o", t.path(f"{feature}.tapir"), env=without(feature))
+        tapir.wait_ready(timeout=60)
+        leaker.go()
+        said = leaker.wait().json_lines()[0]
+        result = tapir.wait(timeout=90)
+        t.ok(", 0 lost, " in result.err, result.err)
+        check_samples(t, said, view(t, t.path(f"{feature}.tapir")))
+
+
 def test_what_a_child_frees_is_still_its_parents(t):
     said, shown, _ = record(t, "--native-memory=1", "--children", target=("--fork",), rounds=50)
     found = by_function(shown["malloc"], LEAKS)
