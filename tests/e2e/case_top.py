@@ -78,7 +78,10 @@ def test_waits_are_those_of_the_threads(t):
     program = witness(t)
     whole = t.tapir("top", "--once", "--json", "--interval", "0.3", "-p", f"{program.pid},{os.getpid()}").json_lines()[0]
     threads = t.tapir("top", "--once", "--json", "--threads", "--interval", "0.1", "-p", program.pid).json_lines()[0]["threads"]
+    asked = t.tapir("top", "--once", "--json", "--interval", "0.3", "--where", f"pid == {program.pid} && futex > 2.9 && net > 1.9").json_lines()[0]
+    none = t.tapir("top", "--once", "--json", "--interval", "0.3", "--where", f"pid == {program.pid} && futex > 3.1").json_lines()[0]
     program.kill()
+    t.eq(([row["pid"] for row in asked["processes"]], none["processes"]), ([program.pid], []), "--where")
     t.eq({row["pid"] for row in whole["processes"]}, {program.pid, os.getpid()}, "processes")
     row = next(row for row in whole["processes"] if row["pid"] == program.pid)
     t.eq((row["threads"], row["waiting"]["futex"], row["waiting"]["net"]), (6, 3, 2), "threads that wait")
@@ -101,6 +104,8 @@ def test_it_says_what_it_needs(t):
     one_line(t, as_nobody(t, "top", "--once"), "requires CAP_BPF and CAP_PERFMON")
     one_line(t, t.tapir("top", "-p", 2**22 + 5, expect=1), "does not exist")
     one_line(t, t.tapir("top", "--interval", "1us", expect=2), "--interval")
+    mistake = t.tapir("top", "--once", "--where", "cpux > 5", expect=2)
+    t.ok("a row has no field 'cpux'" in mistake.err and "^~~~" in mistake.err and "cpu, own" in mistake.err, mistake.err)
 
 
 class Screen:
@@ -175,6 +180,10 @@ def test_screen_is_drawn_and_takes_keys(t):
     t.ok(len(frame) <= 24 and all(len(line) <= 80 for line in frame) and "q quit" in frame[-1], frame)
     screen.key(b"/" + name.encode() + b"\n")
     screen.wait(t, lambda f: f[-1].startswith(f"only {name}") and name in f[2], "a filter")
+    screen.key(b"/ && cpu >")
+    screen.wait(t, lambda f: "is required here" in f[-1], "a mistake")
+    screen.key(b"\033/cpu > 1 && name ~ \"" + name.encode() + b"*\"\n")
+    screen.wait(t, lambda f: f[-1].startswith("only cpu > 1") and name in f[2] and not f[3].strip(), "an expression")
     screen.key(b"\n")
     screen.wait(t, lambda f: any("burn_" in line for line in f), "its stacks")
     screen.key(b"")

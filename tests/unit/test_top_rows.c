@@ -6,10 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "base/diag.h"
+#include "cli/top_filter.h"
 #include "cli/top_rows.h"
 #include "cli/top_table.h"
 
@@ -243,6 +246,7 @@ static void lines_fit_and_names_are_printable(void **state)
 {
 	struct tapir_thread_use u = use(4194304, 4194304, 1);
 	struct tapir_top_view view = {.machine = 1, .cpus = 2};
+	struct tapir_top_filter filter = {};
 	struct tapir_str line = {};
 
 	(void)state;
@@ -263,12 +267,71 @@ static void lines_fit_and_names_are_printable(void **state)
 		for (size_t i = 0; i < line.len; i++)
 			assert_true((unsigned char)line.data[i] >= ' ');
 	}
-	assert_int_equal(tapir_top_view__fill(&view, rows, false, "nobody", 80), 0);
+	assert_int_equal(tapir_top_filter__set(&filter, NULL, "nobody"), 0);
+	assert_int_equal(tapir_top_view__fill(&view, rows, false, &filter, 80), 0);
 	assert_int_equal(view.chosen.cnt, 0);
-	assert_int_equal(tapir_top_view__fill(&view, rows, false, "4194304", 80), 0);
+	assert_int_equal(tapir_top_filter__set(&filter, NULL, "4194304"), 0);
+	assert_int_equal(tapir_top_view__fill(&view, rows, false, &filter, 80), 0);
 	assert_int_equal(view.chosen.cnt, 1);
+	tapir_top_filter__fini(&filter);
 	tapir_top_view__fini(&view);
 	tapir_str__fini(&line);
+}
+
+static bool is_shown(const char *text)
+{
+	struct tapir_top_filter filter = {};
+	struct tapir_top_view view = {.cpus = 2};
+	bool is_it;
+
+	assert_int_equal(tapir_top_filter__set(&filter, NULL, text), 0);
+	assert_int_equal(tapir_top_view__fill(&view, rows, false, &filter, 80), 0);
+	is_it = view.chosen.cnt == 1;
+	tapir_top_view__fini(&view);
+	tapir_top_filter__fini(&filter);
+	return is_it;
+}
+
+static void expressions_choose_rows_by_their_columns(void **state)
+{
+	struct tapir_thread_use u = use(7, 7, 1);
+
+	(void)state;
+	memcpy(u.comm, "shop", 5);
+	look(&u, 1);
+	tapir_top_rows__begin(rows, BEGAN);
+	u.cpu_ns += 600000000;
+	u.read_bytes += 5000;
+	look(&u, 1);
+	tapir_top_rows__end_interval(rows, BEGAN + 1000000000);
+	assert_true(is_shown("cpu > 59.5 && cpu < 60.5"));
+	assert_false(is_shown("cpu > 61"));
+	assert_true(is_shown("name ~ \"sh*\" && pid == 7"));
+	assert_false(is_shown("name == \"sho\""));
+	assert_true(is_shown("read >= 5000 && threads == 1"));
+	assert_true(is_shown("pid in (6, 7)"));
+	assert_false(is_shown("gc >= 0")); /* nothing was sampled */
+	assert_true(is_shown("sho"));
+	assert_true(is_shown(""));
+}
+
+static void filter_with_a_mistake_is_none(void **state)
+{
+	static const char *const wrong[] = {"cpu >",	   "cpux > 5",	 "name > 5", "cpu = 5",
+					    "cpu > \"a\"", "(((cpu > 5", "cpu > 5ms"};
+	struct tapir_top_filter filter = {};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		tapir_diag__clear();
+		assert_int_equal(tapir_top_filter__set(&filter, NULL, wrong[i]), -EINVAL);
+		assert_true(tapir_diag__cnt() > 0);
+		assert_null(filter.text);
+	}
+	tapir_diag__clear();
+	assert_int_equal(tapir_top_filter__set(&filter, "--where", "shop"), -EINVAL);
+	tapir_diag__clear();
+	tapir_top_filter__fini(&filter);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -284,6 +347,8 @@ int main(void)
 		TEST(samples_divide_the_cpu_time),
 		TEST(runtimes_tell_of_themselves),
 		TEST(lines_fit_and_names_are_printable),
+		TEST(expressions_choose_rows_by_their_columns),
+		TEST(filter_with_a_mistake_is_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,7 +193,7 @@ static int find_in_text(const struct tapir_machine_source *source, char *text,
 	return err;
 }
 
-/* One whose name is given need not be listed: attaching it shows that it is there. */
+/* A name that is no glob need not be listed: attaching it shows that it is there. */
 static int find_functions(const struct tapir_machine_source *source,
 			  struct tapir_tracepoint_list *out)
 {

@@ -48,6 +48,7 @@ struct args {
 	uint64_t interval_ns;
 	uint64_t top;
 	bool once, json, threads;
+	const char *where;
 };
 
 static const struct args defaults = {.interval_ns = TAPIR_NS_PER_SEC, .top = 20};
@@ -59,6 +60,8 @@ static const struct tapir_option options[] = {
 		       interval_ns, 100 * TAPIR_NS_PER_MS, 3600 * TAPIR_NS_PER_SEC),
 	TAPIR_FLAG("once", 0, "print one interval and exit; also where there is no terminal",
 		   struct args, once),
+	TAPIR_STRING("where", 0, "EXPR", "only rows for which it is true: cpu > 50 && gc > 5",
+		     struct args, where),
 	TAPIR_FLAG("threads", 0, "a row for each thread", struct args, threads),
 	TAPIR_TOP("show N rows, 0: all (default: 20)", struct args, top),
 	TAPIR_FLAG("json", 0, "one JSON object per interval", struct args, json),
@@ -79,6 +82,7 @@ struct top {
 	/* the thread's */
 	struct tapir_top_screen screen;
 	struct tapir_top_view view;
+	struct tapir_top_filter filter;
 	struct tapir_str out;
 	uint64_t machine_ns, reading_ns, next_reading_ns, ends_ns;
 	pid_t recorder; /* that S has started; 0: none */
@@ -146,11 +150,11 @@ static int on_flush(void *ctx, enum tapir_session_flush when)
 
 /* ---- what is written -------------------------------------------------------------------------- */
 
-static int fill_view(struct top *t, const char *filter, size_t width)
+static int fill_view(struct top *t, size_t width)
 {
 	bool of_threads = t->has_screen ? t->screen.is_of_threads : t->args->threads;
 
-	return tapir_top_view__fill(&t->view, &t->rows, of_threads, filter, width);
+	return tapir_top_view__fill(&t->view, &t->rows, of_threads, &t->filter, width);
 }
 
 static int write_table(struct top *t)
@@ -175,7 +179,7 @@ static int write_table(struct top *t)
 /* Prints the interval that ended last. */
 static int print_interval(struct top *t)
 {
-	int err = fill_view(t, NULL, t->args->json ? 0 : tapir_screen__fit_columns());
+	int err = fill_view(t, t->args->json ? 0 : tapir_screen__fit_columns());
 
 	if (err)
 		return err;
@@ -267,6 +271,20 @@ static void add_stacks(const struct top *t, const struct tapir_top_row *row, str
 	tapir_map__fini(&by_node);
 }
 
+/* A text is an expression only when it has been typed whole; until then its mistake is shown. */
+static int take_filter(struct top *t)
+{
+	int mark = tapir_diag__cnt();
+	int err = tapir_top_filter__set(&t->filter, NULL, t->screen.filter);
+
+	t->screen.mistake[0] = '\0';
+	if (err == -EINVAL)
+		snprintf(t->screen.mistake, sizeof(t->screen.mistake), "%s",
+			 tapir_diag__line(mark));
+	tapir_diag__rewind(mark);
+	return err == -EINVAL ? 0 : err;
+}
+
 static int draw_screen(struct top *t)
 {
 	const struct tapir_top_row *row;
@@ -275,7 +293,9 @@ static int draw_screen(struct top *t)
 
 	tapir_top_screen__measure(&t->screen);
 	pthread_mutex_lock(&t->lock);
-	err = fill_view(t, t->screen.filter, t->screen.columns);
+	err = take_filter(t);
+	if (!err)
+		err = fill_view(t, t->screen.columns);
 	row = err ? NULL : tapir_top_screen__marked(&t->screen, &t->view);
 	if (row && tapir_top_screen__stack_lines(&t->screen))
 		add_stacks(t, row, &stacks);
@@ -664,6 +684,20 @@ static int run_top(struct top *t, struct tapir_cli *cli)
 	return err;
 }
 
+/* On a screen it is what '/' edits. */
+static int set_where(struct top *t)
+{
+	const char *where = t->args->where;
+
+	if (!where)
+		return 0;
+	if (strlen(where) >= sizeof(t->screen.filter))
+		return tapir_diag__fail(-EINVAL, "--where: more than %zu characters",
+					sizeof(t->screen.filter) - 1);
+	snprintf(t->screen.filter, sizeof(t->screen.filter), "%s", where);
+	return tapir_top_filter__set(&t->filter, "--where", where) ? TAPIR_CLI_USAGE : 0;
+}
+
 static int run(struct tapir_cli *cli)
 {
 	struct args *args = cli->args;
@@ -682,11 +716,14 @@ static int run(struct tapir_cli *cli)
 	 */
 	args->once |= !t->has_screen && !args->json;
 	pthread_mutex_init(&t->lock, NULL);
-	err = run_top(t, cli);
+	err = set_where(t);
+	if (!err)
+		err = run_top(t, cli);
 	tapir_timeline__free(t->tl);
 	tapir_works__fini(&t->works);
 	tapir_pairs__fini(&t->pairs);
 	tapir_top_view__fini(&t->view);
+	tapir_top_filter__fini(&t->filter);
 	tapir_top_rows__fini(&t->rows);
 	tapir_str__fini(&t->out);
 	tapir_guard__fd(&t->end_fd);
@@ -699,7 +736,8 @@ static int run(struct tapir_cli *cli)
 const struct tapir_command tapir_cmd_top = {
 	.name = "top",
 	.summary = "show what processes and threads use, and for what",
-	.synopsis = "[-p PID] [--threads] [--interval TIME] [--once] [--top N] [--json]",
+	.synopsis = "[-p PID] [--where EXPR] [--threads] [--interval TIME] [--once] [--top N] "
+		    "[--json]",
 	.text = "Shows processes by CPU time, each second, on the whole screen. CPU% is the time "
 		"that the kernel counts, of one CPU; by samples it is divided into the program's own "
 		"code (native, compiled or interpreted), its runtime, garbage collection, the JIT "
@@ -711,10 +749,15 @@ const struct tapir_command tapir_cmd_top = {
 		"its collections. A column without a value is left out, and others where the "
 		"terminal is narrow; --json has all.\n\n"
 		"Keys: Up and Down choose a row, Enter shows its hottest stacks of the last five "
-		"seconds, '/' filters by a part of the name or by an id, 't' shows threads, 'S' "
+		"seconds, '/' filters by a part of the name, by an id or by an expression as --where, "
+		"'t' shows threads, 'S' "
 		"records the row's process for " RECORD_SECONDS
 		" s to a file in this directory, 'q' "
 		"quits.\n\n"
+		"--where takes 'tapir help where' over the columns, whose numbers are those that are "
+		"shown: pid, tid, name, threads, cpu, own, runtime, gc, jit, kernel, queue, futex, "
+		"disk, net, alloc, pause, exc, and read and written, in bytes a second. A column without "
+		"a value fulfils nothing.\n\n"
 		"What threads have used is read from the kernel up to four times per interval; CPUs "
 		"are sampled up to 49 times per second, all together about 200 times. Of a process "
 		"that ends, what it used after the last such reading is missing. Requires CAP_BPF "

@@ -225,10 +225,14 @@ static void draw_last_line(const struct tapir_top_screen *s, struct tapir_str *o
 {
 	struct tapir_str line = {};
 
-	if (s->edits_filter || *s->filter) {
+	if (s->edits_filter || (*s->filter && !*s->message)) {
 		tapir_str__adds(&line, s->edits_filter ? "/" : "only ");
 		tapir_str__add_printable(&line, s->filter, strlen(s->filter));
-		tapir_str__adds(&line, s->edits_filter ? "_  Enter: keep, Esc: all" : "  ");
+		tapir_str__adds(&line, s->edits_filter ? "_  " : "  ");
+		tapir_str__adds(&line, *s->mistake	 ? s->mistake
+				       : s->edits_filter ? "Enter: keep, Esc: all"
+							 : "");
+		tapir_str__adds(&line, *s->mistake || s->edits_filter ? "  " : "");
 	}
 	if (!s->edits_filter)
 		tapir_str__adds(&line, *s->message ? s->message : KEYS);

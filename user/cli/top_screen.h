@@ -10,7 +10,7 @@
 
 #include "cli/top_table.h"
 
-#define TAPIR_TOP_FILTER_BYTES 64
+#define TAPIR_TOP_FILTER_BYTES 256
 
 struct tapir_top_screen {
 	struct termios saved;
@@ -20,6 +20,7 @@ struct tapir_top_screen {
 	size_t marked, first;		  /* idx of it, and of the first row on the screen */
 	bool shows_stacks, is_of_threads, edits_filter;
 	char filter[TAPIR_TOP_FILTER_BYTES];
+	char mistake[128]; /* in the filter, which is not used then; "": none */
 	char message[128]; /* of the last line, until the next key */
 	unsigned escape;   /* bytes of a key's sequence that came */
 };

@@ -162,15 +162,12 @@ static bool has_done_something(const struct tapir_top_row *row)
 	       (!row->is_kernels && (row->waits[TAPIR_TOP_DISK] > 0 || row->exceptions > 0));
 }
 
-static bool is_meant(const struct tapir_top_rows *rows, const struct tapir_top_row *row,
-		     const char *filter)
+static bool is_meant(const struct tapir_top_view *view, const struct tapir_top_row *row,
+		     const struct tapir_top_filter *filter)
 {
-	char id[CELL_BYTES];
-
-	if (!filter || !*filter)
-		return rows->only.cnt || has_done_something(row);
-	snprintf(id, sizeof(id), "%u", row->tgid);
-	return strstr(row->comm, filter) || !strcmp(id, filter);
+	if (!filter || !filter->text)
+		return view->rows->only.cnt || has_done_something(row);
+	return tapir_top_filter__has(filter, row, seconds_of(view));
 }
 
 static int by_cpu(const void *a, const void *b)
@@ -221,7 +218,7 @@ static unsigned telling_columns(const struct tapir_top_view *view)
 }
 
 int tapir_top_view__fill(struct tapir_top_view *view, const struct tapir_top_rows *rows,
-			 bool of_threads, const char *filter, size_t width)
+			 bool of_threads, const struct tapir_top_filter *filter, size_t width)
 {
 	const struct tapir_top_list *list = of_threads ? &rows->threads : &rows->processes;
 	const struct tapir_top_row *row;
@@ -231,7 +228,7 @@ int tapir_top_view__fill(struct tapir_top_view *view, const struct tapir_top_row
 	view->width = width;
 	view->chosen.cnt = 0;
 	tapir_vec_for_each (row, list)
-		if (is_meant(rows, row, filter) && !tapir_vec__push(&view->chosen, row))
+		if (is_meant(view, row, filter) && !tapir_vec__push(&view->chosen, row))
 			return -ENOMEM;
 	if (view->chosen.cnt)
 		qsort(view->chosen.data, view->chosen.cnt, sizeof(*view->chosen.data), by_cpu);

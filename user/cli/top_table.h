@@ -4,6 +4,7 @@
 #define TAPIR_USER_TOP_TABLE_H
 
 #include "base/str.h"
+#include "cli/top_filter.h"
 #include "cli/top_rows.h"
 
 /* Rows in the order in which they are shown; borrowed until the rows change. */
@@ -17,11 +18,11 @@ struct tapir_top_view {
 };
 
 /*
- * Chooses rows, the most CPU time first. filter: a part of the name, or an id; NULL or "": all that
- * did something. 0 or -ENOMEM. __fini in any case.
+ * Chooses rows, the most CPU time first. filter: NULL, or one that is not set: all that did
+ * something. 0 or -ENOMEM. __fini in any case.
  */
 int tapir_top_view__fill(struct tapir_top_view *view, const struct tapir_top_rows *rows,
-			 bool of_threads, const char *filter, size_t width);
+			 bool of_threads, const struct tapir_top_filter *filter, size_t width);
 void tapir_top_view__fini(struct tapir_top_view *view);
 
 /* Appends a line, without a line feed, no wider than width. */
