@@ -3,6 +3,8 @@
 import json
 import signal
 
+from case_cli import one_line
+
 PAIR = r"""
 import socket, sys, threading, time
 N, SLEEP = 12, 0.05
@@ -63,7 +65,27 @@ print('{"port": %d, "threads": %d, "calls": %d}' % (listener.getsockname()[1], T
 """
 
 
+def has_tracepoints():
+    """Linux 6.3 and newer; the doctor's line has its own test."""
+    with open("/sys/kernel/btf/vmlinux", "rb") as types:
+        return b"\0btf_trace_sock_send_length\0" in types.read()
+
+
+def need_tracepoints(t):
+    if not has_tracepoints():
+        t.skip("this kernel has no tracepoints of what sockets send")
+
+
+def test_it_is_refused_where_the_kernel_has_no_tracepoints(t):
+    if has_tracepoints():
+        t.skip("this kernel has them")
+    one_line(t, t.tapir("record", "--net", "-a", "-d", "0.1", "-o", t.path("x.tapir"), expect=3), "--net requires Linux 6.3 or newer")
+    checks = {check["name"]: check for check in json.loads(t.tapir("doctor", "--json", expect=None).out)["checks"]}
+    t.eq((checks["connections"]["state"], checks["programs"]["state"]), ("limited", "ok"), "what the doctor says")
+
+
 def record(t, program=PAIR, *options):
+    need_tracepoints(t)
     file = t.path("net.tapir")
     result = t.tapir("record", "--net", "--no-samples", *options, "-o", file, "--", "python3", "-c", program)
     return result.json_lines()[0], t.events(file, "exchange"), file
@@ -161,6 +183,7 @@ time.sleep(1000)
 
 def hang(t, many):
     """The program begins when it is recorded; when it has said what it did, the recording ends."""
+    need_tracepoints(t)
     file, program = t.path("hang.tapir"), t.start("python3", "-c", FAULTS, many)
     program.wait_line("ready")
     recorder = t.start_tapir("record", "--net", "--no-samples", "-p", program.pid, "-o", file)
