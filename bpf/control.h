@@ -397,6 +397,29 @@ struct tapir_rec_wait_total {
 	struct tapir_wait_sums sums;
 };
 
+/* ---- sums of the kernel's work (kernel.bpf.c writes, record/kernel_rows.c reads) ------------- */
+
+#define TAPIR_KERNEL_FRAMES	16u
+#define TAPIR_KERNEL_NAME_BYTES 24u
+
+/*
+ * A place of a table that needs no lock: who sets id owns it, and sets is_ready when the rest that
+ * does not grow is written. User space frees the rows of processes that are gone.
+ */
+struct tapir_kernel_row {
+	uint64_t id; /* a hash of what is added up here; 0: free */
+	uint32_t is_ready;
+	uint32_t tgid, number;
+	uint32_t kind; /* enum tapir_kernel_kind */
+	uint64_t stack_id;
+	uint64_t lock_va;
+	uint32_t frame_cnt;
+	uint32_t pad0;
+	char name[TAPIR_KERNEL_NAME_BYTES];   /* IRQ: of its handler; else of the process */
+	uint64_t frames[TAPIR_KERNEL_FRAMES]; /* LOCK */
+	uint64_t cnt, part_cnt, sum_ns, max_ns;
+};
+
 /* ---- threads as they are (threads.bpf.c writes, attach/thread_list.c reads) ----------------- */
 
 #define TAPIR_THREAD_ON_CPU	(1u << 0) /* it ran: no registers, no stack */

@@ -80,6 +80,7 @@ enum tapir_rec_type {
 	TAPIR_REC_SIGNAL = 26,	 /* a signal was sent */
 	TAPIR_REC_WAITS = 27,	 /* how often a thread waited, how long it ran */
 	TAPIR_REC_NATIVE = 28,	 /* memory was mapped, a block was allocated or freed */
+	TAPIR_REC_KERNEL = 29,	 /* what the kernel did for or to a process, in numbers */
 	TAPIR_REC_TYPE_CNT
 };
 
@@ -736,6 +737,50 @@ struct tapir_rec_native {
 	uint8_t pad0[5];
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_native) == 88, "tapir_rec_native");
+
+/* ---- KERNEL ---------------------------------------------------------------------------- */
+
+enum tapir_kernel_kind {
+	TAPIR_KERNEL_FAULT = 0,	  /* page faults, as getrusage(2) counts them */
+	TAPIR_KERNEL_IRQ = 1,	  /* interrupts of devices */
+	TAPIR_KERNEL_SOFTIRQ = 2, /* work that interrupts left for later */
+	TAPIR_KERNEL_VECTOR = 3,  /* interrupts of the CPUs themselves */
+	TAPIR_KERNEL_LOCK = 4,	  /* waits for locks of the kernel */
+	TAPIR_KERNEL_KIND_CNT
+};
+
+/* number of VECTOR: the lines of /proc/interrupts. */
+enum tapir_kernel_vector {
+	TAPIR_VECTOR_LOCAL_TIMER = 0,
+	TAPIR_VECTOR_RESCHEDULE = 1,
+	TAPIR_VECTOR_CALL = 2,
+	TAPIR_VECTOR_CALL_SINGLE = 3,
+	TAPIR_VECTOR_IRQ_WORK = 4
+};
+
+/*
+ * The numbers are of the time from since_ns to the record's. An interrupt is of the process in
+ * whose time it came, and its time is its own: without that of interrupts within it.
+ */
+struct tapir_rec_kernel {
+	struct tapir_rec h;
+	uint32_t tgid;	 /* 0: the CPU was idle, or it was a thread of the kernel without one */
+	uint32_t number; /* of the interrupt; LOCK: flags of the tracepoint contention_begin */
+	uint64_t since_ns;
+	uint64_t cnt;
+	uint64_t part_cnt; /* FAULT: of those, from a disk; LOCK: those that ended without it */
+	uint64_t sum_ns;   /* FAULT: 0, here and below */
+	uint64_t max_ns;   /* the longest of the process since it was counted first */
+	uint64_t stack_id; /* FAULT, user's; 0: the kernel touched the page, in a system call */
+	uint64_t kernel_stack_id; /* LOCK */
+	uint64_t lock_va;
+	uint8_t kind; /* enum tapir_kernel_kind */
+	uint8_t pad0;
+	uint16_t name_len;
+	uint32_t pad1;
+	/* name: IRQ, of its handler */
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_kernel) == 96, "tapir_rec_kernel");
 
 /* ---- THREAD, PROCESS ------------------------------------------------------------------ */
 

@@ -97,6 +97,12 @@
 	X(NATIVE_SKIPPED, NATIVE, "the kernel skipped a program of native memory")                 \
 	X(NATIVE_DISK, NATIVE, "the file could not be written: native memory")                     \
 	X(NATIVE_STACK_LOST, PART, "no space in the ring buffer for an allocation's stack")        \
+	X(KERNEL_FULL, KERNEL, "no room to count faults, interrupts or locks of one more place")   \
+	X(KERNEL_NO_STORAGE, KERNEL, "no memory for the thread's state of its page faults")        \
+	X(KERNEL_NO_PLACE, KERNEL, "no place to remember that a thread waits for a kernel lock")   \
+	X(KERNEL_SKIPPED, KERNEL, "the kernel skipped a program of faults, interrupts or locks")   \
+	X(KERNEL_DISK, KERNEL, "the file could not be written: faults, interrupts or locks")       \
+	X(KERNEL_STACK_LOST, PART, "no space in the ring buffer for a page fault's stack")         \
 	/* A cause is a row above this line. */
 
 /*
@@ -112,6 +118,7 @@
 	X(CALLS, "calls")                                                                          \
 	X(SIGNAL, "signal")                                                                        \
 	X(NATIVE, "native")                                                                        \
+	X(KERNEL, "kernel")                                                                        \
 	/* A family is a row above this line. */
 
 enum tapir_loss_kind {

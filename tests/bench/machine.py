@@ -31,6 +31,7 @@ MAX_LOAD = 3
 ATTACHED_SECONDS = 2  # bpftrace and perf do not say when all of theirs is on
 CALLS = "tracepoint:raw_syscalls:sys_enter /pid == PID/ { @s[tid] = nsecs; } " \
         "tracepoint:raw_syscalls:sys_exit /@s[tid]/ { @ = hist(nsecs - @s[tid]); delete(@s[tid]); }"
+FAULTS = "tracepoint:exceptions:page_fault_user /pid == PID/ { @[ustack] = count(); }"
 TRANSFERS = "tracepoint:sock:sock_send_length /pid == PID/ { @s[tid] = nsecs; } " \
             "tracepoint:sock:sock_recv_length /pid == PID/ { @ = hist(nsecs - @s[tid]); }"
 
@@ -45,6 +46,9 @@ LOADS = {
         "strace": ["strace", "-c", "-f", "-p", "PID"]}),
     "requests": ("transfer on a TCP connection, a request or answer every second one", 300, 100, {
         "tapir": [*TAPIR, "--no-sched", "--net"], "bpftrace": ["bpftrace", "-e", TRANSFERS]}),
+    "faults": ("page fault, by process and stack", 300, 100, {
+        "tapir": [*TAPIR, "--no-sched", "--kernel=faults"], "bpftrace": ["bpftrace", "-e", FAULTS],
+        "perf": ["perf", "record", "-e", "page-faults", "-c", "1", "-g", "-o", "OUT", "-p", "PID"]}),
 }
 TOOLS = ("tapir", "bpftrace", "perf", "strace")
 

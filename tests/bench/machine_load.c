@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * machine_load - what bench-machine records: system calls that succeed, that fail, requests and
- * answers of one byte over a TCP connection to itself.
+ * answers of one byte over a TCP connection to itself, page faults.
  *
- *	machine_load calls|failing|requests ROUNDS CALLS
+ *	machine_load calls|failing|requests|faults ROUNDS CALLS
  *
  * It prints a line when it is ready, waits for a line on stdin (the tracer attaches meanwhile),
  * runs, and prints JSON: calls, and CPU time of the process in ns for each, least and median of the
@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -69,6 +70,25 @@ static int request_once(void)
 		       : -1;
 }
 
+#define PAGE_BYTES 4096u
+#define PAGES	   64u
+
+static char *pages;
+
+static int map_pages(void)
+{
+	pages = mmap(NULL, PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		     -1, 0);
+	return pages == MAP_FAILED || madvise(pages, PAGES * PAGE_BYTES, MADV_NOHUGEPAGE);
+}
+
+static int fault_once(void)
+{
+	for (unsigned i = 0; i < PAGES; i++)
+		((volatile char *)pages)[i * PAGE_BYTES] = 1;
+	return madvise(pages, PAGES * PAGE_BYTES, MADV_DONTNEED);
+}
+
 static const struct {
 	const char *name;
 	int (*prepare)(void);
@@ -78,6 +98,7 @@ static const struct {
 	{"calls", NULL, call_once, 1},
 	{"failing", NULL, fail_once, 1},
 	{"requests", connect_to_self, request_once, 4},
+	{"faults", map_pages, fault_once, PAGES},
 	{},
 };
 
@@ -97,7 +118,7 @@ int main(int argc, char **argv)
 	while (argc == 4 && loads[i].name && strcmp(loads[i].name, argv[1]) != 0)
 		i++;
 	if (!round_cnt || round_cnt > MAX_ROUNDS || call_cnt <= 0 || !loads[i].name) {
-		fprintf(stderr, "usage: machine_load calls|failing|requests ROUNDS CALLS\n");
+		fprintf(stderr, "usage: machine_load calls|failing|requests|faults ROUNDS CALLS\n");
 		return 2;
 	}
 	if (loads[i].prepare && loads[i].prepare())

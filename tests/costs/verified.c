@@ -17,6 +17,7 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "trace/kernel_work.h"
 
 #define STUB_INSNS  2
 #define TABLE_BYTES (1 << 20)
@@ -44,6 +45,8 @@ static struct tapir_programs_opts all_at_once(void)
 	opts.with_machine_stacks = true;
 	opts.call_counts = &calls;
 	opts.native = &native;
+	opts.kernel_kinds = TAPIR_KERNEL_HAS_ALL;
+	opts.kernel_row_cap = 1;
 	memset(opts.families, true, sizeof(opts.families));
 	return opts;
 }
@@ -117,6 +120,8 @@ static void load_families(void)
 		opts.families[i] = true;
 		opts.call_counts = i == TAPIR_FAMILY_CALLS ? &calls : NULL;
 		opts.native = i == TAPIR_FAMILY_NATIVE ? &native : NULL;
+		opts.kernel_kinds = i == TAPIR_FAMILY_KERNEL ? TAPIR_KERNEL_HAS_ALL : 0;
+		opts.kernel_row_cap = 1;
 		load_way(tapir_families[i].many, opts);
 	}
 }

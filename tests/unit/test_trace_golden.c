@@ -12,6 +12,7 @@
 
 #include "tests/data/golden_v1.h"
 #include "tests/data/golden_v1_hosts.h"
+#include "tests/data/golden_v1_kernel.h"
 #include "tests/data/golden_v1_waits.h"
 #include "trace/chunk.h"
 #include "trace/reader.h"
@@ -165,6 +166,26 @@ static void sums_of_waits_of_version_1_are_read(void **state)
 	tapir_reader__close(r);
 }
 
+#define GOLDEN_KERNEL "tests/data/golden-v1-kernel.tapir"
+
+static void sums_of_the_kernel_of_version_1_are_read(void **state)
+{
+	const struct tapir_rec *rec;
+	struct tapir_reader *r;
+
+	(void)state;
+	assert_int_equal(tapir_reader__open(GOLDEN_KERNEL, &r), 0);
+	for (int i = 0; i < GOLDEN_KERNEL_CNT; i++) {
+		const struct tapir_rec *want = golden_kernel_record(i);
+
+		assert_int_equal(tapir_reader__next(r, &rec), 1);
+		assert_int_equal(rec->size, want->size);
+		assert_memory_equal(rec, want, want->size);
+	}
+	assert_int_equal(tapir_reader__next(r, &rec), 0);
+	tapir_reader__close(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +194,7 @@ int main(void)
 		cmocka_unit_test(records_of_hosts_of_version_1_are_read),
 		cmocka_unit_test(file_of_version_1_is_unpacked),
 		cmocka_unit_test(sums_of_waits_of_version_1_are_read),
+		cmocka_unit_test(sums_of_the_kernel_of_version_1_are_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

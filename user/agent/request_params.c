@@ -69,6 +69,8 @@ const struct tapir_param tapir_params_capture[] = {
 	{"syscalls", TAPIR_PARAM_LIST, AT(syscalls),
 	 "count system calls, with errors and times: their names or globs, as in openat or *", 0, 0,
 	 NULL},
+	{"kernel", TAPIR_PARAM_LIST, AT(kernel), "count the kernel's work: faults, irqs, locks", 0,
+	 0, NULL},
 	{"native_memory", TAPIR_PARAM_U64, AT(native_memory),
 	 "record each mapping, and samples of malloc: one per this number of bytes (524288)", 1,
 	 TAPIR_NATIVE_MAX_BYTES, NULL},
@@ -203,6 +205,7 @@ void tapir_request_params__fini(struct tapir_request_params *params)
 	tapir_vec__fini(&params->profiles);
 	tapir_vec__fini(&params->counters);
 	tapir_vec__fini(&params->syscalls);
+	tapir_vec__fini(&params->kernel);
 	tapir_vec__fini(&params->sources);
 	tapir_vec__fini(&params->by);
 	tapir_vec__fini(&params->pairs);
@@ -611,9 +614,11 @@ int tapir_request_params__request(const struct tapir_request_params *params,
 			     [TAPIR_FAMILY_EXCHANGE] = params->net,
 			     [TAPIR_FAMILY_SIGNAL] = params->signals,
 			     [TAPIR_FAMILY_CALLS] = params->syscalls.cnt > 0,
+			     [TAPIR_FAMILY_KERNEL] = params->kernel.cnt > 0,
 			     [TAPIR_FAMILY_NATIVE] = params->native_memory > 0},
 		.native = {params->native_memory, TAPIR_NATIVE_LIMIT_HZ},
 		.syscalls = params->syscalls,
+		.kernel = params->kernel,
 		.sample_event = params->sample_event,
 		.sample_hz = params->sample_hz,
 		.no_command_lines = !params->is_admin,

@@ -25,7 +25,7 @@ struct tapir_request_params {
 	const char *pod;	    /* its uid, NAME or NAMESPACE/NAME */
 	struct tapir_words cgroups; /* of the two, once a task has found them; borrowed */
 	struct tapir_pids inside;   /* their processes, where no cgroup is visible */
-	struct tapir_words specs, profiles, counters, syscalls;
+	struct tapir_words specs, profiles, counters, syscalls, kernel;
 	/* of a question */
 	struct tapir_words sources, by, pairs, aggregates[TAPIR_AGGREGATE_CNT];
 	const char *where, *until, *key;

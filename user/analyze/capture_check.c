@@ -62,6 +62,8 @@ static const struct subject {
 	 TAPIR_TALLY_NONE, TAPIR_FAMILY_CALLS, true},
 	{&tapir_view_signals, "signals", "`tapir record --signals`", TAPIR_CAUSE_NONE, NULL,
 	 TAPIR_TALLY_NONE, TAPIR_FAMILY_SIGNAL, true},
+	{&tapir_view_kernel, "the kernel's work", "`tapir record --kernel`", TAPIR_CAUSE_NONE, NULL,
+	 TAPIR_TALLY_NONE, TAPIR_FAMILY_KERNEL, true},
 	{&tapir_view_native_memory, "native memory", "`tapir record --native-memory`",
 	 TAPIR_CAUSE_NONE, NULL, TAPIR_TALLY_NONE, TAPIR_FAMILY_NATIVE, true},
 };

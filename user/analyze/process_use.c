@@ -132,12 +132,24 @@ static void on_calls(void *ctx, const struct tapir_rec_calls *rec, uint32_t node
 	}
 }
 
+static void on_kernel(void *ctx, const struct tapir_rec_kernel *rec, uint32_t node)
+{
+	struct tapir_used *used = rec->kind == TAPIR_KERNEL_FAULT ? used_by(ctx, rec->tgid) : NULL;
+
+	(void)node;
+	if (used) {
+		used->fault_cnt += rec->cnt;
+		used->major_fault_cnt += rec->part_cnt;
+	}
+}
+
 const struct tapir_timeline_fns tapir_process_use_fns = {.sample = on_sample,
 							 .ended = on_ended,
 							 .switched = on_switched,
 							 .waits = on_waits,
 							 .io = on_io,
-							 .calls = on_calls};
+							 .calls = on_calls,
+							 .kernel = on_kernel};
 
 bool tapir_process_use__has_switches(const struct tapir_process_use *use)
 {

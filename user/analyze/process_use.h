@@ -2,8 +2,8 @@
 /*
  * process_use.h - what each process used of the machine, as a listener of a timeline: CPU time, by
  * context switches or their sums where they were recorded, else by samples; time in which its
- * threads waited; bytes of block devices; system calls. CPU time by switches is divided among the
- * processes CPU by CPU, so that it adds up to the machine's. One thread.
+ * threads waited; bytes of block devices; system calls, page faults. CPU time by switches is
+ * divided among the processes CPU by CPU, so that it adds up to the machine's. One thread.
  */
 #ifndef TAPIR_USER_PROCESS_USE_H
 #define TAPIR_USER_PROCESS_USE_H
@@ -16,6 +16,7 @@
 struct tapir_used {
 	uint64_t cpu_ns, sample_ns, runnable_ns, asleep_ns, read_bytes, written_bytes;
 	uint64_t call_cnt, failed_call_cnt; /* system calls that returned */
+	uint64_t fault_cnt, major_fault_cnt;
 };
 
 struct tapir_process_used {

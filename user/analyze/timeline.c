@@ -186,6 +186,18 @@ static void add_native(struct tapir_timeline *tl, const struct tapir_rec *rec)
 		NOTIFY(tl, native, native, tapir_timeline__node(tl, &ref));
 }
 
+static void add_kernel(struct tapir_timeline *tl, const struct tapir_rec *rec)
+{
+	const struct tapir_rec_kernel *kernel = (const void *)rec;
+	struct tapir_stack_ref ref = {.tgid = kernel->tgid,
+				      .time_ns = rec->time_ns,
+				      .stack_id = kernel->stack_id,
+				      .kstack_id = kernel->kernel_stack_id};
+
+	if (is_reported(tl, rec))
+		NOTIFY(tl, kernel, kernel, tapir_timeline__node(tl, &ref));
+}
+
 static void add_counter(struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_counter *counter = (const void *)rec;
@@ -245,6 +257,9 @@ static void out(void *ctx, const struct tapir_rec *rec)
 		break;
 	case TAPIR_REC_NATIVE:
 		add_native(tl, rec);
+		break;
+	case TAPIR_REC_KERNEL:
+		add_kernel(tl, rec);
 		break;
 	case TAPIR_REC_COUNTER:
 		add_counter(tl, rec);

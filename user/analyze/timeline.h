@@ -211,6 +211,8 @@ struct tapir_timeline_fns {
 	void (*calls)(void *ctx, const struct tapir_rec_calls *rec, uint32_t node);
 	/* Native memory; node: of what allocated it. */
 	void (*native)(void *ctx, const struct tapir_rec_native *rec, uint32_t node);
+	/* The kernel's work in numbers; node: of its stack, the user's or the kernel's. */
+	void (*kernel)(void *ctx, const struct tapir_rec_kernel *rec, uint32_t node);
 	/* The system call in which a thread of a snapshot waits, after its snapshot. */
 	void (*call)(void *ctx, const struct tapir_rec *rec);
 	/*

@@ -55,6 +55,7 @@ struct tapir_view {
 	X(syscalls)                                                                                \
 	X(tree)                                                                                    \
 	X(signals)                                                                                 \
+	X(kernel)                                                                                  \
 	X(native_memory)                                                                           \
 	/* A view is a row above this line. */
 

@@ -15,6 +15,7 @@
 #include "analyze/view.h"
 #include "base/keyed.h"
 #include "decode/usage_text.h"
+#include "trace/kernel_work.h"
 
 #define OWN_PERCENT   5 /* of the CPU time: less is folded by name */
 #define COMMAND_BYTES 256u
@@ -85,6 +86,8 @@ static void add_used(struct tapir_used *to, const struct tapir_used *from)
 	to->written_bytes += from->written_bytes;
 	to->call_cnt += from->call_cnt;
 	to->failed_call_cnt += from->failed_call_cnt;
+	to->fault_cnt += from->fault_cnt;
+	to->major_fault_cnt += from->major_fault_cnt;
 }
 
 static int by_use(const void *a, const void *b, void *ctx)
@@ -152,7 +155,7 @@ static void write_process(const struct processes *v, struct tapir_view_result *r
 
 /* A figure that was not recorded is not known. */
 struct known {
-	bool cpu, switches, io, calls;
+	bool cpu, switches, io, calls, faults;
 };
 
 static void write_rows(const struct processes *v, struct tapir_view_result *result, uint64_t all_ns,
@@ -167,6 +170,8 @@ static void write_rows(const struct processes *v, struct tapir_view_result *resu
 		{"written_bytes", ">WRITTEN", TAPIR_CELL_BYTES},
 		{"calls", ">CALLS", TAPIR_CELL_COUNT},
 		{"failed_calls", ">FAILED", TAPIR_CELL_COUNT},
+		{"faults", ">FAULTS", TAPIR_CELL_COUNT},
+		{"major_faults", NULL, TAPIR_CELL_COUNT},
 		{"process", "PROCESS", TAPIR_CELL_TEXT},
 		{"processes", NULL, TAPIR_CELL_COUNT},
 		{"command", "COMMAND", TAPIR_CELL_TEXT},
@@ -193,6 +198,8 @@ static void write_rows(const struct processes *v, struct tapir_view_result *resu
 		tapir_view_result__known(result, t, row->used.written_bytes, known->io);
 		tapir_view_result__known(result, t, row->used.call_cnt, known->calls);
 		tapir_view_result__known(result, t, row->used.failed_call_cnt, known->calls);
+		tapir_view_result__known(result, t, row->used.fault_cnt, known->faults);
+		tapir_view_result__known(result, t, row->used.major_fault_cnt, known->faults);
 		write_process(v, result, t, row);
 	}
 	if (v->shown.cnt > v->args.top)
@@ -250,6 +257,8 @@ static int processes_finish(void *ctx, struct tapir_view_result *result)
 		.switches = tapir_process_use__has_switches(&v->use),
 		.io = tapir_catalog__meta_value(catalog, "io").len > 0,
 		.calls = tapir_catalog__meta_value(catalog, "syscalls").len > 0,
+		.faults = tapir_sv__starts_with(
+			tapir_catalog__meta_value(catalog, TAPIR_META_KERNEL), "faults"),
 	};
 
 	if (!v->use.rows.cnt) {
@@ -276,7 +285,7 @@ static int processes_finish(void *ctx, struct tapir_view_result *result)
 
 const struct tapir_view tapir_view_processes = {
 	.name = "processes",
-	.summary = "CPU, waits, disk bytes and system calls, alike processes as one",
+	.summary = "CPU, waits, disk bytes, calls, faults; alike processes as one",
 	.begin = processes_begin,
 	.ctx_bytes = sizeof(struct processes),
 	.default_top = 20,

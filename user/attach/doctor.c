@@ -16,6 +16,7 @@
 #include "attach/features.h"
 #include "attach/programs.h"
 #include "base/diag.h"
+#include "trace/kernel_work.h"
 
 bool tapir_checkup__can_record(const struct tapir_checkup *checkup)
 {
@@ -205,6 +206,8 @@ static void check_programs(struct tapir_checkup *checkup, const struct tapir_fea
 		.with_holds = true,
 		.use_multi = tapir_features__has(f, TAPIR_FEATURE_UPROBE_MULTI),
 		.native = &native,
+		.kernel_kinds = TAPIR_KERNEL_HAS_ALL,
+		.kernel_row_cap = 1,
 	};
 	struct tapir_programs *programs = NULL;
 	struct tapir_check *check;

@@ -220,6 +220,12 @@ static bool has_system_calls(struct tapir_check *check, uint32_t tgid)
 	return can_capture(check, TAPIR_FAMILY_CALLS);
 }
 
+static bool has_kernel_work(struct tapir_check *check, uint32_t tgid)
+{
+	(void)tgid;
+	return can_capture(check, TAPIR_FAMILY_KERNEL);
+}
+
 static bool has_connections(struct tapir_check *check, uint32_t tgid)
 {
 	(void)tgid;
@@ -271,6 +277,9 @@ static const struct tapir_check_row of_machine[] = {
 	{"kernel_functions", "functions of the kernel can be sources (kprobe:)",
 	 has_kernel_functions, TAPIR_CHECK_LIMITED, "kprobe: and kretprobe: are refused",
 	 "a kernel with CONFIG_KPROBE_EVENTS"},
+	{"kernel_work", "faults, interrupts and locks of the kernel can be counted (--kernel)",
+	 has_kernel_work, TAPIR_CHECK_LIMITED, "record --kernel is refused",
+	 "an x86-64 kernel with CONFIG_TRACEPOINTS and BTF"},
 	/* A check of the machine is a row above this line. */
 };
 

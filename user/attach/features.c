@@ -225,8 +225,9 @@ const char *tapir_feature__purpose(enum tapir_feature_id id)
 
 /* A tracepoint by its type, which a kernel may be without. */
 static const char *const required_types[TAPIR_FAMILY_CNT] = {
-	[TAPIR_FAMILY_IO] = "btf_trace_block_getrq",  /* without CONFIG_BLOCK */
-	[TAPIR_FAMILY_CALLS] = "btf_trace_sys_enter", /* without CONFIG_FTRACE_SYSCALLS */
+	[TAPIR_FAMILY_IO] = "btf_trace_block_getrq",	     /* without CONFIG_BLOCK */
+	[TAPIR_FAMILY_CALLS] = "btf_trace_sys_enter",	     /* without CONFIG_FTRACE_SYSCALLS */
+	[TAPIR_FAMILY_KERNEL] = "btf_trace_page_fault_user", /* on x86 */
 	/* Since 6.3, commit 6e6eda44b939 "sock: add tracepoint for send recv length". */
 	[TAPIR_FAMILY_EXCHANGE] = "btf_trace_sock_send_length",
 };

@@ -36,6 +36,7 @@
 #include "base/vec.h"
 #include "bpf/io_logic.bpf.h"
 #include "elf/kernel_types.h"
+#include "trace/kernel_work.h"
 #include "tapir.skel.h"
 
 #define ELEMENT_BYTES 80 /* of a hash on CPUs, with what it is found by (htab_elem, its bucket) */
@@ -50,6 +51,8 @@ struct tapir_programs {
 	volatile struct tapir_maybe_tgids *maybe_tgids;
 	const struct tapir_losses *losses;
 	size_t losses_bytes;
+	struct tapir_kernel_row *kernel_rows; /* NULL: nothing of the kernel's is counted */
+	size_t kernel_row_cnt;
 	uint32_t site_cap;
 	atomic_uint site_cnt;
 	struct tapir_sums_opts sums;
@@ -206,6 +209,47 @@ static void set_native(struct tapir_bpf *skel, const struct tapir_programs_opts 
 								       : TAPIR_TRACE_UPROBE_MULTI);
 }
 
+/* Programs, and maps that those alone use, of one kind of the kernel's work. */
+static void set_kernel_kind(struct tapir_bpf *skel, bool is_wanted, const char *const *programs,
+			    const char *const *maps)
+{
+	for (; *programs; programs++)
+		bpf_program__set_autoload(bpf_object__find_program_by_name(skel->obj, *programs),
+					  is_wanted);
+	for (; *maps; maps++)
+		bpf_map__set_autocreate(bpf_object__find_map_by_name(skel->obj, *maps), is_wanted);
+}
+
+static void set_kernel(struct tapir_bpf *skel, const struct tapir_programs_opts *opts)
+{
+	static const struct {
+		uint32_t kind;
+		const char *programs[16], *maps[4];
+	} kinds[] = {
+		{TAPIR_KERNEL_HAS_FAULTS,
+		 {"tapir_fault", "tapir_fault_end", "tapir_fault_look"},
+		 {"fault_threads", "fault_scratches", "fault_states"}},
+		{TAPIR_KERNEL_HAS_IRQS,
+		 {"tapir_irq_in", "tapir_irq_out", "tapir_soft_in", "tapir_soft_out",
+		  "tapir_timer_in", "tapir_timer_out", "tapir_ipi_in", "tapir_ipi_out",
+		  "tapir_call_in", "tapir_call_out", "tapir_call1_in", "tapir_call1_out",
+		  "tapir_work_in", "tapir_work_out"},
+		 {"irq_nests"}},
+		{TAPIR_KERNEL_HAS_LOCKS,
+		 {"tapir_lock_in", "tapir_lock_out"},
+		 {"lock_sleepers", "lock_cpus"}},
+	};
+	bool is_any = opts->families[TAPIR_FAMILY_KERNEL];
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		set_kernel_kind(skel, is_any && opts->kernel_kinds & kinds[i].kind,
+				kinds[i].programs, kinds[i].maps);
+	if (!is_any)
+		return;
+	bpf_map__set_max_entries(skel->maps.kernel_rows, opts->kernel_row_cap);
+	skel->rodata->kernel_row_mask = opts->kernel_row_cap - 1;
+}
+
 /* NULL: the family has no more. */
 static struct bpf_program *program_of(const struct tapir_bpf *skel,
 				      const struct tapir_family *family, int idx)
@@ -299,6 +343,7 @@ static int open_skel(struct tapir_programs *p, const struct tapir_programs_opts 
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
 		set_family(p->skel, &tapir_families[i], opts->families[i]);
 	choose_switches(p->skel, opts);
+	set_kernel(p->skel, opts);
 	bpf_program__set_autoload(p->skel->progs.tapir_threads, opts->with_threads);
 	bpf_program__set_autoload(p->skel->progs.tapir_uses, opts->with_uses);
 	bpf_program__set_autoload(p->skel->progs.tapir_hold_exec, opts->with_holds);
@@ -326,7 +371,14 @@ static int map_shared(struct tapir_programs *p)
 	p->losses_bytes = (p->site_cap + 1) * sizeof(*p->losses);
 	p->losses = map_array(p->skel->maps.losses, p->losses_bytes, PROT_READ);
 	p->holds = map_array(p->skel->maps.holds, sizeof(*p->holds), PROT_READ | PROT_WRITE);
-	if (!p->live || !p->losses || !p->maybe_tgids || !p->holds)
+	if (bpf_map__autocreate(p->skel->maps.kernel_rows)) {
+		p->kernel_row_cnt = bpf_map__max_entries(p->skel->maps.kernel_rows);
+		p->kernel_rows = map_array(p->skel->maps.kernel_rows,
+					   p->kernel_row_cnt * sizeof(*p->kernel_rows),
+					   PROT_READ | PROT_WRITE);
+	}
+	if (!p->live || !p->losses || !p->maybe_tgids || !p->holds ||
+	    (p->kernel_row_cnt && !p->kernel_rows))
 		return tapir_diag__fail(-ENOMEM, "cannot map the BPF counters: out of memory");
 	return 0;
 }
@@ -474,6 +526,8 @@ void tapir_programs__free(struct tapir_programs *p)
 		munmap((void *)p->maybe_tgids, sizeof(*p->maybe_tgids));
 	if (p->holds)
 		munmap(p->holds, sizeof(*p->holds));
+	if (p->kernel_rows)
+		munmap(p->kernel_rows, p->kernel_row_cnt * sizeof(*p->kernel_rows));
 	if (p->losses)
 		munmap((void *)p->losses, p->losses_bytes);
 	for (unsigned pair = 0; pair < p->ring_cnt; pair++)
@@ -556,6 +610,12 @@ int tapir_programs__wait_sums_fd(const struct tapir_programs *p)
 		       : -1;
 }
 
+struct tapir_kernel_row *tapir_programs__kernel_rows(const struct tapir_programs *p, size_t *cnt)
+{
+	*cnt = p->kernel_row_cnt;
+	return p->kernel_rows;
+}
+
 /* The iterator writes into the rings, and nothing is read from it. */
 int tapir_programs__run_last(struct tapir_programs *p, enum tapir_family_id family)
 {
@@ -564,9 +624,14 @@ int tapir_programs__run_last(struct tapir_programs *p, enum tapir_family_id fami
 	ssize_t n = 1;
 	char nothing[64];
 
-	if (!p->skel || !f->last_program)
+	struct bpf_program *program;
+
+	program = p->skel && f->last_program
+			  ? bpf_object__find_program_by_name(p->skel->obj, f->last_program)
+			  : NULL;
+	if (!program || !bpf_program__autoload(program))
 		return 0;
-	fd = iterate(bpf_object__find_program_by_name(p->skel->obj, f->last_program), NULL);
+	fd = iterate(program, NULL);
 	while (fd >= 0 && n > 0)
 		n = read(fd, nothing, sizeof(nothing));
 	return fd < 0 ? fd : n < 0 ? -errno : 0;

@@ -67,7 +67,9 @@ struct tapir_programs_opts {
 	uint32_t wait_sum_cap; /* of the family SWITCH: threads whose short waits are summed; 0:
 				  each switch is recorded */
 	const struct tapir_native_choice *native; /* borrowed; NULL: no blocks are sampled */
-	bool use_sessions;    /* probes of entries decide if their return is probed */
+	uint32_t kernel_kinds;	 /* of the family KERNEL: TAPIR_KERNEL_HAS_*; 0: none */
+	uint32_t kernel_row_cap; /* of its sums: a power of two */
+	bool use_sessions;	 /* probes of entries decide if their return is probed */
 	bool probes_unlikely; /* with probes_later: what probes run is loaded when it is asked for
 			       */
 };
@@ -94,6 +96,9 @@ int tapir_programs__iterate_open_calls(struct tapir_programs *p);
 
 /* The table of summed waits, by thread; borrowed. -1: each switch is recorded. */
 int tapir_programs__wait_sums_fd(const struct tapir_programs *p);
+
+/* The sums of the kernel's work, *cnt of them, shared with the programs; borrowed. NULL: none. */
+struct tapir_kernel_row *tapir_programs__kernel_rows(const struct tapir_programs *p, size_t *cnt);
 
 /* The program that malloc and its like run; borrowed. -1: none does. */
 int tapir_programs__native_fd(const struct tapir_programs *p);

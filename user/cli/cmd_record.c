@@ -41,7 +41,7 @@ struct args {
 	const char *sched; /* NULL: not given */
 	bool no_sched;
 	bool io, net, signals;
-	struct tapir_words_or_default syscalls, native_memory;
+	struct tapir_words_or_default syscalls, kernel, native_memory;
 	uint64_t native_rate;
 	uint64_t max_size;
 	uint64_t buffer_mb;
@@ -96,6 +96,11 @@ static const struct tapir_option options[] = {
 		"count system calls: errors and times by process, thread and call; LIST: of which, "
 		"as in openat,'*sync' ('tapir help syscalls')",
 		struct args, syscalls),
+	TAPIR_LIST_OR_DEFAULT(
+		"kernel", 0, "[LIST]",
+		"count the kernel's work: page faults by process and stack, interrupts, waits for "
+		"its locks; LIST: of faults,irqs,locks ('tapir help kernel')",
+		struct args, kernel),
 	TAPIR_LIST_OR_DEFAULT(
 		"native-memory", 0, "[BYTES]",
 		"record each mapping, and samples of blocks of malloc and its like: one per BYTES "
@@ -483,6 +488,8 @@ static int run_record(struct tapir_cli *cli)
 	request.captures[TAPIR_FAMILY_SIGNAL] = args->signals;
 	request.captures[TAPIR_FAMILY_CALLS] = args->syscalls.is_given;
 	request.syscalls = args->syscalls.words;
+	request.captures[TAPIR_FAMILY_KERNEL] = args->kernel.is_given;
+	request.kernel = args->kernel.words;
 	request.captures[TAPIR_FAMILY_NATIVE] = args->native_memory.is_given;
 	request.native = native;
 	if (!err)

@@ -72,6 +72,7 @@ const struct tapir_topic tapir_topics[] = {
 	{"syscalls", topic_syscalls, NULL},
 	{"signals", topic_signals, NULL},
 	{"waits", topic_waits, NULL},
+	{"kernel", topic_kernel, NULL},
 	{"native", topic_native, NULL},
 	{"views", topic_views, add_views},
 	{"findings", topic_findings, tapir_finding_page__add},

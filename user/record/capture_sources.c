@@ -14,6 +14,7 @@
 #include "record/meta.h"
 #include "record/usage_watch.h"
 #include "symbol/symbolizer.h"
+#include "trace/kernel_work.h"
 #include "trace/recbuf.h"
 
 #define CONTROL_MAX 16384
@@ -93,6 +94,17 @@ static void let_rings_sleep(struct recording *r)
 		tapir_ring_reader__sleep_by(r->rings, tapir_programs__readers_idle(r->programs));
 }
 
+/* Faults from before are not charged. */
+static void look_at_faults(struct recording *r)
+{
+	int err = tapir_programs__run_last(r->programs, TAPIR_FAMILY_KERNEL);
+
+	if (err)
+		tapir_warn("page faults in system calls are counted from each thread's first fault "
+			   "on: %s",
+			   tapir_errno__text(err));
+}
+
 /* ---- the families that are captured without probes ----------------------------------------- */
 
 static bool wants_samples(const struct tapir_recording_opts *opts)
@@ -118,21 +130,29 @@ static const struct {
 } sources[TAPIR_FAMILY_CNT] = {
 	[TAPIR_FAMILY_SAMPLE] = {wants_samples, start_sampling, NULL, true},
 	[TAPIR_FAMILY_SWITCH] = {wants_switches, NULL, let_rings_sleep, false},
+	[TAPIR_FAMILY_KERNEL] = {NULL, NULL, look_at_faults, false},
 };
 
 static int start_source(struct recording *r, enum tapir_family_id family)
 {
+	struct tapir_str how = {};
 	int err = sources[family].start ? sources[family].start(r)
 					: tapir_programs__attach_family(r->programs, family);
 
 	if (!err && sources[family].on_start)
 		sources[family].on_start(r);
-	return err || !tapir_families[family].meta
-		       ? err
-		       : tapir_meta__post_one(r->queue, tapir_families[family].meta,
-					      family == TAPIR_FAMILY_SWITCH && r->opts->wait_sum_cap
-						      ? TAPIR_META_SUMS
-						      : "on");
+	if (family == TAPIR_FAMILY_KERNEL)
+		tapir_kernel_work__add_list(&how, r->opts->kernel_kinds);
+	else
+		tapir_str__adds(&how, family == TAPIR_FAMILY_SWITCH && r->opts->wait_sum_cap
+					      ? TAPIR_META_SUMS
+					      : "on");
+	if (!err && tapir_families[family].meta)
+		err = how.failed ? -ENOMEM
+				 : tapir_meta__post_one(r->queue, tapir_families[family].meta,
+							how.data);
+	tapir_str__fini(&how);
+	return err;
 }
 
 bool tapir_recording__wants(const struct tapir_recording_opts *opts, enum tapir_family_id family)

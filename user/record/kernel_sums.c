@@ -71,12 +71,26 @@ void tapir_kernel_sums__end(struct tapir_kernel_sums *k, const void *key, const 
 	tapir_map__del(&k->before_by_key, hash_of(k, key));
 }
 
+static void read_rows(struct tapir_kernel_sums *k, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < k->opts.row_cnt; i++) {
+		const char *row = (const char *)k->opts.rows + i * k->opts.value_bytes;
+
+		if (*(const volatile uint64_t *)(const void *)row)
+			report_sum(k, &i, row, now_ns);
+	}
+}
+
 /* AT_ONCE elements at a time. 0 or -errno. */
 static int read_all(struct tapir_kernel_sums *k, uint64_t now_ns)
 {
 	uint64_t place = 0; /* of the kernel: at least 4 bytes, or a key's */
 	bool is_first = true;
 
+	if (k->opts.rows) {
+		read_rows(k, now_ns);
+		return 0;
+	}
 	for (;;) {
 		uint32_t cnt = AT_ONCE;
 		int err = bpf_map_lookup_batch(k->opts.fd, is_first ? NULL : &place, &place,

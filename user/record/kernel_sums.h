@@ -25,7 +25,13 @@ typedef void (*tapir_kernel_sums_fn)(void *ctx, const void *key, const void *now
 				     uint64_t now_ns);
 
 struct tapir_kernel_sums_opts {
-	int fd;		  /* of the table, borrowed; -1: there is none to read */
+	int fd; /* of the table, borrowed; -1: there is none to read */
+	/*
+	 * An array that is mapped, in place of a table; borrowed. The key of a row is its number,
+	 * and one whose first 8 bytes are 0 is left out.
+	 */
+	const void *rows;
+	size_t row_cnt;
 	const char *what; /* "the numbers of system calls", for a warning */
 	size_t key_bytes, value_bytes;
 	tapir_kernel_sums_fn fn;

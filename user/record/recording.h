@@ -89,6 +89,7 @@ struct tapir_recording_opts {
 	bool captures[TAPIR_FAMILY_CNT];       /* families that are no default (tapir_families) */
 	const struct tapir_call_choice *calls; /* of the family CALLS; NULL: it is not captured */
 	const struct tapir_native_choice *native; /* of the family NATIVE; NULL: not captured */
+	uint32_t kernel_kinds;	  /* of the family KERNEL: TAPIR_KERNEL_HAS_*; 0: not captured */
 	unsigned snapshot_rounds; /* 0: a recording; else the first snapshot is all that is wanted:
 				    threads that run are copied that often */
 	bool with_jvm_locks; /* snapshots have the owners of Java locks: each takes a safepoint */

@@ -16,6 +16,9 @@
 #include "base/log.h"
 #include "record/target_access.h"
 
+#define KERNEL_ROWS	     4096u /* 256 bytes of the kernel's memory each; powers of two */
+#define MANY_KERNEL_ROWS     32768u
+
 #define SITE_CAP	     4096u
 #define FIRST_RING_BYTES     (8u << 20)		/* all rings together, to begin with */
 #define DEFAULT_RING_BYTES   ((size_t)64 << 20) /* all rings together, at most */
@@ -249,6 +252,8 @@ static int set_opts(struct recording *r, const struct tapir_features *features,
 	opts->call_counts = r->opts->calls;
 	opts->wait_sum_cap = r->opts->wait_sum_cap;
 	opts->native = r->opts->native;
+	opts->kernel_kinds = r->opts->kernel_kinds;
+	opts->kernel_row_cap = r->rules.all ? MANY_KERNEL_ROWS : KERNEL_ROWS;
 	r->use_sessions = opts->use_sessions =
 		opts->use_multi && tapir_features__has(features, TAPIR_FEATURE_UPROBE_SESSION);
 	opts->with_threads = r->opts->with_switches;

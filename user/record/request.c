@@ -19,6 +19,7 @@
 #include "runtime/dotnet/lanes/dotnet_specs.h"
 #include "runtime/dotnet/lanes/dotnet_suggest.h"
 #include "spec/runtime_db/lore.h"
+#include "trace/kernel_work.h"
 #include "trace/native_memory.h"
 #include "trace/system_calls.h"
 
@@ -356,6 +357,17 @@ static void choose_native(struct tapir_recording_plan *p, const struct tapir_req
 	p->opts.native = &p->native;
 }
 
+static int choose_kernel(struct tapir_recording_plan *p, const struct tapir_request *q)
+{
+	const char *const *list;
+
+	p->opts.kernel_kinds = q->kernel.cnt ? 0 : TAPIR_KERNEL_HAS_ALL;
+	tapir_vec_for_each (list, &q->kernel)
+		if (tapir_kernel_work__choose(*list, &p->opts.kernel_kinds))
+			return -EINVAL;
+	return 0;
+}
+
 static int choose_cpu_data(struct tapir_recording_plan *p, const struct tapir_request *q)
 {
 	if (q->sched && q->no_sched)
@@ -366,6 +378,8 @@ static int choose_cpu_data(struct tapir_recording_plan *p, const struct tapir_re
 		p->opts.wait_sum_cap = q->rules.all ? MANY_WAITING : WAITING;
 	memcpy(p->opts.captures, q->captures, sizeof(q->captures));
 	if (q->captures[TAPIR_FAMILY_CALLS] && choose_calls(p, q))
+		return -EINVAL;
+	if (q->captures[TAPIR_FAMILY_KERNEL] && choose_kernel(p, q))
 		return -EINVAL;
 	if (q->captures[TAPIR_FAMILY_NATIVE])
 		choose_native(p, q);

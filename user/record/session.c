@@ -63,6 +63,7 @@
 #include "record/call_counts.h"
 #include "record/counter_maker.h"
 #include "record/io_paths.h"
+#include "record/kernel_rows.h"
 #include "record/lane_dedup.h"
 #include "record/pg_lock_names.h"
 #include "record/loss_poll.h"
@@ -91,6 +92,7 @@ struct tapir_session {
 	struct tapir_io_paths io_paths;
 	struct tapir_call_counts *calls;  /* NULL: none are counted */
 	struct tapir_wait_records *waits; /* NULL: none are summed */
+	struct tapir_kernel_rows *kernel; /* NULL: nothing of the kernel's is counted */
 	uint64_t ended_ns;		  /* when capture ended; 0: it has not */
 	pthread_t thread;
 	bool is_running;
@@ -188,6 +190,21 @@ static void put_calls(void *ctx, const struct tapir_rec *rec)
 
 	handle_captured(s, rec);
 	atomic_fetch_add(&s->captured[TAPIR_FAMILY_CALLS], tapir_rec__weight(rec));
+}
+
+static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, int fd);
+
+/* They are read, too, with the stacks that they name. */
+static void put_kernel(void *ctx, const struct tapir_rec *rec)
+{
+	struct tapir_session *s = ctx;
+
+	if (rec->type != TAPIR_REC_THREAD ||
+	    !tapir_catalog__thread(s->catalog, ((const struct tapir_rec_thread *)rec)->tid,
+				   rec->time_ns))
+		handle_record(s, rec, -1);
+	if (rec->type == TAPIR_REC_KERNEL)
+		atomic_fetch_add(&s->captured[TAPIR_FAMILY_KERNEL], tapir_rec__weight(rec));
 }
 
 static void put_waits(void *ctx, const struct tapir_rec *rec)
@@ -438,6 +455,7 @@ static void start_segment(struct tapir_session *s)
 {
 	tapir_call_counts__poll(s->calls, last_ns(s), true);
 	tapir_wait_records__poll(s->waits, last_ns(s), true);
+	tapir_kernel_rows__poll(s->kernel, last_ns(s), true);
 	tapir_programs__next_epoch(s->opts.programs);
 	note_write(s, s->opts.flight ? start_file(s) : tapir_writer__begin_segment(s->opts.writer));
 	note_write(s, tapir_catalog__new_segment(s->catalog));
@@ -472,6 +490,7 @@ static void tick(struct tapir_session *s)
 	tapir_lane_dedup__report(&s->twice, put_loss, s);
 	tapir_call_counts__poll(s->calls, last_ns(s), false);
 	tapir_wait_records__poll(s->waits, last_ns(s), false);
+	tapir_kernel_rows__poll(s->kernel, last_ns(s), false);
 	put_clock(s);
 	if (!s->opts.writer)
 		return;
@@ -575,6 +594,7 @@ static void *run_session_thread(void *arg)
 	poll_jvms(s, true);
 	tapir_call_counts__finish(s->calls, last_ns(s));
 	tapir_wait_records__poll(s->waits, last_ns(s), true);
+	tapir_kernel_rows__poll(s->kernel, last_ns(s), true);
 	tapir_unwinding__report(s->unwinding);
 	count_unfinished(s);
 	tick(s);
@@ -605,6 +625,8 @@ static int make_names(struct tapir_session *s)
 static int make_makers(struct tapir_session *s)
 {
 	int waits_fd = tapir_programs__wait_sums_fd(s->opts.programs), err = 0;
+	struct tapir_kernel_row *rows;
+	size_t row_cnt;
 
 	if (tapir_programs__call_counts_fd(s->opts.programs) >= 0) {
 		s->calls = tapir_call_counts__new(s->opts.programs, put_calls, s);
@@ -613,6 +635,11 @@ static int make_makers(struct tapir_session *s)
 	if (!err && waits_fd >= 0) {
 		s->waits = tapir_wait_records__new(waits_fd, put_waits, s);
 		err = s->waits ? 0 : -ENOMEM;
+	}
+	rows = tapir_programs__kernel_rows(s->opts.programs, &row_cnt);
+	if (!err && rows) {
+		s->kernel = tapir_kernel_rows__new(rows, row_cnt, put_kernel, s);
+		err = s->kernel ? 0 : -ENOMEM;
 	}
 	if (!err)
 		err = tapir_counter_maker__new(s->opts.counters, put_counter, s, &s->counters);
@@ -720,6 +747,7 @@ void tapir_session__free(struct tapir_session *s)
 	tapir_io_paths__fini(&s->io_paths);
 	tapir_call_counts__free(s->calls);
 	tapir_wait_records__free(s->waits);
+	tapir_kernel_rows__free(s->kernel);
 	tapir_pg_lock_names__free(s->locks);
 	tapir_catalog__free(s->catalog);
 	free(s);

@@ -60,6 +60,8 @@ uint64_t tapir_rec__weight(const struct tapir_rec *rec)
 {
 	const struct tapir_rec_calls *calls = (const void *)rec;
 
+	if (rec->type == TAPIR_REC_KERNEL)
+		return ((const struct tapir_rec_kernel *)rec)->cnt;
 	if (rec->type != TAPIR_REC_CALLS)
 		return 1;
 	return calls->kind == TAPIR_CALLS_OF_THREAD ? calls->cnt + calls->unbegun_cnt : 0;

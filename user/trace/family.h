@@ -19,7 +19,7 @@ enum tapir_family_id {
 		TAPIR_FAMILY_CNT
 };
 
-#define TAPIR_FAMILY_PROGRAMS 6
+#define TAPIR_FAMILY_PROGRAMS 20
 #define TAPIR_FAMILY_MAPS     6
 
 struct tapir_family {
@@ -89,7 +89,7 @@ uint64_t tapir_rec__stack_id(const struct tapir_rec *rec);
 uint64_t tapir_rec__kstack_id(const struct tapir_rec *rec);
 
 /* Returns the number of its family's things for which a captured record stands: one; of CALLS the
- * calls of a thread. */
+ * calls of a thread, of KERNEL what it counts. */
 uint64_t tapir_rec__weight(const struct tapir_rec *rec);
 
 /*

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "trace/family.h"
+#include "trace/kernel_work.h"
 #include "trace/rehost.h"
 #include "trace/signals.h"
 #include "trace/system_calls.h"
@@ -107,6 +108,8 @@ WORD_OF(calls_name, calls, tapir_system_call__name(r->nr))
 WORD_OF(calls_error, calls, r->err ? tapir_system_call__error_name(r->err) : NULL)
 WORD_OF(native_kind, native, NAME_AT(native_kinds, r->kind))
 WORD_OF(native_function, native, NAME_AT(native_functions, r->function))
+WORD_OF(kernel_kind, kernel, tapir_kernel_kind__name(r->kind))
+WORD_OF(kernel_what, kernel, tapir_kernel_work__what(r->kind, r->number))
 WORD_OF(host_clock, host, tapir_host_clock__name(r->clock))
 WORD_OF(calls_kind, calls, NAME_AT(calls_kinds, r->kind))
 VALUE_OF(exchange_overlaps, exchange, (r->flags & TAPIR_EXCHANGE_OVERLAPS) != 0)
@@ -575,6 +578,28 @@ static const struct tapir_member of_host[] = {
 	HIDDEN(of_host, record_bytes, "of the record: a META or a CLOCK"),
 	{}};
 
+static const struct tapir_member kernel[] = {
+	PROCESS(kernel),
+	{IN(kernel, tgid), IS(COMM), .column = "process", .aux = AT(kernel, tgid),
+	 .what = "its name"},
+	{IN(kernel, kind), IS(WORD), .word = kernel_kind, AS("kind"), .lead = " ",
+	 .what = "fault, irq, softirq, vector (an interrupt of a CPU) or lock"},
+	{IN(kernel, number), IS(WORD), .word = kernel_what, AS("what"), .lead = " ",
+	 .what = "NET_RX, local timer, mutex, ...; NULL: it has a name, or is a fault"},
+	{IN(kernel, name_len), IS(TEXT), AS("name"), .lead = " ", .what = "of an interrupt"},
+	{IN(kernel, number), AS("number"), .what = "of the interrupt; of a lock its flags"},
+	{IN(kernel, cnt), AS("count"), .lead = " count=", .what = "since since_ns"},
+	{IN(kernel, part_cnt), AS("part"),
+	 .lead = " part=", .what = "fault: from a disk (major); lock: that ended without it"},
+	{IN(kernel, sum_ns), AS("sum_ns"),
+	 .lead = " sum_ns=", .what = "how long they took together"},
+	{IN(kernel, max_ns), AS("max_ns"),
+	 .lead = " max_ns=", .what = "the longest so far, of this row"},
+	{IN(kernel, since_ns), AS("since_ns"), .what = "from when they were counted, to time_ns"},
+	{IN(kernel, lock_va), IS(HEX), AS("lock"), MAY_MISS, .what = "address of the lock"},
+	HIDDEN(kernel, kernel_stack_id, "of a lock: the caller"),
+	STACKS(kernel, stack_id, "of a fault; NULL: the kernel touched the page, in a system call"),
+	{}};
 static const struct tapir_member native[] = {
 	CPU,
 	WHO(native),
@@ -857,6 +882,20 @@ const struct tapir_schema tapir_schemas[TAPIR_REC_TYPE_CNT] = {
 			      .usual_rows = 20000,
 			      .ids = {{AT(native, tgid), AT(native, tid), AT(native, stack_id), 0}},
 			      .members = native},
+	[TAPIR_REC_KERNEL] = {.name = "kernel",
+			      .what = "what the kernel did for or to a process, in numbers",
+			      .after = "the name of the interrupt",
+			      SIZE(kernel),
+			      .has_line = true,
+			      .table = "kernel_work",
+			      .table_what =
+				      "page faults, interrupts, waits for locks of the kernel "
+				      "('tapir help kernel')",
+			      .usual_rows = 20000,
+			      .parts = {LEN(kernel, name_len)},
+			      .ids = {{AT(kernel, tgid), 0, AT(kernel, stack_id),
+				       AT(kernel, kernel_stack_id)}},
+			      .members = kernel},
 	[TAPIR_REC_HOST] = {.name = "host",
 			    .what = "a host of a merged recording",
 			    .after = "its name",
@@ -989,6 +1028,26 @@ const struct tapir_family tapir_families[TAPIR_FAMILY_CNT] = {
 				 .loss_kind = TAPIR_LOSS_KIND_NATIVE,
 				 .disk_cause = TAPIR_LOSS_NATIVE_DISK,
 				 .skipped_cause = TAPIR_LOSS_NATIVE_SKIPPED},
+	[TAPIR_FAMILY_KERNEL] = {.type = TAPIR_REC_KERNEL,
+				 .one = "kernel event",
+				 .many = "kernel events",
+				 .thing = "kernel event",
+				 .things = "kernel events",
+				 /* The end comes first, but of faults. */
+				 .programs = {"tapir_fault_end", "tapir_fault", "tapir_irq_out",
+					      "tapir_irq_in", "tapir_soft_out", "tapir_soft_in",
+					      "tapir_timer_out", "tapir_timer_in", "tapir_ipi_out",
+					      "tapir_ipi_in", "tapir_call_out", "tapir_call_in",
+					      "tapir_call1_out", "tapir_call1_in", "tapir_work_out",
+					      "tapir_work_in", "tapir_lock_out", "tapir_lock_in"},
+				 .maps = {"kernel_rows"},
+				 .last_program = "tapir_fault_look",
+				 .meta = TAPIR_META_KERNEL,
+				 .key = "kernel_events",
+				 .title = ">KERNEL",
+				 .loss_kind = TAPIR_LOSS_KIND_KERNEL,
+				 .disk_cause = TAPIR_LOSS_KERNEL_DISK,
+				 .skipped_cause = TAPIR_LOSS_KERNEL_SKIPPED},
 };
 
 /* ---- reading ---------------------------------------------------------------------------------- */
