@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The kernel's work in numbers: its words, the rows that programs add to, its records and view. */
 #include "record/kernel_rows.h" /* before the names of the fixture */
+#include "record/pressure_watch.h"
 
 #include "view_fixture.h"
 
@@ -26,14 +27,15 @@ static void list_chooses_kinds(void **state)
 	assert_int_equal(tapir_kernel_work__choose("locks", &kinds), 0);
 	assert_int_equal(kinds, TAPIR_KERNEL_HAS_LOCKS);
 	assert_int_equal(tapir_kernel_work__choose("irqs,faults", &kinds), 0);
-	assert_int_equal(kinds, TAPIR_KERNEL_HAS_ALL);
-	tapir_kernel_work__add_list(&text, kinds);
-	assert_string_equal(text.data, "faults,irqs,locks");
+	assert_int_equal(kinds, TAPIR_KERNEL_HAS_ALL & ~TAPIR_KERNEL_HAS_PRESSURE);
+	tapir_kernel_work__add_list(&text, TAPIR_KERNEL_HAS_ALL);
+	assert_string_equal(text.data, "faults,irqs,locks,pressure");
 	tapir_str__fini(&text);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		tapir_diag__clear();
 		assert_int_equal(tapir_kernel_work__choose(bad[i], &kinds), -EINVAL);
-		assert_non_null(strstr(tapir_diag__line(0), "LIST is of faults, irqs and locks"));
+		assert_non_null(
+			strstr(tapir_diag__line(0), "LIST is of faults, irqs, locks and pressure"));
 	}
 }
 
@@ -284,6 +286,33 @@ static void nothing_was_seen(void **state)
 	assert_string_equal(result.headline.data, "the kernel did nothing that was counted");
 }
 
+/* ---- pressure ----------------------------------------------------------------------------------- */
+
+static void totals_of_pressure_are_read(void **state)
+{
+	static const char text[] = "some avg10=95.37 avg60=84.68 avg300=74.46 total=671020775\n"
+				   "full avg10=0.00 avg60=0.00 avg300=0.00 total=12\n";
+	static const char *const bad[] = {"",
+					  "\n",
+					  "some",
+					  "some \n total=1",
+					  "some total=\n",
+					  "some total=x\n",
+					  "some avg10=1\nfull total=3\n",
+					  "some total=99999999999999999999999999\n",
+					  "something total=1"};
+	uint64_t us = 7;
+
+	(void)state;
+	assert_true(tapir_pressure__parse(text, "some", &us));
+	assert_int_equal(us, 671020775);
+	assert_true(tapir_pressure__parse(text, "full", &us));
+	assert_int_equal(us, 12);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_false(tapir_pressure__parse(bad[i], "some", &us));
+	assert_int_equal(us, 12);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -297,6 +326,7 @@ int main(void)
 		TEST(sums_have_rows_by_kind),
 		TEST(hostile_numbers_are_taken_as_they_are),
 		TEST(nothing_was_seen),
+		TEST(totals_of_pressure_are_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

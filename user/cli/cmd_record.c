@@ -99,7 +99,7 @@ static const struct tapir_option options[] = {
 	TAPIR_LIST_OR_DEFAULT(
 		"kernel", 0, "[LIST]",
 		"count the kernel's work: page faults by process and stack, interrupts, waits for "
-		"its locks; LIST: of faults,irqs,locks ('tapir help kernel')",
+		"its locks, pressure; LIST: of faults,irqs,locks,pressure ('tapir help kernel')",
 		struct args, kernel),
 	TAPIR_LIST_OR_DEFAULT(
 		"native-memory", 0, "[BYTES]",

@@ -95,7 +95,7 @@ static void let_rings_sleep(struct recording *r)
 }
 
 /* Faults from before are not charged. */
-static void look_at_faults(struct recording *r)
+static void begin_kernel(struct recording *r)
 {
 	int err = tapir_programs__run_last(r->programs, TAPIR_FAMILY_KERNEL);
 
@@ -130,7 +130,7 @@ static const struct {
 } sources[TAPIR_FAMILY_CNT] = {
 	[TAPIR_FAMILY_SAMPLE] = {wants_samples, start_sampling, NULL, true},
 	[TAPIR_FAMILY_SWITCH] = {wants_switches, NULL, let_rings_sleep, false},
-	[TAPIR_FAMILY_KERNEL] = {NULL, NULL, look_at_faults, false},
+	[TAPIR_FAMILY_KERNEL] = {NULL, NULL, begin_kernel, false},
 };
 
 static int start_source(struct recording *r, enum tapir_family_id family)

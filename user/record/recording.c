@@ -23,6 +23,7 @@
 #include "runtime/otel/otel_watch.h"
 #include "base/foreign/helper.h"
 #include "trace/recbuf.h"
+#include "trace/kernel_work.h"
 
 #define POLL_MS		   500
 #define LOOK_AGAIN_NS	   (50 * TAPIR_NS_PER_MS)
@@ -210,12 +211,20 @@ static void poll_publishers(const struct recording *r, bool is_last)
 	tapir_vec__fini(&live);
 }
 
+static void poll_pressure(struct recording *r, bool must)
+{
+	if (r->opts->captures[TAPIR_FAMILY_KERNEL] &&
+	    r->opts->kernel_kinds & TAPIR_KERNEL_HAS_PRESSURE)
+		tapir_pressure_watch__poll(&r->pressure, r->queue, tapir_clock__now_ns(), must);
+}
+
 /* Polls what is due twice per second. */
 static void poll_sources(struct recording *r)
 {
 	tapir_targets__poll(r->targets);
 	tapir_sampler__poll(r->sampler);
 	tapir_usage_watch__poll(r->usage, tapir_clock__now_ns());
+	poll_pressure(r, false);
 	if (r->opts->native && !r->is_unprivileged)
 		tapir_native_watch__poll(&r->native, r->programs, r->images, r->queue,
 					 tapir_clock__now_ns());
@@ -441,6 +450,7 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 		tapir_recording__end_snapshots(r);
 		tapir_recording__end_samplers(r);
 		tapir_usage_watch__finish(r->usage, tapir_clock__now_ns());
+		poll_pressure(r, true);
 		poll_publishers(r, true);
 	}
 	if (r->targets)

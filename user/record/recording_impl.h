@@ -11,6 +11,7 @@
 #include "attach/sampler.h"
 #include "attach/sideband.h"
 #include "record/native_watch.h"
+#include "record/pressure_watch.h"
 #include "record/command.h"
 #include "runtime/dotnet/lanes/dotnet_flush.h"
 #include "runtime/dotnet/lanes/dotnet_lanes.h"
@@ -75,6 +76,7 @@ struct recording {
 	int freeze_fd; /* SIGUSR2; -1: there is no ring */
 	bool use_multi, use_sessions, link_by_pid;
 	struct tapir_native_watch native;
+	struct tapir_pressure_watch pressure;
 	bool is_unprivileged; /* no programs: rings, and samples of our own, alone; or they would
 				 not know our pids */
 	uint64_t start_ns, end_ns; /* end: 0 none */

@@ -12,7 +12,8 @@ static const struct {
 	uint32_t kinds;
 } choices[] = {{"faults", TAPIR_KERNEL_HAS_FAULTS},
 	       {"irqs", TAPIR_KERNEL_HAS_IRQS},
-	       {"locks", TAPIR_KERNEL_HAS_LOCKS}};
+	       {"locks", TAPIR_KERNEL_HAS_LOCKS},
+	       {"pressure", TAPIR_KERNEL_HAS_PRESSURE}};
 
 #define CHOICES (sizeof(choices) / sizeof(choices[0]))
 
@@ -24,8 +25,8 @@ static int choose_one(const char *one, size_t len, uint32_t *kinds)
 			return 0;
 		}
 	return tapir_diag__fail(-EINVAL,
-				"the kernel's work has no '%.*s': LIST is of faults, irqs and "
-				"locks ('tapir help kernel')",
+				"the kernel's work has no '%.*s': LIST is of faults, irqs, "
+				"locks and pressure ('tapir help kernel')",
 				(int)(len < 64 ? len : 64), one);
 }
 

@@ -12,13 +12,14 @@
 #include "tapir/abi.h"
 
 /* The META entry with the kinds that were counted: names of a list. */
-#define TAPIR_META_KERNEL	"kernel_work"
+#define TAPIR_META_KERNEL	  "kernel_work"
 
 /* A person asks for any of these: bits. */
-#define TAPIR_KERNEL_HAS_FAULTS (1u << 0)
-#define TAPIR_KERNEL_HAS_IRQS	(1u << 1)
-#define TAPIR_KERNEL_HAS_LOCKS	(1u << 2)
-#define TAPIR_KERNEL_HAS_ALL	7u
+#define TAPIR_KERNEL_HAS_FAULTS	  (1u << 0)
+#define TAPIR_KERNEL_HAS_IRQS	  (1u << 1)
+#define TAPIR_KERNEL_HAS_LOCKS	  (1u << 2)
+#define TAPIR_KERNEL_HAS_PRESSURE (1u << 3) /* no record of its own: counters */
+#define TAPIR_KERNEL_HAS_ALL	  15u
 
 /* Adds those of a list, "faults,locks". -EINVAL with a line: one of them is none. */
 int tapir_kernel_work__choose(const char *list, uint32_t *kinds);
