@@ -34,7 +34,7 @@ struct row {
 };
 
 struct kernel {
-	struct tapir_view_args asked;
+	struct tapir_view_args args;
 	struct table {
 		struct tapir_keyed(struct row) rows;
 	} of[GROUPS];
@@ -61,13 +61,13 @@ static bool is_by_process(enum group group)
 static void name_process(const struct kernel *v, const struct tapir_rec_kernel *rec,
 			 struct row *row)
 {
-	const struct tapir_catalog *catalog = tapir_timeline__catalog(v->asked.tl);
+	const struct tapir_catalog *catalog = tapir_timeline__catalog(v->args.tl);
 	const struct tapir_rec_process *known =
 		tapir_catalog__process(catalog, rec->tgid, rec->h.time_ns);
 	struct tapir_process_view process;
 
 	tapir_comm__copy(row->name,
-			 rec->tgid ? tapir_timeline__comm(v->asked.tl, rec->tgid, rec->h.time_ns)
+			 rec->tgid ? tapir_timeline__comm(v->args.tl, rec->tgid, rec->h.time_ns)
 				   : tapir_sv__of("idle"));
 	if (!*row->name && known) {
 		tapir_process_view__of(&known->h, &process);
@@ -238,7 +238,7 @@ static bool is_of_locks(const char *name)
 static void write_caller(const struct kernel *v, struct tapir_view_result *result, size_t t,
 			 uint32_t node)
 {
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->asked.tl);
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->args.tl);
 	unsigned left = CALLERS_SHOWN;
 	struct tapir_str text = {};
 
@@ -286,7 +286,7 @@ static void write_table(struct kernel *v, struct tapir_view_result *result, enum
 {
 	struct table *of = &v->of[group];
 	const struct row *row;
-	uint64_t left = v->asked.top;
+	uint64_t left = v->args.top;
 	size_t t;
 
 	if (!of->rows.cnt)
@@ -297,9 +297,9 @@ static void write_table(struct kernel *v, struct tapir_view_result *result, enum
 	tapir_vec_for_each (row, &of->rows)
 		if (left && left--)
 			write_row(v, result, t, group, row);
-	if (of->rows.cnt > v->asked.top)
+	if (of->rows.cnt > v->args.top)
 		tapir_view_result__note(result, "%s: %" PRIu64 " of %zu are shown (--top)",
-					tables[group].title, v->asked.top, of->rows.cnt);
+					tables[group].title, v->args.top, of->rows.cnt);
 }
 
 /* "4,096 page faults, 12.1 ms in interrupts, 3.0 ms waiting for locks of the kernel" */

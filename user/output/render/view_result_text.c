@@ -119,12 +119,19 @@ static void add_number(struct tapir_str *out, double value)
 	tapir_human__add_count(out, (uint64_t)(fabs(value) + 0.5));
 }
 
+static bool is_of_stacks(const struct tapir_column *column)
+{
+	return column->type == TAPIR_CELL_STACK || column->type == TAPIR_CELL_ORIGIN;
+}
+
 static void add_cell(struct tapir_str *out, const struct tapir_view_result *result,
 		     const struct tapir_column *column, const struct tapir_cell *cell, bool is_last)
 {
 	char text[TAPIR_NS_TEXT_BYTES];
 
 	/* Nothing is written for what is not known, which is not the same as 0. */
+	if (!cell->is_there && is_of_stacks(column))
+		tapir_str__adds(out, "[no stack]");
 	switch (cell->is_there ? column->type : UINT8_MAX) {
 	case TAPIR_CELL_TEXT:
 		add_text(out, cell->text, is_last ? 3 * TEXT_COLUMNS : TEXT_COLUMNS);
