@@ -166,7 +166,7 @@ def test_thread_of_the_library_has_named_functions(t):
     names = [frame["function"] for group in found["groups"] for frame in group["frames"] if frame["kind"] != "kernel"]
     fire_now(fire)
     stop(t, tapir)
-    t.eq(names[-3:], ["run", "start_thread", "clone3"], "where its thread begins")
+    t.eq(names[-3:], ["run_control_thread", "start_thread", "clone3"], "where its thread begins")
     t.eq([name for name in names if name.startswith("libtapir-coreclr")], [], "functions without a name")
     ends_as_always(t, fire)
 
