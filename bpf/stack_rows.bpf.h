@@ -346,6 +346,8 @@ __weak __noinline int set_hotspot_row(struct user_stack *u, __u64 ip)
 		words = heap_frame_words(u, ip);
 	if (is_exact || (is_heap && !words))
 		decode_row(u, ip + !is_exact, ROW_OF_CODE);
+	if (!is_exact && is_heap && !words && tapir_unwind__is_thaw(u->code.bytes))
+		return set_stop(u, TAPIR_STACK_END_IN_HEAP);
 	if (is_exact && (u->row.rule == TAPIR_UNWIND_SP || (words && !set_edge_row(u, ip))))
 		return 0;
 	if (!is_heap)

@@ -343,6 +343,38 @@ TAPIR_UNWIND_INLINE uint32_t tapir_unwind__is_patchpoint(const uint8_t *bytes)
 	return bytes[7] == 0xbe && bytes[12] == 0xe8 && (is_near || is_far);
 }
 
+TAPIR_UNWIND_INLINE uint32_t tapir_unwind__three_bytes(const uint8_t *bytes)
+{
+	return bytes[0] | bytes[1] << 8 | (uint32_t)bytes[2] << 16;
+}
+
+/*
+ * HotSpot keeps callers of a virtual thread in its heap. The lowest frame on the stack returns to
+ * code that fetches the next one, and begins with mov rsp, [r15 + disp32]. That and the code that
+ * lets a thread go on call the runtime twice and continue with mov rbx, rax; then, after what they
+ * saved is restored (10 bytes) or xor rax, rax, test rbx, rbx or mov rsp, rbx. Of each call there
+ * are two, for both alignments of the stack, and add rsp, 8; jmp leads over the second one.
+ * (generate_cont_thaw in stubGenerator_x86_64.cpp.) bytes: those at the return address.
+ */
+#define TAPIR_UNWIND_THAW_BYTES 33u
+
+TAPIR_UNWIND_INLINE uint32_t tapir_unwind__is_thaw(const uint8_t *bytes)
+{
+	uint32_t first = tapir_unwind__three_bytes(bytes), last;
+
+	if (first == 0xa78b49)
+		return 1;
+	if (first == 0xc48348)
+		bytes += 14;
+	if (tapir_unwind__three_bytes(bytes) != 0xd88b48)
+		return 0;
+	bytes += bytes[3] == 0x48 ? 3 : 13;
+	if (tapir_unwind__three_bytes(bytes) == 0xc03348)
+		bytes += 3;
+	last = tapir_unwind__three_bytes(bytes);
+	return last == 0xdb8548 || last == 0xe38b48;
+}
+
 /*
  * Code of HotSpot's compilers that has not made its frame yet, or left it: it begins with mov [rsp
  * - n], eax; push rbp; sub rsp, n and ends with pop rbp; cmp rsp, [r15 + n]; ja; ret. bytes: the
@@ -351,7 +383,7 @@ TAPIR_UNWIND_INLINE uint32_t tapir_unwind__is_patchpoint(const uint8_t *bytes)
  */
 TAPIR_UNWIND_INLINE uint32_t tapir_unwind__heap_edge_words(const uint8_t *bytes, uint8_t before)
 {
-	uint32_t first = bytes[0] | bytes[1] << 8 | bytes[2] << 16;
+	uint32_t first = tapir_unwind__three_bytes(bytes);
 	uint32_t is_probe = first == 0x248489, is_poll = first == 0xa73b49;
 	uint32_t is_sub = (first & ~0x000200u) == 0xec8148; /* with an imm32 or an imm8 */
 	uint32_t has_pushed = (bytes[0] == 0x5d) | (is_sub & (before == 0x55));

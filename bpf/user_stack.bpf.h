@@ -304,6 +304,9 @@ static __always_inline long take_caller(struct user_stack *u, enum row_source so
 		ip = skip_return_probe(u, ip);
 	if (u->row.rule == RULE_STOP && u->row.fp == TAPIR_STACK_END_NOT_CODE)
 		return lose_caller(u, source, TAPIR_STACK_END_NOT_CODE);
+	/* Code that fetches the caller was called by none: it is no frame. */
+	if (u->row.rule == RULE_STOP && u->row.fp == TAPIR_STACK_END_IN_HEAP)
+		return end_walk(u, TAPIR_STACK_END_IN_HEAP);
 	if (u->row.rule == RULE_PATCHPOINT && skip_replaced(u))
 		return 0;
 	take_code(u, ip);

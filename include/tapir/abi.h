@@ -288,7 +288,8 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_metadata) == 32, "tapir_rec_metadata
  * caller, at a runtime's thread root, or at a coroutine's first frame. Else callers are missing:
  * the last frame is the function whose caller was not found, for this reason. The recorded frames
  * are right in either case. FP_START is what readers make of FP_END: such a chain may have left out
- * callers that have no frame pointers.
+ * callers that have no frame pointers. IN_HEAP: the JVM has put the callers of a virtual thread on
+ * its stack again only as far as they were returned to.
  */
 #define TAPIR_STACK_ENDS(X)                                                                        \
 	X(UNKNOWN, "not recorded")                                                                 \
@@ -302,7 +303,8 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_metadata) == 32, "tapir_rec_metadata
 	X(UNSUPPORTED, "unwind rule not supported")                                                \
 	X(NO_PROGRESS, "frame not above its callee's")                                             \
 	X(FP_END, "end of the frame pointer chain")                                                \
-	X(FP_START, "frame pointers alone, to the thread's start")
+	X(FP_START, "frame pointers alone, to the thread's start")                                 \
+	X(IN_HEAP, "virtual thread, callers in the heap")
 
 enum tapir_stack_end {
 #define TAPIR_X(name, text) TAPIR_STACK_END_##name,

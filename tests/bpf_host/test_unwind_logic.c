@@ -329,6 +329,41 @@ static void patchpoint_is_known_by_the_instructions_before(void **state)
 	assert_false(tapir_unwind__is_patchpoint(far));
 }
 
+/* As JDK 25 made it. */
+static void code_that_fetches_callers_is_known_by_its_instructions(void **state)
+{
+	static const struct {
+		const char *bytes;
+		unsigned len, fixed[7];
+	} codes[] = {
+		{"\x49\x8b\xa7\x18\x06\x00\x00", 7, {0, 1, 2}},
+		{"\x48\x8b\xd8\x48\x85\xdb\x75\x05", 8, {0, 1, 2, 4, 5}},
+		{"\x48\x8b\xd8\x48\x33\xc0\x48\x8b\xe3", 9, {0, 1, 2, 4, 6, 7, 8}},
+		{"\x48\x8b\xd8\xc5\xfb\x10\x04\x24\x48\x83\xc4\x10\x58\x48\x8b\xe3",
+		 16,
+		 {0, 1, 2, 13, 14, 15}},
+		{"\x48\x83\xc4\x08\xe9\x05\x00\x00\x00\xe8\x89\x88\xc3\x15"
+		 "\x48\x8b\xd8\x48\x33\xc0\x48\x8b\xe3",
+		 23,
+		 {0, 1, 2, 14, 18, 20, 22}},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(codes) / sizeof(*codes); n++) {
+		uint8_t bytes[TAPIR_UNWIND_THAW_BYTES] = {};
+
+		memcpy(bytes, codes[n].bytes, codes[n].len);
+		assert_true(tapir_unwind__is_thaw(bytes));
+		for (size_t i = 0; i < sizeof(codes[n].fixed) / sizeof(*codes[n].fixed); i++) {
+			unsigned at = codes[n].fixed[i];
+
+			bytes[at] ^= 0x20;
+			assert_false(tapir_unwind__is_thaw(bytes));
+			bytes[at] ^= 0x20;
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -345,6 +380,7 @@ int main(void)
 		cmocka_unit_test(any_bytes_give_a_frame_that_a_row_holds),
 		cmocka_unit_test(signal_return_is_known_by_its_instructions),
 		cmocka_unit_test(patchpoint_is_known_by_the_instructions_before),
+		cmocka_unit_test(code_that_fetches_callers_is_known_by_its_instructions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

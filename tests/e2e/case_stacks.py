@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """User stacks: they reach the thread's start, by the calls the program makes; and where they do not, tapir reports it. The
 programs, and who judges, are in tests/stacks."""
+import glob
 import json
 import os
+import pathlib
 import re
 import sys
 import time
@@ -106,6 +108,47 @@ def test_stacks_of_a_jvm_with_frame_pointers_are_whole(t):
 def test_stacks_of_dotnet_are_whole(t):
     """Also through methods whose code was replaced while they ran, and through those without a frame record."""
     judge(t, ".NET", seconds=1, has_outermost=True)
+
+
+def test_stacks_of_virtual_threads_are_whole_or_say_that_callers_are_in_the_heap(t):
+    """One virtual thread never leaves its carrier: its stack is whole. Those that were away have their next callers alone, and the
+    carrier's must not follow these."""
+    jdks = sorted(path for path in glob.glob("/usr/lib/jvm/*/bin/java") if jdk_release(path) >= 21)
+    if not jdks:
+        t.skip("no JDK with virtual threads")
+    for java in jdks:
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "Virtual.java")
+        t.eq(t.run(java + "c", "-d", t.path("classes"), source, timeout=60).rc, 0, "javac")
+        program = t.start(java, "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Virtual.*", "-cp", t.path("classes"), "Virtual")
+        program.wait_line("ready", timeout=60)
+        file = t.path("virtual.tapir")
+        t.tapir("record", "-F", 499, "--duration", 2 + SKIP_S, "-p", program.pid, "-f", "-o", file)
+        program.kill()
+        judge_virtual(t, file)
+
+
+def jdk_release(java):
+    """The first number of the version; 0: not said."""
+    release = os.path.join(os.path.dirname(os.path.dirname(java)), "release")
+    text = pathlib.Path(release).read_text(encoding="utf-8") if os.path.exists(release) else ""
+    found = re.search(r'^JAVA_VERSION="(\d+)', text, re.M)
+    return int(found[1]) if found else 0
+
+
+def judge_virtual(t, file):
+    ends = {"down": {}, "burn": {}}
+    for record in shares.records(t.tapir_path, file):
+        names = [frame["name"] or "" for frame in record.get("stack") or []]
+        kind = next((kind for kind in ends if any(f"Virtual.{kind}(" in name for name in names)), None)
+        if record["type"] == "sample" and kind:
+            carrier = any("Continuation.enterSpecial" in name or "VirtualThread.runContinuation" in name for name in names)
+            key = (record["stack_end"], carrier)
+            ends[kind][key] = ends[kind].get(key, 0) + 1
+    away, stays = ends["down"], ends["burn"]
+    t.ok(away.get(("in_heap", False), 0) >= 50 and stays.get(("whole", True), 0) >= 50, f"samples by end, has the carrier's: {ends}")
+    t.eq({key for key in away if key[0] == "whole" or key[1]}, set(), f"stacks without all callers: {ends}")
+    t.eq({key for key in stays if key[0] == "in_heap"}, set(), f"stacks of the thread that stays: {ends}")
+    t.ok("virtual thread, callers in the heap" in t.tapir("report", file, "--all").out, "the report's reason")
 
 
 def test_waits_of_a_jvm_name_the_code_that_waits(t):

@@ -479,6 +479,24 @@ static void edges_of_a_method_have_no_frame(void **state)
 	}
 }
 
+/* A virtual thread's callers, which HotSpot has not put on the stack again. */
+static void callers_in_the_jvm_s_heap_are_not_skipped(void **state)
+{
+	uint64_t memory[16] = {[4] = CALLER_VA, [12] = 0, [13] = INTERPRETER_VA};
+	struct tapir_walk walk = walk_of_heap(memory, sizeof(memory));
+
+	(void)state;
+	memory[3] = 0x9060; /* where the frame pointer leads: past those callers */
+	put_code(CALLER_VA, "\x49\x8b\xa7\x18\x06\x00\x00", 7);
+	tapir_walk__run(&walk);
+	assert_int_equal(walk.frame_cnt, 1);
+	assert_int_equal(walk.end, TAPIR_STACK_END_IN_HEAP);
+	code_bytes[CALLER_VA - CODE_VA + 1] = 0x8a;
+	tapir_walk__run(&walk);
+	assert_int_equal(walk.frames[1], CALLER_VA);
+	assert_int_equal(walk.frames[2], INTERPRETER_VA);
+}
+
 /* What a compiled method passed on the stack lies between its frame and the interpreted one's. */
 static void caller_of_an_interpreted_method_begins_where_its_frame_says(void **state)
 {
@@ -520,6 +538,7 @@ int main(void)
 		cmocka_unit_test(frames_of_a_heap_have_the_size_that_it_says),
 		cmocka_unit_test(segment_map_that_leads_nowhere_is_not_followed),
 		cmocka_unit_test(edges_of_a_method_have_no_frame),
+		cmocka_unit_test(callers_in_the_jvm_s_heap_are_not_skipped),
 		cmocka_unit_test(caller_of_an_interpreted_method_begins_where_its_frame_says),
 		cmocka_unit_test(replaced_method_is_one_frame),
 		cmocka_unit_test(memory_may_hold_anything),

@@ -73,14 +73,27 @@ static int step_from_interpreter(const struct tapir_walk *w, struct frame *f)
 	return end;
 }
 
+/* The heap of the code at va; NULL: it is in none. */
+static const struct tapir_walk_heap *heap_at(const struct tapir_walk *w, uint64_t va)
+{
+	for (size_t i = 0; i < w->heap_cnt; i++)
+		if (va >= w->heaps[i].start_va && va < w->heaps[i].end_va)
+			return &w->heaps[i];
+	return NULL;
+}
+
 static bool heap_frame_at(const struct tapir_walk *w, const struct frame *f,
 			  struct tapir_walk_code_frame *frame)
 {
-	for (size_t i = 0; i < w->heap_cnt; i++)
-		if (f->ip >= w->heaps[i].start_va && f->ip < w->heaps[i].end_va)
-			return tapir_walk_code__heap_frame_at(w, &w->heaps[i], f->ip,
-							      f->is_interrupted, frame);
-	return false;
+	const struct tapir_walk_heap *heap = heap_at(w, f->ip);
+
+	return heap && tapir_walk_code__heap_frame_at(w, heap, f->ip, f->is_interrupted, frame);
+}
+
+/* Is the caller in the JVM's heap, and not on the stack? */
+static bool is_in_heap(const struct tapir_walk *w, const struct frame *f)
+{
+	return !f->is_interrupted && heap_at(w, f->ip) && tapir_walk_code__is_thaw(w, f->ip);
 }
 
 /* Steps by the code's heap or its instructions; where they say nothing, by the frame record. */
@@ -316,6 +329,8 @@ void tapir_walk__run(struct tapir_walk *w)
 			end = TAPIR_STACK_END_NO_PROGRESS;
 		else if (!code_at(w, f.ip - !f.is_interrupted))
 			end = TAPIR_STACK_END_NOT_CODE;
+		else if (is_in_heap(w, &f))
+			end = TAPIR_STACK_END_IN_HEAP;
 		else if (w->frame_cnt == TAPIR_MAX_FRAMES)
 			end = TAPIR_STACK_END_MORE;
 		else

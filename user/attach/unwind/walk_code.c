@@ -84,3 +84,11 @@ bool tapir_walk_code__is_patchpoint(const struct tapir_walk *w, uint64_t return_
 	return read_code(w, return_va - sizeof(bytes), bytes, sizeof(bytes)) == sizeof(bytes) &&
 	       tapir_unwind__is_patchpoint(bytes);
 }
+
+bool tapir_walk_code__is_thaw(const struct tapir_walk *w, uint64_t return_va)
+{
+	uint8_t bytes[TAPIR_UNWIND_THAW_BYTES];
+
+	return read_code(w, return_va, bytes, sizeof(bytes)) == sizeof(bytes) &&
+	       tapir_unwind__is_thaw(bytes);
+}

@@ -35,4 +35,7 @@ bool tapir_walk_code__heap_frame_at(const struct tapir_walk *walk,
 /* May the return address stand for code that CoreCLR replaced while it ran? */
 bool tapir_walk_code__is_patchpoint(const struct tapir_walk *walk, uint64_t return_va);
 
+/* Does code that is returned to there fetch a virtual thread's caller from the JVM's heap? */
+bool tapir_walk_code__is_thaw(const struct tapir_walk *walk, uint64_t return_va);
+
 #endif
