@@ -34,12 +34,12 @@ struct fake_jvm {
 	const char *reply;   /* sent to a client after its request; NULL: nothing, it is silent */
 	size_t reply_repeat; /* how many times; 0: once */
 	unsigned reply_after_ms;
-	bool hangs_up; /* closes the connection unread */
-	bool listens;  /* from the start */
-	bool wakes;    /* on SIGQUIT with a trigger file in its cwd, as HotSpot does */
-	bool catches;  /* SIGQUIT */
-	bool has_dispatcher;
-	bool is_hotspot; /* what it maps exports what HotSpot does */
+	bool hangs_up;		/* closes the connection unread */
+	bool listens;		/* from the start */
+	bool wakes;		/* on SIGQUIT with a trigger file in its cwd, as HotSpot does */
+	bool catches;		/* SIGQUIT */
+	const char *dispatcher; /* the name of its thread for signals; NULL: it has none */
+	bool is_hotspot;	/* what it maps exports what HotSpot does */
 	bool writes_map;
 	bool is_attacked;    /* before, another user tries to put a link in the map's place */
 	uint32_t socket_uid; /* 0: its own */
@@ -161,8 +161,8 @@ static inline void __attribute__((noreturn)) fake_jvm__live(const struct fake_jv
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setpgid(0, 0);
 	signal(SIGPIPE, SIG_IGN);
-	if (f->has_dispatcher) /* HotSpot's is another thread: its name counts, not its id */
-		prctl(PR_SET_NAME, "Signal Dispatcher");
+	if (f->dispatcher) /* HotSpot's is another thread: its name counts, not its id */
+		prctl(PR_SET_NAME, f->dispatcher);
 	if (f->catches)
 		sigaction(SIGQUIT, &quit, NULL);
 	if (chdir(f->dir) ||
@@ -207,7 +207,8 @@ static inline int fake_jvm__setup(void **state)
 	assert_non_null(mkdtemp(f->dir));
 	snprintf(f->lib, sizeof(f->lib), "%s/libjvm.so", f->dir);
 	snprintf(f->request_path, sizeof(f->request_path), "%s/request", f->dir);
-	f->catches = f->has_dispatcher = f->is_hotspot = f->listens = true;
+	f->catches = f->is_hotspot = f->listens = true;
+	f->dispatcher = "Signal Dispatcher";
 	f->reply = "0\nhello\n";
 	*state = f;
 	return 0;

@@ -272,11 +272,26 @@ static void one_without_a_dispatcher_gets_no_signal(void **state)
 {
 	struct fake_jvm *f = *state;
 
-	f->listens = f->has_dispatcher = false;
+	f->listens = false;
+	f->dispatcher = NULL;
 	f->wakes = true; /* it would answer if it got one */
 	fake_jvm__start(f);
 	assert_int_equal(ask(f), -EOPNOTSUPP);
 	line_has("does not handle SIGQUIT");
+}
+
+static void dispatcher_has_a_shortened_name_in_jdk_27(void **state)
+{
+	struct fake_jvm *f = *state;
+	struct tapir_str reply = {};
+
+	f->listens = false;
+	f->dispatcher = "Signal ..atcher";
+	f->wakes = true;
+	fake_jvm__start(f);
+	assert_int_equal(ask_within(f, 0, &reply), 0);
+	assert_string_equal(reply.data, "hello\n");
+	tapir_str__fini(&reply);
 }
 
 static void a_libjvm_that_is_not_hotspots_is_refused(void **state)
@@ -381,6 +396,7 @@ int main(void)
 		FAKE_TEST(trigger_goes_though_we_are_killed_while_it_is_there),
 		FAKE_TEST(one_that_would_die_of_the_signal_gets_none),
 		FAKE_TEST(one_without_a_dispatcher_gets_no_signal),
+		FAKE_TEST(dispatcher_has_a_shortened_name_in_jdk_27),
 		FAKE_TEST(a_libjvm_that_is_not_hotspots_is_refused),
 		cmocka_unit_test(what_is_no_jvm_is_refused),
 		FAKE_TEST(a_socket_of_another_user_is_refused),

@@ -30,10 +30,13 @@ static int on_thread(uint32_t tid, void *ctx)
 
 	snprintf(path, sizeof(path), "task/%u/comm", tid);
 	return !tapir_peer_facts__read_file(&facts->peer, path, 64, &comm, NULL) &&
-	       !strcmp(comm, "Signal Dispatch\n");
+	       (!strcmp(comm, "Signal Dispatch\n") || !strcmp(comm, "Signal ..atcher\n"));
 }
 
-/* The thread that SIGQUIT is for; the kernel's names have 15 characters. */
+/*
+ * Looks for "Signal Dispatcher", the thread that SIGQUIT is for. The kernel's names have 15
+ * characters: JDK 27 gives it the first seven and the last six (%.7s..%.6s), others the first 15.
+ */
 static bool has_signal_dispatcher(struct tapir_jvm_facts *facts)
 {
 	return tapir_proc__each_thread(facts->peer.tgid, on_thread, facts) == 1;

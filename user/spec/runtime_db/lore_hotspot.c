@@ -111,10 +111,11 @@ static const char *const version_after[] = {"/java-", "/jdk-", "/jdk", NULL};
 static const struct tapir_lore_module modules[] = {
 	{"libjvm.so", TAPIR_LORE_WHOLE}, {"libgraal", TAPIR_LORE_PREFIX}, {}};
 
+/* JDK 27 gives the kernel the first seven and the last six characters of a longer name. */
 static const struct tapir_lore_work threads[] = {
-	{"GC Thread", GC},    {"G1 ", GC},	    {"ParGC", GC},	{"ZWorker", GC},
-	{"ZDriver", GC},      {"XWorker", GC},	    {"Shenandoah", GC}, {"CMS ", GC},
-	{"C1 Compiler", JIT}, {"C2 Compiler", JIT}, {"JVMCI", JIT},	{}};
+	{"GC Thread", GC}, {"G1 ", GC},	     {"ParGC", GC},   {"ZWorker", GC},
+	{"ZDriver", GC},   {"XWorker", GC},  {"Shenand", GC}, {"CMS ", GC},
+	{"C1 Comp", JIT},  {"C2 Comp", JIT}, {"JVMCI", JIT},  {}};
 
 static const struct tapir_lore_work functions[] = {{"CompileBroker::", JIT}, {}};
 
