@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import sys
 import time
 
@@ -14,6 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import programs  # noqa: E402
 import shares  # noqa: E402
 import witness  # noqa: E402
+from debian_root import debian_root  # noqa: E402
 
 # Two tools sample it at a time; every thread must come to run.
 CHECK_STACKS = {"test_calls_are_those_of_perf_with_copies_of_the_stack",
@@ -22,6 +24,8 @@ CHECK_STACKS = {"test_calls_are_those_of_perf_with_copies_of_the_stack",
                 "test_stacks_of_ruby_are_whole", "test_stacks_of_node_are_whole",
                 "test_stacks_of_php_are_whole", "test_stacks_of_postgresql_under_load_are_whole",
                 "test_stacks_of_nginx_are_whole", "test_stacks_of_redis_are_whole", "test_stacks_of_a_jvm_with_frame_pointers_are_whole",
+                "test_stacks_of_virtual_threads_of_jdk_21_say_that_callers_are_in_the_heap",
+                "test_stacks_of_virtual_threads_of_jdk_27_say_that_callers_are_in_the_heap",
                 "test_remedies_are_those_of_the_runtime", "test_no_remedy_where_a_runtime_runs_no_function_of_its_language"}
 SKIP_S = 2    # unwind tables are built in the background
 WHOLE = 99
@@ -111,20 +115,49 @@ def test_stacks_of_dotnet_are_whole(t):
 
 
 def test_stacks_of_virtual_threads_are_whole_or_say_that_callers_are_in_the_heap(t):
+    java = virtual_javas(t)[-1]
+    virtual_threads_say_where_their_callers_are(t, java, "-cp", compiled_virtual(t, java))
+
+
+def test_stacks_of_virtual_threads_of_jdk_21_say_that_callers_are_in_the_heap(t):
+    virtual_threads_of_debian(t, "trixie", 21)
+
+
+def test_stacks_of_virtual_threads_of_jdk_27_say_that_callers_are_in_the_heap(t):
+    virtual_threads_of_debian(t, "sid", 27)
+
+
+def virtual_threads_of_debian(t, suite, release):
+    root = debian_root(t, suite, f"openjdk-{release}-jre-headless")
+    shutil.copytree(compiled_virtual(t, virtual_javas(t)[-1]), os.path.join(root, "tmp"), dirs_exist_ok=True)
+    os.makedirs(os.path.join(root, "proc"), exist_ok=True)  # java finds its home there
+    enter = 'mount --rbind /proc "$0/proc" && exec chroot "$0" "$@"'
+    virtual_threads_say_where_their_callers_are(t, t.need("unshare"), "-m", "sh", "-c", enter, root,
+                                                f"/usr/lib/jvm/java-{release}-openjdk-amd64/bin/java", "-cp", "/tmp")
+
+
+def virtual_javas(t):
+    found = sorted((path for path in glob.glob("/usr/lib/jvm/*/bin/java") if jdk_release(path) >= 21), key=jdk_release)
+    if not found:
+        t.skip("no JDK with virtual threads")
+    return found
+
+
+def compiled_virtual(t, java):
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "Virtual.java")
+    t.eq(t.run(java + "c", "--release", "21", "-d", t.path("classes"), source, timeout=60).rc, 0, "javac")
+    return t.path("classes")
+
+
+def virtual_threads_say_where_their_callers_are(t, *java):
     """One virtual thread never leaves its carrier: its stack is whole. Those that were away have their next callers alone, and the
     carrier's must not follow these."""
-    jdks = sorted(path for path in glob.glob("/usr/lib/jvm/*/bin/java") if jdk_release(path) >= 21)
-    if not jdks:
-        t.skip("no JDK with virtual threads")
-    for java in jdks:
-        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "Virtual.java")
-        t.eq(t.run(java + "c", "-d", t.path("classes"), source, timeout=60).rc, 0, "javac")
-        program = t.start(java, "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Virtual.*", "-cp", t.path("classes"), "Virtual")
-        program.wait_line("ready", timeout=60)
-        file = t.path("virtual.tapir")
-        t.tapir("record", "-F", 499, "--duration", 2 + SKIP_S, "-p", program.pid, "-f", "-o", file)
-        program.kill()
-        judge_virtual(t, file)
+    program = t.start(*java, "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Virtual.*", "Virtual")
+    program.wait_line("ready", timeout=60)
+    file = t.path("virtual.tapir")
+    t.tapir("record", "-F", 499, "--duration", 2 + SKIP_S, "-p", program.pid, "-f", "-o", file)
+    program.kill()
+    judge_virtual(t, file)
 
 
 def jdk_release(java):

@@ -32,7 +32,9 @@ static const struct {
 	[TAPIR_STACK_END_NO_PROGRESS] = {.id = "no_progress"},
 	[TAPIR_STACK_END_FP_END] = {.id = "fp_end"},
 	[TAPIR_STACK_END_FP_START] = {.id = "fp_start"},
-	[TAPIR_STACK_END_IN_HEAP] = {.id = "in_heap"},
+	[TAPIR_STACK_END_IN_HEAP] = {.id = "in_heap",
+				     .remedy = "'jcmd PID Thread.dump_to_file FILE' lists virtual "
+					       "threads with all of their callers"},
 };
 
 static const char *const texts[TAPIR_STACK_END_CNT] = {
