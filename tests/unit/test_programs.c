@@ -114,7 +114,7 @@ static void loading_stays_quick(void **state)
 	static const struct {
 		const char *name;
 		unsigned long most;
-	} programs[] = {{"tapir_sample", 25000}, {"tapir_switch", 40000}, {"tapir_usdt", 31500}};
+	} programs[] = {{"tapir_sample", 26500}, {"tapir_switch", 41500}, {"tapir_usdt", 33000}};
 	const char *at;
 	char *log;
 
