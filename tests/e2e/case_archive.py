@@ -2,6 +2,7 @@
 """tapir archive and record --archive: a recording that another machine reads as this one does. The other machine is a root
 directory without a program, a library or a debug file of what was recorded."""
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -82,6 +83,37 @@ def test_archive_adds_names_of_stripped_functions(t):
     said = t.run(t.tapir_path, "archive", t.path("again.tapir"), env=environment(t))
     t.ok(said.rc == 0 and "is not changed" in said.err, said.err)
     t.eq(read(t.path("again.tapir")), before, "a recording that has all")
+
+
+def test_json_has_the_counts_of_the_line(t):
+    program, file = built(t)
+    record(t, program, file, "--no-sched")
+    result = t.tapir("archive", file, "--debug-files", "--json")
+    said, files = json.loads(result.out), json.loads(result.out)["debug_files"]
+    line = re.search(r"debug files: (\d+) files?, (.*) before compression(.*)", result.err)
+    t.ok(said["written"] and said["file"] == file and files["files"] == int(line.group(1)) > 0, f"{said} {result.err}")
+    missing = re.search(r"none found for (\d+) file", line.group(3))
+    t.eq(files["files_not_found"], int(missing.group(1)) if missing else 0, f"what is missing: {line.group(0)}")
+    t.ok(os.path.getsize(program) <= files["bytes"], f"the program at least: {said}")
+    again = json.loads(t.tapir("archive", file, "--debug-files", "--json").out)
+    t.eq((again["written"], again["debug_files"]["files"], again["debug_files"]["files_already_there"]),
+         (False, 0, files["files"]), f"the second time: {again}")
+    refused = t.tapir("archive", file, "--json").out
+    t.ok("debug_files" not in json.loads(refused), f"they were not asked for: {refused}")
+
+
+def test_json_says_what_was_named_and_that_nothing_was_written(t):
+    there, _ = made(t)
+    file = t.path("named.tapir")
+    shutil.copy(f"{there}/nameless.tapir", file)
+    lacking = t.run(t.tapir_path, "symbolize", file, "--json", env=environment(t))
+    said = json.loads(lacking.out)
+    t.eq((lacking.rc, said["written"], said["names"]["functions"]), (1, False, 0), f"{said} {lacking.err}")
+    t.ok(said["names"]["files_without_symbols"] >= 1, f"{said}")
+    named = t.run(t.tapir_path, "symbolize", file, "--json", "--symbols", there, env=environment(t))
+    said = json.loads(named.out)
+    t.ok(said["written"] and f"{said['names']['functions']} functions of {said['names']['files']} file" in named.err, f"{said} {named.err}")
+    check_named(t, folded(t, file).out, "named")
 
 
 def test_cut_merge_and_symbolize_keep_the_debug_files(t):
@@ -172,6 +204,8 @@ def test_wrong_options_are_one_line(t):
     there, _ = made(t)
     file = f"{there}/nameless.tapir"
     for args, words in ((("archive", file, "-o", file), "is the recording itself"),
+                        (("archive", file, "--json", "-o", "-"), "--json excludes -o -"),
+                        (("symbolize", file, "--json", "-o", "-"), "--json excludes -o -"),
                         (("archive", "-"), "-o OUT is required"),
                         (("record", "--debug-files", "-a"), "--debug-files requires --archive"),
                         (("record", "--archive", "-a", "-o", "-"), "--archive requires a file"),

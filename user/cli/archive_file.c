@@ -16,6 +16,17 @@
 #include "output/export/archive.h"
 #include "output/render/human_units.h"
 
+static const struct tapir_symbol_count of_files[] = {
+	{"files", NULL, offsetof(struct tapir_archive_counts, file_cnt)},
+	{"bytes", NULL, offsetof(struct tapir_archive_counts, bytes)},
+	{"files_already_there",
+	 "already there:", offsetof(struct tapir_archive_counts, stored_cnt)},
+	{"files_not_found", "none found for", offsetof(struct tapir_archive_counts, lacking_cnt)},
+	{"files_without_build_id", "no build ID in",
+	 offsetof(struct tapir_archive_counts, no_build_id_cnt)},
+	{"files_left_out", NULL, offsetof(struct tapir_archive_counts, dropped_cnt)},
+	{}};
+
 /* "debug files: 3 files, 12.3 MB before compression; none found for 2 files" */
 static void print_archive_sizes(const struct tapir_archive_counts *counts)
 {
@@ -25,9 +36,7 @@ static void print_archive_sizes(const struct tapir_archive_counts *counts)
 			counts->file_cnt == 1 ? "" : "s");
 	tapir_human__add_bytes(&line, counts->bytes);
 	tapir_str__adds(&line, " before compression");
-	tapir_symbols_option__add_files(&line, counts->stored_cnt, "already there:");
-	tapir_symbols_option__add_files(&line, counts->lacking_cnt, "none found for");
-	tapir_symbols_option__add_files(&line, counts->no_build_id_cnt, "no build ID in");
+	tapir_symbol_counts__add_text(of_files, counts, &line);
 	if (line.data)
 		tapir_info("%s", line.data);
 	tapir_str__fini(&line);
@@ -69,6 +78,7 @@ static int copy(struct tapir_cli *cli, struct tapir_reader *reader,
 					.ctx = a};
 	struct tapir_archive_counts counts = {};
 	int err = tapir_named_copy__read(&copy, reader, cli);
+	bool is_read = !err;
 
 	if (!err && a) {
 		counts = tapir_archive__counts(a);
@@ -80,6 +90,10 @@ static int copy(struct tapir_cli *cli, struct tapir_reader *reader,
 		err = tapir_named_copy__write(&copy);
 	else if (!err)
 		tapir_info("%s has all of that and is not changed", opts->path);
+	if (opts->json && is_read)
+		err = tapir_named_copy__print_json(&copy, "debug_files", a ? of_files : NULL,
+						   &counts)
+			      ?: err;
 	tapir_named_copy__fini(&copy);
 	return err;
 }

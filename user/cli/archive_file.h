@@ -21,6 +21,7 @@
 struct tapir_archive_opts {
 	const char *path, *out; /* out NULL: in place */
 	bool force, debug_files;
+	bool json;	    /* prints what was added and what is missing */
 	uint64_t max_bytes; /* of the debug files, without compression */
 };
 

@@ -9,7 +9,7 @@
 
 struct args {
 	const char *output;
-	bool force, debug_files;
+	bool force, json, debug_files;
 	uint64_t max_mb;
 	struct tapir_symbol_args symbols;
 };
@@ -31,6 +31,7 @@ static int archive(struct tapir_reader *reader, struct tapir_cli *cli)
 	const struct tapir_archive_opts opts = {.path = cli->words.data[0],
 						.out = args->output,
 						.force = args->force,
+						.json = args->json,
 						.debug_files = args->debug_files,
 						.max_bytes = args->max_mb << 20};
 
@@ -41,13 +42,13 @@ static int run_archive(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 
-	return tapir_named_copy__run(cli, args->output, &args->symbols, archive);
+	return tapir_named_copy__run(cli, args->output, args->json, &args->symbols, archive);
 }
 
 const struct tapir_command tapir_cmd_archive = {
 	.name = "archive",
 	.summary = "make a recording complete for a machine without its binaries",
-	.synopsis = "[FILE] [--debug-files] [--symbols [DIR|URL]]... [-o OUT] [-f]",
+	.synopsis = "[FILE] [--debug-files] [--symbols [DIR|URL]]... [-o OUT] [-f] [--json]",
 	.text = "A recording has the names of all functions whose files had symbols. This adds "
 		"those that are elsewhere, as 'tapir symbolize' does: debug files on this machine, "
 		"and what --symbols names. With --debug-files it also puts the debug information of "
@@ -64,6 +65,8 @@ const struct tapir_command tapir_cmd_archive = {
 			{"archive slow.tapir --debug-files", "for --lines on another machine"},
 			{"archive s.tapir --symbols microsoft -o full.tapir",
 			 "with the names of the .NET runtime"},
+			{"archive slow.tapir --debug-files --json | jq .debug_files.bytes",
+			 "how much was put into it"},
 			{"record -p 4711 -d 30 --archive --debug-files -o s.tapir",
 			 "the same when the recording ends"},
 			{}},

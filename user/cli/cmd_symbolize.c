@@ -10,7 +10,7 @@
 
 struct args {
 	const char *output;
-	bool force;
+	bool force, json;
 	struct tapir_symbol_args symbols;
 };
 
@@ -24,6 +24,7 @@ static int symbolize(struct tapir_reader *reader, struct tapir_cli *cli)
 		.path = cli->words.data[0], .out = args->output, .force = args->force};
 	struct tapir_offline_counts counts;
 	int err = tapir_named_copy__read(&copy, reader, cli);
+	bool is_read = !err;
 
 	counts = tapir_offline_symbols__counts(tapir_symbols_option__names(cli));
 	if (!err && !counts.name_cnt && counts.nameless_cnt)
@@ -33,6 +34,8 @@ static int symbolize(struct tapir_reader *reader, struct tapir_cli *cli)
 			copy.path);
 	else if (!err && (counts.name_cnt || args->output))
 		err = tapir_named_copy__write(&copy);
+	if (args->json && is_read)
+		err = tapir_named_copy__print_json(&copy, NULL, NULL, NULL) ?: err;
 	tapir_named_copy__fini(&copy);
 	return err;
 }
@@ -41,13 +44,13 @@ static int run_symbolize(struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 
-	return tapir_named_copy__run(cli, args->output, &args->symbols, symbolize);
+	return tapir_named_copy__run(cli, args->output, args->json, &args->symbols, symbolize);
 }
 
 const struct tapir_command tapir_cmd_symbolize = {
 	.name = "symbolize",
 	.summary = "add names of functions to a recording",
-	.synopsis = "[FILE] [--symbols [DIR|URL]]... [-o OUT] [-f]",
+	.synopsis = "[FILE] [--symbols [DIR|URL]]... [-o OUT] [-f] [--json]",
 	.text = "Looks for the symbols of files whose functions have no names in the "
 		"recording (libcoreclr.so!fn_5cd7f0), and writes the names into it. The "
 		"files themselves need not be there: their build IDs were recorded, and "

@@ -10,6 +10,7 @@
 #include "cli/recording_copy.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
+#include "cli/terminal.h"
 
 static int read_all(struct tapir_named_copy *copy)
 {
@@ -39,7 +40,7 @@ static int check_in_place(const struct tapir_named_copy *copy)
 	return 0;
 }
 
-static int check_output(const struct tapir_cli *cli, const char *out)
+static int check_output(const struct tapir_cli *cli, const char *out, bool json)
 {
 	const char *path = cli->words.data[0];
 
@@ -49,16 +50,19 @@ static int check_output(const struct tapir_cli *cli, const char *out)
 	if (tapir_output_file__is_same(out, path))
 		return tapir_cli__usage(cli, "-o %s is the recording itself: omit -o to replace it",
 					out);
+	if (json && out && tapir_writer__is_stdout(out))
+		return tapir_cli__usage(cli, "--json excludes -o %s: both print to standard output",
+					out);
 	return 0;
 }
 
-int tapir_named_copy__run(struct tapir_cli *cli, const char *out,
+int tapir_named_copy__run(struct tapir_cli *cli, const char *out, bool json,
 			  const struct tapir_symbol_args *symbols,
 			  int (*make)(struct tapir_reader *reader, struct tapir_cli *cli))
 {
 	int err = tapir_recording_file__choose(cli, false);
 
-	err = err ? err : check_output(cli, out);
+	err = err ? err : check_output(cli, out, json);
 	err = err ? err : tapir_symbols_option__start_always(cli, symbols);
 	return err ? err : tapir_recording_file__read(cli, make);
 }
@@ -92,7 +96,30 @@ int tapir_named_copy__write(struct tapir_named_copy *copy)
 	if (!err && copy->write_more)
 		err = copy->write_more(copy->ctx, file.w,
 				       &(struct tapir_stored_check){check, &copy->read});
-	return tapir_recording_copy__close(&file, err);
+	err = tapir_recording_copy__close(&file, err);
+	copy->is_written = !err;
+	return err;
+}
+
+int tapir_named_copy__print_json(const struct tapir_named_copy *copy, const char *key,
+				 const struct tapir_symbol_count *table, const void *counts)
+{
+	struct tapir_offline_counts names = tapir_offline_symbols__counts(copy->symbolize.names);
+	struct tapir_str out = {};
+	struct tapir_json j = tapir_json__to(&out);
+	int err;
+
+	tapir_json__open(&j, NULL, '{');
+	tapir_json__str(&j, "file", copy->out ? copy->out : copy->path);
+	tapir_json__bool(&j, "written", copy->is_written);
+	tapir_symbol_counts__write_json(tapir_symbol_counts_names, &names, &j, "names");
+	if (table)
+		tapir_symbol_counts__write_json(table, counts, &j, key);
+	tapir_json__close(&j, '}');
+	tapir_str__addc(&out, '\n');
+	err = tapir_terminal__flush(&out);
+	tapir_str__fini(&out);
+	return err;
 }
 
 void tapir_named_copy__fini(struct tapir_named_copy *copy)

@@ -18,24 +18,29 @@ struct tapir_named_copy {
 	int (*write_more)(void *ctx, struct tapir_writer *w,
 			  const struct tapir_stored_check *check);
 	void *ctx;
+	bool is_written; /* the copy has its name; set by __write */
 	/* Used by the copy alone. */
 	struct tapir_long_read read;
 	struct tapir_symbolize symbolize;
 };
 
 struct tapir_symbol_args;
+struct tapir_symbol_count;
 
-/* Options of a command that makes such a copy; args has output and force. */
+/* Options of a command that makes such a copy; args has output, force and json. */
 #define TAPIR_NAMED_COPY_OPTIONS(args)                                                             \
 	TAPIR_STRING("output", 'o', "OUT",                                                         \
 		     "write to OUT; default: FILE itself, which is replaced atomically", args,     \
 		     output),                                                                      \
-		TAPIR_FLAG("force", 'f', "replace OUT if it exists", args, force)
+		TAPIR_FLAG("force", 'f', "replace OUT if it exists", args, force),                 \
+		TAPIR_FLAG("json", 0,                                                              \
+			   "print what was added and what is missing as one JSON document", args,  \
+			   json)
 /*
  * Runs such a command: checks -o OUT before anything is read, then calls make with the recording.
- * Its exit status.
+ * Its exit status. json: standard output has the document, and OUT cannot be there.
  */
-int tapir_named_copy__run(struct tapir_cli *cli, const char *out,
+int tapir_named_copy__run(struct tapir_cli *cli, const char *out, bool json,
 			  const struct tapir_symbol_args *symbols,
 			  int (*make)(struct tapir_reader *reader, struct tapir_cli *cli));
 /* Reads the recording, with the names of --symbols. 0 or -errno with a line; __fini either way. */
@@ -43,6 +48,12 @@ int tapir_named_copy__read(struct tapir_named_copy *copy, struct tapir_reader *r
 			   const struct tapir_cli *cli);
 /* 0, or -errno with a line: then the file that was there remains. */
 int tapir_named_copy__write(struct tapir_named_copy *copy);
+/*
+ * Prints for --json what __read and __write did: counts of table are the member `key`. table NULL:
+ * the names alone. 0 or -errno with a line.
+ */
+int tapir_named_copy__print_json(const struct tapir_named_copy *copy, const char *key,
+				 const struct tapir_symbol_count *table, const void *counts);
 void tapir_named_copy__fini(struct tapir_named_copy *copy);
 
 #endif

@@ -203,10 +203,51 @@ struct tapir_symbol_files *tapir_symbols_option__files(const struct tapir_cli *c
 	return cli->symbols ? cli->symbols->files : NULL;
 }
 
-void tapir_symbols_option__add_files(struct tapir_str *out, uint64_t cnt, const char *what)
+/* ---- what was found ----------------------------------------------------------------------- */
+
+#define COUNT(counts, member) offsetof(struct counts, member)
+
+const struct tapir_symbol_count tapir_symbol_counts_names[] = {
+	{"functions", NULL, COUNT(tapir_offline_counts, name_cnt)},
+	{"files", NULL, COUNT(tapir_offline_counts, file_cnt)},
+	{"files_without_symbols", "no symbols found for",
+	 COUNT(tapir_offline_counts, nameless_cnt)},
+	{"files_without_build_id", "no build ID in", COUNT(tapir_offline_counts, no_build_id_cnt)},
+	{}};
+
+static const struct tapir_symbol_count of_lines[] = {
+	{"files_not_found", "none found for", COUNT(tapir_source_line_counts, lineless_cnt)},
+	{"files_without_build_id", "no build ID in",
+	 COUNT(tapir_source_line_counts, no_build_id_cnt)},
+	{}};
+
+static uint64_t count_of(const struct tapir_symbol_count *c, const void *counts)
 {
-	if (cnt)
-		tapir_str__addf(out, "; %s %" PRIu64 " file%s", what, cnt, cnt == 1 ? "" : "s");
+	uint64_t cnt;
+
+	memcpy(&cnt, (const char *)counts + c->offset, sizeof(cnt));
+	return cnt;
+}
+
+void tapir_symbol_counts__add_text(const struct tapir_symbol_count *table, const void *counts,
+				   struct tapir_str *out)
+{
+	for (const struct tapir_symbol_count *c = table; c->name; c++) {
+		uint64_t cnt = count_of(c, counts);
+
+		if (cnt && c->words)
+			tapir_str__addf(out, "; %s %" PRIu64 " file%s", c->words, cnt,
+					cnt == 1 ? "" : "s");
+	}
+}
+
+void tapir_symbol_counts__write_json(const struct tapir_symbol_count *table, const void *counts,
+				     struct tapir_json *j, const char *key)
+{
+	tapir_json__open(j, key, '{');
+	for (const struct tapir_symbol_count *c = table; c->name; c++)
+		tapir_json__u64(j, c->name, count_of(c, counts));
+	tapir_json__close(j, '}');
 }
 
 static void add_count(struct tapir_str *out, uint64_t cnt, const char *what)
@@ -223,8 +264,7 @@ static void report_names(const struct tapir_offline_symbols *names)
 	tapir_str__adds(&line, " of ");
 	add_count(&line, counts.file_cnt, "file");
 	tapir_str__adds(&line, " named");
-	tapir_symbols_option__add_files(&line, counts.nameless_cnt, "no symbols found for");
-	tapir_symbols_option__add_files(&line, counts.no_build_id_cnt, "no build ID in");
+	tapir_symbol_counts__add_text(tapir_symbol_counts_names, &counts, &line);
 	if (line.data)
 		tapir_info("%s", line.data);
 	tapir_str__fini(&line);
@@ -238,8 +278,7 @@ static void report_lines(const struct tapir_source_lines *lines)
 	tapir_str__adds(&line, "debug information of ");
 	add_count(&line, counts.file_cnt, "file");
 	tapir_str__adds(&line, " used");
-	tapir_symbols_option__add_files(&line, counts.lineless_cnt, "none found for");
-	tapir_symbols_option__add_files(&line, counts.no_build_id_cnt, "no build ID in");
+	tapir_symbol_counts__add_text(of_lines, &counts, &line);
 	if (line.data)
 		tapir_info("%s", line.data);
 	tapir_str__fini(&line);

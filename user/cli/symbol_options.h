@@ -7,6 +7,7 @@
 #ifndef TAPIR_USER_SYMBOL_OPTIONS_H
 #define TAPIR_USER_SYMBOL_OPTIONS_H
 
+#include "base/json.h"
 #include "base/str.h"
 #include "cli/options.h"
 #include "symbol/offline_symbols.h"
@@ -46,8 +47,22 @@ void tapir_symbols_option__attach(struct tapir_cli *cli, struct tapir_reader *re
 struct tapir_offline_symbols *tapir_symbols_option__names(const struct tapir_cli *cli);
 /* Returns where symbol files are looked for, borrowed until __end; NULL: nowhere. */
 struct tapir_symbol_files *tapir_symbols_option__files(const struct tapir_cli *cli);
-/* Appends "; no build ID in 3 files", or nothing for 0: to such a line. */
-void tapir_symbols_option__add_files(struct tapir_str *out, uint64_t cnt, const char *what);
+
+/* One number of what was looked for: a table of these makes the end of a line and a JSON object. */
+struct tapir_symbol_count {
+	const char *name;  /* of the member; NULL ends a table */
+	const char *words; /* in the line, before "3 files"; NULL: the line has it elsewhere */
+	size_t offset;	   /* of the uint64_t */
+};
+/* Appends "; no build ID in 3 files" and so on, and nothing for those that are 0. */
+void tapir_symbol_counts__add_text(const struct tapir_symbol_count *table, const void *counts,
+				   struct tapir_str *out);
+/* Writes all of them as an object, the member `key` of the open one. */
+void tapir_symbol_counts__write_json(const struct tapir_symbol_count *table, const void *counts,
+				     struct tapir_json *j, const char *key);
+/* A table over struct tapir_offline_counts: the names that were found. */
+extern const struct tapir_symbol_count tapir_symbol_counts_names[];
+
 /* Logs a line on what was found, after the reader's last record. */
 void tapir_symbols_option__report(const struct tapir_cli *cli);
 /* Ends helper processes and frees; twice, or without a start, is fine. */
