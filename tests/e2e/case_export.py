@@ -330,6 +330,20 @@ def test_formats_are_named_when_none_was_given(t):
     t.ok("--format FORMAT is required" in result.err, result.err)
     t.tapir("export", "--format", "nettrace", "--event", "x", "x.tapir", expect=2)
     t.tapir("export", "--format", "speedscope", "--event", "offcpu", "x.tapir", expect=2)
+    said = t.tapir("export", "--format", "pprof", "--event", "offcpu", "x.tapir", expect=2).err
+    t.ok("requires --format folded" in said, f"the reason is the right one: {said}")
+
+
+def test_pprof_has_the_stacks_of_the_events_that_were_chosen(t):
+    go, file = t.need("go"), t.path("chosen.tapir")
+    t.tapir("record", "depth:hit", "--stack", "-F", "997", "-o", file, "--", t.target_path("depth"), 3, 40)
+    folded = t.tapir("export", "--format", "folded", "--event", "depth:*", file).out
+    want = sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines())
+    t.tapir("export", "--format", "pprof", "--event", "depth:*", file, "-o", t.path("x.pb.gz"))
+    raw = t.run(go, "tool", "pprof", "-raw", t.path("x.pb.gz")).out
+    got = sum(int(cnt) for cnt in re.findall(r"^ +(\d+): [\d ]+$", raw, re.M))
+    t.eq((got, want), (40, 40), f"its events, not samples:\n{raw[:500]}")
+    t.ok("events/count" in raw, raw[:500])
 
 
 def test_pprof_has_the_stacks_of_folded(t):
