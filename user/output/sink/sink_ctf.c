@@ -36,6 +36,8 @@
 #define STACK_EVENT   64u
 #define FIRST_EVENT   128u /* of probes; below: types of records */
 #define SEEN_MAX      (1u << 20)
+#define KINDS_MAX     16384u	  /* of events of probes */
+#define METADATA_MAX  (16u << 20) /* of their description, which is held until the end */
 
 struct ctf {
 	struct tapir_export *x;
@@ -47,7 +49,8 @@ struct ctf {
 	struct tapir_str kinds;	  /* of events, as the metadata has them */
 	struct tapir_str packet, file, text, name;
 	uint64_t first_ns, last_ns; /* of the packet */
-	uint64_t lost_cnt;
+	uint64_t lost_cnt;	    /* in the recording, and those left out here */
+	uint64_t left_out_cnt;	    /* events whose kind was one too many */
 	uint32_t class_cnt, file_cnt;
 	bool is_known[TAPIR_REC_TYPE_CNT];
 	int err;
@@ -290,7 +293,15 @@ static void describe_values(struct ctf *c, const struct tapir_value *values, uns
 	tapir_str__adds(&c->kinds, "\t};\n};\n");
 }
 
-/* Probes of one name and with the same fields are one kind of event. */
+static bool has_room(const struct ctf *c)
+{
+	return c->class_cnt < KINDS_MAX && c->kinds.len < METADATA_MAX;
+}
+
+/*
+ * Probes of one name and with the same fields are one kind of event. 0: it would be one kind more
+ * than there is room for. The description of the last one is as long as a record may be.
+ */
 static uint32_t kind_of(struct ctf *c, const struct tapir_probe_view *probe,
 			const struct tapir_value *values, unsigned cnt)
 {
@@ -304,13 +315,15 @@ static uint32_t kind_of(struct ctf *c, const struct tapir_probe_view *probe,
 	for (unsigned i = 0; i < cnt; i++)
 		hash = tapir_hash__bytes(tapir_hash__mix(hash, type_of_value(&values[i])),
 					 values[i].name.data, values[i].name.len);
-	slot = tapir_map__put(&c->classes, tapir_hash__mix(hash, cnt), &is_new);
+	hash = tapir_hash__mix(hash, cnt);
+	slot = tapir_map__get(&c->classes, hash);
+	if (slot || !has_room(c))
+		return slot ? (uint32_t)*slot : 0;
+	slot = tapir_map__put(&c->classes, hash, &is_new);
 	if (!slot) {
 		c->err = -ENOMEM;
 		return 0;
 	}
-	if (!is_new)
-		return (uint32_t)*slot;
 	*slot = FIRST_EVENT + c->class_cnt++;
 	open_kind(c, (uint32_t)*slot, provider, event);
 	describe_columns(c, c->tables[TAPIR_REC_EVENT], "context");
@@ -407,6 +420,11 @@ static void add_event(struct ctf *c, const struct tapir_rec *rec)
 	values = tapir_event_lines__values(c->scan.lines, rec, &cnt);
 	cnt = values ? cnt : 0;
 	id = kind_of(c, found ? &probe : NULL, values, cnt);
+	if (!id) {
+		c->left_out_cnt++;
+		c->lost_cnt++;
+		return;
+	}
 	open_event(c, id, rec->time_ns);
 	add_columns(c, c->tables[TAPIR_REC_EVENT], rec);
 	values = tapir_event_lines__values(c->scan.lines, rec, &cnt);
@@ -582,6 +600,11 @@ static int end(struct tapir_export *x)
 			   " records arrived much later than others of their time: their "
 			   "event has the time of the one before it, their field time_ns is right",
 			   tapir_reorder__late(c->order));
+	if (!c->err && c->left_out_cnt)
+		tapir_warn("%" PRIu64
+			   " events are left out: the recording has more than %u kinds of them, or "
+			   "the description of these has more than %u MB",
+			   c->left_out_cnt, KINDS_MAX, METADATA_MAX >> 20);
 	return c->err;
 }
 
