@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 
+from case_lines import BUILD, SOURCE
 from dotnet_program import build_dotnet
 from serve_agent import Server, begin_session, children, status_of, until, write_config
 
@@ -270,6 +271,65 @@ def test_session_is_its_trace_when_it_ends(t):
     again = Server(t)
     t.eq(again.ask(first + "/trace")[2], trace, "the trace of an agent that has ended")
     t.eq(again.json(first), figures, "its figures")
+
+
+def test_archive_of_a_session_has_lines_when_its_files_are_gone(t):
+    program = t.path("inlined")
+    t.run(t.need("gcc"), *BUILD, SOURCE, "-o", program)
+    server = Server(t)
+    target = t.start(program, "60")
+    session = begin_session(server, pid=target.pid)
+    until(t, lambda: server.json(session)["samples"] > 20, "samples")
+    plain = server.ask(session + "/stop", method="POST")[2]
+    status, headers, archive = server.ask(session + "/trace?format=archive")
+    t.ok(status == 200 and headers["content-disposition"].endswith('.tapir"'), f"{status} {headers} {archive[:300]}")
+    target.kill()
+    os.unlink(program)
+    found = {}
+    for name, data in (("plain", plain), ("archive", archive)):
+        with open(t.path(name), "wb") as file:
+            file.write(data)
+        found[name] = set(re.findall(r"\binlined\.c:\d+", t.tapir("export", "--format", "folded", t.path(name), "--lines").out))
+    t.eq(found["plain"], set(), "the recording alone has none")
+    t.ok(found["archive"], "lines of the archive")
+    t.eq(t.report(t.path("archive"))["functions"], t.report(t.path("plain"))["functions"], "what was recorded")
+    # Debug files beyond the limit are refused with the reason, and the session stays.
+    t.run(t.need("gcc"), *BUILD, SOURCE, "-o", program)
+    os.truncate(program, 513 << 20)
+    target = t.start(program, "60")
+    session = begin_session(server, pid=target.pid)
+    until(t, lambda: server.json(session)["samples"] > 20, "samples")
+    t.eq(server.ask(session + "/stop", method="POST")[0], 200, "it ends")
+    status, _, data = server.ask(session + "/trace?format=archive")
+    t.ok(status >= 500 and b"larger than" in data, f"beyond the limit: {status} {data[:300]}")
+    error = server.json(session + "?format=archive", method="DELETE", expect=400)["error"]
+    t.ok(error.startswith("format:") and server.json(session)["state"] == "finished", f"the session stays: {error}")
+    target.kill()
+
+
+def test_archive_is_for_who_may_record(t):
+    tokens = [{"name": "a", "role": "profile", "token": "a" * 32}]
+    path = t.path("tokens.json")
+
+    def write():
+        with open(path + ".new", "w", encoding="ascii") as file:
+            json.dump({"tokens": tokens}, file)
+        os.chmod(path + ".new", 0o600)
+        os.rename(path + ".new", path)
+
+    write()
+    server = Server(t, "--config", write_config(t, {"tokens_file": path}))
+    target = t.target("burner", 60000)
+    server.token = "a" * 32
+    session = begin_session(server, pid=target.pid)
+    until(t, lambda: server.json(session)["samples"] > 0, "samples")
+    t.eq(server.ask(session + "/stop", method="POST")[0], 200, "it ends")
+    t.eq(server.ask(session + "/trace?format=archive")[0], 200, "for role profile")
+    tokens[0]["role"] = "view"
+    write()
+    until(t, lambda: server.json("/v1/whoami")["role"] == "view", "another role")
+    server.json(session + "/trace?format=archive", expect=403)
+    t.eq(server.ask(session + "/trace")[0], 200, "its trace alone")
 
 
 def test_killed_agent_leaves_nothing_but_its_traces(t):

@@ -93,12 +93,26 @@ static const enum tapir_mime mimes[] = {
 	[TAPIR_SINK_IS_JSON] = TAPIR_MIME_JSON,
 };
 
+/* The agent reads debug files for a client: this is their largest sum in one archive. */
+#define MAX_DEBUG_MB "512"
+
 /* In addition to those of `tapir export`; the first is the recording itself. */
 static const struct tapir_answer_format others[] = {
-	{"tapir", "tapir", TAPIR_MIME_BINARY, {}},
-	{"report", "report.json", TAPIR_MIME_JSON, {"report", "--json", "-"}},
-	{"flamegraph", "svg", TAPIR_MIME_SVG, {"flamegraph", "-"}},
-	{"html", "html", TAPIR_MIME_HTML, {"html", "-"}},
+	{.name = "tapir", .suffix = "tapir", .mime = TAPIR_MIME_BINARY},
+	{.name = "archive",
+	 .suffix = "tapir",
+	 .mime = TAPIR_MIME_BINARY,
+	 .argv = {"archive", "-", "--debug-files", "--max-size=" MAX_DEBUG_MB, "--output=-"},
+	 .has_files = true},
+	{.name = "report",
+	 .suffix = "report.json",
+	 .mime = TAPIR_MIME_JSON,
+	 .argv = {"report", "--json", "-"}},
+	{.name = "flamegraph",
+	 .suffix = "svg",
+	 .mime = TAPIR_MIME_SVG,
+	 .argv = {"flamegraph", "-"}},
+	{.name = "html", .suffix = "html", .mime = TAPIR_MIME_HTML, .argv = {"html", "-"}},
 };
 
 #define OTHER_CNT (sizeof(others) / sizeof(others[0]))
@@ -108,10 +122,10 @@ bool tapir_answer_format__find(const char *name, struct tapir_answer_format *out
 	const struct tapir_sink *f = tapir_sink__find(name);
 
 	if (f) {
-		*out = (struct tapir_answer_format){f->name,
-						    f->suffix,
-						    mimes[f->content],
-						    {"export", "--format", f->name, "-"}};
+		*out = (struct tapir_answer_format){.name = f->name,
+						    .suffix = f->suffix,
+						    .mime = mimes[f->content],
+						    .argv = {"export", "--format", f->name, "-"}};
 		return true;
 	}
 	for (size_t i = 0; i < OTHER_CNT; i++)

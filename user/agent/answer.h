@@ -36,7 +36,7 @@ unsigned tapir_answer__status(int err);
 
 /* ---- forms of a recording: a table; any thread ----------------------------------------------- */
 
-#define TAPIR_ANSWER_FORMAT_WORDS 4
+#define TAPIR_ANSWER_FORMAT_WORDS 5
 
 struct tapir_answer_format {
 	const char *name;
@@ -47,6 +47,8 @@ struct tapir_answer_format {
 	 * recording itself.
 	 */
 	const char *argv[TAPIR_ANSWER_FORMAT_WORDS + 1];
+	/* True where other files of this machine are in it: for role profile, up to a limit. */
+	bool has_files;
 };
 
 /* NULL: the recording itself. false: no such form. */

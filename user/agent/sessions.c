@@ -481,11 +481,30 @@ static size_t find_session(const struct tapir_agent *agent, const struct tapir_c
 	return at;
 }
 
+/* Answers and returns false where a format is not for this caller or this request. */
+static bool may_have(const struct tapir_answer_format *f, const struct tapir_wire_request *rq,
+		     const struct tapir_caller *caller, int fd)
+{
+	if (!f->has_files)
+		return true;
+	if (rq->route == TAPIR_ROUTE_SESSION_DELETE)
+		(void)tapir_answer__error(fd, 400,
+					  "format: DELETE has no archive, which may be refused: "
+					  "stop the recording and ask for its trace",
+					  MSG_DONTWAIT);
+	else if (caller->role < TAPIR_ROLE_PROFILE)
+		(void)tapir_answer__error(fd, 403, "format: an archive requires the role profile",
+					  MSG_DONTWAIT);
+	else
+		return true;
+	return false;
+}
+
 static bool handle_one(struct tapir_agent *agent, const struct tapir_wire_request *rq,
 		       const struct tapir_request_params *params, const struct tapir_caller *caller,
 		       size_t at, int fd)
 {
-	struct tapir_answer_format f;
+	struct tapir_answer_format f = {};
 	/*
 	 * The format's name is taken from the table: the client's text is freed with its request.
 	 */
@@ -494,6 +513,8 @@ static bool handle_one(struct tapir_agent *agent, const struct tapir_wire_reques
 	size_t first;
 
 	s->touched_ns = tapir_clock__now_ns();
+	if (!may_have(&f, rq, caller, fd))
+		return false;
 	switch (rq->route) {
 	case TAPIR_ROUTE_SESSION_STOP:
 		return stop_session(agent, at, format, false, fd);

@@ -10,7 +10,7 @@
 #include "output/render/human_units.h"
 
 /* Formats of agent/answer.c that `tapir export` does not have; the flame graph has a page. */
-static const char *const others[] = {"tapir", "report", "flamegraph", "html"};
+static const char *const others[] = {"tapir", "archive", "report", "flamegraph", "html"};
 
 static bool is_running(const json_t *s)
 {
