@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Events as they happen: the same lines as of a file, while the program still runs."""
 import json
+import re
 import signal
 
 from harness import args_of, named
@@ -47,3 +48,41 @@ def test_tracing_ends_quietly_when_nobody_reads(t):
 def test_events_are_named_when_none_were_asked_for(t):
     result = t.tapir("trace", "-p", 1, expect=2)
     t.ok("SPEC" in result.err or "which events" in result.err, result.err)
+
+
+RATE = re.compile(r"^tapir: warning: the probes fire (\d+) times per second, which costs the traced programs (?:about|at least) (\d+)% of a CPU "
+                  r"\(estimated, (\d+) ns each\)$", re.M)
+
+
+def cost_said(t, target, source, *options):
+    """Traces a program that does it until it is killed, until tapir has said what that costs. Returns the ns of each hit."""
+    tapir = t.start_tapir("trace", source, *options, "--json", "-p", target.pid)
+    tapir.wait_ready()
+    tapir.wait_line("tapir: warning: the probes fire", 60)
+    tapir.signal(signal.SIGINT)
+    result = tapir.wait()
+    target.kill()
+    lines = RATE.findall(result.err)
+    t.eq(len(lines), 1, "it is said once: " + result.err[-500:])
+    hz, percent, each = map(int, lines[0])
+    t.ok(hz > 100000 and abs(percent - hz * each / 1e7) <= 0.5, lines)
+    t.eq([line for line in result.out.splitlines() if not line.startswith("{")], [], "what is not JSON")
+    return each
+
+
+def test_cost_of_a_fast_probe_is_said_once(t):
+    """Whether its events arrive (the kernel has no globs), are rejected by the kernel or added up there."""
+    for options in (("--where", 'arg4 ~ "x*"'), ("--where", "arg1 < 0"), ("--count",), ("--sum", "arg1", "--by", "arg0"),
+                    ("--until", "storm:hit", "--count")):
+        t.eq(cost_said(t, t.target("storm", 0, 2**40, 4), "storm:hit", *options), 500, "a trap")
+    dd = ("dd", "if=/dev/zero", "of=/dev/null", "bs=1")
+    t.eq(cost_said(t, t.start(*dd), "syscall:read", "--count"), 260, "a system call")
+    asked = t.target("asked", 4, 2**40, 50)
+    t.eq(cost_said(t, asked, f"uprobe:{t.target_path('asked')}:fire_even", "--count"), 500, "a trap at a function")
+
+
+def test_cost_of_a_slow_probe_is_not_said(t):
+    """It fires for three seconds: the rate has been looked at twice."""
+    for options in ((), ("--count",)):
+        result = t.tapir("trace", "storm:hit", *options, "--json", "--", t.target_path("storm"), 1000, 3000)
+        t.eq(RATE.findall(result.err), [], "a rate")

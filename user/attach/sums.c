@@ -177,3 +177,38 @@ int tapir_sums__read(const struct tapir_programs *p, const struct tapir_sums_sin
 		err = fail(-errno);
 	return err;
 }
+
+static void add_cnt(void *ctx, const struct tapir_sums_key *key, const struct tapir_sums_row *rows,
+		    size_t stride, unsigned cpu_cnt)
+{
+	uint64_t *sum = ctx;
+
+	(void)key;
+	for (unsigned i = 0; i < cpu_cnt; i++) {
+		const void *row = (const uint8_t *)rows + i * stride;
+
+		*sum += ((const struct tapir_sums_row *)row)->cnt;
+	}
+}
+
+int tapir_sums__count(const struct tapir_programs *p, uint64_t *cnt)
+{
+	const struct tapir_sums_fds fds = tapir_programs__sums_fds(p);
+	const struct tapir_sums_sink sink = {.row = add_cnt, .ctx = cnt};
+	int cpu_cnt = libbpf_num_possible_cpus(), mark = tapir_diag__cnt(), err;
+	struct reading r = {.sink = &sink, .opts = fds.opts, .cpu_cnt = (unsigned)cpu_cnt};
+	struct tapir_sums_state state = {};
+	uint32_t zero = 0;
+
+	if (cpu_cnt < 0)
+		return cpu_cnt;
+	if (bpf_map_lookup_elem(fds.state, &zero, &state))
+		return -errno;
+	*cnt = state.unkeyed;
+	r.opts.has_steps = false;
+	err = fds.opts.key_cnt
+		      ? read_hash(&r, fds.rows, TAPIR_SUMS_ROW_BYTES(fds.opts.column_cnt), OF_ROWS)
+		      : read_row(&r, &fds);
+	tapir_diag__rewind(mark);
+	return err;
+}

@@ -27,5 +27,7 @@ struct tapir_sums_sink {
 /* *state: what is counted apart from the rows. 0 or -errno with a line. */
 int tapir_sums__read(const struct tapir_programs *p, const struct tapir_sums_sink *sink,
 		     struct tapir_sums_state *state);
+/* Writes how many hits are in rows or found no room. 0, or -errno without a line. */
+int tapir_sums__count(const struct tapir_programs *p, uint64_t *cnt);
 
 #endif

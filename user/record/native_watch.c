@@ -10,10 +10,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "record/hit_watch.h"
 #include "record/meta.h"
 #include "trace/native_memory.h"
 
-#define TRAP_NS	  500u /* a uprobe and the program (tests/bench/README.md) */
 #define PERIOD_NS TAPIR_NS_PER_SEC
 
 static void post(struct tapir_queue *queue, const char *text)
@@ -28,7 +28,7 @@ static void report(struct tapir_native_watch *w, struct tapir_queue *queue, doub
 	w->is_reported = true;
 	snprintf(text, sizeof(text),
 		 "malloc, free and their like: %.0f traps per second, about %.1f%% of a CPU", hz,
-		 hz * TRAP_NS / 1e7);
+		 hz * TAPIR_TRAP_NS / 1e7);
 	tapir_info("%s", text);
 	post(queue, text);
 }
