@@ -15,6 +15,59 @@ gc.disable()
 for generation in (0, 1, 2, 2):
     gc.collect(generation)
 """
+CALLS = """
+import ctypes, json, mmap, os, signal, socket, sys, time
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+with open("/proc/self/comm", "w") as comm:
+    comm.write("oneliner")
+file = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR)
+libc = ctypes.CDLL(None)
+pages = mmap.mmap(-1, 50 * mmap.PAGESIZE)
+os.write(1, b"pid %d\\n" % os.getpid())
+if len(sys.argv) == 2:
+    signal.sigwait({signal.SIGUSR1})
+for i in range(30):
+    try:
+        os.open("/nowhere/%d" % (i % 3), os.O_RDONLY)
+    except FileNotFoundError:
+        pass
+for i in range(20):
+    os.write(file, b"x" * 1000)
+    os.fsync(file)
+for i in range(7):
+    os.fdatasync(file)
+for i in range(5):
+    with socket.socket() as client:
+        client.connect_ex(("127.0.0.1", 1))
+for i in range(6):
+    time.sleep(0.0001)
+for i in range(9):
+    os.kill(os.getpid(), signal.SIGUSR2)
+for i in range(8):
+    libc.malloc(123457)
+for i in range(50):
+    pages[i * mmap.PAGESIZE] = 1
+for i in range(4):
+    os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)
+os.write(1, b"{}\\n")
+"""
+ME = "oneliner"
+# What this program does, by the beginning of the line that asks for it: counts, or sums, of these keys.
+CALLED = {
+    "syscall:* --where err": {(ME, "syscall:openat", "ENOENT"): 30, (ME, "syscall:connect", "ECONNREFUSED"): 5},
+    "syscall:* --hist": {("syscall:openat",): 30, ("syscall:fsync",): 20, ("syscall:fdatasync",): 7, ("syscall:connect",): 5, ("syscall:kill",): 9},
+    "syscall:open*": {(ME, f"/nowhere/{i}"): 10 for i in range(3)},
+    "syscall:fsync": {(ME,): 27},
+    "syscall:read,write": {(ME, "syscall:write"): 20 * 1000 + 3},
+    "syscall:connect": {(ME, "ECONNREFUSED"): 5},
+    "tracepoint:signal": {(ME, 12, ME): 9},
+    "tracepoint:sock": {(ME, 1, 2): 5},
+}
+# The same of the processes that it starts.
+STARTED = {"tracepoint:sched:sched_process_exec": {("/bin/true",): 4}, "tracepoint:sched:sched_process_exit": {("true",): 4}}
+# By stacks, whose names are those of a Python: how many hits one of them has, and their sum.
+STACKS = {"syscall:nanosleep": (6, None), "uprobe:libc:malloc": (8, 8 * 123457)}
 
 
 def program(t, keys=KEYS):
@@ -197,8 +250,89 @@ def test_one_liners_run_when_pasted(t):
         elif "--" not in line and has_sources(t, line):  # it waits for a program that nobody starts
             at = next(i for i, word in enumerate(line) if word in ("-p", "--comm", "-a"))
             t.tapir(*line[:at], "--comm", NOBODY, "--duration", "0.1")
-    table = events(t, file, "--by", "event", "--top", 0)
-    t.eq({row["count"] for row in table["rows"]}, {said["fired"]}, "by event")
+    fired = said["fired"]
+    for line, counts in zip([line for line in lines if line[0] == "events"], ([fired] * 3, [3 * EVENTS] * THREADS, [fired])):
+        table = total(t, t.tapir(*[{"FILE": file, "gc__*": "order"}.get(word, word) for word in line], "--json"))
+        rows = [row["count"] for row in table["rows"]]
+        t.eq([sum(rows)] if "bucket" in line[-1] else rows, counts, " ".join(line))
+
+
+def pasted(t, begin, **names):
+    """The line that begins so, without its target; None: this kernel has no such source."""
+    line, = [line for line in one_liners(t) if " ".join(line[1:]).startswith(begin)]
+    at = next(i for i, word in enumerate(line) if word in ("-p", "--comm", "-a"))
+    return [names.get(word, word) for word in line[:at]] if has_sources(t, line) else None
+
+
+def calls(t, *more):
+    app = t.path("calls.py")
+    with open(app, "w", encoding="ascii") as out:
+        out.write(CALLS)
+    return ["/usr/bin/python3", "-I", "-S", app, t.path("written"), *more]
+
+
+def ask_running(t, line, process):
+    """The table of a line, about a process that waits until it is traced, and ends then."""
+    tapir = t.start_tapir(*line, "--top", 0, "--json", "-p", process.pid)
+    tapir.wait_ready()
+    process.go()
+    result = tapir.wait()
+    t.eq(result.rc, 0, result.err)
+    table = total(t, result)
+    t.eq((table["lost"], table["unkeyed"]), (0, 0), f"{line}")
+    return table, process.wait()
+
+
+def numbers(table):
+    """By keys: the sum, or where none was asked for, the count."""
+    return {tuple(row["key"].values()): next((value["sum"] for value in row["values"] if value["of"] != "took"), row["count"])
+            for row in table["rows"]}
+
+
+def check_numbers(t, begin, table, expected):
+    rows = numbers(table)
+    t.eq({key: rows.get(key) for key in expected}, expected, begin)
+
+
+def waiting(t):
+    process = t.start(*calls(t))
+    process.wait_line("pid ")
+    return process
+
+
+def test_one_liners_of_the_machine_count_what_a_program_does(t):
+    t.need("/usr/bin/python3")
+    for begin, expected in CALLED.items():
+        line = pasted(t, begin)
+        if line:
+            check_numbers(t, begin, ask_running(t, line, waiting(t))[0], expected)
+    for begin, expected in STARTED.items():
+        line = pasted(t, begin)
+        if line:
+            check_numbers(t, begin, total(t, t.tapir(*line, "--json", "--", *calls(t, "now"))), expected)
+
+
+def test_one_liners_by_stack_count_what_a_program_does(t):
+    t.need("/usr/bin/python3")
+    for begin, (count, summed) in STACKS.items():
+        table, _ = ask_running(t, pasted(t, begin), waiting(t))
+        rows = [(row["count"], values(row)["sum"] if summed else None) for row in table["rows"]]
+        t.ok((count, summed) in rows, f"{begin}: {rows}")
+    line = pasted(t, "tracepoint:exceptions:page_fault_user")
+    if line:
+        table, _ = ask_running(t, line, waiting(t))
+        t.ok(table["hits"] >= 50, "each page is written once: %d" % table["hits"])
+
+
+def test_one_liners_of_two_events_count_the_intervals(t):
+    """Their names stand for those of a program."""
+    file = t.target_path("asked")
+    until = {"shop:sold": "asked:work__start", "shop:shipped,refunded": "asked:work__done", "order": "arg0"}
+    pair = {"shop:sold,shop:shipped,key=order": "asked:work__start,asked:work__done,key=arg0"}
+    function = {f"{word}:FILE:FUNCTION": f"{word}:{file}:fire_even" for word in ("uprobe", "uretprobe")}
+    for begin, names, part in (("shop:sold --until", until, 1), ("--pair", pair, 1), ("uprobe:FILE", function, 2)):
+        table, result = ask_running(t, pasted(t, begin, **names), t.target("asked", "--wait", THREADS, EVENTS, KEYS))
+        t.eq((table["hits"], table["rows"][0]["count"]), (result.witness()["fired"] // part,) * 2, begin)
 
 
 def test_one_liner_of_python_counts_its_collections(t):
