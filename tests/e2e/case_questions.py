@@ -2,7 +2,9 @@
 """Questions: every number equals the one that the program says of itself. Nothing here depends on time."""
 import json
 import shlex
+import subprocess
 
+from case_runtimes import Server
 from harness import EVENTS_ONLY
 
 THREADS, EVENTS, KEYS = 4, 480, 50
@@ -51,6 +53,16 @@ for i in range(50):
 for i in range(4):
     os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)
 os.write(1, b"{}\\n")
+"""
+COLLECTOR = """
+class Collector {
+    public static void main(String[] args) throws Exception {
+        System.out.println(ProcessHandle.current().pid());
+        System.in.read();
+        for (int i = 0; i < 5; i++)
+            System.gc();
+    }
+}
 """
 ME = "oneliner"
 # What this program does, by the beginning of the line that asks for it: counts, or sums, of these keys.
@@ -259,7 +271,7 @@ def test_one_liners_run_when_pasted(t):
 
 def pasted(t, begin, **names):
     """The line that begins so, without its target; None: this kernel has no such source."""
-    line, = [line for line in one_liners(t) if " ".join(line[1:]).startswith(begin)]
+    line = next(line for line in one_liners(t) if " ".join(line[1:]).startswith(begin))
     at = next(i for i, word in enumerate(line) if word in ("-p", "--comm", "-a"))
     return [names.get(word, word) for word in line[:at]] if has_sources(t, line) else None
 
@@ -271,14 +283,19 @@ def calls(t, *more):
     return ["/usr/bin/python3", "-I", "-S", app, t.path("written"), *more]
 
 
-def ask_running(t, line, process):
-    """The table of a line, about a process that waits until it is traced, and ends then."""
-    tapir = t.start_tapir(*line, "--top", 0, "--json", "-p", process.pid)
+def ask(t, line, pid, go):
+    """What a line prints about a process that waits for go(), and ends then."""
+    tapir = t.start_tapir(*line, "--json", "-p", pid)
     tapir.wait_ready()
-    process.go()
+    go()
     result = tapir.wait()
     t.eq(result.rc, 0, result.err)
-    table = total(t, result)
+    return result
+
+
+def ask_running(t, line, process):
+    """The table of a line, and what the process said."""
+    table = total(t, ask(t, [*line, "--top", 0], process.pid, process.go))
     t.eq((table["lost"], table["unkeyed"]), (0, 0), f"{line}")
     return table, process.wait()
 
@@ -322,6 +339,68 @@ def test_one_liners_by_stack_count_what_a_program_does(t):
     if line:
         table, _ = ask_running(t, line, waiting(t))
         t.ok(table["hits"] >= 50, "each page is written once: %d" % table["hits"])
+
+
+STATEMENTS = {"UPDATE sums SET sum = 7;": 4, "select pg_sleep(0.02);": 2, "select sum from sums;": 5}
+
+
+def ask_server(t, server, begin):
+    """What a line prints about a session that sends STATEMENTS."""
+    with subprocess.Popen([f"{server.bin}/psql", "-X", "-A", "-t", "-q", "-h", server.dir, "-d", "postgres"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True, user=server.user.pw_uid) as client:
+        client.stdin.write("select pg_backend_pid();\n")
+        client.stdin.flush()
+
+        def go():
+            client.stdin.write("".join(f"{statement}\n" * cnt for statement, cnt in STATEMENTS.items()))
+            client.stdin.close()
+        return ask(t, pasted(t, begin), client.stdout.readline().strip(), go)
+
+
+def test_one_liners_of_a_database_count_its_statements(t):
+    with Server(t) as server:
+        if "query__start" not in t.tapir("list", f"{server.bin}/postgres", expect=None).out:
+            t.skip("this PostgreSQL has no probes")
+        server.run("psql", "-h", server.dir, "-d", "postgres", "-c", "create table sums(sum int)")
+        cnt = sum(STATEMENTS.values())
+        t.eq(total(t, ask_server(t, server, "postgresql:query --hist took"))["rows_hits"], cnt, "statements")
+        table = total(t, ask_server(t, server, "postgresql:query --hist took --by"))
+        t.eq(numbers(table), {(statement,): count for statement, count in STATEMENTS.items()}, "by statement")
+        lines = ask_server(t, server, "postgresql:query --where").out.splitlines()
+        t.eq(sum("pg_sleep" in line for line in lines), STATEMENTS["select pg_sleep(0.02);"], "slow statements")
+        table = total(t, ask_server(t, server, "postgresql:query__start --where"))
+        t.eq(table["rows_hits"], STATEMENTS["UPDATE sums SET sum = 7;"], "those that begin so")
+        queries, locks = totals(ask_server(t, server, "postgresql:query hist took"))
+        t.eq((queries["rows_hits"], locks["rows"]), (cnt, []), "two questions")
+
+
+def test_one_liner_of_a_jvm_counts_its_collections(t):
+    t.need("javac")  # which java runs a source with
+    source = t.path("Collector.java")
+    with open(source, "w", encoding="ascii") as out:
+        out.write(COLLECTOR)
+    with subprocess.Popen([t.need("java"), "-XX:+UseSerialGC", source], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as jvm:
+        pid = jvm.stdout.readline().strip()
+        if "gc__begin" not in t.tapir("list", "-p", pid, expect=None).out:
+            jvm.stdin.close()
+            t.skip("this JVM has no probes")
+        table = total(t, ask(t, pasted(t, "hotspot:gc"), pid, jvm.stdin.close))
+    check_numbers(t, "hotspot:gc", table, {(1,): 5})
+
+
+def test_one_liner_of_ruby_counts_what_it_requires(t):
+    t.need("ruby")
+    files = {t.path(f"lib{i}.rb"): i + 1 for i in range(3)}
+    for file in files:
+        with open(file, "w", encoding="ascii") as out:
+            out.write("$required = 1\n")
+    requires = "".join(f"{cnt}.times {{ require {json.dumps(file)} }}\n" for file, cnt in files.items())
+    process = t.start("ruby", "--disable-gems", "-e", 'r, w = IO.pipe\ntrap("USR1") { w.write "x" }\nputs "pid #{$$}"\n$stdout.flush\nr.read 1\n' + requires)
+    process.wait_line("pid ")
+    if "require__entry" not in t.tapir("list", "-p", process.pid, expect=None).out:
+        t.skip("this Ruby has no probes")
+    table, _ = ask_running(t, pasted(t, "ruby:require"), process)
+    t.eq({row["key"]["required_file"]: row["count"] for row in table["rows"] if row["key"]["required_file"] in files}, files, "required")
 
 
 def test_one_liners_of_two_events_count_the_intervals(t):
