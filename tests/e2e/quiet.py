@@ -50,6 +50,7 @@ QUIET = {
     "stacks.calls_are_those_of_perf_with_copies_of_the_stack": "two profilers are compared",
     "storm.*": "they load the processors",
     "top.*": "without a process it looks at all of them, and names what other cases do to it: files that do not answer",
+    "trace.cost_of_a_fast_probe_is_said_once": "it loads the processors",
 }
 
 # Two at a time: they measure, and leave room for another.
