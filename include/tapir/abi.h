@@ -960,8 +960,10 @@ enum tapir_gap_reason {
 	TAPIR_GAP_ATTACH_LATE = 1,   /* probes of a file were on only after it was mapped */
 	TAPIR_GAP_ATTACH_FAILED = 2, /* they never were */
 	TAPIR_GAP_NOT_READ = 3, /* the file was not: its probes, if any, and names are missing */
-	TAPIR_GAP_SECOND_MAPPING = 4 /* a process maps the file twice: guarded probes of one of the
-				      * mappings, which follows the path, are not reached */
+	TAPIR_GAP_SECOND_MAPPING = 4, /* a process maps the file twice: guarded probes of one of the
+				       * mappings, which follows the path, are not reached */
+	TAPIR_GAP_RING_UNOPENED = 5   /* a process ended before its ring lane was open, and no probe
+				       * has its events; the path follows a provider of the file */
 };
 
 struct tapir_rec_gap {

@@ -223,6 +223,33 @@ def record_started(t, all_argv, options):
     return [line for line in t.tapir("record", *options, "--", *command).json_lines() if "fired" in line]
 
 
+def covered_by_gaps(said, parent, times, gaps):
+    """How many events at most can be missing in processes that have a GAP; children fire COUNT each."""
+    captured = collections.Counter(pid for pid, *_ in times.elements())
+    due = {gap["pid"]: said["here"] if gap["pid"] == parent else COUNT for gap in gaps
+           if gap["reason"] == "ring_unopened" and "Counted in " in gap["path"] or gap["reason"] == "attach_late"}
+    return sum(max(0, cnt - captured[pid]) for pid, cnt in due.items())
+
+
+def check_unawaited(way, t):
+    """A program that does not wait for its ring: what it fired before is in a GAP of its process, or counted."""
+    file = t.path("trace.tapir")
+    tapir = t.tapir("record", "Counted:*", "--lane", "ring", *EVENTS_ONLY, "-f", "-o", file, "--", copy_of(t, "un" + way), way,
+                    str(COUNT), expect=None)
+    parent = int(re.search(r"^pid (\d+)$", tapir.out, re.M)[1])
+    said = next(line for line in tapir.json_lines() if "fired" in line)
+    times, report = times_of_all(t.events(file)), t.report(file)
+    told = f"fired {said}, captured {len(times)}, lost {report['lost']}, gaps {report['gaps']}"
+    t.eq({n for n in times.values() if n != 1}, set(), "how often an event is there that is not there once")
+    missing = said["fired"] - len(times) - sum(report["lost"].values())
+    t.ok(0 <= missing <= covered_by_gaps(said, parent, times, report["gaps"]), told)
+    t.ok(all(gap["until_ns"] > gap["from_ns"] for gap in report["gaps"]), told)
+
+
+def times_of_all(events):
+    return collections.Counter(tuple(args_of(e)) for e in events)
+
+
 def may_be_missing(who, way, lane, gaps, times):
     """Events that a GAP is about and that are not there: the first of `countplug`, mapped before its probes were attached; or all of
     its second mapping, whose semaphores the kernel does not raise."""
@@ -274,6 +301,8 @@ def add_cells():
                 globals()[name] = functools.partial(check_cell, who, way, lane)
                 if (who, way, lane) not in QUICK:
                     matrix.add(name)
+    for way in ("one", "early", "fork", "exec", "late", "dlopen", "dlmopen"):
+        globals()[f"test_unawaited_ring_{way}"] = functools.partial(check_unawaited, way)
     return matrix
 
 

@@ -132,7 +132,7 @@ static int fail_without_any(const struct tapir_match_report *m)
 	if (!m->images)
 		return tapir_diag__fail(
 			-ENOENT,
-			"no ring events: the process has no ring lane ('tapir doctor -p PID' shows its lanes)");
+			"no ring events: the process has no ring lane, or ended before it was open ('tapir doctor -p PID' shows its lanes)");
 	return tapir_diag__fail(
 		-ENOENT,
 		"the process maps no file with USDT probes ('tapir ps' lists processes that do)");

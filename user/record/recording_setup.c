@@ -144,10 +144,12 @@ static bool wants_children(const struct recording *r)
 static int start_rings(struct recording *r)
 {
 	bool both = r->opts->lanes == TAPIR_LANES_AUTO;
+	bool has_rings =
+		r->opts->lanes != TAPIR_LANES_PROBE && r->opts->lanes != TAPIR_LANES_STREAM;
 	struct tapir_ring_reader_opts opts;
 
-	r->cover = both ? tapir_lane_coverage__new() : NULL;
-	if (both && !r->cover)
+	r->cover = has_rings ? tapir_lane_coverage__new() : NULL;
+	if (has_rings && !r->cover)
 		return -ENOMEM;
 	opts = (struct tapir_ring_reader_opts){
 		.sz = sizeof(opts),
@@ -167,7 +169,7 @@ static int start_rings(struct recording *r)
 	};
 	int err = 0;
 
-	if (r->opts->lanes != TAPIR_LANES_PROBE && r->opts->lanes != TAPIR_LANES_STREAM)
+	if (has_rings)
 		err = tapir_ring_reader__start(&opts, &r->rings);
 	if (!err && both)
 		tapir_programs__set_ring_session(r->programs,
@@ -181,18 +183,30 @@ bool tapir_recording__coalesces_wakeups(const struct recording *r)
 	return r->rules.all && r->writer;
 }
 
-static int make_parts(struct recording *r)
+/* Rings alone have what was requested if no probe is attached. */
+static void choose_lanes(const struct recording *r, struct tapir_images_opts *images,
+			 struct tapir_targets_opts *targets)
 {
 	static const struct tapir_spec_list no_specs;
+
+	if (!tapir_recording__is_without_probes(r) && !r->is_unprivileged) {
+		images->specs = r->opts->specs;
+		images->cover = r->cover;
+		return;
+	}
+	images->specs = &no_specs;
+	images->ring_specs = r->rings ? r->opts->specs : NULL;
+	targets->ring_cover = r->cover;
+	targets->hands_over = false;
+}
+
+static int make_parts(struct recording *r)
+{
 	struct tapir_images_opts images = {
 		.sz = sizeof(images),
 		.programs = r->programs,
 		.queue = r->queue,
-		.specs = tapir_recording__is_without_probes(r) || r->is_unprivileged
-				 ? &no_specs
-				 : r->opts->specs,
 		.functions = r->opts->machine,
-		.cover = r->cover,
 		/* Numbers are shared with tracepoints, which come first. */
 		.first_probe_id = tapir_machine__cnt(r->machine) + 1,
 		.with_stack = r->opts->with_stack,
@@ -218,6 +232,7 @@ static int make_parts(struct recording *r)
 	};
 	int err = 0;
 
+	choose_lanes(r, &images, &targets);
 	if (!r->is_unprivileged && !r->opts->snapshot_rounds &&
 	    (r->opts->with_stack || tapir_recording__has_samplers(r)))
 		err = tapir_spec__parse(TAPIR_CODE_NAMES_SPEC, &r->name_spec);

@@ -123,6 +123,17 @@ void tapir_targets__post_handover_gap(void *ctx, uint32_t tgid, const struct tap
 	post_gap(ctx, tgid, image->path, since_ns, TAPIR_GAP_ATTACH_LATE);
 }
 
+void tapir_targets__post_unopened(void *ctx, uint32_t tgid, const struct tapir_image *image,
+				  uint64_t since_ns, uint64_t until_ns)
+{
+	struct tapir_str what = {};
+
+	tapir_str__addf(&what, "%s in %s", image->ring_provider, image->path);
+	if (!what.failed)
+		post_gap_until(ctx, tgid, what.data, since_ns, until_ns, TAPIR_GAP_RING_UNOPENED);
+	tapir_str__fini(&what);
+}
+
 /* A failure to attach to one process of many is a GAP, to the only one an error. */
 static int attach_image(struct mapping_walk *walk, struct tapir_image *image,
 			const struct tapir_mapping_line *line)
@@ -193,11 +204,24 @@ static void see_otel_tls_location(struct tapir_targets *t, uint32_t tgid, uint64
 		tapir_targets__warn_from(mark);
 }
 
+/* image: NULL where it is not known. */
+static void note_ring_image(struct tapir_targets *t, uint32_t tgid, uint64_t time_ns,
+			    const struct tapir_image *image)
+{
+	if (image)
+		tapir_unopened_lanes__note(&t->unopened,
+					   (struct tapir_lane_step){.kind = TAPIR_LANE_STEP_MAP,
+								    .tgid = tgid,
+								    .time_ns = time_ns,
+								    .image = image});
+}
+
 static void post_mapping(const struct mapping_walk *walk, const struct tapir_mapping_line *line,
 			 const struct tapir_image *image, int fd)
 {
 	struct tapir_targets *t = walk->t;
 
+	note_ring_image(t, walk->tgid, walk->from_ns, image);
 	see_otel_tls_location(t, walk->tgid, line->start_va, line->file_off, image);
 	tapir_targets__post(
 		t, tapir_describe__mapping(&t->recbuf, walk->tgid, walk->from_ns, line, image), fd);
@@ -330,6 +354,7 @@ static void post_reported(struct tapir_targets *t, const struct tapir_sideband_m
 
 	line.path_len = strlen(line.path);
 	detect_dotnet(t, mmap->tgid, &line);
+	note_ring_image(t, mmap->tgid, mmap->time_ns, image);
 	see_otel_tls_location(t, mmap->tgid, line.start_va, line.file_off, image);
 	tapir_targets__post(
 		t, tapir_describe__mapping(&t->recbuf, mmap->tgid, mmap->time_ns, &line, image),

@@ -33,6 +33,11 @@ int tapir_targets__new(const struct tapir_targets_opts *opts, struct tapir_targe
 	tapir_mapped_files__init(&t->files);
 	tapir_lane_handover__init(&t->handover, opts->images,
 				  opts->hands_over ? opts->rings : NULL);
+	if (opts->ring_cover)
+		t->unopened = (struct tapir_unopened_lanes){.rings = opts->rings,
+							    .cover = opts->ring_cover,
+							    .fn = tapir_targets__post_unopened,
+							    .ctx = t};
 	*out = t;
 	return 0;
 }
@@ -48,6 +53,7 @@ void tapir_targets__free(struct tapir_targets *t)
 	tapir_late_attach__fini(&t->late_attach);
 	tapir_ring_scan__fini(&t->looks);
 	tapir_second_mappings__fini(&t->seconds);
+	tapir_unopened_lanes__fini(&t->unopened);
 	tapir_cgroup_paths__fini(&t->cgroups);
 	tapir_recbuf__fini(&t->recbuf);
 	free(t);
@@ -63,10 +69,15 @@ static void drop_target(struct tapir_targets *t, uint32_t tgid, uint64_t start_n
 	tapir_programs__del_tgid(t->opts.programs, tgid, start_ns);
 }
 
-static void note_target_ended(struct tapir_targets *t, uint32_t tgid, uint64_t start_ns)
+static void note_target_ended(struct tapir_targets *t, uint32_t tgid, uint64_t start_ns,
+			      uint64_t end_ns)
 {
 	uint64_t *value = tapir_map__put(&t->ended, tgid, NULL);
 
+	tapir_unopened_lanes__note(&t->unopened,
+				   (struct tapir_lane_step){.kind = TAPIR_LANE_STEP_EXIT,
+							    .tgid = tgid,
+							    .time_ns = end_ns});
 	if (value)
 		*value = start_ns;
 	else /* early is better than never: the recording would not end */
@@ -336,7 +347,7 @@ static void sweep(struct tapir_targets *t)
 			continue;
 		scanned_cnt++;
 		if (tapir_proc__has_ended((uint32_t)slot->key))
-			note_target_ended(t, (uint32_t)slot->key, 0);
+			note_target_ended(t, (uint32_t)slot->key, 0, tapir_clock__now_ns());
 	}
 }
 
@@ -359,6 +370,8 @@ void tapir_targets__poll(struct tapir_targets *t)
 void tapir_targets__finish(struct tapir_targets *t)
 {
 	tapir_late_attach__commit(&t->late_attach, UINT64_MAX, tapir_targets__post_late, t);
+	if (t->opts.ring_cover)
+		tapir_unopened_lanes__finish(&t->unopened);
 }
 
 void tapir_targets__scan_mappings(struct tapir_targets *t)
@@ -438,6 +451,18 @@ static void post_process(struct tapir_targets *t, const struct tapir_rec_process
 	tapir_proc__fini(&proc);
 }
 
+static void note_program(struct tapir_targets *t, const struct tapir_rec_process *rec)
+{
+	struct tapir_lane_step step = {.kind = rec->kind == TAPIR_PROCESS_FORK
+						       ? TAPIR_LANE_STEP_FORK
+						       : TAPIR_LANE_STEP_EXEC,
+				       .tgid = rec->tgid,
+				       .parent_tgid = rec->parent_tgid,
+				       .time_ns = rec->h.time_ns};
+
+	tapir_unopened_lanes__note(&t->unopened, step);
+}
+
 static void on_process(struct tapir_targets *t, const struct tapir_rec_process *rec)
 {
 	int mark = tapir_diag__cnt();
@@ -448,12 +473,13 @@ static void on_process(struct tapir_targets *t, const struct tapir_rec_process *
 		tapir_late_attach__on_exec(&t->late_attach, rec->tgid, rec->h.time_ns);
 	}
 	if (rec->kind == TAPIR_PROCESS_EXIT) {
-		note_target_ended(t, rec->tgid, rec->start_ns);
+		note_target_ended(t, rec->tgid, rec->start_ns, rec->h.time_ns);
 		tapir_dotnet_lanes__forget(t->opts.lanes, rec->tgid);
 		tapir_ring_scan__forget(&t->looks, rec->tgid);
 	} else if (rec->kind == TAPIR_PROCESS_EXEC || t->opts.rules->children ||
 		   !t->opts.rules->pids.cnt) {
 		list_process(t, rec->tgid, &is_new);
+		note_program(t, rec);
 		tapir_lane_handover__disturb(&t->handover, tapir_clock__now_ns());
 		if (rec->kind == TAPIR_PROCESS_EXEC)
 			tapir_ring_scan__expect(&t->looks, rec->tgid);
@@ -500,6 +526,7 @@ uint64_t tapir_targets__dropped(const struct tapir_targets *t)
 
 void tapir_targets__forget_ended(struct tapir_targets *t)
 {
+	tapir_unopened_lanes__settle(&t->unopened);
 	for (size_t i = 0; i < t->ended.cap && t->ended.cnt; i++) {
 		const struct tapir_map_slot *slot = &t->ended.slots[i];
 

@@ -48,12 +48,13 @@ struct tapir_targets_opts {
 	struct tapir_programs *programs;
 	struct tapir_images *images;
 	struct tapir_queue *queue;
-	struct tapir_ring_reader *rings;  /* NULL: probes alone */
-	struct tapir_dotnet_lanes *lanes; /* NULL: .NET is not asked for its events */
-	struct tapir_holder *holder;	  /* NULL: nothing is held */
-	bool link_by_pid;		  /* attach in each process alone, not everywhere */
-	bool hands_over;		  /* probes are detached while rings have their events */
-	bool no_command_lines;		  /* the arguments of processes are left out */
+	struct tapir_ring_reader *rings;	/* NULL: probes alone */
+	struct tapir_lane_coverage *ring_cover; /* no probe has what rings have; NULL: they do */
+	struct tapir_dotnet_lanes *lanes;	/* NULL: .NET is not asked for its events */
+	struct tapir_holder *holder;		/* NULL: nothing is held */
+	bool link_by_pid;			/* attach in each process alone, not everywhere */
+	bool hands_over;	/* probes are detached while rings have their events */
+	bool no_command_lines;	/* the arguments of processes are left out */
 	bool coalesces_wakeups; /* records of processes are in time with the next block of events */
 };
 

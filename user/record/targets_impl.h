@@ -13,6 +13,7 @@
 #include "record/late_attach.h"
 #include "record/second_mapping.h"
 #include "record/targets.h"
+#include "record/unopened_lanes.h"
 #include "runtime/postgresql/postgresql_titles.h"
 #include "trace/recbuf.h"
 
@@ -32,6 +33,7 @@ struct tapir_targets {
 	uint64_t last_poll_ns; /* what a poll finds joined after it; 0: this is the first scan */
 	struct tapir_second_mappings seconds;
 	struct tapir_lane_handover handover;
+	struct tapir_unopened_lanes unopened;
 	struct tapir_ring_scan looks;
 	struct tapir_postgresql_titles titles;
 	struct tapir_cgroup_paths cgroups;
@@ -68,6 +70,10 @@ void tapir_targets__see_growth(struct tapir_targets *t);
 /* Posts the GAP of a process whose ring ended without its probes; a tapir_handover_gap_fn. */
 void tapir_targets__post_handover_gap(void *targets, uint32_t tgid, const struct tapir_image *image,
 				      uint64_t since_ns);
+
+/* Posts the GAP of a process that ended before its ring was open; a tapir_unopened_fn. */
+void tapir_targets__post_unopened(void *targets, uint32_t tgid, const struct tapir_image *image,
+				  uint64_t since_ns, uint64_t until_ns);
 
 /* Posts the GAP of a target that was not held after all; a tapir_late_fn, ctx is the targets. */
 void tapir_targets__post_late(void *targets, const struct tapir_late_mapping *late);

@@ -123,6 +123,7 @@ const char *tapir_gap__name(unsigned reason)
 	return reason == TAPIR_GAP_NOT_READ	    ? "not_read"
 	       : reason == TAPIR_GAP_SECOND_MAPPING ? "second_mapping"
 	       : reason == TAPIR_GAP_ATTACH_FAILED  ? "attach_failed"
+	       : reason == TAPIR_GAP_RING_UNOPENED  ? "ring_unopened"
 						    : "attach_late";
 }
 
@@ -132,6 +133,8 @@ const char *tapir_gap__text(unsigned reason)
 		       ? "not read (no answer from its file system, not permitted, or too large):"
 	       : reason == TAPIR_GAP_SECOND_MAPPING
 		       ? "mapped a second time, where the kernel turns no guarded probe on:"
+	       : reason == TAPIR_GAP_RING_UNOPENED
+		       ? "its ring lane was not opened before it ended, and what it fired is not known, of"
 	       : reason == TAPIR_GAP_ATTACH_FAILED ? "no probes could be attached to"
 						   : "probes were attached late to";
 }

@@ -106,6 +106,19 @@ bool tapir_lane_coverage__has(struct tapir_lane_coverage *c, uint32_t tgid, uint
 	return has;
 }
 
+bool tapir_lane_coverage__began_since(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key,
+				      uint64_t since_ns)
+{
+	const struct span *span;
+	bool has_begun;
+
+	pthread_mutex_lock(&c->lock);
+	span = find_span(c, tgid, key);
+	has_begun = span && span->from_ns >= since_ns;
+	pthread_mutex_unlock(&c->lock);
+	return has_begun;
+}
+
 void tapir_lane_coverage__set_probed(struct tapir_lane_coverage *c, uint64_t key)
 {
 	if (!c)

@@ -45,4 +45,8 @@ bool tapir_lane_coverage__is_probed(struct tapir_lane_coverage *c, uint64_t key)
 bool tapir_lane_coverage__has(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key,
 			      uint64_t time_ns);
 
+/* Returns true if the ring began to have it at since_ns or later, whether it still does or not. */
+bool tapir_lane_coverage__began_since(struct tapir_lane_coverage *c, uint32_t tgid, uint64_t key,
+				      uint64_t since_ns);
+
 #endif

@@ -46,6 +46,8 @@ void tapir_image__free(struct tapir_image *image)
 	free(image->cookies);
 	free(image->returns);
 	free(image->cover_keys);
+	tapir_vec__fini(&image->ring_keys);
+	free(image->ring_provider);
 	free(image);
 }
 

@@ -193,6 +193,27 @@ static int make_room(struct tapir_image *image, size_t cnt)
 		       : -ENOMEM;
 }
 
+static bool is_asked_of_rings(const struct reading *r, const struct tapir_usdt_note *note)
+{
+	const struct tapir_spec_list *specs = r->images->opts.ring_specs;
+
+	for (size_t i = 0; specs && note->has_about && i < specs->cnt; i++)
+		if (tapir_usdt_note__is_selected(note, specs->data[i], r->image->path))
+			return true;
+	return false;
+}
+
+/* An event of libtapir's, which the process's ring alone can have. */
+static int add_ring_key(struct reading *r, const struct tapir_usdt_note *note)
+{
+	uint64_t key =
+		tapir_lane_coverage__key(tapir_sv__of(note->provider), tapir_sv__of(note->name));
+
+	if (!r->image->ring_provider)
+		r->image->ring_provider = strdup(note->provider);
+	return r->image->ring_provider && tapir_vec__push(&r->image->ring_keys, key) ? 0 : -ENOMEM;
+}
+
 static int add_sites(struct reading *r, const struct tapir_usdt_notes *notes, size_t from)
 {
 	struct tapir_image *image = r->image;
@@ -211,6 +232,8 @@ static int add_sites(struct reading *r, const struct tapir_usdt_notes *notes, si
 			spec = name_spec;
 		if (spec)
 			err = add_site(r, note, spec, for_names);
+		if (!err && is_asked_of_rings(r, note))
+			err = add_ring_key(r, note);
 		if (err)
 			return err;
 	}

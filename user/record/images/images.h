@@ -57,6 +57,9 @@ struct tapir_image {
 	uint64_t attached_ns; /* when its probes were last attached; 0: none are */
 	bool stays_on;	      /* __hand_over leaves it alone */
 	bool is_handed_over;  /* off: its events arrive by rings */
+	/* Events of libtapir that were requested and that no probe has: lane_coverage.h. */
+	struct tapir_vec(uint64_t) ring_keys;
+	char *ring_provider; /* of the first of them */
 	struct tapir_vec(uint32_t) attached_tgids;
 	struct tapir_image_links links;
 	/* The functions that allocate and free; cookies: enum tapir_native_function. */
@@ -73,6 +76,8 @@ struct tapir_images_opts {
 	struct tapir_queue *queue;			   /* takes the PROBE records */
 	const struct tapir_spec_list *specs;		   /* what was requested */
 	const struct tapir_machine_source_list *functions; /* by symbol, among others; NULL: none */
+	/* Rings alone have what these match: ring_keys; NULL: nothing. */
+	const struct tapir_spec_list *ring_specs;
 	/* Events that name generated code: attached without being requested; NULL: none. */
 	const struct tapir_spec *name_spec;
 	struct tapir_lane_coverage *cover; /* events that need no site; NULL: all do */
