@@ -72,13 +72,17 @@ static void add(struct tapir_unopened_lanes *u, struct tapir_unopened_lane row)
 	size_t at = take_row(u);
 	uint64_t *first = at ? tapir_map__put(&u->first, row.tgid, NULL) : NULL;
 
-	if (!first) {
-		report(u, &row, row.since_ns);
+	if (first) {
+		row.next = *first;
+		*first = at;
+		u->rows.data[at - 1] = row;
 		return;
 	}
-	row.next = *first;
-	*first = at;
-	u->rows.data[at - 1] = row;
+	if (at) {
+		u->rows.data[at - 1].next = u->free_row;
+		u->free_row = at;
+	}
+	report(u, &row, row.since_ns);
 }
 
 /*
