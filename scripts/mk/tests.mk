@@ -46,7 +46,7 @@ bench-live: ## what live questions cost, beside bpftrace and programs written by
 .PHONY: bench-machine
 bench-machine: ## what system calls, transfers and switches cost while they are recorded, beside perf, bpftrace and strace; five quiet minutes
 	$(Q)scripts/bootstrap build bench test
-	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bench/machine_load
+	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bench/machine_load $(BUILD)/tests/targets/shorts
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/machine.py --write
 	$(Q)$(PYTHON) tests/bench/switches.py --build $(BUILD)
 
