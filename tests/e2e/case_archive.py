@@ -48,7 +48,7 @@ def compare_elsewhere(t, file, options):
         here = t.tapir(*reader, file, *options)
         there = t.run(chroot, root, "/tapir", *reader, file, *options, env={"TMPDIR": "/nowhere"})
         t.eq(there.rc, 0, f"{reader}: {there.err}")
-        t.eq(there.out, here.out, f"{reader} {options} in the empty root")
+        t.eq(there.out, here.out, f"{reader} {options} in the empty root ({there.err}; here {here.err})")
     shutil.rmtree(root)
     return here.out
 

@@ -96,8 +96,9 @@ def test_interrupts_and_lock_waits_are_those_that_bpftrace_counts(t):
     t.ok({"softirq", "vector", "lock"} <= {kind for kind, _ in found} <= set(KINDS), f"what was asked for: {found}")
     for key in found.keys() | theirs.keys():
         before, after = theirs.get(key, (0, 0))
-        # Before tapir attaches the target waits, or is about to.
-        t.ok(before - 2 <= found.get(key, 0) <= before + after, f"{key}: {found.get(key, 0)}; bpftrace counts {before}, and {after} at the end")
+        # Before tapir attaches the target waits, or is about to. bpftrace has no count of an event amid the update of its map by another.
+        cnt = found.get(key, 0)
+        t.ok(before - 2 <= cnt <= before + after + 1 + cnt // 20, f"{key}: {cnt}; bpftrace counts {before}, and {after} at the end")
     callers = {row["caller"] for row in view(t, file)["locks"] if row["kind"] == "rwsem, write"}
     t.ok(any("mmap" in caller or "munmap" in caller for caller in callers), f"who waits for the memory's lock: {callers}")
 

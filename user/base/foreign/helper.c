@@ -19,7 +19,7 @@
 #include "base/fd_message.h"
 #include "base/file.h"
 
-#define FORK_SERVER_MS 1000 /* it only forks: more time than this means a stalled machine */
+#define FORK_SERVER_MS 5000 /* it only forks: more time than this means a stalled machine */
 
 static pthread_mutex_t fork_server_lock = PTHREAD_MUTEX_INITIALIZER;
 static int fork_server_sock = -1;
