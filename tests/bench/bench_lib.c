@@ -275,8 +275,8 @@ static int measure_memory(unsigned event_cnt)
 }
 
 /*
- * bench_lib --traced [MS]: by whoever traces the program from outside, that long after the event
- * was on: by then tapir has detached probes whose events a ring has.
+ * bench_lib --traced [MS]: by another program that traces it from outside, that long after the
+ * event was on: by then tapir has detached probes whose events a ring has.
  */
 static int measure_traced(unsigned after_ms)
 {

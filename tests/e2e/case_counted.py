@@ -239,11 +239,11 @@ def check_unawaited(way, t):
     parent = int(re.search(r"^pid (\d+)$", tapir.out, re.M)[1])
     said = next(line for line in tapir.json_lines() if "fired" in line)
     times, report = times_of_all(t.events(file)), t.report(file)
-    told = f"fired {said}, captured {len(times)}, lost {report['lost']}, gaps {report['gaps']}"
+    figures = f"fired {said}, captured {len(times)}, lost {report['lost']}, gaps {report['gaps']}"
     t.eq({n for n in times.values() if n != 1}, set(), "how often an event is there that is not there once")
     missing = said["fired"] - len(times) - sum(report["lost"].values())
-    t.ok(0 <= missing <= covered_by_gaps(said, parent, times, report["gaps"]), told)
-    t.ok(all(gap["until_ns"] > gap["from_ns"] for gap in report["gaps"]), told)
+    t.ok(0 <= missing <= covered_by_gaps(said, parent, times, report["gaps"]), figures)
+    t.ok(all(gap["until_ns"] > gap["from_ns"] for gap in report["gaps"]), figures)
 
 
 def times_of_all(events):
@@ -287,8 +287,8 @@ def check_cell(who, way, lane, t):
     others = report["lost"].get("ring_lane_child", 0) if who == "all" else 0
     t.eq({n for n in times.values() if n != 1}, set(), f"how often an event is there that is not there once: {times.most_common(3)}")
     missing = fired - len(times) - sum(lost.values())
-    told = f"fired {fired}, captured {len(times)}, lost {lost}, gaps {report['gaps']}"
-    t.ok(0 <= missing <= may_be_missing(who, way, lane, report["gaps"], times) + others, told)
+    figures = f"fired {fired}, captured {len(times)}, lost {lost}, gaps {report['gaps']}"
+    t.ok(0 <= missing <= may_be_missing(who, way, lane, report["gaps"], times) + others, figures)
 
 
 def add_cells():

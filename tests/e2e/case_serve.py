@@ -140,26 +140,29 @@ def test_malformed_requests_harm_nobody(t):
     until(t, answers, "an answer after idle connections")
 
 
+def write_tokens(t, tokens):
+    """The path of a file of them, in place of the one that was there."""
+    path = t.path("tokens.json")
+    with open(path + ".new", "w", encoding="ascii") as file:
+        json.dump({"tokens": tokens}, file)
+    os.chmod(path + ".new", 0o600)
+    os.rename(path + ".new", path)
+    return path
+
+
 def test_roles_come_from_a_file_that_may_change(t):
     tokens = [{"name": role, "role": role, "token": role * 8} for role in ("view", "profile", "admin")]
-    path = t.path("tokens.json")
-
-    def write():
-        with open(path + ".new", "w", encoding="ascii") as file:
-            json.dump({"tokens": tokens}, file)
-        os.chmod(path + ".new", 0o600)
-        os.rename(path + ".new", path)
 
     for token in tokens:
         token["token"] = token["token"].ljust(32, "0")
-    write()
+    path = write_tokens(t, tokens)
     server = Server(t, "--config", write_config(t, {"tokens_file": path}))
     t.ok(not os.path.exists(os.path.join(server.state, "token")), "no token beside those of the file")
     server.json("/v1/processes", token=tokens[0]["token"])
     server.json("/v1/profile?pid=4194303", token=tokens[0]["token"], expect=403)
     server.json("/v1/profile?pid=4194303", token=tokens[1]["token"], expect=404)
     tokens[1]["expires"] = "2001-01-01T00:00:00Z"
-    write()
+    write_tokens(t, tokens)
     until(t, lambda: server.ask("/v1/processes", token=tokens[1]["token"])[0] == 401, "the end of an expired token")
     server.json("/v1/processes", token=tokens[2]["token"])
 
@@ -309,15 +312,8 @@ def test_archive_of_a_session_has_lines_when_its_files_are_gone(t):
 
 def test_archive_is_for_who_may_record(t):
     tokens = [{"name": "a", "role": "profile", "token": "a" * 32}]
-    path = t.path("tokens.json")
 
-    def write():
-        with open(path + ".new", "w", encoding="ascii") as file:
-            json.dump({"tokens": tokens}, file)
-        os.chmod(path + ".new", 0o600)
-        os.rename(path + ".new", path)
-
-    write()
+    path = write_tokens(t, tokens)
     server = Server(t, "--config", write_config(t, {"tokens_file": path}))
     target = t.target("burner", 60000)
     server.token = "a" * 32
@@ -326,7 +322,7 @@ def test_archive_is_for_who_may_record(t):
     t.eq(server.ask(session + "/stop", method="POST")[0], 200, "it ends")
     t.eq(server.ask(session + "/trace?format=archive")[0], 200, "for role profile")
     tokens[0]["role"] = "view"
-    write()
+    write_tokens(t, tokens)
     until(t, lambda: server.json("/v1/whoami")["role"] == "view", "another role")
     server.json(session + "/trace?format=archive", expect=403)
     t.eq(server.ask(session + "/trace")[0], 200, "its trace alone")
@@ -353,10 +349,7 @@ def test_killed_agent_leaves_nothing_but_its_traces(t):
 def test_sessions_belong_to_whoever_began_them(t):
     tokens = [{"name": name, "role": role, "token": name * 32} for name, role in
               (("a", "profile"), ("b", "profile"), ("c", "admin"))]
-    path = t.path("tokens.json")
-    with open(path, "w", encoding="ascii") as file:
-        json.dump({"tokens": tokens}, file)
-    os.chmod(path, 0o600)
+    path = write_tokens(t, tokens)
     server = Server(t, "--config", write_config(t, {"tokens_file": path}))
     target = t.target("burner", 60000)
     server.token = "a" * 32
@@ -373,10 +366,7 @@ def test_sessions_belong_to_whoever_began_them(t):
 def test_traces_of_others_are_not_pushed_out(t):
     """One who records often makes room by what is his own."""
     tokens = [{"name": name, "role": "profile", "token": name * 32} for name in "ab"]
-    path = t.path("tokens.json")
-    with open(path, "w", encoding="ascii") as file:
-        json.dump({"tokens": tokens}, file)
-    os.chmod(path, 0o600)
+    path = write_tokens(t, tokens)
     server = Server(t, "--config", write_config(t, {"tokens_file": path, "limits": {"sessions": 2, "traces": 3}}))
     target = t.target("burner", 60000)
 
@@ -419,10 +409,7 @@ def test_role_decides_about_each_resource(t):
              "POST /v1/sessions": "profile", "POST /v1/sessions/x/stop": "profile",
              "DELETE /v1/sessions/x": "profile"}
     tokens = [{"name": role, "role": role, "token": role.ljust(32, "0")} for role in roles if role]
-    path = t.path("tokens.json")
-    with open(path, "w", encoding="ascii") as file:
-        json.dump({"tokens": tokens}, file)
-    os.chmod(path, 0o600)
+    path = write_tokens(t, tokens)
     server = Server(t, "--config", write_config(t, {"tokens_file": path}))
     paths = server.json("/v1/openapi.json", token="")["paths"]
     asked = [(method.upper(), name.replace("{view}", "gc").replace("{name}", "x").replace("{id}", "x").replace("{pid}", "0"))
@@ -443,10 +430,7 @@ def test_role_decides_about_each_resource(t):
 def server_of_roles(t, config):
     """A server whose tokens are the names of their roles, with zeros."""
     tokens = [{"name": role, "role": role, "token": role.ljust(32, "0")} for role in ("view", "profile", "admin")]
-    path = t.path("tokens.json")
-    with open(path, "w", encoding="ascii") as file:
-        json.dump({"tokens": tokens}, file)
-    os.chmod(path, 0o600)
+    path = write_tokens(t, tokens)
     return Server(t, "--config", write_config(t, {"tokens_file": path, **config}))
 
 

@@ -146,17 +146,14 @@ static void file_of_version_1_is_unpacked(void **state)
 	tapir_reader__close(r);
 }
 
-#define GOLDEN_WAITS "tests/data/golden-v1-waits.tapir"
-
-static void sums_of_waits_of_version_1_are_read(void **state)
+static void check_records(const char *path, int cnt, const struct tapir_rec *(*record)(int idx))
 {
 	const struct tapir_rec *rec;
 	struct tapir_reader *r;
 
-	(void)state;
-	assert_int_equal(tapir_reader__open(GOLDEN_WAITS, &r), 0);
-	for (int i = 0; i < GOLDEN_WAITS_CNT; i++) {
-		const struct tapir_rec *want = golden_waits_record(i);
+	assert_int_equal(tapir_reader__open(path, &r), 0);
+	for (int i = 0; i < cnt; i++) {
+		const struct tapir_rec *want = record(i);
 
 		assert_int_equal(tapir_reader__next(r, &rec), 1);
 		assert_int_equal(rec->size, want->size);
@@ -166,24 +163,16 @@ static void sums_of_waits_of_version_1_are_read(void **state)
 	tapir_reader__close(r);
 }
 
-#define GOLDEN_KERNEL "tests/data/golden-v1-kernel.tapir"
+static void sums_of_waits_of_version_1_are_read(void **state)
+{
+	(void)state;
+	check_records("tests/data/golden-v1-waits.tapir", GOLDEN_WAITS_CNT, golden_waits_record);
+}
 
 static void sums_of_the_kernel_of_version_1_are_read(void **state)
 {
-	const struct tapir_rec *rec;
-	struct tapir_reader *r;
-
 	(void)state;
-	assert_int_equal(tapir_reader__open(GOLDEN_KERNEL, &r), 0);
-	for (int i = 0; i < GOLDEN_KERNEL_CNT; i++) {
-		const struct tapir_rec *want = golden_kernel_record(i);
-
-		assert_int_equal(tapir_reader__next(r, &rec), 1);
-		assert_int_equal(rec->size, want->size);
-		assert_memory_equal(rec, want, want->size);
-	}
-	assert_int_equal(tapir_reader__next(r, &rec), 0);
-	tapir_reader__close(r);
+	check_records("tests/data/golden-v1-kernel.tapir", GOLDEN_KERNEL_CNT, golden_kernel_record);
 }
 
 int main(void)

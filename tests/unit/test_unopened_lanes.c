@@ -23,17 +23,17 @@ static struct {
 	size_t cnt;
 	uint32_t tgid;
 	uint64_t since_ns, until_ns;
-} told;
+} reported;
 
 static void tell(void *ctx, uint32_t tgid, const struct tapir_image *of, uint64_t since_ns,
 		 uint64_t until_ns)
 {
 	(void)ctx;
 	assert_ptr_equal(of, &image);
-	told.cnt++;
-	told.tgid = tgid;
-	told.since_ns = since_ns - start_ns;
-	told.until_ns = until_ns - start_ns;
+	reported.cnt++;
+	reported.tgid = tgid;
+	reported.since_ns = since_ns - start_ns;
+	reported.until_ns = until_ns - start_ns;
 }
 
 static int setup(void **state)
@@ -44,7 +44,7 @@ static int setup(void **state)
 	lanes = (struct tapir_unopened_lanes){.rings = (void *)&image, .cover = cover, .fn = tell};
 	image = (struct tapir_image){};
 	start_ns = tapir_clock__now_ns();
-	memset(&told, 0, sizeof(told));
+	memset(&reported, 0, sizeof(reported));
 	return !cover || !tapir_vec__push(&image.ring_keys, KEY);
 }
 
@@ -66,20 +66,20 @@ static void note(int kind, uint32_t tgid, uint64_t after_ns)
 								    .image = &image});
 }
 
-static void process_without_ring_is_told_whatever_came_first(void **state)
+static void process_without_ring_is_reported_whatever_came_first(void **state)
 {
 	(void)state;
 	note(TAPIR_LANE_STEP_EXIT, PARENT, 90);
 	note(TAPIR_LANE_STEP_EXEC, PARENT, 12); /* of the program whose file was just mapped */
 	note(TAPIR_LANE_STEP_MAP, PARENT, 10);
 	tapir_unopened_lanes__settle(&lanes);
-	assert_int_equal(told.cnt, 1);
-	assert_int_equal(told.tgid, PARENT);
-	assert_int_equal(told.since_ns, 10);
-	assert_int_equal(told.until_ns, 90);
+	assert_int_equal(reported.cnt, 1);
+	assert_int_equal(reported.tgid, PARENT);
+	assert_int_equal(reported.since_ns, 10);
+	assert_int_equal(reported.until_ns, 90);
 }
 
-static void process_whose_ring_was_open_is_not_told(void **state)
+static void process_whose_ring_was_open_is_not_reported(void **state)
 {
 	(void)state;
 	note(TAPIR_LANE_STEP_MAP, PARENT, 0);
@@ -87,27 +87,27 @@ static void process_whose_ring_was_open_is_not_told(void **state)
 	tapir_lane_coverage__off(cover, PARENT, KEY);
 	note(TAPIR_LANE_STEP_EXIT, PARENT, 90);
 	tapir_unopened_lanes__settle(&lanes);
-	assert_int_equal(told.cnt, 0);
+	assert_int_equal(reported.cnt, 0);
 }
 
-static void child_is_told_unless_its_parent_counts(void **state)
+static void child_is_reported_unless_its_parent_counts(void **state)
 {
 	(void)state;
 	note(TAPIR_LANE_STEP_MAP, PARENT, 0);
 	note(TAPIR_LANE_STEP_FORK, CHILD, 20);
 	note(TAPIR_LANE_STEP_EXIT, CHILD, 30);
 	tapir_unopened_lanes__settle(&lanes);
-	assert_int_equal(told.cnt, 1);
-	assert_int_equal(told.tgid, CHILD);
-	assert_int_equal(told.since_ns, 20);
+	assert_int_equal(reported.cnt, 1);
+	assert_int_equal(reported.tgid, CHILD);
+	assert_int_equal(reported.since_ns, 20);
 	tapir_lane_coverage__on(cover, PARENT, KEY);
 	note(TAPIR_LANE_STEP_FORK, CHILD, tapir_clock__now_ns() - start_ns);
 	note(TAPIR_LANE_STEP_EXIT, CHILD, tapir_clock__now_ns() - start_ns);
 	tapir_unopened_lanes__settle(&lanes);
-	assert_int_equal(told.cnt, 1);
+	assert_int_equal(reported.cnt, 1);
 }
 
-static void child_that_executes_another_file_is_not_told(void **state)
+static void child_that_executes_another_file_is_not_reported(void **state)
 {
 	(void)state;
 	note(TAPIR_LANE_STEP_MAP, PARENT, 0);
@@ -115,7 +115,7 @@ static void child_that_executes_another_file_is_not_told(void **state)
 	note(TAPIR_LANE_STEP_EXEC, CHILD, 30);
 	note(TAPIR_LANE_STEP_EXIT, CHILD, 40);
 	tapir_unopened_lanes__settle(&lanes);
-	assert_int_equal(told.cnt, 0);
+	assert_int_equal(reported.cnt, 0);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -123,10 +123,10 @@ static void child_that_executes_another_file_is_not_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(process_without_ring_is_told_whatever_came_first),
-		T(process_whose_ring_was_open_is_not_told),
-		T(child_is_told_unless_its_parent_counts),
-		T(child_that_executes_another_file_is_not_told),
+		T(process_without_ring_is_reported_whatever_came_first),
+		T(process_whose_ring_was_open_is_not_reported),
+		T(child_is_reported_unless_its_parent_counts),
+		T(child_that_executes_another_file_is_not_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -287,9 +287,7 @@ static void write_names(struct io *v, struct tapir_view_result *result, enum gro
 		if (group != BY_DISK)
 			write_name(v, result, t, row->mostly);
 	}
-	if (v->rows.cnt > v->args.top)
-		tapir_view_result__note(result, "%s: %zu of %zu are shown (--top)", key,
-					(size_t)v->args.top, v->rows.cnt);
+	tapir_view_result__note_top(result, key, v->args.top, v->rows.cnt);
 }
 
 static void write_stacks(struct io *v, struct tapir_view_result *result)

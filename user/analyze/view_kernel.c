@@ -297,9 +297,7 @@ static void write_table(struct kernel *v, struct tapir_view_result *result, enum
 	tapir_vec_for_each (row, &of->rows)
 		if (left && left--)
 			write_row(v, result, t, group, row);
-	if (of->rows.cnt > v->args.top)
-		tapir_view_result__note(result, "%s: %" PRIu64 " of %zu are shown (--top)",
-					tables[group].title, v->args.top, of->rows.cnt);
+	tapir_view_result__note_top(result, tables[group].title, v->args.top, of->rows.cnt);
 }
 
 /* "4,096 page faults, 12.1 ms in interrupts, 3.0 ms waiting for locks of the kernel" */

@@ -344,9 +344,7 @@ static void write_table(struct native *v, struct tapir_view_result *result, enum
 		if (left && left--)
 			write_row(result, t, row);
 	}
-	if (cnt > v->args.top)
-		tapir_view_result__note(result, "%s: %" PRIu64 " of %" PRIu64 " are shown (--top)",
-					keys[source], v->args.top, cnt);
+	tapir_view_result__note_top(result, keys[source], v->args.top, cnt);
 }
 
 static double mb(double bytes)

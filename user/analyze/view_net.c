@@ -128,9 +128,7 @@ static struct sums write_table(const struct net *v, struct tapir_view_result *re
 			tapir_view_result__u64(result, t - 1, row->port);
 		write_party(result, t - 1, &row->party);
 	}
-	if (sums.rows > v->args.top)
-		tapir_view_result__note(result, "%s: %" PRIu64 " of %" PRIu64 " are shown (--top)",
-					key, v->args.top, sums.rows);
+	tapir_view_result__note_top(result, key, v->args.top, sums.rows);
 	return sums;
 }
 

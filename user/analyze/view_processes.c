@@ -202,9 +202,7 @@ static void write_rows(const struct processes *v, struct tapir_view_result *resu
 		tapir_view_result__known(result, t, row->used.major_fault_cnt, known->faults);
 		write_process(v, result, t, row);
 	}
-	if (v->shown.cnt > v->args.top)
-		tapir_view_result__note(result, "%" PRIu64 " of %zu rows are shown (--top)",
-					v->args.top, v->shown.cnt);
+	tapir_view_result__note_top(result, NULL, v->args.top, v->shown.cnt);
 }
 
 /*

@@ -174,6 +174,19 @@ void tapir_view_result__note(struct tapir_view_result *s, const char *fmt, ...)
 	}
 }
 
+void tapir_view_result__note_top(struct tapir_view_result *s, const char *table, uint64_t top,
+				 uint64_t cnt)
+{
+	if (cnt <= top)
+		return;
+	if (table)
+		tapir_view_result__note(s, "%s: %" PRIu64 " of %" PRIu64 " are shown (--top)",
+					table, top, cnt);
+	else
+		tapir_view_result__note(s, "%" PRIu64 " of %" PRIu64 " rows are shown (--top)", top,
+					cnt);
+}
+
 void tapir_view_result__known(struct tapir_view_result *s, size_t table, uint64_t value,
 			      bool is_known)
 {

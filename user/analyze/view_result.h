@@ -112,6 +112,9 @@ void tapir_view_result__percentile(struct tapir_view_result *s, const char *key,
 				   const struct tapir_histogram *took, double percent);
 void tapir_view_result__note(struct tapir_view_result *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Notes that --top left rows out, if cnt is more than top. table: its title; NULL: there is one. */
+void tapir_view_result__note_top(struct tapir_view_result *s, const char *table, uint64_t top,
+				 uint64_t cnt);
 /* Adds a number, or an empty cell for one that is not known, which is not 0. */
 void tapir_view_result__known(struct tapir_view_result *s, size_t table, uint64_t value,
 			      bool is_known);

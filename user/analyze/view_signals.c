@@ -121,9 +121,7 @@ static void write_rows(const struct signals *v, struct tapir_view_result *result
 		tapir_view_result__u64(result, t, row->refused_cnt);
 		tapir_view_result__time(result, t, row->last_ns);
 	}
-	if (v->rows.cnt > v->args.top)
-		tapir_view_result__note(result, "%" PRIu64 " of %zu rows are shown (--top)",
-					v->args.top, v->rows.cnt);
+	tapir_view_result__note_top(result, NULL, v->args.top, v->rows.cnt);
 	if (v->more)
 		tapir_view_result__note(result, "%" PRIu64 " signals found no room in the table",
 					v->more);

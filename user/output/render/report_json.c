@@ -491,6 +491,24 @@ static void json_overview(struct tapir_json *j, const struct tapir_overview *o)
 	tapir_json__close(j, '}');
 }
 
+static void json_window(struct tapir_json *j, const struct tapir_report_view *v)
+{
+	if (!tapir_report__has_window(v))
+		return;
+	tapir_json__open(j, "window", '{');
+	tapir_json__u64(j, "from_ns", tapir_report__window_from_ns(v));
+	tapir_json__u64(j, "until_ns", tapir_report__window_until_ns(v));
+	tapir_json__close(j, '}');
+}
+
+static void json_metas(struct tapir_json *j, const struct tapir_summary *s)
+{
+	tapir_json__open(j, "meta", '{');
+	for (size_t i = 0; i < s->metas.cnt; i++)
+		tapir_json__str(j, s->metas.data[i].key, s->metas.data[i].value);
+	tapir_json__close(j, '}');
+}
+
 void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_str *out)
 {
 	const struct tapir_summary *s = v->summary;
@@ -519,12 +537,7 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 	tapir_json__str(&j, "utc", utc.data);
 	if (v->where)
 		json_where(&j, v->where);
-	if (tapir_report__has_window(v)) {
-		tapir_json__open(&j, "window", '{');
-		tapir_json__u64(&j, "from_ns", tapir_report__window_from_ns(v));
-		tapir_json__u64(&j, "until_ns", tapir_report__window_until_ns(v));
-		tapir_json__close(&j, '}');
-	}
+	json_window(&j, v);
 	json_events(&j, s);
 	json_stack_ends(&j, &s->ends);
 	json_hosts(&j, v);
@@ -544,10 +557,7 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 		json_stacks(&j, v);
 	json_intervals(&j, v->pairs);
 	json_gaps(&j, s);
-	tapir_json__open(&j, "meta", '{');
-	for (size_t i = 0; i < s->metas.cnt; i++)
-		tapir_json__str(&j, s->metas.data[i].key, s->metas.data[i].value);
-	tapir_json__close(&j, '}');
+	json_metas(&j, s);
 	tapir_json__bool(&j, "complete",
 			 !v->stats->cut && !tapir_reader_stats__is_damaged(v->stats));
 	tapir_json__close(&j, '}');
