@@ -10,11 +10,13 @@ What a stranger writes to add a thing of a kind, as samples: tests/touch/KIND/ h
 `touch.py` checks that each sample applies, that it touches no more files than LIMITS says, and that
 "Where to add things" of user/README.md names these files ("touched" stands for NAME there).
 `touch.py --build [KIND ...]` builds each sample in one copy of the tree and runs its test.
-`touch.py --without RUNTIME ...` (all: each of WITHOUT) deletes the runtime's files and its rows in the copy: the tree
-builds, and reports of the recordings of all others in tests/corpus say what they said.
+`touch.py --without RUNTIME ...` (all: each row of TABLE but those of STAY) deletes the runtime's files and its row in the
+copy: the tree builds, reports of the recordings of all others in tests/corpus say what they said and, unless it is one of
+all, unit tests but its own pass.
 """
 import argparse
 import functools
+import glob
 import os
 import re
 import shutil
@@ -35,22 +37,9 @@ LIMITS = {
     "record_type": (9, "A kind of record that is captured"),  # issue 38 asks for 8
 }
 
-# Runtimes that can be taken out: names of their rows, their directory, the first word of their recordings in tests/corpus.
-WITHOUT = {
-    "cpython": (("cpython",), "cpython", "python"),
-    "erlang": (("erlang",), None, None),
-    "go": (("go",), None, None),
-    "luajit": (("luajit",), None, None),
-    "mono": (("mono",), None, None),
-    "mysql": (("mysql", "mariadb"), None, None),
-    "node": (("node", "v8"), "v8", "node"),
-    "perl": (("perl",), None, None),
-    "php": (("php",), "php", None),
-    "ruby": (("ruby",), "ruby", None),
-    "rust": (("rust",), None, None),
-}
-# The tables that have a row of a runtime.
-RUNTIME_TABLES = ("user/spec/runtime_db/lore.c", "user/runtime/interpreters.h")
+# The table of runtimes, and its rows that are not taken out: what is of any program, and what is not behind its row yet.
+TABLE = "user/spec/runtime_db/runtimes.h"
+STAY = ("cxx", "dotnet", "libc", "linux")
 
 
 def read(path):
@@ -161,6 +150,9 @@ def copy_tree(copy):
         if name not in ("tests", "fuzz", "touch", "faults"):
             subprocess.run(["cp", "-a", os.path.join(ROOT, build, name),
                             os.path.join(copy, "build")], check=True)
+    for name in glob.glob("tests/*/*.[do]", root_dir=os.path.join(ROOT, build)):
+        os.makedirs(os.path.join(copy, "build", os.path.dirname(name)), exist_ok=True)
+        shutil.copy2(os.path.join(ROOT, build, name), os.path.join(copy, "build", name))
 
 
 def write(root, texts):
@@ -194,46 +186,65 @@ def build(kind, copy):
         write(copy, before)
 
 
-def files_of_runtime(name, copy):
-    _, folder, _ = WITHOUT[name]
-    files = [f"user/spec/runtime_db/lore_{name}.c"]
-    if folder:
-        files += [f"user/runtime/{folder}/{file}" for file in os.listdir(os.path.join(copy, "user/runtime", folder))]
-    return files
+def runtimes(root=ROOT):
+    """[(its words, its line of TABLE)]: "	LORE(hotspot) OPS(jvm) \\\n" has the words hotspot and jvm."""
+    rows_of_table = re.findall(r"(?m)^\t(?:[A-Z]+\(\w+\) )+\\\n", read(os.path.join(root, TABLE)))
+    return [(list(dict.fromkeys(re.findall(r"\((\w+)\)", row))), row) for row in rows_of_table]
 
 
-def rows_without(name, copy):
-    """{table: its text without the runtime's rows}"""
-    texts = {}
-    for table in RUNTIME_TABLES:
-        text = before = read(os.path.join(copy, table))
-        for row in WITHOUT[name][0]:
-            text = re.sub(rf"(?m)^\tX\({row}\).*\n", "", text)
-        if text != before:
-            texts[table] = text
-    return texts
+def files_of_runtime(words, copy):
+    """Its directory, and what is known of it."""
+    files = [f"user/spec/runtime_db/lore_{word}.c" for word in words]
+    for word in words:
+        folder = f"user/runtime/{word}"
+        files += [os.path.relpath(os.path.join(at, name), copy)
+                  for at, _, names in os.walk(os.path.join(copy, folder)) for name in names]
+    return [file for file in files if os.path.exists(os.path.join(copy, file))]
 
 
-def build_without(name, copy):
-    """True: without the runtime it builds, and all others are reported as with it. The copy is as before then."""
-    gone = {file: read(os.path.join(copy, file)) for file in files_of_runtime(name, copy)}
-    texts = rows_without(name, copy)
-    if not texts:
-        print(f"{name}: no table has a row of it")
+def belongs(words, file):
+    """A test is of a runtime whose word is in its name, or in a line "runtimes: jvm dotnet" of its text."""
+    parts = re.split(r"[_.]", os.path.basename(file))
+    named = re.search(r"(?m)^(?://| \*) runtimes: (.*)", read(file))
+    return any(word in parts or named and word in named[1].split() for word in words)
+
+
+def unit_tests(words, copy):
+    """(those of the runtime, which are as gone as it is, all others)"""
+    folder = os.path.join(copy, "tests/unit")
+    tests = sorted(name for name in os.listdir(folder) if re.fullmatch(r"test_\w+\.c", name))
+    of_it = [name for name in tests if belongs(words, os.path.join(folder, name))]
+    return of_it, [name for name in tests if name not in of_it]
+
+
+def run_units(tests, copy):
+    """True: all pass. A skipped one says 77."""
+    bins = [f"build/tests/unit/{name[:-2]}" for name in tests]
+    if run(["make", "-s", f"-j{os.cpu_count()}", *bins], copy):
         return False
-    before = {file: read(os.path.join(copy, file)) for file in texts}
-    corpus = os.path.join(copy, "tests/corpus")
-    first_word = WITHOUT[name][2]
-    others = sorted(file[:-len(".tapir")] for file in os.listdir(corpus)
-                    if file.endswith(".tapir") and file.split("-")[0] != first_word)
+    failed = [name for name in bins if run([name], copy) not in (0, 77)]
+    print("".join(f"     {name} fails\n" for name in failed), end="")
+    return not failed
+
+
+def build_without(name, with_units, copy):
+    """True: without the runtime it builds, unit tests pass but for its own, and recordings of others say what they said. The copy is as
+    before then."""
+    words, row = next((words, row) for words, row in runtimes(copy) if name in words)
+    of_it, others = unit_tests(words, copy)
+    gone = {file: read(os.path.join(copy, file)) for file in files_of_runtime(words, copy) + [f"tests/unit/{test}" for test in of_it]}
+    table = read(os.path.join(copy, TABLE))
+    recordings = sorted(file[:-len(".tapir")] for file in os.listdir(os.path.join(copy, "tests/corpus"))
+                        if file.endswith(".tapir") and not any(word.endswith(file.split("-")[0]) for word in words))
     for file in gone:
         os.unlink(os.path.join(copy, file))
-    write(copy, texts)
+    write(copy, {TABLE: table.replace(row, "")})
     try:
         return not (run(["make", "-s", f"-j{os.cpu_count()}", "build/tapir"], copy)
-                    or run([sys.executable, "tests/corpus/replay.py", *others], copy))
+                    or run([sys.executable, "tests/corpus/replay.py", *recordings], copy)
+                    or with_units and not run_units(others, copy))
     finally:
-        write(copy, gone | before)
+        write(copy, gone | {TABLE: table})
 
 
 def build_all(jobs):
@@ -253,12 +264,12 @@ def build_all(jobs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--build", action="store_true")
-    parser.add_argument("--without", nargs="+", metavar="RUNTIME", choices=["all", *WITHOUT])
+    parser.add_argument("--without", nargs="+", metavar="RUNTIME", choices=["all", *(word for words, _ in runtimes() for word in words)])
     parser.add_argument("kinds", nargs="*")
     args = parser.parse_args()
     jobs = [(kind, functools.partial(build, kind)) for kind in args.kinds or sorted(LIMITS)] if args.build else []
-    without = sorted(WITHOUT) if args.without == ["all"] else args.without or []
-    jobs += [(f"without {name}", functools.partial(build_without, name)) for name in without]
+    without = [words[-1] for words, _ in runtimes() if words[0] not in STAY] if args.without == ["all"] else args.without or []
+    jobs += [(f"without {name}", functools.partial(build_without, name, args.without != ["all"])) for name in without]
     return min(1, build_all(jobs) if jobs else check_all())
 
 

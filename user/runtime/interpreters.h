@@ -46,18 +46,6 @@ struct tapir_interpreter_ops {
 	bool may_begin_outside;	    /* threads may begin with functions outside of any loop */
 };
 
-/* All of them, in the order in which they are looked for. */
-#define TAPIR_INTERPRETERS(X)                                                                      \
-	X(php)                                                                                     \
-	X(v8)                                                                                      \
-	X(ruby)                                                                                    \
-	X(cpython)                                                                                 \
-	/* An interpreter is a row above this line. */
-
-#define TAPIR_X(name) extern const struct tapir_interpreter_ops tapir_interpreter_##name;
-TAPIR_INTERPRETERS(TAPIR_X)
-#undef TAPIR_X
-
 /* Returns true for a file that is an interpreter, by its path alone. */
 bool tapir_interpreters__is_path(struct tapir_sv path);
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The runtimes that can be asked, in the order in which they are tried. A runtime is added here and
- * nowhere else.
- */
+/* The runtimes that can be asked, in the order of the table. */
 #include "runtime/runtime_ops.h"
 
+#include "spec/runtime_db/runtimes.h"
+
+#define TAPIR_X(name) extern const struct tapir_runtime_ops tapir_runtime_##name;
+TAPIR_RUNTIMES(TAPIR_NO_COLUMN, TAPIR_X, TAPIR_NO_COLUMN)
+#undef TAPIR_X
+
+#define TAPIR_X(name) &tapir_runtime_##name,
 const struct tapir_runtime_ops *const tapir_runtimes[] = {
-	&tapir_runtime_dotnet,
-	&tapir_runtime_jvm,
-	NULL,
-};
+	TAPIR_RUNTIMES(TAPIR_NO_COLUMN, TAPIR_X, TAPIR_NO_COLUMN) NULL};
+#undef TAPIR_X
 
 int tapir_runtimes__inspect(uint32_t tgid, struct tapir_runtime_info *out)
 {

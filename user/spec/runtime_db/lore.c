@@ -1,41 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The list of all runtimes. Its order shows: SPECs of a profile, summaries and whatever else has an
- * order come in this one, and of two rows that match a name the first decides.
- */
+/* The runtimes of the table, and questions to all of them. */
 #include "spec/runtime_db/lore.h"
 
 #include <string.h>
 
 #include "base/str.h"
-
-#define TAPIR_LORES(X)                                                                             \
-	X(dotnet)                                                                                  \
-	X(hotspot)                                                                                 \
-	X(postgresql)                                                                              \
-	X(cpython)                                                                                 \
-	X(ruby)                                                                                    \
-	X(php)                                                                                     \
-	X(node)                                                                                    \
-	X(cxx)                                                                                     \
-	X(mono)                                                                                    \
-	X(erlang)                                                                                  \
-	X(perl)                                                                                    \
-	X(mysql)                                                                                   \
-	X(mariadb)                                                                                 \
-	X(luajit)                                                                                  \
-	X(go)                                                                                      \
-	X(rust)                                                                                    \
-	X(libc)                                                                                    \
-	X(linux)                                                                                   \
-	/* A runtime is a row above this line. */
+#include "spec/runtime_db/runtimes.h"
 
 #define TAPIR_X(name) extern const struct tapir_lore tapir_lore_##name;
-TAPIR_LORES(TAPIR_X)
+TAPIR_RUNTIMES(TAPIR_X, TAPIR_NO_COLUMN, TAPIR_NO_COLUMN)
 #undef TAPIR_X
 
 #define TAPIR_X(name) &tapir_lore_##name,
-const struct tapir_lore *const tapir_lore_all[] = {TAPIR_LORES(TAPIR_X) NULL};
+const struct tapir_lore *const tapir_lore_all[] = {
+	TAPIR_RUNTIMES(TAPIR_X, TAPIR_NO_COLUMN, TAPIR_NO_COLUMN) NULL};
 #undef TAPIR_X
 
 int tapir_lore__of_provider(const char *provider, size_t len)
