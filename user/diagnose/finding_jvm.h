@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * finding_jvm.h - what a JVM's own counters (runtime/jvm/jvm_gauges.h) say of its heap: why it
+ * finding_jvm.h - what a JVM's own counters (runtime/jvm/jvm_gauges.c) say of its heap: why it
  * collects, an old generation that grows, classes that are loaded without end. One thread.
  */
 #ifndef TAPIR_USER_FINDING_JVM_H
@@ -47,7 +47,7 @@ struct tapir_jvm_findings {
 	struct tapir_vec(struct tapir_jvm_counts) jvms;
 };
 
-/* Takes a COUNTER record of a JVM (runtime/jvm/jvm_gauges.h); others are ignored. */
+/* Takes a COUNTER record of a JVM (runtime/jvm/jvm_gauges.c); others are ignored. */
 void tapir_finding_jvm__counter(struct tapir_finding *f, const struct tapir_rec_counter *rec);
 /*
  * Returns true if a JVM of that size may only touch, for the first time, what its heap had been

@@ -65,13 +65,12 @@
 #include "record/io_paths.h"
 #include "record/kernel_rows.h"
 #include "record/lane_dedup.h"
-#include "record/pg_lock_names.h"
+#include "record/runtime_watches.h"
 #include "record/loss_poll.h"
 #include "record/names/interp_stacks.h"
 #include "record/names/namer.h"
 #include "record/unwinding.h"
 #include "record/wait_records.h"
-#include "runtime/jvm/jvm_gauges.h"
 #include "trace/recbuf.h"
 
 #define SINK_POLL_NS (20 * TAPIR_NS_PER_MS)
@@ -85,8 +84,7 @@ struct tapir_session {
 	struct tapir_unwinding *unwinding;	   /* NULL: no programs walk stacks */
 	struct tapir_await_code await_code;
 	struct tapir_counter_maker *counters;
-	struct tapir_jvm_gauges_set *jvm_gauges; /* NULL: no file, and not requested */
-	struct tapir_pg_lock_names *locks;	 /* NULL: no file */
+	struct tapir_runtime_watches watches; /* none: no file, and not requested */
 	struct tapir_loss_poll loss_poll;
 	struct tapir_lane_dedup twice;
 	struct tapir_io_paths io_paths;
@@ -166,7 +164,7 @@ static bool handle_event(struct tapir_session *s, const struct tapir_rec *rec)
 		name_new_stacks(s); /* printed in a moment */
 	deliver_to_outputs(s, rec);
 	tapir_counter_maker__add(s->counters, s->catalog, ev);
-	tapir_pg_lock_names__add(s->locks, s->catalog, ev);
+	tapir_runtime_watches__add(&s->watches, s->catalog, ev);
 	return true;
 }
 
@@ -241,6 +239,15 @@ static void describe_name(void *ctx, const struct tapir_rec *rec)
 		s->opts.on_exit(s->opts.ctx, ((const struct tapir_rec_process *)rec)->tgid);
 }
 
+/* A runtime adds descriptions of its processes, and records of moments. */
+static void put_of_runtime(void *ctx, const struct tapir_rec *rec)
+{
+	if (tapir_rec_type__describes(rec->type))
+		describe_name(ctx, rec);
+	else
+		deliver_to_outputs(ctx, rec);
+}
+
 static void put_loss(void *ctx, const struct tapir_rec_loss *loss)
 {
 	struct tapir_session *s = ctx;
@@ -293,7 +300,6 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 		if (rec->type == TAPIR_REC_PROBE) {
 			tapir_lane_dedup__learn(&s->twice, rec);
 			tapir_counter_maker__learn(s->counters, rec);
-			tapir_pg_lock_names__learn(s->locks, rec);
 			tapir_await_code__learn(&s->await_code, rec);
 		}
 		if (!s->opts.no_names)
@@ -301,8 +307,7 @@ static bool handle_record(struct tapir_session *s, const struct tapir_rec *rec, 
 		if (s->interp_stacks && rec->type == TAPIR_REC_PROCESS)
 			tapir_interp_stacks__on_process(s->interp_stacks, (const void *)rec);
 		tapir_unwinding__on_record(s->unwinding, rec, fd);
-		if (s->jvm_gauges)
-			tapir_jvm_gauges_set__learn(s->jvm_gauges, rec);
+		tapir_runtime_watches__learn(&s->watches, rec);
 	} else if (rec->type == TAPIR_REC_CALL_TOTAL) {
 		s->malformed_cnt += !tapir_call_counts__end(s->calls, rec);
 	} else if (rec->type == TAPIR_REC_WAIT_TOTAL) {
@@ -484,7 +489,6 @@ static void tick(struct tapir_session *s)
 {
 	tapir_unwinding__poll(s->unwinding);
 	name_new_stacks(s);
-	tapir_pg_lock_names__poll(s->locks, tapir_clock__now_ns());
 	tapir_loss_poll__run(&s->loss_poll, s->opts.programs, put_loss, s);
 	poll_own_losses(s);
 	tapir_lane_dedup__report(&s->twice, put_loss, s);
@@ -522,12 +526,6 @@ static void watch_ring(struct tapir_session *s)
 		flight->freeze(flight->ctx);
 }
 
-static void poll_jvms(struct tapir_session *s, bool is_last)
-{
-	if (s->jvm_gauges)
-		tapir_jvm_gauges_set__poll(s->jvm_gauges, tapir_clock__now_ns(), is_last);
-}
-
 static void flush_live(struct tapir_session *s, bool is_last)
 {
 	enum tapir_session_flush when = is_last ? TAPIR_FLUSH_LAST : TAPIR_FLUSH_BATCH;
@@ -551,9 +549,8 @@ static uint64_t next_wake_ns(const struct tapir_session *s, uint64_t now_ns, uin
 
 	if (s->sink_has_pending && now_ns + SINK_POLL_NS < next_tick_ns)
 		return now_ns + SINK_POLL_NS;
-	if (s->jvm_gauges && !tapir_jvm_gauges_set__is_empty(s->jvm_gauges) &&
-	    now_ns + TAPIR_JVM_GAUGES_POLL_NS < next_tick_ns)
-		next_tick_ns = now_ns + TAPIR_JVM_GAUGES_POLL_NS;
+	if (s->watches.next_ns < next_tick_ns)
+		next_tick_ns = s->watches.next_ns;
 	if (tapir_namer__has_files(s->namer) && poll_ns < next_tick_ns)
 		next_tick_ns = poll_ns;
 	if (s->opts.flight && s->opts.flight->due_ns(s->opts.flight->ctx) < next_tick_ns)
@@ -581,7 +578,7 @@ static void *run_session_thread(void *arg)
 		flush_live(s, false);
 		now_ns = tapir_clock__now_ns();
 		note_write(s, tapir_namer__poll(s->namer, now_ns));
-		poll_jvms(s, false);
+		tapir_runtime_watches__poll(&s->watches, now_ns, false);
 		if (now_ns >= next_tick_ns) {
 			tick(s);
 			flush_live(s, false);
@@ -591,7 +588,7 @@ static void *run_session_thread(void *arg)
 			watch_ring(s);
 	}
 	note_write(s, tapir_namer__finish(s->namer));
-	poll_jvms(s, true);
+	tapir_runtime_watches__poll(&s->watches, tapir_clock__now_ns(), true);
 	tapir_call_counts__finish(s->calls, last_ns(s));
 	tapir_wait_records__poll(s->waits, last_ns(s), true);
 	tapir_kernel_rows__poll(s->kernel, last_ns(s), true);
@@ -644,9 +641,7 @@ static int make_makers(struct tapir_session *s)
 	if (!err)
 		err = tapir_counter_maker__new(s->opts.counters, put_counter, s, &s->counters);
 	if (!err && (s->opts.writer || s->opts.jvm_counters)) {
-		s->jvm_gauges = tapir_jvm_gauges_set__new(put_counter, s);
-		s->locks = tapir_pg_lock_names__new(describe_name, s);
-		err = s->jvm_gauges && s->locks ? 0 : -ENOMEM;
+		err = tapir_runtime_watches__init(&s->watches, put_of_runtime, s);
 	}
 	return err;
 }
@@ -743,12 +738,11 @@ void tapir_session__free(struct tapir_session *s)
 	tapir_unwinding__free(s->unwinding);
 	tapir_interp_stacks__free(s->interp_stacks);
 	tapir_counter_maker__free(s->counters);
-	tapir_jvm_gauges_set__free(s->jvm_gauges);
+	tapir_runtime_watches__fini(&s->watches);
 	tapir_io_paths__fini(&s->io_paths);
 	tapir_call_counts__free(s->calls);
 	tapir_wait_records__free(s->waits);
 	tapir_kernel_rows__free(s->kernel);
-	tapir_pg_lock_names__free(s->locks);
 	tapir_catalog__free(s->catalog);
 	free(s);
 }

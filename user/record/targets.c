@@ -318,7 +318,7 @@ void tapir_targets__scan_lanes(struct tapir_targets *t)
 {
 	uint32_t tgid;
 
-	while (tapir_postgresql_titles__take(&t->titles, tapir_clock__now_ns(), &tgid))
+	while (tapir_titles__take(&t->titles, tapir_clock__now_ns(), &tgid))
 		see_title(t, tgid);
 	tapir_ring_scan__run(&t->looks);
 	tapir_targets__see_growth(t);
@@ -328,7 +328,7 @@ uint64_t tapir_targets__next_scan_ns(const struct tapir_targets *t)
 {
 	uint64_t rings_ns = tapir_ring_scan__next_ns(&t->looks),
 		 growth_ns = tapir_images__next_grow_ns(t->opts.images),
-		 titles_ns = tapir_postgresql_titles__next_ns(&t->titles);
+		 titles_ns = tapir_titles__next_ns(&t->titles);
 
 	rings_ns = rings_ns < titles_ns ? rings_ns : titles_ns;
 	return rings_ns < growth_ns ? rings_ns : growth_ns;
@@ -485,7 +485,7 @@ static void on_process(struct tapir_targets *t, const struct tapir_rec_process *
 			tapir_ring_scan__expect(&t->looks, rec->tgid);
 	}
 	post_process(t, rec);
-	tapir_postgresql_titles__add(&t->titles, rec, tapir_clock__now_ns());
+	tapir_titles__add(&t->titles, rec, tapir_clock__now_ns());
 	if (is_new && rec->kind == TAPIR_PROCESS_EXEC && !t->opts.rules->all)
 		tapir_targets__see_joined(t, rec->tgid, rec->h.time_ns);
 	tapir_targets__warn_from(mark);

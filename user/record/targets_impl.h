@@ -13,8 +13,8 @@
 #include "record/late_attach.h"
 #include "record/second_mapping.h"
 #include "record/targets.h"
+#include "record/titles.h"
 #include "record/unopened_lanes.h"
-#include "runtime/postgresql/postgresql_titles.h"
 #include "trace/recbuf.h"
 
 struct tapir_targets {
@@ -35,7 +35,7 @@ struct tapir_targets {
 	struct tapir_lane_handover handover;
 	struct tapir_unopened_lanes unopened;
 	struct tapir_ring_scan looks;
-	struct tapir_postgresql_titles titles;
+	struct tapir_titles titles;
 	struct tapir_cgroup_paths cgroups;
 	struct tapir_recbuf recbuf;
 };

@@ -84,7 +84,8 @@ static int recognize_mapping(const struct tapir_mapping_line *m, void *ctx)
 	const char *slash = strrchr(m->path, '/');
 
 	for (unsigned i = 0; tapir_runtimes[i]; i++)
-		w->may_be |= tapir_runtimes[i]->is_path(m->path, m->path_len) ? 1u << i : 0;
+		if (tapir_runtimes[i]->is_path && tapir_runtimes[i]->is_path(m->path, m->path_len))
+			w->may_be |= 1u << i;
 	if (slash && m->is_executable && tapir_mapping_line__is_file(m))
 		see_file(w, m->path, slash + 1);
 	return 0;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The runtimes that can be asked, in the order of the table. */
+/* The runtimes with operations, in the order of the table. */
 #include "runtime/runtime_ops.h"
-
-#include "spec/runtime_db/runtimes.h"
 
 #define TAPIR_X(name) extern const struct tapir_runtime_ops tapir_runtime_##name;
 TAPIR_RUNTIMES(TAPIR_NO_COLUMN, TAPIR_X, TAPIR_NO_COLUMN)
@@ -18,6 +16,6 @@ int tapir_runtimes__inspect(uint32_t tgid, struct tapir_runtime_info *out)
 	int is_one = 0;
 
 	for (const struct tapir_runtime_ops *const *r = tapir_runtimes; *r && is_one <= 0; r++)
-		is_one = (*r)->inspect(tgid, out);
+		is_one = (*r)->inspect ? (*r)->inspect(tgid, out) : is_one;
 	return is_one;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * runtime_ops.h - a runtime that can be asked: how its processes are recognized, what is printed of
- * them, and how the names of their generated code are requested. One file, NAME_ops.c, and a row in
- * runtime_ops.c. Runtimes that cannot be asked are in spec/runtime_db/.
+ * runtime_ops.h - what tapir does with the processes of a runtime, beyond what runtime_db/ says of
+ * it: how they are recognized, what is printed of them, how the names of their generated code are
+ * requested, what their memory says of locks, what they add to a recording. One file, NAME_ops.c,
+ * and its word in the table (spec/runtime_db/runtimes.h). Members that a runtime lacks are NULL.
  */
 #ifndef TAPIR_USER_RUNTIME_OPS_H
 #define TAPIR_USER_RUNTIME_OPS_H
@@ -10,6 +11,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "runtime/lock_ops.h"
+#include "spec/runtime_db/runtimes.h"
+#include "trace/catalog.h"
 
 struct tapir_runtime_info {
 	char name[32];	       /* ".NET", "OpenJDK", "CPython", "PostgreSQL", ...; "" if unknown */
@@ -19,11 +24,28 @@ struct tapir_runtime_info {
 	bool declares_events;  /* and lists them when asked */
 };
 
+typedef void tapir_runtime_put_fn(void *ctx, const struct tapir_rec *rec);
+
+/* Makes records of what its processes hold while they are recorded; session thread. */
+struct tapir_runtime_watch_ops {
+	/* put: takes the records. NULL: out of memory. */
+	void *(*start)(tapir_runtime_put_fn *put, void *ctx);
+	void (*stop)(void *watch);
+	/* Takes a record that describes something, in the order of the recording. */
+	void (*learn)(void *watch, const struct tapir_rec *rec);
+	/* Takes an event, after the catalog has it; NULL: it needs none. */
+	void (*add_event)(void *watch, const struct tapir_catalog *catalog,
+			  const struct tapir_rec_event *ev);
+	/* Reads what is due, at the end all. Returns the time of the next call; UINT64_MAX: none.
+	 */
+	uint64_t (*poll)(void *watch, uint64_t now_ns, bool is_last);
+};
+
 struct tapir_runtime_ops {
 	/* A mapping of this path makes its process a likely one. Cheap, not a proof. */
 	bool (*is_path)(const char *path, size_t len);
 
-	/* 1: it is one, and out is filled; 0: not. -errno with a line. Any thread. */
+	/* With is_path. 1: it is one, and out is filled; 0: not. -errno with a line. Any thread. */
 	int (*inspect)(uint32_t tgid, struct tapir_runtime_info *out);
 
 	/*
@@ -37,10 +59,17 @@ struct tapir_runtime_ops {
 	size_t answer_bytes;
 	const char *kind;     /* "JVM", in messages */
 	const char *no_names; /* "its methods have no names": after a failure */
+
+	const struct tapir_lock_ops *locks;
+	const struct tapir_runtime_watch_ops *watch;
 };
 
 extern const struct tapir_runtime_ops tapir_runtime_jvm, tapir_runtime_dotnet;
 extern const struct tapir_runtime_ops *const tapir_runtimes[]; /* ended by NULL */
+
+#define TAPIR_RUNTIME_ONE(name) +1
+#define TAPIR_RUNTIME_OPS_CNT                                                                      \
+	(0 TAPIR_RUNTIMES(TAPIR_NO_COLUMN, TAPIR_RUNTIME_ONE, TAPIR_NO_COLUMN))
 
 /* Fills out by the first runtime that recognizes the process: 1, 0: none, or -errno with a line. */
 int tapir_runtimes__inspect(uint32_t tgid, struct tapir_runtime_info *out);

@@ -15,7 +15,7 @@
 #include "base/map.h"
 #include "runtime/jvm/jvm.h"
 #include "runtime/jvm/jvm_locks.h"
-#include "runtime/postgresql/postgresql_namer.h"
+#include "record/threads/lock_owners.h"
 #include "record/threads/snapshot_impl.h"
 
 #define MAX_COPIED_BYTES (512u << 20)
@@ -109,17 +109,19 @@ static void report_failures(const struct tapir_snapshot *s)
 
 static int init_poster(const struct tapir_snapshot *s, struct tapir_poster *poster)
 {
+	int err;
+
 	*poster = (struct tapir_poster){.queue = s->opts.queue,
 					.tables = tapir_walk_tables__new(),
-					.locks = tapir_postgresql_namer__new(),
 					.is_end = s->opts.is_end};
-	return poster->tables && poster->locks ? 0 : -ENOMEM;
+	err = tapir_lock_namers__init(&poster->locks);
+	return poster->tables ? err : -ENOMEM;
 }
 
 static void fini_poster(struct tapir_poster *poster)
 {
 	tapir_walk_tables__free(poster->tables);
-	tapir_postgresql_namer__free(poster->locks);
+	tapir_lock_namers__fini(&poster->locks);
 }
 
 static void *post_copied(void *arg)
@@ -143,7 +145,7 @@ static void forget_elsewhere(struct tapir_process_copy *p)
 	struct tapir_thread_copy *copy;
 
 	tapir_vec_for_each (copy, &p->copies)
-		if (copy->is_owner_elsewhere)
+		if (copy->found.is_owner_elsewhere)
 			copy->owner_tid = 0;
 }
 

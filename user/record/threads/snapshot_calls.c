@@ -13,9 +13,8 @@
 #include "attach/thread_list.h"
 #include "base/diag.h"
 #include "attach/flow/queue.h"
-#include "runtime/dotnet/dotnet_type_names.h"
-#include "runtime/postgresql/postgresql_namer.h"
 #include "runtime/process_memory.h"
+#include "record/threads/lock_owners.h"
 #include "record/threads/snapshot_impl.h"
 #include "record/threads/sockets.h"
 #include "record/threads/system_call.h"
@@ -101,48 +100,10 @@ static void post_owner_elsewhere(const struct tapir_process_copy *p,
 	tapir_thread_list__fini(&list);
 }
 
-/* "Shop.Cart[]"; nothing where it is not known. */
-static void add_lock_type(const struct tapir_thread_copy *copy,
-			  struct tapir_dotnet_type_names *types, struct tapir_str *out)
-{
-	const char *name = copy->type_path ? tapir_dotnet_type_names__of(types, copy->type_path,
-									 copy->type_row)
-					   : NULL;
-
-	if (!name)
-		return;
-	tapir_str__adds(out, name);
-	for (uint32_t i = 0; i < copy->array_depth; i++)
-		tapir_str__adds(out, "[]");
-}
-
-/* The parent of the server's processes; 0: they wait for none of its locks, or it has ended. */
-static uint32_t want_locks(const struct tapir_process_copy *p, struct tapir_postgresql_namer *locks)
-{
-	const struct tapir_thread_copy *copy;
-	struct tapir_proc proc;
-	uint32_t server = 0;
-	int mark = tapir_diag__cnt();
-
-	tapir_vec_for_each (copy, &p->copies) {
-		if (!copy->has_lock)
-			continue;
-		if (!server && !tapir_proc__read(p->tgid, &proc)) {
-			server = proc.parent_tgid;
-			tapir_proc__fini(&proc);
-		}
-		tapir_postgresql_namer__want(locks, server, p->tgid, &copy->lock);
-	}
-	tapir_diag__rewind(mark);
-	return server;
-}
-
 struct texts {
-	struct tapir_dotnet_type_names types;
 	struct tapir_sockets sockets;
 	struct tapir_recbuf buf;
 	struct tapir_str call, lock;
-	uint32_t server;
 };
 
 /* Adds the system call in which the thread waits. */
@@ -153,15 +114,12 @@ static void add_call(const struct tapir_thread_copy *copy, const struct tapir_po
 	wait->syscall = (uint16_t)copy->seen.syscall;
 	wait->object_va = copy->futex_va;
 	tapir_sockets__explain(&texts->sockets, wait->tgid, copy->call, &texts->call);
-	add_lock_type(copy, &texts->types, &texts->lock);
-	if (copy->has_lock)
-		tapir_postgresql_namer__add_lock(poster->locks, texts->server, &copy->lock,
-						 &texts->lock);
+	tapir_lock_namers__add(&poster->locks, copy, &texts->lock);
 	view->text = tapir_sv__of(texts->call.data);
 	view->object = tapir_sv__of(texts->lock.data);
-	view->holder_statement = tapir_sv__of(copy->holder_statement);
-	view->session = tapir_sv__of(copy->session);
-	view->holder_session = tapir_sv__of(copy->holder_session);
+	view->holder_statement = tapir_sv__of(copy->found.holder_statement);
+	view->session = tapir_sv__of(copy->found.session);
+	view->holder_session = tapir_sv__of(copy->found.holder_session);
 }
 
 /* waits: else it runs, and what it executes is all that is known. */
@@ -174,7 +132,8 @@ static void post_thread_calls(const struct tapir_thread_copy *copy, bool waits,
 		.tgid = thread->tgid,
 		.tid = thread->tid,
 	};
-	struct tapir_wait_view view = {.rec = &wait, .statement = tapir_sv__of(copy->statement)};
+	struct tapir_wait_view view = {.rec = &wait,
+				       .statement = tapir_sv__of(copy->found.statement)};
 	const struct tapir_rec *rec;
 
 	tapir_str__clear(&texts->call);
@@ -186,25 +145,22 @@ static void post_thread_calls(const struct tapir_thread_copy *copy, bool waits,
 		(void)tapir_queue__post(poster->queue, rec, -1); /* it counts what it refuses */
 }
 
-void tapir_process_copy__post_calls(const struct tapir_process_copy *p,
-				    const struct tapir_poster *poster)
+void tapir_process_copy__post_calls(const struct tapir_process_copy *p, struct tapir_poster *poster)
 {
-	struct texts texts = {.types = {.tgid = p->tgid}};
 	const struct tapir_thread_copy *copy;
+	struct texts texts = {};
 
-	texts.server = want_locks(p, poster->locks);
-	(void)tapir_postgresql_namer__find(poster->locks);
+	tapir_lock_namers__find(&poster->locks, p);
 	tapir_vec_for_each (copy, &p->copies) {
 		bool waits = copy->call && !copy->has_moved;
 
 		if (waits)
 			post_owner_elsewhere(p, copy, poster->queue);
-		if (waits || copy->statement)
+		if (waits || copy->found.statement)
 			post_thread_calls(copy, waits, poster, &texts);
 	}
 	tapir_recbuf__fini(&texts.buf);
 	tapir_str__fini(&texts.call);
 	tapir_str__fini(&texts.lock);
 	tapir_sockets__fini(&texts.sockets);
-	tapir_dotnet_type_names__fini(&texts.types);
 }

@@ -71,7 +71,7 @@ static int copy_thread(const struct tapir_process_copy *p, const struct readers 
 	int err;
 
 	if (!wants_memory(&copy->seen)) {
-		tapir_lock_owners__find_statement(readers->owners, copy);
+		tapir_lock_owners__find_running(readers->owners, copy);
 		return 0;
 	}
 	if (*room >= TAPIR_COPY_BYTES)
@@ -169,12 +169,12 @@ void tapir_thread_copy__fini(struct tapir_thread_copy *copy)
 {
 	free(copy->memory);
 	free(copy->call);
-	free(copy->type_path);
 	free(copy->functions);
-	free(copy->statement);
-	free(copy->holder_statement);
-	free(copy->session);
-	free(copy->holder_session);
+	free(copy->found.lock);
+	free(copy->found.statement);
+	free(copy->found.holder_statement);
+	free(copy->found.session);
+	free(copy->found.holder_session);
 }
 
 static void fini_copies(struct tapir_thread_copies *copies)

@@ -10,8 +10,8 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "bpf/control.h"
-#include "decode/postgresql_text.h"
 #include "runtime/interpreters.h"
+#include "runtime/runtime_ops.h"
 #include "record/threads/snapshot.h"
 
 #define TAPIR_COPY_BYTES (128u << 10) /* of one stack; frames beyond are cut */
@@ -26,18 +26,11 @@ struct tapir_thread_copy {
 	/* For a thread that sleeps in a system call (system_call.h): */
 	char *call; /* NULL: none */
 	uint64_t futex_va;
-	uint32_t owner;		 /* as its own namespace numbers it; 0: not known so */
-	uint32_t owner_tid;	 /* 0: unknown */
-	bool is_owner_of_dump;	 /* the owner is of a thread dump, which all threads stopped for */
-	bool is_owner_elsewhere; /* in another process, and not known to wait for this one */
-	/* For .NET: the type of the object whose monitor it waits for; NULL: not known. */
-	char *type_path;
-	uint32_t type_row, array_depth;
-	/* For PostgreSQL: the lock that it waits for. */
-	bool has_lock;
-	struct tapir_postgresql_lock lock;
-	char *statement, *holder_statement; /* what it and who holds that executes; NULL */
-	char *session, *holder_session;	    /* transactions in which they execute nothing; NULL */
+	uint32_t owner;	       /* as its own namespace numbers it; 0: not known so */
+	uint32_t owner_tid;    /* 0: unknown */
+	bool is_owner_of_dump; /* the owner is of a thread dump, which all threads stopped for */
+	struct tapir_lock_found found; /* by a runtime, of which runtime_idx is one */
+	unsigned runtime_idx;
 };
 
 /* The thread's id in its own namespace. ns_tid 0: unknown */
@@ -95,18 +88,20 @@ int tapir_process_copies__check_chains(struct tapir_process_copy *processes, siz
 				       struct tapir_programs *programs);
 
 /* The state of posting the processes of a snapshot. */
-struct tapir_postgresql_namer;
 struct tapir_walk_tables;
+struct tapir_lock_namers {
+	void *names[TAPIR_RUNTIME_OPS_CNT]; /* of locks (runtime/lock_ops.h) */
+};
 struct tapir_poster {
 	struct tapir_queue *queue;
 	struct tapir_walk_tables *tables;
-	struct tapir_postgresql_namer *locks; /* what those of servers are of */
-	bool is_end;			      /* snapshot.h */
+	struct tapir_lock_namers locks;
+	bool is_end; /* snapshot.h */
 };
 
 /* Posts the WAIT records of a process, after its SWITCH records. */
 void tapir_process_copy__post_calls(const struct tapir_process_copy *p,
-				    const struct tapir_poster *poster);
+				    struct tapir_poster *poster);
 
 /*
  * Holds the unwind tables of the files that the processes of a snapshot map; each is read once.
@@ -116,7 +111,6 @@ struct tapir_walk_tables *tapir_walk_tables__new(void); /* NULL: no memory */
 void tapir_walk_tables__free(struct tapir_walk_tables *tables);
 
 /* Walks the stacks of a process and posts its threads. */
-void tapir_process_copy__post(const struct tapir_process_copy *p,
-			      const struct tapir_poster *poster);
+void tapir_process_copy__post(const struct tapir_process_copy *p, struct tapir_poster *poster);
 
 #endif

@@ -445,7 +445,7 @@ static uint64_t first_ns(const struct tapir_process_copy *p)
 	return first_ns;
 }
 
-void tapir_process_copy__post(const struct tapir_process_copy *p, const struct tapir_poster *poster)
+void tapir_process_copy__post(const struct tapir_process_copy *p, struct tapir_poster *poster)
 {
 	struct code_pages pages = {};
 	struct methods methods = {.of = p, .queue = poster->queue, .from_ns = first_ns(p)};

@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "runtime/dotnet/dotnet.h"
+#include "runtime/dotnet/dotnet_ops.h"
 #include "runtime/dotnet/dotnet_snapshot.h"
-#include "runtime/runtime_ops.h"
 
 static int inspect_dotnet(uint32_t tgid, struct tapir_runtime_info *out)
 {
@@ -48,4 +48,5 @@ const struct tapir_runtime_ops tapir_runtime_dotnet = {
 	.answer_bytes = sizeof(struct tapir_dotnet_snapshot),
 	.kind = ".NET process",
 	.no_names = "its methods have no names",
+	.locks = &tapir_dotnet_lock_ops,
 };

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * See jvm_gauges.h. A JVM names the cause of its last collection only: those since the last poll
- * are counted for it.
+ * COUNTER records of what JVMs count themselves (jvm_counters.h): a few values of the heap and the
+ * classes once a second, and collections with their cause when they were seen, four times a second.
+ * A JVM names the cause of its last collection only: those since the last poll are counted for it.
  */
-#include "runtime/jvm/jvm_gauges.h"
-
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,8 +13,10 @@
 #include "base/vec.h"
 #include "runtime/jvm/jvm.h"
 #include "runtime/jvm/jvm_counters.h"
-#include "trace/record.h"
+#include "runtime/jvm/jvm_ops.h"
+#include "trace/recbuf.h"
 
+#define POLL_NS	  250000000u
 #define MAX_JVMS  256u
 #define MAX_TRIES 40u /* of one that starts and has no file yet: 10 s */
 
@@ -28,27 +29,28 @@ struct jvm {
 	uint64_t last_ns, gauges_ns; /* when; and when all of them were stored */
 };
 
-struct tapir_jvm_gauges_set {
-	tapir_jvm_gauges_fn fn;
+struct gauges {
+	tapir_runtime_put_fn *put;
 	void *ctx;
 	struct tapir_vec(struct jvm) jvms;
 	struct tapir_recbuf buf;
 	uint64_t next_ns;
 };
 
-struct tapir_jvm_gauges_set *tapir_jvm_gauges_set__new(tapir_jvm_gauges_fn fn, void *ctx)
+static void *start(tapir_runtime_put_fn *put, void *ctx)
 {
-	struct tapir_jvm_gauges_set *set = calloc(1, sizeof(*set));
+	struct gauges *set = calloc(1, sizeof(*set));
 
 	if (set) {
-		set->fn = fn;
+		set->put = put;
 		set->ctx = ctx;
 	}
 	return set;
 }
 
-void tapir_jvm_gauges_set__free(struct tapir_jvm_gauges_set *set)
+static void stop(void *watch)
 {
+	struct gauges *set = watch;
 	struct jvm *jvm;
 
 	if (!set)
@@ -60,13 +62,10 @@ void tapir_jvm_gauges_set__free(struct tapir_jvm_gauges_set *set)
 	free(set);
 }
 
-bool tapir_jvm_gauges_set__is_empty(const struct tapir_jvm_gauges_set *set)
+/* A MAPPING of libjvm.so makes its process one of them. */
+static void learn(void *watch, const struct tapir_rec *rec)
 {
-	return !set->jvms.cnt;
-}
-
-void tapir_jvm_gauges_set__learn(struct tapir_jvm_gauges_set *set, const struct tapir_rec *rec)
-{
+	struct gauges *set = watch;
 	struct tapir_mapping_view view;
 	struct jvm *jvm;
 
@@ -91,8 +90,8 @@ struct value {
 	double value;
 };
 
-static void put_counter_record(struct tapir_jvm_gauges_set *set, const struct jvm *jvm,
-			       uint64_t now_ns, const struct value *v)
+static void put_counter_record(struct gauges *set, const struct jvm *jvm, uint64_t now_ns,
+			       const struct value *v)
 {
 	struct tapir_rec_counter fixed = {
 		.h = {.cpu = TAPIR_CPU_UNKNOWN, .time_ns = now_ns},
@@ -110,7 +109,7 @@ static void put_counter_record(struct tapir_jvm_gauges_set *set, const struct jv
 				    tapir_sv__of(v->name), tapir_sv__of(v->unit),
 				    tapir_sv__of(tags.data ? tags.data : ""));
 	if (rec)
-		set->fn(set->ctx, rec);
+		set->put(set->ctx, rec);
 	tapir_str__fini(&tags);
 }
 
@@ -120,7 +119,7 @@ static uint64_t added(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-static void put_collections(struct tapir_jvm_gauges_set *set, const struct jvm *jvm,
+static void put_collections(struct gauges *set, const struct jvm *jvm,
 			    const struct tapir_jvm_gauges *now, uint64_t now_ns)
 {
 	uint64_t cnt = added(now->gc_cnt, jvm->last.gc_cnt);
@@ -135,7 +134,7 @@ static void put_collections(struct tapir_jvm_gauges_set *set, const struct jvm *
 					   (double)added(now->gc_ns, jvm->last.gc_ns) / 1e6});
 }
 
-static void put_gauges(struct tapir_jvm_gauges_set *set, const struct jvm *jvm,
+static void put_gauges(struct gauges *set, const struct jvm *jvm,
 		       const struct tapir_jvm_gauges *now, uint64_t now_ns)
 {
 	const struct value values[] = {
@@ -175,8 +174,7 @@ static void open_counters(struct jvm *jvm)
  * The counters stay mapped when the JVM has ended, with their last values: its end is found by
  * kill(2).
  */
-static void poll_one(struct tapir_jvm_gauges_set *set, struct jvm *jvm, uint64_t now_ns,
-		     bool is_last)
+static void poll_one(struct gauges *set, struct jvm *jvm, uint64_t now_ns, bool is_last)
 {
 	struct tapir_jvm_gauges now;
 
@@ -201,14 +199,25 @@ static void poll_one(struct tapir_jvm_gauges_set *set, struct jvm *jvm, uint64_t
 	jvm->is_over = true;
 }
 
-void tapir_jvm_gauges_set__poll(struct tapir_jvm_gauges_set *set, uint64_t now_ns, bool is_last)
+static uint64_t poll_all(void *watch, uint64_t now_ns, bool is_last)
 {
+	struct gauges *set = watch;
 	struct jvm *jvm;
 
+	if (!set->jvms.cnt)
+		return UINT64_MAX;
 	if (now_ns < set->next_ns && !is_last)
-		return;
-	set->next_ns = now_ns + TAPIR_JVM_GAUGES_POLL_NS;
+		return set->next_ns;
+	set->next_ns = now_ns + POLL_NS;
 	tapir_vec_for_each (jvm, &set->jvms)
 		if (!jvm->is_over)
 			poll_one(set, jvm, now_ns, is_last);
+	return set->next_ns;
 }
+
+const struct tapir_runtime_watch_ops tapir_jvm_watch_ops = {
+	.start = start,
+	.stop = stop,
+	.learn = learn,
+	.poll = poll_all,
+};

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "runtime/jvm/jvm.h"
 #include "runtime/jvm/jvm_attach.h"
-#include "runtime/runtime_ops.h"
+#include "runtime/jvm/jvm_ops.h"
 
 #define CLEAN_UP_NS 500000000u /* for removing one file at the end */
 
@@ -55,4 +55,5 @@ const struct tapir_runtime_ops tapir_runtime_jvm = {
 	.answer_bytes = sizeof(struct tapir_jvm_perf_map),
 	.kind = "JVM",
 	.no_names = "methods compiled before now have no names",
+	.watch = &tapir_jvm_watch_ops,
 };

@@ -318,6 +318,9 @@ struct tapir_lore {
 	const char *const *throwing;
 	/* Another tool that shows which sampled objects are alive (heap/heap.c); NULL: unknown */
 	const char *live_from;
+	/* The name of forked processes that replace their command line by what they do
+	 * (record/titles.h); NULL: none do. */
+	const char *titled_comm;
 	const char *heap_from; /* who else lists its objects (heap/heap.c); NULL: unknown */
 	/*
 	 * Names of threads (diagnose/finding_pool.c): of its pool, the one that runs finalizers,

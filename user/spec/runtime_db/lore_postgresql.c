@@ -214,6 +214,7 @@ const struct tapir_lore tapir_lore_postgresql = {
 	.name = "PostgreSQL",
 	.providers = TAPIR_LIST_OF("postgresql"),
 	.files = files,
+	.titled_comm = "postgres",
 	.waits = waits,
 	.doings = doings,
 	.hints = {&(const struct tapir_hint_table)TAPIR_TABLE(hints)},

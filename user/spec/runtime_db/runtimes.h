@@ -17,7 +17,7 @@
 #define TAPIR_RUNTIMES(LORE, OPS, INTERPRETER) \
 	LORE(dotnet) OPS(dotnet) \
 	LORE(hotspot) OPS(jvm) \
-	LORE(postgresql) \
+	LORE(postgresql) OPS(postgresql) \
 	LORE(cpython) INTERPRETER(cpython) \
 	LORE(ruby) INTERPRETER(ruby) \
 	LORE(php) INTERPRETER(php) \

@@ -1,36 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Names of PostgreSQL's locks are searched while its processes live. An event that is no wait for a
- * lock costs one lookup in a map, if that.
+ * Names the locks for which processes wait by their events: they are searched once a second while
+ * the processes live, and become a META record (decode/postgresql_text.h). An event that is
+ * no wait for a lock costs one lookup in a map, if that. A server with many buffers keeps the
+ * session busy for a moment, each time that a lock of another relation is seen.
  */
-#include "record/pg_lock_names.h"
-
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/map.h"
 #include "decode/lock_names.h"
 #include "runtime/postgresql/postgresql_namer.h"
+#include "runtime/postgresql/postgresql_ops.h"
 #include "trace/recbuf.h"
 
 #define MAX_PROBES 1024u
 #define MAX_BYTES  60000u /* of the META record's text */
 
-struct tapir_pg_lock_names {
-	tapir_pg_lock_names_fn fn;
+struct watch {
+	tapir_runtime_put_fn *put;
 	void *ctx;
+	uint64_t next_ns;
 	struct tapir_postgresql_namer *namer;
 	struct tapir_map probes; /* of waits */
 	struct tapir_event_fields fields;
 	struct tapir_recbuf buf;
 };
 
-struct tapir_pg_lock_names *tapir_pg_lock_names__new(tapir_pg_lock_names_fn fn, void *ctx)
+static void *start(tapir_runtime_put_fn *put, void *ctx)
 {
-	struct tapir_pg_lock_names *w = calloc(1, sizeof(*w));
+	struct watch *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return NULL;
-	w->fn = fn;
+	w->put = put;
 	w->ctx = ctx;
 	w->namer = tapir_postgresql_namer__new();
 	if (w->namer)
@@ -39,8 +42,10 @@ struct tapir_pg_lock_names *tapir_pg_lock_names__new(tapir_pg_lock_names_fn fn, 
 	return NULL;
 }
 
-void tapir_pg_lock_names__free(struct tapir_pg_lock_names *w)
+static void stop(void *watch)
 {
+	struct watch *w = watch;
+
 	if (!w)
 		return;
 	tapir_postgresql_namer__free(w->namer);
@@ -50,11 +55,12 @@ void tapir_pg_lock_names__free(struct tapir_pg_lock_names *w)
 	free(w);
 }
 
-void tapir_pg_lock_names__learn(struct tapir_pg_lock_names *w, const struct tapir_rec *rec)
+static void learn(void *watch, const struct tapir_rec *rec)
 {
 	struct tapir_probe_view probe;
+	struct watch *w = watch;
 
-	if (!w)
+	if (rec->type != TAPIR_REC_PROBE)
 		return;
 	tapir_probe_view__of(rec, &probe);
 	if (tapir_sv__is(probe.provider, "postgresql") &&
@@ -62,11 +68,12 @@ void tapir_pg_lock_names__learn(struct tapir_pg_lock_names *w, const struct tapi
 		(void)tapir_map__put(&w->probes, probe.rec->probe_id, NULL);
 }
 
-void tapir_pg_lock_names__add(struct tapir_pg_lock_names *w, const struct tapir_catalog *catalog,
-			      const struct tapir_rec_event *ev)
+static void add_event(void *watch, const struct tapir_catalog *catalog,
+		      const struct tapir_rec_event *ev)
 {
+	struct watch *w = watch;
 	const struct tapir_rec_probe *rec =
-		w && w->probes.cnt && tapir_map__get(&w->probes, ev->probe_id)
+		w->probes.cnt && tapir_map__get(&w->probes, ev->probe_id)
 			? tapir_catalog__probe(catalog, ev->probe_id)
 			: NULL;
 	struct tapir_postgresql_lock lock;
@@ -84,13 +91,11 @@ void tapir_pg_lock_names__add(struct tapir_pg_lock_names *w, const struct tapir_
 			ev->tgid, &lock);
 }
 
-void tapir_pg_lock_names__poll(struct tapir_pg_lock_names *w, uint64_t now_ns)
+static void put_names(struct watch *w, uint64_t now_ns)
 {
 	struct tapir_str text = {};
 	const struct tapir_rec *rec;
 
-	if (!w || !tapir_postgresql_namer__find(w->namer))
-		return;
 	tapir_postgresql_namer__add_names(w->namer, MAX_BYTES, &text);
 	rec = text.failed || !text.data
 		      ? NULL
@@ -98,6 +103,26 @@ void tapir_pg_lock_names__poll(struct tapir_pg_lock_names *w, uint64_t now_ns)
 					   tapir_sv__of(TAPIR_META_POSTGRESQL_NAMES),
 					   (struct tapir_sv){text.data, text.len});
 	if (rec)
-		w->fn(w->ctx, rec);
+		w->put(w->ctx, rec);
 	tapir_str__fini(&text);
 }
+
+static uint64_t poll_names(void *watch, uint64_t now_ns, bool is_last)
+{
+	struct watch *w = watch;
+
+	if (now_ns < w->next_ns && !is_last)
+		return w->next_ns;
+	w->next_ns = now_ns + TAPIR_NS_PER_SEC;
+	if (tapir_postgresql_namer__find(w->namer))
+		put_names(w, now_ns);
+	return w->probes.cnt ? w->next_ns : UINT64_MAX;
+}
+
+const struct tapir_runtime_watch_ops tapir_postgresql_watch_ops = {
+	.start = start,
+	.stop = stop,
+	.learn = learn,
+	.add_event = add_event,
+	.poll = poll_names,
+};
