@@ -8,8 +8,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 {
-	struct tapir_jvm_lock_waits waits = {};
-	const struct tapir_jvm_lock_wait *wait;
+	struct tapir_lock_waits waits = {};
+	const struct tapir_lock_wait *wait;
 
 	if (!tapir_jvm_locks__parse((const char *)input, len, &waits))
 		tapir_vec_for_each (wait, &waits)

@@ -357,13 +357,14 @@ static void names_outlive_their_process_for_a_while(void **state)
 
 static void what_is_no_jvm_is_answered_without_a_map(void **state)
 {
+	const struct tapir_runtime_ops *jvm = tapir_runtimes__of_path(tapir_sv__of("/libjvm.so"));
 	struct tapir_runtime_queries *queries;
 	struct tapir_runtime_query *first, *second;
 
 	(void)state;
 	assert_int_equal(tapir_runtime_queries__new(&queries), 0);
-	first = tapir_runtime_queries__ask(queries, &tapir_runtime_jvm, (uint32_t)getpid());
-	second = tapir_runtime_queries__ask(queries, &tapir_runtime_jvm, (uint32_t)getpid());
+	first = tapir_runtime_queries__ask(queries, jvm, (uint32_t)getpid());
+	second = tapir_runtime_queries__ask(queries, jvm, (uint32_t)getpid());
 	for (int i = 0; i < 5000 && !tapir_runtime_query__is_answered(second); i++)
 		usleep(10000);
 	assert_true(tapir_runtime_query__is_answered(first));

@@ -16,9 +16,9 @@
 	"\"" name "\" #14 prio=5 os_prio=0 cpu=3.1ms tid=0x00007f12 nid=" nid                      \
 	" waiting on condition  [0x00007f12]\n"
 
-static struct tapir_jvm_lock_waits parse(const char *dump)
+static struct tapir_lock_waits parse(const char *dump)
 {
-	struct tapir_jvm_lock_waits waits = {};
+	struct tapir_lock_waits waits = {};
 
 	assert_int_equal(tapir_jvm_locks__parse(dump, strlen(dump), &waits), 0);
 	return waits;
@@ -26,7 +26,7 @@ static struct tapir_jvm_lock_waits parse(const char *dump)
 
 static void assert_none(const char *dump)
 {
-	struct tapir_jvm_lock_waits waits = parse(dump);
+	struct tapir_lock_waits waits = parse(dump);
 
 	assert_int_equal(waits.cnt, 0);
 	tapir_vec__fini(&waits);
@@ -34,7 +34,7 @@ static void assert_none(const char *dump)
 
 static void assert_one(const char *dump, uint32_t tid, uint32_t owner_tid)
 {
-	struct tapir_jvm_lock_waits waits = parse(dump);
+	struct tapir_lock_waits waits = parse(dump);
 
 	assert_int_equal(waits.cnt, 1);
 	assert_int_equal(waits.data[0].tid, tid);
@@ -108,7 +108,7 @@ static void cut_dump_is_read_as_far_as_it_goes(void **state)
 
 	(void)state;
 	for (size_t len = 0; len < sizeof(dump); len++) {
-		struct tapir_jvm_lock_waits waits = {};
+		struct tapir_lock_waits waits = {};
 
 		assert_int_equal(tapir_jvm_locks__parse(dump, len, &waits), 0);
 		assert_true(waits.cnt <= 1);

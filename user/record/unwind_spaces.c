@@ -22,14 +22,13 @@
 #include "record/unwind_tables.h"
 #include "runtime/dotnet/dotnet.h"
 #include "runtime/interpreters.h"
-#include "runtime/jvm/jvm.h"
-#include "runtime/jvm/jvm_interpreter.h"
+#include "runtime/runtime_ops.h"
 #include "symbol/vdso.h"
 #include "trace/record.h"
 
 #define PRUNED_PER_SEC	  4
 #define INTERPRETER_LOOKS 10u
-#define JVMS_AT_ONCE	  8u
+#define DESCRIBED_AT_ONCE 8u
 #define INTERPS_AT_ONCE	  32u
 #define MAX_VA		  (1ull << 56) /* the vsyscall page is beyond: the walker compares with a sign */
 
@@ -40,10 +39,11 @@ struct space {
 	struct tapir_unwind_mappings mappings;
 	bool is_changed, is_listed; /* since the last flush; in the list of changed ones */
 	bool is_stale;		    /* some of it may be gone */
-	/* For a JVM: how many more times its interpreter is searched, and where that is. */
-	unsigned interpreter_read_cnt;
-	uint64_t interpreter_va, interpreter_end_va;
-	struct tapir_jvm_code code;
+	/* The code of a runtime that describes it: how many more times it is searched, and where it
+	 * is. */
+	const struct tapir_code_ops *code;
+	unsigned code_read_cnt;
+	struct tapir_code_place place;
 	/* The same of another interpreter that it may have. */
 	unsigned interp_read_cnt;
 	uint64_t interp_since_ns; /* it was mapped */
@@ -53,9 +53,10 @@ struct space {
 struct tapir_unwind_spaces {
 	struct tapir_unwind_maps *maps;
 	struct tapir_unwind_tables *tables;
-	struct tapir_interp_stacks *interp_stacks;		  /* NULL: they are not merged */
-	struct tapir_map by_tgid;				  /* -> struct space * */
-	struct tapir_vec(uint32_t) changed, stale, jvms, interps; /* the last two: to be searched */
+	struct tapir_interp_stacks *interp_stacks; /* NULL: they are not merged */
+	struct tapir_map by_tgid;		   /* -> struct space * */
+	struct tapir_vec(uint32_t) changed, stale, described,
+		interps; /* the last two: to be searched */
 	uint64_t refused_cnt;
 	struct tapir_unwind_space scratch;
 };
@@ -157,9 +158,8 @@ static void on_exec(struct tapir_unwind_spaces *s, const struct tapir_rec_proces
 		if (space->mappings.data[i].since_ns >= rec->h.time_ns)
 			space->mappings.data[kept++] = space->mappings.data[i];
 	space->mappings.cnt = kept;
-	space->interpreter_va = 0;
-	space->interpreter_read_cnt = 0;
-	space->code.heap_cnt = 0;
+	space->place = (struct tapir_code_place){};
+	space->code_read_cnt = 0;
 	if (space->interp_since_ns < rec->h.time_ns) {
 		space->interp.root = TAPIR_INTERP_NONE;
 		space->interp_read_cnt = 0;
@@ -224,24 +224,27 @@ static uint32_t file_of(struct tapir_unwind_spaces *s, const struct tapir_rec_ma
 }
 
 /* A JVM creates its interpreter once it has started; then its place stays. */
-static void want_interpreter(struct tapir_unwind_spaces *s, struct space *space,
-			     const struct tapir_rec_mapping *rec)
+static void want_code(struct tapir_unwind_spaces *s, struct space *space,
+		      const struct tapir_rec_mapping *rec)
 {
+	const struct tapir_runtime_ops *runtime;
 	struct tapir_mapping_view view;
 
-	tapir_mapping_view__of(&rec->h, &view);
-	if (space->interpreter_read_cnt || space->interpreter_va ||
-	    !tapir_jvm__is_libjvm_path(view.path.data, view.path.len) ||
-	    !tapir_vec__push(&s->jvms, space->tgid))
+	if (space->code_read_cnt || space->place.interpreter_va)
 		return;
-	space->interpreter_read_cnt = INTERPRETER_LOOKS;
+	tapir_mapping_view__of(&rec->h, &view);
+	runtime = tapir_runtimes__of_path(view.path);
+	if (!runtime || !runtime->code || !tapir_vec__push(&s->described, space->tgid))
+		return;
+	space->code = runtime->code;
+	space->code_read_cnt = INTERPRETER_LOOKS;
 }
 
 /* Generated code that is mapped, as far as it is the interpreter's. */
 static void mark_interpreter(struct tapir_unwind_spaces *s, struct space *space)
 {
-	struct tapir_space_mapping new = {.m = {.start_va = space->interpreter_va,
-						.end_va = space->interpreter_end_va,
+	struct tapir_space_mapping new = {.m = {.start_va = space->place.interpreter_va,
+						.end_va = space->place.interpreter_end_va,
 						.file_idx = TAPIR_UNWIND_NO_FILE,
 						.kind = TAPIR_UNWIND_KIND_INTERPRETER}};
 	size_t at = tapir_sorted__upper_bound(space->mappings.data, space->mappings.cnt, m.start_va,
@@ -276,8 +279,8 @@ static const struct tapir_space_mapping *next_generated(const struct space *spac
  */
 static void mark_code_heaps(struct tapir_unwind_spaces *s, struct space *space)
 {
-	for (unsigned i = 0; i < space->code.heap_cnt; i++) {
-		const struct tapir_walk_heap *heap = &space->code.heaps[i];
+	for (unsigned i = 0; i < space->place.heap_cnt; i++) {
+		const struct tapir_walk_heap *heap = &space->place.heaps[i];
 		const struct tapir_space_mapping *there;
 
 		while ((there = next_generated(space, heap->start_va, heap->end_va))) {
@@ -300,42 +303,40 @@ static void mark_code_heaps(struct tapir_unwind_spaces *s, struct space *space)
 	}
 }
 
-static void mark_jvm(struct tapir_unwind_spaces *s, struct space *space)
+static void mark_code(struct tapir_unwind_spaces *s, struct space *space)
 {
 	mark_interpreter(s, space);
 	mark_code_heaps(s, space);
 }
 
-static void find_interpreter(struct tapir_unwind_spaces *s, struct space *space)
+static void find_code(struct tapir_unwind_spaces *s, struct space *space)
 {
-	struct tapir_jvm_interpreter found;
+	void *state = space->code->find(space->tgid, NULL, &space->place);
 
-	space->interpreter_read_cnt--;
-	if (!tapir_jvm_interpreter__of(&found, space->tgid))
+	space->code_read_cnt--;
+	if (!state)
 		return;
-	space->interpreter_read_cnt = 0;
-	space->interpreter_va = found.code_va;
-	space->interpreter_end_va = found.code_end_va;
-	space->code = found.code;
-	mark_jvm(s, space);
+	free(state);
+	space->code_read_cnt = 0;
+	mark_code(s, space);
 }
 
 /* Each takes some ms: those that are left are searched a second later. */
-static void find_interpreters(struct tapir_unwind_spaces *s, bool looks_again)
+static void find_all_code(struct tapir_unwind_spaces *s, bool looks_again)
 {
 	size_t kept = 0, scanned = 0;
 
-	for (size_t i = 0; i < s->jvms.cnt; i++) {
-		struct space *space = space_of(s, s->jvms.data[i]);
+	for (size_t i = 0; i < s->described.cnt; i++) {
+		struct space *space = space_of(s, s->described.data[i]);
 
-		if (space && space->interpreter_read_cnt &&
-		    (looks_again || space->interpreter_read_cnt == INTERPRETER_LOOKS) &&
-		    scanned++ < JVMS_AT_ONCE)
-			find_interpreter(s, space);
-		if (space && space->interpreter_read_cnt)
-			s->jvms.data[kept++] = space->tgid;
+		if (space && space->code_read_cnt &&
+		    (looks_again || space->code_read_cnt == INTERPRETER_LOOKS) &&
+		    scanned++ < DESCRIBED_AT_ONCE)
+			find_code(s, space);
+		if (space && space->code_read_cnt)
+			s->described.data[kept++] = space->tgid;
 	}
-	s->jvms.cnt = kept;
+	s->described.cnt = kept;
 }
 
 /* A program that has just started may not have its library yet. */
@@ -400,9 +401,9 @@ static void on_mapping(struct tapir_unwind_spaces *s, const struct tapir_rec_map
 	s->refused_cnt += tapir_unwind_mappings__make_room(&space->mappings, &new.m);
 	if (!tapir_unwind_mappings__add(&space->mappings, &new))
 		s->refused_cnt++;
-	want_interpreter(s, space, rec);
+	want_code(s, space, rec);
 	want_interp(s, space, rec);
-	mark_jvm(s, space);
+	mark_code(s, space);
 	if (!space->is_stale && tapir_vec__push(&s->stale, rec->tgid))
 		space->is_stale = true;
 	mark(s, space);
@@ -471,7 +472,7 @@ void tapir_unwind_spaces__flush(struct tapir_unwind_spaces *s)
 {
 	if (!s)
 		return;
-	find_interpreters(s, false);
+	find_all_code(s, false);
 	find_interps(s, false);
 	for (size_t i = 0; i < s->changed.cnt; i++) {
 		struct space *space = space_of(s, s->changed.data[i]);
@@ -538,7 +539,7 @@ void tapir_unwind_spaces__poll(struct tapir_unwind_spaces *s)
 		space->is_stale = false;
 		prune(s, space);
 	}
-	find_interpreters(s, true);
+	find_all_code(s, true);
 	find_interps(s, true);
 	tapir_unwind_spaces__flush(s);
 }
@@ -602,7 +603,7 @@ void tapir_unwind_spaces__free(struct tapir_unwind_spaces *s)
 	tapir_map__fini(&s->by_tgid);
 	tapir_vec__fini(&s->changed);
 	tapir_vec__fini(&s->stale);
-	tapir_vec__fini(&s->jvms);
+	tapir_vec__fini(&s->described);
 	tapir_vec__fini(&s->interps);
 	free(s);
 }

@@ -20,7 +20,6 @@
 #include "elf/image.h"
 #include "spec/runtime_db/lore.h"
 #include "runtime/interpreters.h"
-#include "runtime/jvm/jvm_interpreter.h"
 #include "runtime/recognize.h"
 
 #define ENVIRON_MAX_BYTES (256u << 10)
@@ -70,9 +69,15 @@ static int sees_code(const struct tapir_mapping_line *m, void *ctx)
 
 static bool has_frame_sizes(uint32_t tgid)
 {
-	struct tapir_jvm_interpreter jvm;
+	for (size_t i = 0; tapir_runtimes[i]; i++) {
+		struct tapir_code_place place = {};
 
-	return tapir_jvm_interpreter__of(&jvm, tgid) && jvm.code.heap_cnt;
+		if (tapir_runtimes[i]->code)
+			free(tapir_runtimes[i]->code->find(tgid, NULL, &place));
+		if (place.heap_cnt)
+			return true;
+	}
+	return false;
 }
 
 static bool are_frames_walked(uint32_t tgid)

@@ -14,6 +14,7 @@
 
 #include "attach/thread_list.h"
 #include "base/str.h"
+#include "base/vec.h"
 
 /* A thread that sleeps, or runs, as it was copied. */
 struct tapir_lock_seeker {
@@ -34,6 +35,13 @@ struct tapir_lock_found {
 	char *statement, *holder_statement; /* what it and who holds that executes; NULL */
 	char *session, *holder_session;	    /* transactions in which they execute nothing; NULL */
 };
+
+/* A thread that waits for a lock of another, as their own pid namespace numbers them. */
+struct tapir_lock_wait {
+	uint32_t tid, owner_tid;
+};
+
+struct tapir_lock_waits tapir_vec(struct tapir_lock_wait);
 
 struct tapir_lock_ops {
 	/* threads: all of the process. NULL: it has no such locks, or there is no memory. No line.

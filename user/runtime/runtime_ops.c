@@ -11,6 +11,14 @@ const struct tapir_runtime_ops *const tapir_runtimes[] = {
 	TAPIR_RUNTIMES(TAPIR_NO_COLUMN, TAPIR_X, TAPIR_NO_COLUMN) NULL};
 #undef TAPIR_X
 
+const struct tapir_runtime_ops *tapir_runtimes__of_path(struct tapir_sv path)
+{
+	for (const struct tapir_runtime_ops *const *r = tapir_runtimes; *r; r++)
+		if ((*r)->is_path && (*r)->is_path(path.data, path.len))
+			return *r;
+	return NULL;
+}
+
 int tapir_runtimes__inspect(uint32_t tgid, struct tapir_runtime_info *out)
 {
 	int is_one = 0;

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/code_ops.h"
 #include "runtime/lock_ops.h"
 #include "spec/runtime_db/runtimes.h"
 #include "trace/catalog.h"
@@ -41,6 +42,11 @@ struct tapir_runtime_watch_ops {
 	uint64_t (*poll)(void *watch, uint64_t now_ns, bool is_last);
 };
 
+/* Compiled code that an event reports. */
+struct tapir_code_method {
+	uint64_t start_va, size;
+};
+
 struct tapir_runtime_ops {
 	/* A mapping of this path makes its process a likely one. Cheap, not a proof. */
 	bool (*is_path)(const char *path, size_t len);
@@ -54,22 +60,44 @@ struct tapir_runtime_ops {
 	 * or -errno with a line; -EALREADY: the names come without being requested.
 	 */
 	int (*ask_names)(uint32_t tgid, int cancel_fd, void *answer);
+	/*
+	 * An answer that is a perf map: the path of its file, as the process names it. NULL: its
+	 * reader is in names/.
+	 */
+	void (*path_of_answer)(const void *answer, char *out, size_t max);
 	/* Discards an answer that is no longer needed: removes what the runtime wrote for tapir. */
 	void (*discard_names)(uint32_t tgid, void *answer);
 	size_t answer_bytes;
 	const char *kind;     /* "JVM", in messages */
 	const char *no_names; /* "its methods have no names": after a failure */
 
+	/* Events that report compiled methods: true, of its PROBE record; then of one of its
+	 * events, whose name is added. -EINVAL: it has none, -ENOMEM; outputs are as before then.
+	 */
+	bool (*reports_methods)(const struct tapir_probe_view *probe);
+	int (*read_method)(const struct tapir_probe_view *probe,
+			   const struct tapir_event_view *event, struct tapir_code_method *out,
+			   struct tapir_str *name);
+	/*
+	 * Asks one of its processes who holds locks, where that makes it stop; other processes are
+	 * left alone. Failures are warnings.
+	 */
+	void (*ask_owners)(uint32_t tgid, struct tapir_lock_waits *out);
+
+	const struct tapir_code_ops *code;
 	const struct tapir_lock_ops *locks;
 	const struct tapir_runtime_watch_ops *watch;
 };
 
-extern const struct tapir_runtime_ops tapir_runtime_jvm, tapir_runtime_dotnet;
+extern const struct tapir_runtime_ops tapir_runtime_dotnet;
 extern const struct tapir_runtime_ops *const tapir_runtimes[]; /* ended by NULL */
 
 #define TAPIR_RUNTIME_ONE(name) +1
 #define TAPIR_RUNTIME_OPS_CNT                                                                      \
 	(0 TAPIR_RUNTIMES(TAPIR_NO_COLUMN, TAPIR_RUNTIME_ONE, TAPIR_NO_COLUMN))
+
+/* Returns the runtime whose file that path is; NULL: none. */
+const struct tapir_runtime_ops *tapir_runtimes__of_path(struct tapir_sv path);
 
 /* Fills out by the first runtime that recognizes the process: 1, 0: none, or -errno with a line. */
 int tapir_runtimes__inspect(uint32_t tgid, struct tapir_runtime_info *out);

@@ -15,7 +15,6 @@
 #include "record/names/code_sources.h"
 #include "runtime/dotnet/dotnet.h"
 #include "decode/dotnet_methods.h"
-#include "runtime/jvm/jvm_methods.h"
 #include "runtime/process_memory.h"
 #include "trace/recbuf.h"
 
@@ -31,7 +30,8 @@
 /* A probe that reports generated code. */
 struct reporter {
 	bool for_names;			/* its events were not requested */
-	enum tapir_dotnet_probe dotnet; /* OTHER: it is a JVM's */
+	enum tapir_dotnet_probe dotnet; /* OTHER: it is runtime's */
+	const struct tapir_runtime_ops *runtime;
 	struct tapir_rec_probe *rec;
 };
 
@@ -146,6 +146,14 @@ void tapir_code_names__on_mapping(struct tapir_code_names *n, const struct tapir
 
 /* ---- events that name code -------------------------------------------------------------- */
 
+static const struct tapir_runtime_ops *reporting_runtime(const struct tapir_probe_view *probe)
+{
+	for (size_t i = 0; tapir_runtimes[i]; i++)
+		if (tapir_runtimes[i]->reports_methods && tapir_runtimes[i]->reports_methods(probe))
+			return tapir_runtimes[i];
+	return NULL;
+}
+
 void tapir_code_names__on_probe(struct tapir_code_names *n, const struct tapir_rec_probe *rec)
 {
 	struct reporter reporter = {.for_names = rec->flags & TAPIR_PROBE_FOR_NAMES};
@@ -155,8 +163,8 @@ void tapir_code_names__on_probe(struct tapir_code_names *n, const struct tapir_r
 
 	tapir_probe_view__of(&rec->h, &view);
 	reporter.dotnet = tapir_dotnet_probe__of(&view);
-	if ((!reporter.dotnet && tapir_jvm_probe__of(&view) != TAPIR_JVM_PROBE_LOAD) ||
-	    n->reporters.cnt == REPORTERS_MAX)
+	reporter.runtime = reporting_runtime(&view);
+	if ((!reporter.dotnet && !reporter.runtime) || n->reporters.cnt == REPORTERS_MAX)
 		return;
 	idx = tapir_map__put(&n->reporter_by_probe, rec->probe_id, &is_new);
 	reporter.rec = idx && is_new ? malloc(rec->h.size) : NULL;
@@ -200,17 +208,17 @@ static void add_dotnet(struct tapir_code_names *n, struct tapir_jit_table *table
 		add_name(n, table, method.start_va, method.size, rec->h.time_ns);
 }
 
-static void add_java(struct tapir_code_names *n, struct tapir_jit_table *table,
-		     const struct reporter *reporter, const struct tapir_rec_event *rec)
+static void add_reported(struct tapir_code_names *n, struct tapir_jit_table *table,
+			 const struct reporter *reporter, const struct tapir_rec_event *rec)
 {
 	struct tapir_probe_view probe;
 	struct tapir_event_view event;
-	struct tapir_jvm_method method;
+	struct tapir_code_method method;
 
 	tapir_probe_view__of(&reporter->rec->h, &probe);
 	tapir_event_view__of(&rec->h, &event);
 	n->name.len = 0;
-	if (!tapir_jvm_method__of(&probe, &event, &method, &n->name))
+	if (!reporter->runtime->read_method(&probe, &event, &method, &n->name))
 		add_name(n, table, method.start_va, method.size, rec->h.time_ns);
 }
 
@@ -224,7 +232,7 @@ static void add_method(struct tapir_code_names *n, struct tapir_code_sources *s,
 	if (table && reporter->dotnet)
 		add_dotnet(n, table, reporter->dotnet, rec);
 	else if (table)
-		add_java(n, table, reporter, rec);
+		add_reported(n, table, reporter, rec);
 }
 
 /* Called for every event: if no probe reports code, no map is searched. */
@@ -336,8 +344,8 @@ int tapir_code_names__read(struct tapir_code_names *n, uint64_t now_ns, bool is_
 		check_methods(n, s, now_ns);
 		warn_when_full(s);
 		err = describe_changed(n, s);
-		n->has_files |= s->perf_map || s->jitdumps.cnt || s->jvm || s->dotnet.question ||
-				s->methods.cnt;
+		n->has_files |= s->perf_map || s->jitdumps.cnt || s->question ||
+				s->dotnet.question || s->methods.cnt;
 	}
 	forget_ended(n, now_ns);
 	return err < 0 ? err : more;
@@ -370,7 +378,7 @@ bool tapir_code_names__have_pending(const struct tapir_code_names *n, uint32_t t
 {
 	const struct tapir_code_sources *s = sources_of(n, tgid);
 
-	return s && (s->table || s->jvm);
+	return s && (s->table || s->question);
 }
 
 bool tapir_code_names__poll(const struct tapir_code_names *n, uint32_t tgid, uint64_t time_ns,
@@ -380,7 +388,7 @@ bool tapir_code_names__poll(const struct tapir_code_names *n, uint32_t tgid, uin
 
 	if (!s || s->exit_ns)
 		return false;
-	return s->jvm || tapir_dotnet_names__poll(&s->dotnet, until_ns) ||
+	return s->question || tapir_dotnet_names__poll(&s->dotnet, until_ns) ||
 	       ((s->perf_map || s->jitdumps.cnt) && tapir_clock__now_ns() < time_ns + FILE_READ_NS);
 }
 
@@ -424,12 +432,15 @@ bool tapir_code_names__name_stub(struct tapir_code_names *n,
 	       tapir_jit_table__add(s->table, &name) > 0;
 }
 
-static bool read_interpreter(struct tapir_code_sources *s)
+/* False: the process has ended, or its runtime does not describe its code. */
+static bool read_code(struct tapir_code_sources *s)
 {
-	if (!s->interpreter_is_read)
-		(void)tapir_jvm_interpreter__of(&s->interpreter, s->tgid);
-	s->interpreter_is_read = true;
-	return s->interpreter.code_va;
+	if (!s->runtime || !s->runtime->code || s->exit_ns)
+		return false;
+	if (!s->code_is_read)
+		s->code_state = s->runtime->code->find(s->tgid, NULL, &s->place);
+	s->code_is_read = true;
+	return s->code_state;
 }
 
 /*
@@ -443,11 +454,11 @@ static int name_method(struct tapir_code_names *n, struct tapir_code_sources *s,
 	struct tapir_jit_table *table = tapir_code_sources__table(s);
 	struct tapir_jit_name known, name = {.start_va = va,
 					     .from_ns = time_ns,
-					     .size = s->interpreter.method_bytes,
+					     .size = s->place.method_bytes,
 					     .source = TAPIR_JIT_INTERPRETED};
 
 	tapir_str__clear(&n->name);
-	if (!table || !tapir_jvm_interpreter__add_name(&s->interpreter, &memory, va, &n->name))
+	if (!table || !s->runtime->code->add_name(s->code_state, &memory, va, &n->name))
 		return 0;
 	if (tapir_jit_table__at(table, va, &known) && known.name_len == n->name.len &&
 	    !memcmp(known.name, n->name.data, n->name.len) && known.from_ns <= time_ns)
@@ -463,38 +474,11 @@ bool tapir_code_names__name_method(struct tapir_code_names *n, uint32_t tgid, ui
 	struct tapir_code_sources *s = sources_of(n, tgid);
 
 	va &= ~7ull;
-	if (!s || !s->is_jvm || s->exit_ns || !read_interpreter(s) ||
-	    !name_method(n, s, va, time_ns))
+	if (!s || !read_code(s) || !name_method(n, s, va, time_ns))
 		return false;
 	if (s->methods.cnt < METHODS_MAX)
 		(void)tapir_vec__push(&s->methods, va);
 	return true;
-}
-
-/*
- * The names of all but the outermost. What the code is now may not be what it was: false if the
- * outermost is not the one that had the address.
- */
-static bool add_inlined(struct tapir_code_sources *s, uint64_t va, bool is_return,
-			struct tapir_sv outermost, struct tapir_str *out)
-{
-	struct tapir_process_memory memory = {tapir_process_memory__read_fn, &s->tgid};
-	const struct tapir_jvm_interpreter *jvm = &s->interpreter;
-	struct tapir_jvm_scope scopes[TAPIR_JVM_SCOPES_MAX];
-	unsigned cnt = tapir_jvm_scopes__at(&jvm->scopes, &jvm->code, &memory, va + is_return,
-					    is_return, scopes);
-	struct tapir_str last = {};
-	bool ok = cnt > 1 &&
-		  tapir_jvm_interpreter__add_name(jvm, &memory, scopes[cnt - 1].method_va, &last);
-
-	ok = ok && last.len == outermost.len && !memcmp(last.data, outermost.data, last.len);
-	tapir_str__fini(&last);
-	for (unsigned i = 0; ok && i < cnt - 1; i++) {
-		if (i)
-			tapir_str__addc(out, '\n');
-		ok = tapir_jvm_interpreter__add_name(jvm, &memory, scopes[i].method_va, out);
-	}
-	return ok;
 }
 
 int tapir_code_names__name_inlined(struct tapir_code_names *n, uint32_t tgid, uint64_t va,
@@ -503,12 +487,12 @@ int tapir_code_names__name_inlined(struct tapir_code_names *n, uint32_t tgid, ui
 	struct tapir_code_sources *s = sources_of(n, tgid);
 	const struct tapir_rec_jit *jit = tapir_catalog__jit(n->catalog, tgid, va, time_ns);
 	struct tapir_rec_jit fixed = {.tgid = tgid, .start_va = va, .size = 1};
+	struct tapir_process_memory memory = {tapir_process_memory__read_fn, &tgid};
 	const struct tapir_rec *rec;
 	struct tapir_jit_view view;
 
-	if (!s || !s->is_jvm || s->exit_ns || !jit || jit->source == TAPIR_JIT_INTERPRETED ||
-	    s->inlined_cnt >= INLINED_MAX || !read_interpreter(s) ||
-	    !s->interpreter.scopes.is_known)
+	if (!s || !jit || jit->source == TAPIR_JIT_INTERPRETED || s->inlined_cnt >= INLINED_MAX ||
+	    !read_code(s) || !s->place.has_inlined)
 		return 0;
 	tapir_catalog__ask_for_inlined(n->catalog, tgid);
 	if (tapir_catalog__inlined(n->catalog, tgid, va, time_ns))
@@ -516,7 +500,8 @@ int tapir_code_names__name_inlined(struct tapir_code_names *n, uint32_t tgid, ui
 	s->inlined_cnt++;
 	tapir_jit_view__of(&jit->h, &view);
 	tapir_str__clear(&n->name);
-	if (!add_inlined(s, va, is_return, view.name, &n->name))
+	if (!s->runtime->code->add_inlined(s->code_state, &memory, va, is_return, view.name,
+					   &n->name))
 		tapir_str__clear(&n->name);
 	fixed.source = jit->source;
 	fixed.from_ns = jit->from_ns;

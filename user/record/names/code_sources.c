@@ -8,18 +8,18 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "attach/proc.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "runtime/dotnet/dotnet.h"
-#include "runtime/jvm/jvm.h"
-#include "runtime/jvm/jvm_attach.h"
 
 #define FIRST_OPEN_WAIT_NS (50 * TAPIR_NS_PER_MS)
 #define MAX_OPEN_WAIT_NS   (2 * TAPIR_NS_PER_SEC)
 #define JITDUMPS_MAX	   4
+#define PATH_BYTES	   80
 
 static void forget_jitdumps(struct tapir_code_sources *s)
 {
@@ -34,10 +34,11 @@ static void drop_sources(struct tapir_code_sources *s)
 {
 	forget_jitdumps(s);
 	tapir_perf_map__close(s->perf_map);
-	tapir_perf_map__close(s->jvm_map);
+	tapir_perf_map__close(s->answer);
 	tapir_jit_table__free(s->table);
 	tapir_vec__fini(&s->methods);
-	tapir_runtime_query__drop(s->jvm);
+	tapir_runtime_query__drop(s->question);
+	free(s->code_state);
 	tapir_dotnet_names__fini(&s->dotnet);
 }
 
@@ -100,6 +101,7 @@ void tapir_code_sources__on_mapping(struct tapir_code_sources *s,
 				    struct tapir_runtime_queries *queries,
 				    const struct tapir_rec_mapping *rec, int fd)
 {
+	const struct tapir_runtime_ops *runtime;
 	struct tapir_mapping_view view;
 
 	tapir_mapping_view__of(&rec->h, &view);
@@ -107,9 +109,11 @@ void tapir_code_sources__on_mapping(struct tapir_code_sources *s,
 		s->has_code = true;
 	if (fd >= 0 && tapir_jitdump__is_path(view.path.data, view.path.len))
 		add_jitdump(s, fd);
-	s->is_jvm |= tapir_jvm__is_libjvm_path(view.path.data, view.path.len);
-	if (!s->jvm && tapir_jvm__is_libjvm_path(view.path.data, view.path.len))
-		s->jvm = tapir_runtime_queries__ask(queries, &tapir_runtime_jvm, s->tgid);
+	runtime = tapir_runtimes__of_path(view.path);
+	if (runtime && (runtime->code || runtime->path_of_answer))
+		s->runtime = runtime;
+	if (runtime && runtime->path_of_answer && !s->question)
+		s->question = tapir_runtime_queries__ask(queries, runtime, s->tgid);
 	if (tapir_dotnet__is_path(view.path.data, view.path.len))
 		tapir_dotnet_names__start(&s->dotnet, queries, s->tgid, s->uid,
 					  s->dotnet_reports_methods);
@@ -151,25 +155,25 @@ static bool read_map(struct tapir_code_sources *s, struct tapir_perf_map *map, u
 	return table && tapir_perf_map__read(map, now_ns, max_bytes, table) > 0;
 }
 
-/* A file that a JVM wrote for tapir is read when it is complete: it is a picture of one moment. */
-static bool read_jvm_map(struct tapir_code_sources *s, uint64_t now_ns, size_t max_bytes)
+/* A file that was written for tapir is read when it is complete: it is a picture of one moment. */
+static bool read_answer(struct tapir_code_sources *s, uint64_t now_ns, size_t max_bytes)
 {
-	const struct tapir_jvm_perf_map *map;
-	char path[sizeof(map->name) + sizeof("/tmp/")];
+	char path[PATH_BYTES];
+	const void *answer;
 
-	if (!tapir_runtime_query__is_answered(s->jvm))
+	if (!tapir_runtime_query__is_answered(s->question))
 		return false;
-	map = tapir_runtime_query__answer(s->jvm);
-	if (map && !s->jvm_map) {
-		snprintf(path, sizeof(path), "/tmp/%s", map->name);
-		open_perf_map(s, path, &s->jvm_map);
+	answer = tapir_runtime_query__answer(s->question);
+	if (answer && !s->answer) {
+		s->runtime->path_of_answer(answer, path, sizeof(path));
+		open_perf_map(s, path, &s->answer);
 	}
-	if (read_map(s, s->jvm_map, now_ns, max_bytes))
+	if (read_map(s, s->answer, now_ns, max_bytes))
 		return true;
-	tapir_perf_map__close(s->jvm_map);
-	tapir_runtime_query__drop(s->jvm);
-	s->jvm_map = NULL;
-	s->jvm = NULL;
+	tapir_perf_map__close(s->answer);
+	tapir_runtime_query__drop(s->question);
+	s->answer = NULL;
+	s->question = NULL;
 	return false;
 }
 
@@ -193,8 +197,8 @@ bool tapir_code_sources__read(struct tapir_code_sources *s, uint64_t now_ns, boo
 {
 	bool more = false;
 
-	if (s->jvm)
-		return read_jvm_map(s, now_ns, max_bytes);
+	if (s->question)
+		return read_answer(s, now_ns, max_bytes);
 	if (s->has_code && !s->perf_map)
 		try_perf_map(s, now_ns);
 	more |= read_map(s, s->perf_map, now_ns, max_bytes);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * code_sources.h - where the names of one process's generated code come from: its perf map, its
- * jitdumps, its JVM, its .NET runtime. For code_names.c only; session thread.
+ * jitdumps, a perf map that its runtime writes when asked, its .NET runtime. For code_names.c only;
+ * session thread.
  */
 #ifndef TAPIR_USER_CODE_SOURCES_H
 #define TAPIR_USER_CODE_SOURCES_H
@@ -9,7 +10,7 @@
 #include "base/vec.h"
 #include "record/names/dotnet_names.h"
 #include "record/names/runtime_query.h"
-#include "runtime/jvm/jvm_interpreter.h"
+#include "runtime/runtime_ops.h"
 #include "symbol/jit_table.h"
 #include "symbol/jitdump.h"
 #include "symbol/perf_map.h"
@@ -25,16 +26,18 @@ struct tapir_code_sources {
 	bool is_full; /* which was reported */
 	struct tapir_perf_map *perf_map;
 	struct tapir_vec(struct tapir_jitdump *) jitdumps;
-	uint64_t next_open_ns, open_wait_ns; /* a perf map may come late or never */
-	struct tapir_runtime_query *jvm;     /* NULL: no JVM, or its answer was read */
-	struct tapir_perf_map *jvm_map;	     /* its answer, being read */
-	bool is_jvm, interpreter_is_read;
+	uint64_t next_open_ns, open_wait_ns;	 /* a perf map may come late or never */
+	const struct tapir_runtime_ops *runtime; /* that describes or writes names; NULL: none */
+	struct tapir_runtime_query *question;	 /* NULL: none, or its answer was read */
+	struct tapir_perf_map *answer;		 /* being read */
+	bool code_is_read;
 	struct tapir_vec(uint64_t) methods; /* of it that were named */
 	uint64_t next_check_ns;		    /* of these */
 	size_t checked_cnt;
-	size_t inlined_cnt;			  /* addresses that were looked up */
-	struct tapir_jvm_interpreter interpreter; /* read when a method of it is to be named */
-	bool dotnet_reports_methods;		  /* likely: dotnet_names.h */
+	size_t inlined_cnt; /* addresses that were looked up */
+	void *code_state;   /* read when a method is to be named; NULL: not known */
+	struct tapir_code_place place;
+	bool dotnet_reports_methods; /* likely: dotnet_names.h */
 	struct tapir_dotnet_names dotnet;
 };
 

@@ -13,8 +13,6 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "runtime/jvm/jvm.h"
-#include "runtime/jvm/jvm_locks.h"
 #include "record/threads/lock_owners.h"
 #include "record/threads/snapshot_impl.h"
 
@@ -33,27 +31,17 @@ struct tapir_snapshot {
 	bool is_posting;
 };
 
-/* Threads that were copied while they waited for a lock of their JVM get its owner. */
-static void add_jvm_owners(struct tapir_process_copy *p)
+/* Threads that were copied while they waited for a lock get its owner by asking their runtime. */
+static void ask_owners(struct tapir_process_copy *p)
 {
-	struct tapir_jvm_lock_waits waits = {};
-	const struct tapir_jvm_lock_wait *wait;
-	int mark = tapir_diag__cnt();
+	struct tapir_lock_waits waits = {};
+	const struct tapir_lock_wait *wait;
 	struct tapir_map owners = {};
-	struct tapir_jvm_info jvm;
 	struct tapir_thread_copy *copy;
 
-	if (tapir_jvm__inspect(p->tgid, &jvm) <= 0) {
-		tapir_diag__rewind(mark);
-		return; /* not a JVM */
-	}
-	tapir_info("process %u: requesting a thread dump, for which all its Java threads stop at a "
-		   "safepoint",
-		   p->tgid);
-	if (tapir_jvm_locks__ask(p->tgid, -1, &waits))
-		tapir_warn("process %u: no owners of Java locks: %s", p->tgid,
-			   tapir_diag__line(mark) ? tapir_diag__line(mark) : "out of memory");
-	tapir_diag__rewind(mark);
+	for (size_t i = 0; tapir_runtimes[i]; i++)
+		if (tapir_runtimes[i]->ask_owners)
+			tapir_runtimes[i]->ask_owners(p->tgid, &waits);
 	tapir_vec_for_each (wait, &waits) {
 		uint64_t *owner = tapir_map__put(&owners, wait->tid, NULL);
 
@@ -82,7 +70,7 @@ static int copy_process(struct tapir_snapshot *s, uint32_t tgid, struct tapir_pr
 	out->tgid = tgid;
 	err = tapir_process_copy__take(out, s->opts.programs, s->opts.round_cnt, &s->room);
 	if (!err && s->opts.with_jvm_locks && out->copies.cnt)
-		add_jvm_owners(out);
+		ask_owners(out);
 	if (!err)
 		err = tapir_process_copy__find_owners(out);
 	if (!err || err == -ENOMEM)

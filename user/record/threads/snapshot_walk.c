@@ -11,8 +11,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "runtime/jvm/jvm.h"
-#include "runtime/jvm/jvm_interpreter.h"
+#include "runtime/runtime_ops.h"
 #include "runtime/process_memory.h"
 #include "tapir/stack_walk.h"
 #include "record/threads/snapshot_impl.h"
@@ -53,7 +52,9 @@ struct code_pages {
  * it has a name.
  */
 struct methods {
-	struct tapir_jvm_interpreter interpreter;
+	const struct tapir_code_ops *code; /* NULL: the runtime does not describe its code */
+	void *code_state;
+	struct tapir_code_place place;
 	const struct tapir_process_copy *of;
 	struct tapir_map is_named;
 	struct tapir_str name; /* of one, being put together */
@@ -127,6 +128,19 @@ static uint64_t vdso_of(struct tapir_walk_tables *tables, int fd)
 	return tables->vdso;
 }
 
+static void find_code(struct space *space, const struct tapir_mapping_line *line)
+{
+	struct methods *methods = space->methods;
+	const struct tapir_runtime_ops *runtime =
+		tapir_runtimes__of_path((struct tapir_sv){line->path, line->path_len});
+
+	if (!runtime || !runtime->code)
+		return;
+	methods->code_state = runtime->code->find(space->tgid, line, &methods->place);
+	if (methods->code_state)
+		methods->code = runtime->code;
+}
+
 static int add_mapping(const struct tapir_mapping_line *line, void *ctx)
 {
 	struct space *space = ctx;
@@ -141,9 +155,8 @@ static int add_mapping(const struct tapir_mapping_line *line, void *ctx)
 
 	if (!line->is_executable)
 		return 0;
-	if (!space->methods->interpreter.code_va &&
-	    tapir_jvm__is_libjvm_path(line->path, line->path_len))
-		(void)tapir_jvm_interpreter__find(&space->methods->interpreter, space->tgid, line);
+	if (!space->methods->code)
+		find_code(space, line);
 	if (vdso) {
 		code.bias = line->start_va;
 		set_kind(space, vdso_of(space->tables, vdso->fd), &code);
@@ -312,7 +325,7 @@ static bool find_name(const struct space *space, uint64_t va, add_name_fn add_na
 static bool add_method(const struct methods *methods, const struct tapir_process_memory *memory,
 		       uint64_t va, struct tapir_str *out)
 {
-	return tapir_jvm_interpreter__add_name(&methods->interpreter, memory, va, out);
+	return methods->code && methods->code->add_name(methods->code_state, memory, va, out);
 }
 
 static bool add_function(const struct methods *methods, const struct tapir_process_memory *memory,
@@ -329,7 +342,7 @@ static bool is_method(const void *ctx, uint64_t va)
 {
 	const struct space *space = ctx;
 
-	return find_name(space, va, add_method, space->methods->interpreter.method_bytes);
+	return find_name(space, va, add_method, space->methods->place.method_bytes);
 }
 
 static bool is_function(void *ctx, uint64_t va)
@@ -366,6 +379,7 @@ static void add_frames(struct stack_rec *stack, const struct space *space,
 
 static void free_methods(struct methods *methods)
 {
+	free(methods->code_state);
 	tapir_map__fini(&methods->is_named);
 	tapir_str__fini(&methods->name);
 	tapir_recbuf__fini(&methods->recbuf);
@@ -388,12 +402,12 @@ static uint64_t post_user_stack(struct tapir_queue *queue, const struct space *s
 		.stack_bytes = copy->bytes,
 		.read_code = read_code,
 		.code_ctx = space,
-		.interpreter_va = space->methods->interpreter.code_va,
-		.interpreter_end_va = space->methods->interpreter.code_end_va,
+		.interpreter_va = space->methods->place.interpreter_va,
+		.interpreter_end_va = space->methods->place.interpreter_end_va,
 		.method_below = TAPIR_UNWIND_METHOD_BELOW_FP,
 		.is_method = is_method,
-		.heaps = space->methods->interpreter.code.heaps,
-		.heap_cnt = space->methods->interpreter.code.heap_cnt,
+		.heaps = space->methods->place.heaps,
+		.heap_cnt = space->methods->place.heap_cnt,
 	};
 
 	/* The kernel gave no registers: the thread ran, or has ended since. */

@@ -20,8 +20,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/diag.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "runtime/jvm/jvm.h"
 #include "runtime/jvm/jvm_attach.h"
 #include "trace/record.h"
 
@@ -132,13 +135,13 @@ static void read_line(struct dump *d, struct tapir_sv line)
 
 /* ---- a dump ------------------------------------------------------------------------------- */
 
-static int join_dump(const struct dump *d, struct tapir_jvm_lock_waits *out)
+static int join_dump(const struct dump *d, struct tapir_lock_waits *out)
 {
 	const struct wait *wait;
 
 	tapir_vec_for_each (wait, &d->waits) {
 		const uint64_t *owner = tapir_map__get(&d->owner_by_lock, wait->lock);
-		const struct tapir_jvm_lock_wait found = {wait->tid, owner ? (uint32_t)*owner : 0};
+		const struct tapir_lock_wait found = {wait->tid, owner ? (uint32_t)*owner : 0};
 
 		if (found.owner_tid && found.owner_tid != found.tid && !tapir_vec__push(out, found))
 			return -ENOMEM;
@@ -146,7 +149,7 @@ static int join_dump(const struct dump *d, struct tapir_jvm_lock_waits *out)
 	return 0;
 }
 
-int tapir_jvm_locks__parse(const char *dump, size_t len, struct tapir_jvm_lock_waits *out)
+int tapir_jvm_locks__parse(const char *dump, size_t len, struct tapir_lock_waits *out)
 {
 	struct dump d = {};
 	int err;
@@ -166,11 +169,11 @@ int tapir_jvm_locks__parse(const char *dump, size_t len, struct tapir_jvm_lock_w
 	return err;
 }
 
-int tapir_jvm_locks__ask(uint32_t tgid, int cancel_fd, struct tapir_jvm_lock_waits *out)
+static int ask(uint32_t tgid, struct tapir_lock_waits *out)
 {
 	static const char *const args[] = {"-l", NULL};
 	struct tapir_jvm_opts opts = {
-		.tgid = tgid, .cancel_fd = cancel_fd, .max_reply_bytes = MAX_DUMP_BYTES};
+		.tgid = tgid, .cancel_fd = -1, .max_reply_bytes = MAX_DUMP_BYTES};
 	struct tapir_str dump = {};
 	int err = tapir_jvm__command(&opts, "threaddump", args, &dump);
 
@@ -178,4 +181,21 @@ int tapir_jvm_locks__ask(uint32_t tgid, int cancel_fd, struct tapir_jvm_lock_wai
 		err = tapir_jvm_locks__parse(dump.data ? dump.data : "", dump.len, out);
 	tapir_str__fini(&dump);
 	return err;
+}
+
+void tapir_jvm_locks__ask(uint32_t tgid, struct tapir_lock_waits *out)
+{
+	int mark = tapir_diag__cnt();
+	struct tapir_jvm_info jvm;
+
+	if (tapir_jvm__inspect(tgid, &jvm) > 0) {
+		tapir_info("process %u: requesting a thread dump, for which all its Java threads "
+			   "stop at a safepoint",
+			   tgid);
+		if (ask(tgid, out))
+			tapir_warn("process %u: no owners of Java locks: %s", tgid,
+				   tapir_diag__line(mark) ? tapir_diag__line(mark)
+							  : "out of memory");
+	}
+	tapir_diag__rewind(mark);
 }

@@ -13,22 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/vec.h"
-
-/* Threads as their own pid namespace numbers them. */
-struct tapir_jvm_lock_wait {
-	uint32_t tid, owner_tid;
-};
-
-struct tapir_jvm_lock_waits tapir_vec(struct tapir_jvm_lock_wait);
+#include "runtime/lock_ops.h"
 
 /* Adds the waits of a dump whose owner is in it, too. 0 or -ENOMEM. */
-int tapir_jvm_locks__parse(const char *dump, size_t len, struct tapir_jvm_lock_waits *out);
+int tapir_jvm_locks__parse(const char *dump, size_t len, struct tapir_lock_waits *out);
 
-/*
- * Requests a dump of the process and parses it. Privileges and errors: tapir_jvm__command.
- * cancel_fd: -1, or ends it when readable.
- */
-int tapir_jvm_locks__ask(uint32_t tgid, int cancel_fd, struct tapir_jvm_lock_waits *out);
+/* Requests a dump of the process, if it is a JVM, and parses it (ask_owners of its row). */
+void tapir_jvm_locks__ask(uint32_t tgid, struct tapir_lock_waits *out);
 
 #endif

@@ -10,6 +10,8 @@
 #include "base/log.h"
 #include "runtime/jvm/jvm.h"
 #include "runtime/jvm/jvm_attach.h"
+#include "runtime/jvm/jvm_locks.h"
+#include "runtime/jvm/jvm_methods.h"
 #include "runtime/jvm/jvm_ops.h"
 
 #define CLEAN_UP_NS 500000000u /* for removing one file at the end */
@@ -47,6 +49,28 @@ static void discard_names(uint32_t tgid, void *answer)
 	tapir_jvm_perf_map__fini(answer);
 }
 
+/* The map is in the /tmp of the JVM. */
+static void path_of_map(const void *answer, char *out, size_t max)
+{
+	snprintf(out, max, "/tmp/%s", ((const struct tapir_jvm_perf_map *)answer)->name);
+}
+
+static bool reports_methods(const struct tapir_probe_view *probe)
+{
+	return tapir_jvm_probe__of(probe) == TAPIR_JVM_PROBE_LOAD;
+}
+
+static int read_method(const struct tapir_probe_view *probe, const struct tapir_event_view *event,
+		       struct tapir_code_method *out, struct tapir_str *name)
+{
+	struct tapir_jvm_method method;
+	int err = tapir_jvm_method__of(probe, event, &method, name);
+
+	if (!err)
+		*out = (struct tapir_code_method){method.start_va, method.size};
+	return err;
+}
+
 const struct tapir_runtime_ops tapir_runtime_jvm = {
 	.is_path = tapir_jvm__is_libjvm_path,
 	.inspect = inspect_jvm,
@@ -55,5 +79,10 @@ const struct tapir_runtime_ops tapir_runtime_jvm = {
 	.answer_bytes = sizeof(struct tapir_jvm_perf_map),
 	.kind = "JVM",
 	.no_names = "methods compiled before now have no names",
+	.path_of_answer = path_of_map,
+	.reports_methods = reports_methods,
+	.read_method = read_method,
+	.ask_owners = tapir_jvm_locks__ask,
+	.code = &tapir_jvm_code_ops,
 	.watch = &tapir_jvm_watch_ops,
 };
