@@ -10,7 +10,6 @@
 #include "heap/heap_dominators.h"
 #include "heap/heap_events.h"
 #include "heap/heap_follow.h"
-#include "heap/heap_jvm.h"
 #include "heap/heap_paths.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);
@@ -66,12 +65,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 		TAPIR_HEAP_STATICS,  TAPIR_HEAP_DEPENDENTS, TAPIR_HEAP_SURVIVED,
 		TAPIR_HEAP_MOVED,    TAPIR_HEAP_GENERATION, 0};
 	static const uint8_t start[26];
-	struct tapir_heap_snapshot histogram = {};
 	struct tapir_heap_follow f = {};
 	struct tapir_heap_events e = {};
 
-	(void)tapir_heap_jvm__parse((const char *)input, len, &histogram);
-	tapir_heap_snapshot__fini(&histogram);
 	tapir_heap_events__add(&e, TAPIR_HEAP_GC_START, 1, start, sizeof(start));
 	while (len >= 3) {
 		size_t bytes = (size_t)(input[1] | input[2] << 8);

@@ -109,23 +109,24 @@ static void warn_of_lack(const char *what, int err, int mark)
 }
 
 /*
- * Shows the growth of a JVM's heap: objects are sampled between two counts, of which the second
- * collects.
+ * Shows the growth of the heap of a runtime that is asked: objects are sampled between two counts,
+ * of which the second collects.
  */
-static int show_jvm_growth(const struct args *args)
+static int show_asked_growth(const struct args *args)
 {
 	const struct tapir_heap_request request = {.tgid = args->pids.data[0]};
 	struct tapir_heap_snapshot before = {}, s = {};
 	struct tapir_heap_live live = {};
+	const char *note;
 	int err = tapir_heap__take(&request, &before), mark = tapir_diag__cnt(), sampled;
 
 	if (err)
 		goto out;
-	sampled = tapir_heap_live__begin(request.tgid);
+	sampled = tapir_heap__begin_live(request.tgid, &note);
 	tapir_heap_live__wait(args->growth_ns);
 	err = tapir_heap__take(&request, &s);
 	if (!sampled)
-		sampled = tapir_heap_live__end(request.tgid, err ? NULL : &live);
+		sampled = tapir_heap__end_live(request.tgid, err ? NULL : &live);
 	if (err)
 		goto out;
 	warn_of_lack("live objects were not sampled", sampled, mark);
@@ -153,23 +154,22 @@ static int print_live(const struct tapir_heap_live *live, const struct args *arg
 	return err;
 }
 
-static int show_jvm_live(const struct args *args)
+static int show_asked_live(const struct args *args)
 {
 	const struct tapir_heap_request request = {.tgid = args->pids.data[0]};
 	struct tapir_heap_snapshot collected = {};
 	struct tapir_heap_live live = {};
-	int err = tapir_heap_live__begin(request.tgid), ended;
+	const char *note;
+	int err = tapir_heap__begin_live(request.tgid, &note), ended;
 
 	if (err)
 		return err;
 	tapir_heap_live__wait(args->growth_ns ? args->growth_ns : LIVE_NS);
 	err = tapir_heap__take(&request, &collected);
-	ended = tapir_heap_live__end(request.tgid, err ? NULL : &live);
+	ended = tapir_heap__end_live(request.tgid, err ? NULL : &live);
 	err = err ? err : ended;
 	if (!err)
-		err = print_live(&live, args,
-				 "the JVM keeps at most 256 samples; tapir made it collect its "
-				 "heap before they were read");
+		err = print_live(&live, args, note);
 	tapir_heap_live__fini(&live);
 	tapir_heap_snapshot__fini(&collected);
 	return err;
@@ -214,8 +214,8 @@ static int show_dotnet_live(const struct args *args)
 static int show_live(const struct args *args)
 {
 	switch (tapir_heap__live_way(args->pids.data[0])) {
-	case TAPIR_HEAP_LIVE_JVM:
-		return show_jvm_live(args);
+	case TAPIR_HEAP_LIVE_ASKED:
+		return show_asked_live(args);
 	case TAPIR_HEAP_LIVE_DOTNET:
 		return show_dotnet_live(args);
 	default:
@@ -273,8 +273,8 @@ static int show_asked(const struct args *args)
 		return show_live(args);
 	if (!args->growth_ns)
 		return show_process(args);
-	return tapir_heap__live_way(args->pids.data[0]) == TAPIR_HEAP_LIVE_JVM
-		       ? show_jvm_growth(args)
+	return tapir_heap__live_way(args->pids.data[0]) == TAPIR_HEAP_LIVE_ASKED
+		       ? show_asked_growth(args)
 		       : show_growth(args);
 }
 

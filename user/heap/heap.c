@@ -6,22 +6,17 @@
 #include "heap/heap.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "attach/proc.h"
-#include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "decode/probe_name.h"
-#include "heap/heap_jvm.h"
+#include "heap/heap_ops.h"
 #include "spec/runtime_db/lore.h"
 #include "runtime/dotnet/dotnet.h"
-#include "runtime/jvm/jvm.h"
 #include "runtime/recognize.h"
 
-#define NAME   "the snapshot" /* in messages */
-#define JVM_NS (60 * TAPIR_NS_PER_SEC)
+#define NAME "the snapshot" /* in messages */
 
 const char *tapir_heap__induced(const struct tapir_heap_snapshot *s)
 {
@@ -73,23 +68,46 @@ static int take_dotnet(const struct tapir_heap_request *request, struct tapir_he
 	return tapir_heap_snapshot__make(out, &reading, NAME);
 }
 
-/* ---- JVM ---------------------------------------------------------------------------------------- */
+/* ---- runtimes that are asked -------------------------------------------------------------------- */
 
-static int take_jvm(const struct tapir_heap_request *request, struct tapir_heap_snapshot *out)
+/* 1 and *out: one that is asked for its heap; 0: it is none; -errno with a line. */
+static int find_heap(uint32_t tgid, const struct tapir_heap_ops **out)
 {
-	struct tapir_thread leader;
-	int err;
+	int is_one = 0;
 
-	if (request->file)
-		return tapir_diag__fail(-EOPNOTSUPP,
-					"cannot write the heap of process %u to a file: a JVM "
-					"reports counts by class, not objects (leave out -o)",
-					request->tgid);
-	err = tapir_heap_jvm__count(request->tgid, JVM_NS, out);
-	if (!tapir_thread__read(request->tgid, request->tgid, &leader))
-		snprintf(out->process, sizeof(out->process), "%.40s (%u)", leader.comm,
-			 request->tgid);
-	return err;
+	for (size_t i = 0; tapir_runtimes[i] && !is_one; i++) {
+		struct tapir_runtime_info info;
+
+		*out = tapir_runtimes[i]->heap;
+		is_one = *out ? tapir_runtimes[i]->inspect(tgid, &info) : 0;
+	}
+	return is_one;
+}
+
+static int fail_to_ask(uint32_t tgid)
+{
+	return tapir_diag__fail(-ESRCH, "process %u has ended, or runs something else now", tgid);
+}
+
+int tapir_heap__begin_live(uint32_t tgid, const char **note)
+{
+	const struct tapir_heap_ops *heap;
+	int is_one = find_heap(tgid, &heap);
+
+	if (is_one <= 0)
+		return is_one ? is_one : fail_to_ask(tgid);
+	*note = heap->live_note;
+	return heap->begin_live(tgid);
+}
+
+int tapir_heap__end_live(uint32_t tgid, struct tapir_heap_live *out)
+{
+	const struct tapir_heap_ops *heap;
+	int is_one = find_heap(tgid, &heap);
+
+	if (is_one <= 0)
+		return is_one ? is_one : fail_to_ask(tgid);
+	return heap->end_live(tgid, out);
 }
 
 /* ---- all ---------------------------------------------------------------------------------------- */
@@ -112,12 +130,12 @@ static int fail_without_heap(uint32_t tgid)
 enum tapir_heap_live_way tapir_heap__live_way(uint32_t tgid)
 {
 	enum tapir_heap_live_way way = TAPIR_HEAP_LIVE_NONE;
+	const struct tapir_heap_ops *heap;
 	struct tapir_dotnet_info dotnet;
-	struct tapir_jvm_info jvm;
 	int mark = tapir_diag__cnt();
 
-	if (tapir_jvm__inspect(tgid, &jvm) == 1)
-		way = TAPIR_HEAP_LIVE_JVM;
+	if (find_heap(tgid, &heap) == 1)
+		way = TAPIR_HEAP_LIVE_ASKED;
 	else if (tapir_dotnet__inspect(tgid, &dotnet) == 1 &&
 		 dotnet.kind != TAPIR_DOTNET_NATIVE_AOT)
 		way = TAPIR_HEAP_LIVE_DOTNET;
@@ -143,8 +161,8 @@ int tapir_heap__refuse_live(uint32_t tgid)
 
 int tapir_heap__take(const struct tapir_heap_request *request, struct tapir_heap_snapshot *out)
 {
+	const struct tapir_heap_ops *heap;
 	struct tapir_dotnet_info dotnet;
-	struct tapir_jvm_info jvm;
 	int is_one = tapir_dotnet__inspect(request->tgid, &dotnet);
 
 	if (is_one < 0)
@@ -157,8 +175,8 @@ int tapir_heap__take(const struct tapir_heap_request *request, struct tapir_heap
 			request->tgid);
 	if (is_one)
 		return take_dotnet(request, out);
-	is_one = tapir_jvm__inspect(request->tgid, &jvm);
+	is_one = find_heap(request->tgid, &heap);
 	if (is_one < 0)
 		return is_one;
-	return is_one ? take_jvm(request, out) : fail_without_heap(request->tgid);
+	return is_one ? heap->take(request, out) : fail_without_heap(request->tgid);
 }

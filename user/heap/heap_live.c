@@ -4,12 +4,31 @@
  * are one row, found by a hash of the three texts; the texts are in an arena, which bounds the
  * memory.
  */
-#include "base/keyed.h"
 #include "heap/heap_live.h"
 
 #include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/keyed.h"
+
+void tapir_heap_live__wait(uint64_t ns)
+{
+	struct timespec left = {.tv_sec = (time_t)(ns / TAPIR_NS_PER_SEC),
+				.tv_nsec = (long)(ns % TAPIR_NS_PER_SEC)};
+	sigset_t ends, before;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &ends, &before);
+	(void)sigtimedwait(&ends, NULL, &left);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
 
 static const char *keep_text(struct tapir_heap_live *l, const struct tapir_str *text)
 {

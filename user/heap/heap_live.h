@@ -3,12 +3,8 @@
  * heap_live.h - sampled objects that are still alive, by the stacks that made them, with what holds
  * them.
  *
- * Of a JVM: its flight recorder's OldObjectSample (JDK 17 and later), which keeps at most 256 of
- * the objects that are allocated while it records, preferring those with more bytes around them. Of
- * .NET: the samples of heap_allocations.h that are in the snapshot.
- *
- * The JVM records under the name "tapir". If tapir is killed in between, it continues: 'jcmd PID
- * JFR.stop name=tapir'. Privileges: as of jvm_attach.h. One thread.
+ * Of a runtime that can be asked: those that it sampled (heap_ops.h). Of .NET: the samples of
+ * heap_allocations.h that are in the snapshot. One thread.
  */
 #ifndef TAPIR_USER_HEAP_LIVE_H
 #define TAPIR_USER_HEAP_LIVE_H
@@ -35,19 +31,8 @@ struct tapir_heap_live {
 	bool failed;
 };
 
-/* -EOPNOTSUPP: it has no flight recorder. All failures leave a line. */
-int tapir_heap_live__begin(uint32_t tgid);
 /* Sleeps for the given time, or until Ctrl-C. */
 void tapir_heap_live__wait(uint64_t ns);
-/*
- * Ends the recording, in any case. Objects that were collected since are not in it: collect first.
- * out: zeros; NULL: only ends it.
- */
-int tapir_heap_live__end(uint32_t tgid, struct tapir_heap_live *out);
-
-/* Parses the content of such a file. -EPROTO: it is none, or damaged; -ENOMEM. No line. */
-int tapir_heap_live__parse(struct tapir_heap_live *out, const void *data, size_t len);
-
 /* Joins a complete snapshot with what was recorded before it. 0 or -ENOMEM. out: zeros. */
 int tapir_heap_live__join(struct tapir_heap_live *out, const struct tapir_heap_allocations *a,
 			  const struct tapir_heap_snapshot *s);

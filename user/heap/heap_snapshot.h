@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * heap_snapshot.h - a heap as it was at one moment: the objects by type, what they retain and what
- * holds them, read from a recording of a .NET heap (heap_record.h) or counted by a JVM
- * (heap_jvm.h), which says nothing of references. One thread.
+ * holds them, read from a recording of a .NET heap (heap_record.h) or counted by a runtime
+ * (heap_ops.h), which says nothing of references. One thread.
  */
 #ifndef TAPIR_USER_HEAP_SNAPSHOT_H
 #define TAPIR_USER_HEAP_SNAPSHOT_H

@@ -17,6 +17,8 @@
 #include "spec/runtime_db/runtimes.h"
 #include "trace/catalog.h"
 
+struct tapir_heap_ops;
+
 struct tapir_runtime_info {
 	char name[32];	       /* ".NET", "OpenJDK", "CPython", "PostgreSQL", ...; "" if unknown */
 	char version[64];      /* "10.0.12", "3.11", "15"; "" not known */
@@ -85,6 +87,7 @@ struct tapir_runtime_ops {
 	void (*ask_owners)(uint32_t tgid, struct tapir_lock_waits *out);
 
 	const struct tapir_code_ops *code;
+	const struct tapir_heap_ops *heap; /* heap/heap_ops.h */
 	const struct tapir_lock_ops *locks;
 	const struct tapir_runtime_watch_ops *watch;
 };

@@ -84,5 +84,6 @@ const struct tapir_runtime_ops tapir_runtime_jvm = {
 	.read_method = read_method,
 	.ask_owners = tapir_jvm_locks__ask,
 	.code = &tapir_jvm_code_ops,
+	.heap = &tapir_jvm_heap_ops,
 	.watch = &tapir_jvm_watch_ops,
 };

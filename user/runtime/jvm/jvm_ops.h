@@ -5,8 +5,10 @@
 
 #include "runtime/runtime_ops.h"
 
-/* Its interpreter and its compiled code: jvm_code_ops.c */
+/* Reads its interpreter and its compiled code: jvm_code_ops.c */
 extern const struct tapir_code_ops tapir_jvm_code_ops;
+/* Counts its objects: heap/jvm_heap.c */
+extern const struct tapir_heap_ops tapir_jvm_heap_ops;
 /* COUNTER records of what JVMs count themselves: jvm_gauges.c */
 extern const struct tapir_runtime_watch_ops tapir_jvm_watch_ops;
 

@@ -6,7 +6,7 @@
  *    2:           300           9600  com.shop.Order
  * Total         20000        1000000
  */
-#include "heap/heap_jvm.h"
+#include "runtime/jvm/heap/jvm_classes.h"
 
 #include <errno.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static bool take_number(struct line *l, uint64_t *out)
 	return l->at > from;
 }
 
-void tapir_heap_jvm__add_class(struct tapir_str *out, const char *name, size_t len)
+void tapir_jvm_classes__add_class(struct tapir_str *out, const char *name, size_t len)
 {
 	static const char *const primitives[] = {"Bbyte", "Cchar", "Ddouble", "Ffloat",
 						 "Iint",  "Jlong", "Sshort",  "Zboolean"};
@@ -80,7 +80,7 @@ static bool take_row(struct line l, struct tapir_str *name, uint64_t *cnt, uint6
 	for (end = l.at; end < l.end && (end[0] != ' ' || end + 1 == l.end || end[1] != '(');)
 		end++;
 	tapir_str__clear(name);
-	tapir_heap_jvm__add_class(name, l.at, (size_t)(end - l.at));
+	tapir_jvm_classes__add_class(name, l.at, (size_t)(end - l.at));
 	return end > l.at;
 }
 
@@ -96,7 +96,7 @@ static bool is_total(struct line l, const struct tapir_heap_snapshot *s)
 	       bytes == s->bytes;
 }
 
-int tapir_heap_jvm__parse(const char *text, size_t len, struct tapir_heap_snapshot *out)
+int tapir_jvm_classes__parse(const char *text, size_t len, struct tapir_heap_snapshot *out)
 {
 	const char *end = text + len;
 	struct tapir_str name = {};
@@ -120,7 +120,7 @@ int tapir_heap_jvm__parse(const char *text, size_t len, struct tapir_heap_snapsh
 	return err ? err : has_total && out->rows.cnt ? 0 : -EPROTO;
 }
 
-int tapir_heap_jvm__count(uint32_t tgid, uint64_t timeout_ns, struct tapir_heap_snapshot *out)
+int tapir_jvm_classes__count(uint32_t tgid, uint64_t timeout_ns, struct tapir_heap_snapshot *out)
 {
 	const struct tapir_jvm_opts opts = {.tgid = tgid,
 					    .cancel_fd = -1,
@@ -131,7 +131,7 @@ int tapir_heap_jvm__count(uint32_t tgid, uint64_t timeout_ns, struct tapir_heap_
 	int err = tapir_jvm__command(&opts, "inspectheap", args, &reply);
 
 	if (!err) {
-		err = tapir_heap_jvm__parse(reply.data ? reply.data : "", reply.len, out);
+		err = tapir_jvm_classes__parse(reply.data ? reply.data : "", reply.len, out);
 		if (err)
 			tapir_diag__add("no answer from JVM process %u: its reply is not a class "
 					"histogram",

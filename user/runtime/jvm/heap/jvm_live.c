@@ -4,12 +4,10 @@
  * follows. Classes and methods are constants of the recording, whose texts are found by their
  * indexes.
  */
-#include "heap/heap_live.h"
+#include "runtime/jvm/heap/jvm_live.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +18,8 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/foreign/foreign_file.h"
-#include "heap/heap_jvm.h"
-#include "heap/jfr.h"
+#include "runtime/jvm/heap/jfr.h"
+#include "runtime/jvm/heap/jvm_classes.h"
 #include "runtime/jvm/jvm_attach.h"
 #include "symbol/jit_file.h"
 
@@ -51,7 +49,7 @@ static void add_class(struct tapir_str *out, struct tapir_sv name)
 
 	tapir_str__add_printable(&raw, name.data, name.len);
 	if (raw.len)
-		tapir_heap_jvm__add_class(out, raw.data, raw.len);
+		tapir_jvm_classes__add_class(out, raw.data, raw.len);
 	out->failed |= raw.failed;
 	tapir_str__fini(&raw);
 	for (; from < out->len; from++)
@@ -169,7 +167,7 @@ static void on_sample(void *ctx, struct tapir_jfr *j, struct tapir_jfr_value eve
 		tapir_str__fini(&texts[i]);
 }
 
-int tapir_heap_live__parse(struct tapir_heap_live *out, const void *data, size_t len)
+int tapir_jvm_live__parse(struct tapir_heap_live *out, const void *data, size_t len)
 {
 	int err = tapir_jfr__each(data, len, "jdk.OldObjectSample", on_sample, out);
 
@@ -200,7 +198,7 @@ static int stop_recording(uint32_t tgid)
 }
 
 /* JDK 17 and later take settings of events here; older ones say that they do not. */
-int tapir_heap_live__begin(uint32_t tgid)
+int tapir_jvm_live__begin(uint32_t tgid)
 {
 	struct tapir_str reply = {};
 	int err = run_jvm_command(
@@ -216,20 +214,6 @@ int tapir_heap_live__begin(uint32_t tgid)
 				       tgid);
 	tapir_str__fini(&reply);
 	return err;
-}
-
-void tapir_heap_live__wait(uint64_t ns)
-{
-	struct timespec left = {.tv_sec = (time_t)(ns / TAPIR_NS_PER_SEC),
-				.tv_nsec = (long)(ns % TAPIR_NS_PER_SEC)};
-	sigset_t ends, before;
-
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGTERM);
-	pthread_sigmask(SIG_BLOCK, &ends, &before);
-	(void)sigtimedwait(&ends, NULL, &left);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static int read_file(uint32_t tgid, const struct tapir_jvm_perf_map *file, char **data, size_t *len)
@@ -261,14 +245,14 @@ static int read_dump(uint32_t tgid, struct tapir_heap_live *out)
 	err = read_file(tgid, &file, &data, &len);
 	tapir_jvm_perf_map__fini(&file);
 	if (!err)
-		err = tapir_heap_live__parse(out, data, len);
+		err = tapir_jvm_live__parse(out, data, len);
 	if (err && tapir_diag__cnt() == mark)
 		return tapir_diag__fail(err, "the flight recording of JVM process %u: %s", tgid,
 					tapir_errno__text(err));
 	return err;
 }
 
-int tapir_heap_live__end(uint32_t tgid, struct tapir_heap_live *out)
+int tapir_jvm_live__end(uint32_t tgid, struct tapir_heap_live *out)
 {
 	int err = out ? read_dump(tgid, out) : 0, stopped = stop_recording(tgid);
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heap/heap_live.h"
+#include "runtime/jvm/heap/jvm_live.h"
 
 static struct {
 	uint8_t bytes[4096];
@@ -210,7 +210,7 @@ static int parse(struct tapir_heap_live *live, size_t len)
 	assert_non_null(copy);
 	memcpy(copy, file.bytes, len);
 	*live = (struct tapir_heap_live){};
-	err = tapir_heap_live__parse(live, copy, len);
+	err = tapir_jvm_live__parse(live, copy, len);
 	free(copy);
 	return err;
 }
