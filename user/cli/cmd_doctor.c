@@ -11,7 +11,6 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "output/render/help_text.h"
-#include "runtime/dotnet/lanes/doctor_dotnet.h"
 #include "runtime/doctor_runtime.h"
 #include "symbol/doctor_symbols.h"
 #include "symbol/doctor_tables.h"
@@ -161,7 +160,6 @@ static int verdict(const struct tapir_checkup *checkup)
 
 static void check_runtime(struct tapir_checkup *checkup, uint32_t tgid)
 {
-	tapir_doctor_dotnet__check(checkup, tgid);
 	if (!tapir_doctor_runtime__check(checkup, tgid))
 		tapir_doctor_tables__check(checkup, tgid);
 	tapir_doctor_symbols__check(checkup, tgid);

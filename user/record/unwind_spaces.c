@@ -20,7 +20,6 @@
 #include "record/names/interp_stacks.h"
 #include "record/unwind_mappings.h"
 #include "record/unwind_tables.h"
-#include "runtime/dotnet/dotnet.h"
 #include "runtime/interpreters.h"
 #include "runtime/runtime_ops.h"
 #include "symbol/vdso.h"
@@ -188,7 +187,7 @@ static uint8_t kind_of(const struct tapir_rec_mapping *rec)
 	if (rec->file_id)
 		return TAPIR_UNWIND_KIND_FILE;
 	tapir_mapping_view__of(&rec->h, &view);
-	if (tapir_dotnet__is_code_memory(view.path.data, view.path.len) && !rec->file_off)
+	if (tapir_runtimes__is_code_memory(view.path) && !rec->file_off)
 		return TAPIR_UNWIND_KIND_LEAF;
 	if (rec->flags & TAPIR_MAPPING_ANON || !tapir_sv__starts_with(view.path, "/") ||
 	    tapir_sv__starts_with(view.path, "/memfd:") ||

@@ -168,6 +168,9 @@ bool tapir_doctor_runtime__check(struct tapir_checkup *checkup, uint32_t tgid)
 	int mark = tapir_diag__cnt();
 	bool has_stacks = false;
 
+	for (size_t i = 0; tapir_runtimes[i]; i++)
+		if (tapir_runtimes[i]->check)
+			tapir_runtimes[i]->check(checkup, tgid);
 	if (!tapir_runtime__recognize(tgid, &runtime))
 		lore = tapir_lore__named(runtime.name);
 	if (lore) {

@@ -19,6 +19,14 @@ const struct tapir_runtime_ops *tapir_runtimes__of_path(struct tapir_sv path)
 	return NULL;
 }
 
+bool tapir_runtimes__is_code_memory(struct tapir_sv path)
+{
+	for (const struct tapir_runtime_ops *const *r = tapir_runtimes; *r; r++)
+		if ((*r)->is_code_memory && (*r)->is_code_memory(path.data, path.len))
+			return true;
+	return false;
+}
+
 int tapir_runtimes__inspect(uint32_t tgid, struct tapir_runtime_info *out)
 {
 	int is_one = 0;

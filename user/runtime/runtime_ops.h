@@ -17,6 +17,7 @@
 #include "spec/runtime_db/runtimes.h"
 #include "trace/catalog.h"
 
+struct tapir_checkup;
 struct tapir_heap_ops;
 
 struct tapir_runtime_info {
@@ -47,6 +48,7 @@ struct tapir_runtime_watch_ops {
 /* Compiled code that an event reports. */
 struct tapir_code_method {
 	uint64_t start_va, size;
+	bool has_ended; /* it is no more there */
 };
 
 struct tapir_runtime_ops {
@@ -81,6 +83,16 @@ struct tapir_runtime_ops {
 			   const struct tapir_event_view *event, struct tapir_code_method *out,
 			   struct tapir_str *name);
 	/*
+	 * A mapping of this path has compiled code, which events report, and begins with code that
+	 * has no frames.
+	 */
+	bool (*is_code_memory)(const char *path, size_t len);
+	/*
+	 * Adds what the doctor says of one of its processes; nothing where it is none. What is
+	 * missing, but not for this runtime, becomes a limit.
+	 */
+	void (*check)(struct tapir_checkup *checkup, uint32_t tgid);
+	/*
 	 * Asks one of its processes who holds locks, where that makes it stop; other processes are
 	 * left alone. Failures are warnings.
 	 */
@@ -101,6 +113,9 @@ extern const struct tapir_runtime_ops *const tapir_runtimes[]; /* ended by NULL 
 
 /* Returns the runtime whose file that path is; NULL: none. */
 const struct tapir_runtime_ops *tapir_runtimes__of_path(struct tapir_sv path);
+
+/* Returns true for a mapping of generated code by its path (is_code_memory). */
+bool tapir_runtimes__is_code_memory(struct tapir_sv path);
 
 /* Fills out by the first runtime that recognizes the process: 1, 0: none, or -errno with a line. */
 int tapir_runtimes__inspect(uint32_t tgid, struct tapir_runtime_info *out);

@@ -13,8 +13,6 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "record/names/code_sources.h"
-#include "runtime/dotnet/dotnet.h"
-#include "decode/dotnet_methods.h"
 #include "runtime/process_memory.h"
 #include "trace/recbuf.h"
 
@@ -29,8 +27,7 @@
 
 /* A probe that reports generated code. */
 struct reporter {
-	bool for_names;			/* its events were not requested */
-	enum tapir_dotnet_probe dotnet; /* OTHER: it is runtime's */
+	bool for_names; /* its events were not requested */
 	const struct tapir_runtime_ops *runtime;
 	struct tapir_rec_probe *rec;
 };
@@ -162,9 +159,8 @@ void tapir_code_names__on_probe(struct tapir_code_names *n, const struct tapir_r
 	bool is_new;
 
 	tapir_probe_view__of(&rec->h, &view);
-	reporter.dotnet = tapir_dotnet_probe__of(&view);
 	reporter.runtime = reporting_runtime(&view);
-	if ((!reporter.dotnet && !reporter.runtime) || n->reporters.cnt == REPORTERS_MAX)
+	if (!reporter.runtime || n->reporters.cnt == REPORTERS_MAX)
 		return;
 	idx = tapir_map__put(&n->reporter_by_probe, rec->probe_id, &is_new);
 	reporter.rec = idx && is_new ? malloc(rec->h.size) : NULL;
@@ -192,22 +188,6 @@ static void add_name(const struct tapir_code_names *n, struct tapir_jit_table *t
 	(void)tapir_jit_table__add(table, &name);
 }
 
-static void add_dotnet(struct tapir_code_names *n, struct tapir_jit_table *table,
-		       enum tapir_dotnet_probe kind, const struct tapir_rec_event *rec)
-{
-	struct tapir_dotnet_method method;
-	struct tapir_event_view event;
-
-	tapir_event_view__of(&rec->h, &event);
-	n->name.len = 0;
-	if (tapir_dotnet_method__of(&event, &method, &n->name))
-		return;
-	if (kind == TAPIR_DOTNET_PROBE_UNLOAD)
-		(void)tapir_jit_table__end(table, method.start_va, rec->h.time_ns);
-	else
-		add_name(n, table, method.start_va, method.size, rec->h.time_ns);
-}
-
 static void add_reported(struct tapir_code_names *n, struct tapir_jit_table *table,
 			 const struct reporter *reporter, const struct tapir_rec_event *rec)
 {
@@ -218,7 +198,11 @@ static void add_reported(struct tapir_code_names *n, struct tapir_jit_table *tab
 	tapir_probe_view__of(&reporter->rec->h, &probe);
 	tapir_event_view__of(&rec->h, &event);
 	n->name.len = 0;
-	if (!reporter->runtime->read_method(&probe, &event, &method, &n->name))
+	if (reporter->runtime->read_method(&probe, &event, &method, &n->name))
+		return;
+	if (method.has_ended)
+		(void)tapir_jit_table__end(table, method.start_va, rec->h.time_ns);
+	else
 		add_name(n, table, method.start_va, method.size, rec->h.time_ns);
 }
 
@@ -227,11 +211,8 @@ static void add_method(struct tapir_code_names *n, struct tapir_code_sources *s,
 {
 	struct tapir_jit_table *table = tapir_code_sources__table(s);
 
-	if (reporter->dotnet)
-		tapir_dotnet_names__reports_methods(&s->dotnet, rec->h.time_ns);
-	if (table && reporter->dotnet)
-		add_dotnet(n, table, reporter->dotnet, rec);
-	else if (table)
+	tapir_dotnet_names__reports_methods(&s->dotnet, rec->h.time_ns);
+	if (table)
 		add_reported(n, table, reporter, rec);
 }
 
@@ -398,7 +379,7 @@ static bool is_code_memory(const struct tapir_rec_mapping *mapping)
 	struct tapir_mapping_view view;
 
 	tapir_mapping_view__of(&mapping->h, &view);
-	return tapir_dotnet__is_code_memory(view.path.data, view.path.len);
+	return tapir_runtimes__is_code_memory(view.path);
 }
 
 bool tapir_code_names__miss(struct tapir_code_names *n, const struct tapir_rec_mapping *mapping,

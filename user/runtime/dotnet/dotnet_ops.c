@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "decode/dotnet_methods.h"
 #include "runtime/dotnet/dotnet.h"
 #include "runtime/dotnet/dotnet_ops.h"
 #include "runtime/dotnet/dotnet_snapshot.h"
@@ -40,6 +41,24 @@ static void discard_names(uint32_t tgid, void *answer)
 	tapir_dotnet_snapshot__fini(answer);
 }
 
+static bool reports_methods(const struct tapir_probe_view *probe)
+{
+	return tapir_dotnet_probe__of(probe) != TAPIR_DOTNET_PROBE_OTHER;
+}
+
+static int read_method(const struct tapir_probe_view *probe, const struct tapir_event_view *event,
+		       struct tapir_code_method *out, struct tapir_str *name)
+{
+	struct tapir_dotnet_method method;
+	int err = tapir_dotnet_method__of(event, &method, name);
+
+	if (!err)
+		*out = (struct tapir_code_method){method.start_va, method.size,
+						  tapir_dotnet_probe__of(probe) ==
+							  TAPIR_DOTNET_PROBE_UNLOAD};
+	return err;
+}
+
 const struct tapir_runtime_ops tapir_runtime_dotnet = {
 	.is_path = tapir_dotnet__is_path,
 	.inspect = inspect_dotnet,
@@ -48,5 +67,9 @@ const struct tapir_runtime_ops tapir_runtime_dotnet = {
 	.answer_bytes = sizeof(struct tapir_dotnet_snapshot),
 	.kind = ".NET process",
 	.no_names = "its methods have no names",
+	.reports_methods = reports_methods,
+	.read_method = read_method,
+	.is_code_memory = tapir_dotnet__is_code_memory,
+	.check = tapir_dotnet_doctor__check,
 	.locks = &tapir_dotnet_lock_ops,
 };

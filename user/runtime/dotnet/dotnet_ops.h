@@ -8,4 +8,11 @@
 /* Finds who holds monitors: dotnet_seekers.c */
 extern const struct tapir_lock_ops tapir_dotnet_lock_ops;
 
+/*
+ * Adds the doctor's lines: whether it is .NET, whether its socket answers, and how its events would
+ * be recorded. If they can be without BPF, what is missing for BPF becomes a limit. Queries only
+ * the process's identity; waits for the socket up to 1.5 s. dotnet_doctor.c
+ */
+void tapir_dotnet_doctor__check(struct tapir_checkup *checkup, uint32_t tgid);
+
 #endif

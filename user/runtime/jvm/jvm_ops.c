@@ -67,7 +67,7 @@ static int read_method(const struct tapir_probe_view *probe, const struct tapir_
 	int err = tapir_jvm_method__of(probe, event, &method, name);
 
 	if (!err)
-		*out = (struct tapir_code_method){method.start_va, method.size};
+		*out = (struct tapir_code_method){method.start_va, method.size, false};
 	return err;
 }
 

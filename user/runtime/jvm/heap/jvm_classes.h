@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * jvm_classes.h - a JVM's own count of its live objects by class: the command "inspectheap -live" of
- * its attach protocol, which makes it collect first (heapDumper's histogram, as jmap -histo:live
+ * jvm_classes.h - a JVM's own count of its live objects by class: the command "inspectheap -live"
+ * of its attach protocol, which makes it collect first (heapDumper's histogram, as jmap -histo:live
  * prints it). It has no references. Privileges: jvm_attach.h. One thread.
  *
  * The reply is the JVM's: bounded, and lines that are none are refused.

@@ -3,8 +3,6 @@
  * The checks of a .NET process. If its events can be recorded by a ring, which needs no BPF,
  * missing capabilities become a limit instead of a failure.
  */
-#include "runtime/dotnet/lanes/doctor_dotnet.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +12,7 @@
 #include "runtime/dotnet/dotnet.h"
 #include "runtime/dotnet/dotnet_client.h"
 #include "runtime/dotnet/dotnet_config.h"
+#include "runtime/dotnet/dotnet_ops.h"
 
 #define TIMEOUT_NS 1500000000ull
 
@@ -129,7 +128,7 @@ static void soften(struct tapir_checkup *checkup)
 	}
 }
 
-void tapir_doctor_dotnet__check(struct tapir_checkup *checkup, uint32_t tgid)
+void tapir_dotnet_doctor__check(struct tapir_checkup *checkup, uint32_t tgid)
 {
 	int mark = tapir_diag__cnt();
 	struct tapir_dotnet_info info;
