@@ -10,7 +10,7 @@ READER_DIRS := base elf trace spec spec/runtime_db decode symbol analyze analyze
                output/import output/export output/render output/query output/sink output/page cli
 READER_ALSO := $(patsubst %,user/%.c,attach/container_path attach/unwind/eh_source attach/unwind/functions \
                record/threads/lock_waits record/threads/monitor_owners record/threads/own_thread \
-               record/threads/recent_samples runtime/dotnet/dotnet_metadata) \
+               record/threads/recent_samples) \
                $(wildcard user/record/async_stacks/await_*.c)
 READER_LACKS := $(shell sed -n 's/.*ASKS(\([a-z]*\)).*/\1/p' user/cli/commands.h)
 READER_NOT  := $(MAINS) $(patsubst %,user/%.c,base/clock_watch base/file_linux base/private_file \

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/vec.h"
 #include "base/foreign/foreign_file.h"
-#include "runtime/dotnet/dotnet_metadata.h"
+#include "elf/pe_metadata.h"
 #include "elf/pe_image.h"
 #include "symbol/dotnet_native.h"
 #include "symbol/dotnet_r2r_name.h"

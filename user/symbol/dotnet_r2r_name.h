@@ -10,7 +10,7 @@
 #define TAPIR_USER_DOTNET_R2R_NAME_H
 
 #include "base/str.h"
-#include "runtime/dotnet/dotnet_metadata.h"
+#include "elf/pe_metadata.h"
 
 struct tapir_r2r_sig {
 	struct tapir_md_ref method;

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "runtime/dotnet/dotnet_metadata.h"
+#include "elf/pe_metadata.h"
 
 #define SOURCES_MAX  256u /* of an assembly */
 #define EVENTS_MAX   1024u

@@ -8,7 +8,7 @@
 
 #include "base/str.h"
 #include "base/vec.h"
-#include "runtime/dotnet/dotnet_metadata.h"
+#include "elf/pe_metadata.h"
 
 struct tapir_dotnet_type_name {
 	uint32_t row;

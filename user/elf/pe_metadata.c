@@ -4,7 +4,7 @@
  * follows from the row counts of other tables and the sizes of the heaps, so every table before a
  * wanted one has to be understood (ECMA-335, II.24.2.6).
  */
-#include "runtime/dotnet/dotnet_metadata.h"
+#include "elf/pe_metadata.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * dotnet_metadata.h - the metadata of a .NET assembly (ECMA-335, partition II, 22 to 24) as tables
+ * pe_metadata.h - the metadata of a .NET assembly (ECMA-335, partition II, 22 to 24) as tables
  * of numbers, names and blobs. Only what can be asked of it is here; what it means is
  * dotnet_assembly.h's.
  *
  * Files are untrusted: every access is checked, and what is outside the file reads as 0, "" or no
  * blob. Pure.
  */
-#ifndef TAPIR_USER_DOTNET_METADATA_H
-#define TAPIR_USER_DOTNET_METADATA_H
+#ifndef TAPIR_USER_PE_METADATA_H
+#define TAPIR_USER_PE_METADATA_H
 
 #include <stdbool.h>
 #include <stddef.h>
