@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "runtime/peer/peer_helper.h"
+#include "runtime/dotnet/dotnet_child.h"
 
 #define NAME_BYTES  64
 #define SOCKETS_MAX 16

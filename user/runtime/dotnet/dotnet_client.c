@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "runtime/dotnet/dotnet.h"
+#include "runtime/dotnet/dotnet_child.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"

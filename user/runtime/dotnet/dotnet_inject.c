@@ -12,6 +12,7 @@
 
 #include "base/diag.h"
 #include "tapir/coreclr.h"
+#include "runtime/dotnet/dotnet_child.h"
 
 static const char *library_dir(const struct tapir_dotnet_talk *talk, unsigned place)
 {

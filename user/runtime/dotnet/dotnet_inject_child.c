@@ -10,7 +10,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include "runtime/peer/peer_helper.h"
+#include "runtime/dotnet/dotnet_child.h"
 
 #define MODE	    0755
 #define CHUNK_BYTES 4096

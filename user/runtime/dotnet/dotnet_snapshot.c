@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/foreign/foreign_file.h"
+#include "runtime/dotnet/dotnet_child.h"
 #include "runtime/dotnet/dotnet_dump.h"
 #include "runtime/dotnet/dotnet_rundown.h"
 #include "runtime/peer/peer_lock.h"

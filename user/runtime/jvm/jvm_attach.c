@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
+#include "runtime/jvm/jvm_child.h"
 #include "runtime/jvm/jvm_facts.h"
 #include "runtime/peer/peer_helper.h"
 #include "runtime/peer/peer_lock.h"

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "runtime/jvm/jvm_child.h"
 #include "runtime/jvm/jvm_perfdata.h"
-#include "runtime/peer/peer_helper.h"
 
 #define PERFDATA_BYTES 32768u /* HotSpot's default size; no more is read */
 /* For the JVM to see its trigger, after a cancel: less than the parent waits (CANCEL_GRACE_NS). */

@@ -239,13 +239,4 @@ void tapir_peer_child__discard_written(const struct tapir_peer_helper *job,
 /* Sets found: the process finds the file (dev, inode) under that name in dir. Nothing is opened. */
 int tapir_peer_child__find(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer);
 
-/* Acts of one runtime. */
-int tapir_jvm_child__connect(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer);
-int tapir_dotnet_child__connect(const struct tapir_peer_helper *job,
-				struct tapir_peer_answer *answer);
-int tapir_dotnet_child__place(const struct tapir_peer_helper *job,
-			      struct tapir_peer_answer *answer);
-void tapir_dotnet_child__end_dump(const struct tapir_peer_helper *job,
-				  const struct tapir_peer_answer *answer, int fd);
-
 #endif
