@@ -2,6 +2,7 @@
 /*
  * Whose generated code is called what: our own perf map, events as HotSpot's probe sends them, and
  * what becomes of names when processes fork, execute and end.
+ * runtimes: jvm dotnet
  */
 #include <setjmp.h>
 #include <stdarg.h>
