@@ -18,7 +18,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/foreign/foreign_file.h"
-#include "runtime/jvm/heap/jfr.h"
+#include "decode/jfr.h"
 #include "runtime/jvm/heap/jvm_classes.h"
 #include "runtime/jvm/jvm_attach.h"
 #include "symbol/jit_file.h"

@@ -4,7 +4,7 @@
  * Pools keep where a value is, not what it is: few are requested. The file is a JVM's; every count
  * is bounded by the bytes that its elements need.
  */
-#include "runtime/jvm/heap/jfr.h"
+#include "decode/jfr.h"
 
 #include <errno.h>
 #include <string.h>
