@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/java_name.h"
 #include "runtime/jvm/jvm_methods.h"
 #include "runtime/jvm/jvm_perfdata.h"
 
@@ -40,7 +41,7 @@ static void fuzz_event(const uint8_t *bytes, size_t len, bool is_load)
 	if (tapir_jvm_probe__of(&probe) == TAPIR_JVM_PROBE_OTHER)
 		abort();
 	if (!tapir_jvm_method__of(&probe, &event, &method, &name) &&
-	    (!name.len || name.len > TAPIR_JVM_MAX_NAME_BYTES || memchr(name.data, 0, name.len) ||
+	    (!name.len || name.len > TAPIR_JAVA_NAME_MAX_BYTES || memchr(name.data, 0, name.len) ||
 	     (is_load && method.start_va + method.size <= method.start_va)))
 		abort();
 	tapir_str__fini(&name);
@@ -51,8 +52,8 @@ static void fuzz_name(const char *bytes, size_t len)
 	struct tapir_sv part = {bytes, len};
 	struct tapir_str name = {};
 
-	tapir_jvm_method__add_name(&name, part, part, part);
-	tapir_jvm_method__add_name(&name, tapir_sv__of("A"), tapir_sv__of("f"), part);
+	tapir_java_name__add(&name, part, part, part);
+	tapir_java_name__add(&name, tapir_sv__of("A"), tapir_sv__of("f"), part);
 	tapir_str__fini(&name);
 }
 

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "decode/usdt_hints.h"
+#include "decode/java_name.h"
 #include "runtime/jvm/jvm_methods.h"
 #include "trace/catalog.h"
 #include "trace/reader.h"
@@ -77,8 +78,8 @@ static void names_are_spelled_as_the_perf_map_spells_them(void **state)
 
 		tapir_str__clear(&out);
 		tapir_str__adds(&out, "kept|");
-		is_whole = tapir_jvm_method__add_name(&out, SV(c->class_name), SV(c->method),
-						      SV(c->signature));
+		is_whole = tapir_java_name__add(&out, SV(c->class_name), SV(c->method),
+						SV(c->signature));
 		assert_memory_equal(out.data, "kept|", 5);
 		assert_string_equal(out.data + 5, c->name);
 		assert_int_equal(is_whole, c->is_whole);
@@ -95,7 +96,7 @@ static bool add_arrays(struct tapir_str *out, unsigned dimensions)
 	for (unsigned i = 0; i < dimensions; i++)
 		tapir_str__addc(&signature, '[');
 	tapir_str__adds(&signature, "I)V");
-	is_whole = tapir_jvm_method__add_name(out, SV("A"), SV("f"), SV(signature.data));
+	is_whole = tapir_java_name__add(out, SV("A"), SV("f"), SV(signature.data));
 	tapir_str__fini(&signature);
 	return is_whole;
 }
@@ -121,9 +122,9 @@ static void a_name_is_cut_where_the_perf_map_cuts_it(void **state)
 	(void)state;
 	memset(method, 'm', sizeof(method) - 1);
 	method[sizeof(method) - 1] = '\0';
-	assert_true(tapir_jvm_method__add_name(&out, SV("Lng"), SV(method), SV("(I)I")));
-	assert_int_equal(out.len, TAPIR_JVM_MAX_NAME_BYTES);
-	assert_int_equal(strlen(out.data), TAPIR_JVM_MAX_NAME_BYTES);
+	assert_true(tapir_java_name__add(&out, SV("Lng"), SV(method), SV("(I)I")));
+	assert_int_equal(out.len, TAPIR_JAVA_NAME_MAX_BYTES);
+	assert_int_equal(strlen(out.data), TAPIR_JAVA_NAME_MAX_BYTES);
 	assert_memory_equal(out.data, "int Lng.mmm", 11);
 	tapir_str__fini(&out);
 }

@@ -15,6 +15,7 @@
 #include "elf/image.h"
 #include "runtime/exported.h"
 #include "runtime/jvm/jvm.h"
+#include "decode/java_name.h"
 #include "runtime/jvm/jvm_methods.h"
 
 #define MAX_CODE_BYTES	 (16u << 20) /* JDK 17 has 200 KB */
@@ -244,7 +245,6 @@ bool tapir_jvm_interpreter__add_name(const struct tapir_jvm_interpreter *i,
 	    !read_entry(i, memory, pool_va, code_va + i->signature, &signature) ||
 	    signature.bytes[0] != '(')
 		return false;
-	(void)tapir_jvm_method__add_name(out, text_of(&class_name), text_of(&name),
-					 text_of(&signature));
+	(void)tapir_java_name__add(out, text_of(&class_name), text_of(&name), text_of(&signature));
 	return !out->failed;
 }

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * jvm_methods.h - the names of compiled Java methods from HotSpot's probes, spelled as the JVM's
- * perf map spells them, so that a method has one name whichever way it came:
- *
- *  class Hot, method b, signature ([Ljava/lang/String;IJ)V
- *  void Hot.b(java.lang.String[], int, long)
- *
- * That is Method::external_name of src/hotspot/share/oops/method.cpp; the probes are in
- * code/nmethod.cpp (post_compiled_method_load_event). Checked against JDK 17 and 25.
+ * jvm_methods.h - the names (decode/java_name.h) and ranges of compiled Java methods from HotSpot's
+ * probes, which are in code/nmethod.cpp (post_compiled_method_load_event). Checked against JDK 17
+ * and 25.
  *
  * What the probes lack: an unload has a name but no address, while a method may be at several. So
  * it ends no range; a range ends when another load takes its place. A load's range is the method's
@@ -23,10 +18,6 @@
 
 #include "base/str.h"
 #include "trace/record.h"
-
-/* HotSpot's perf map has no longer names: it cuts a line, with two numbers of 18, at 1,998 bytes.
- */
-#define TAPIR_JVM_MAX_NAME_BYTES 1960u
 
 enum tapir_jvm_probe { TAPIR_JVM_PROBE_OTHER, TAPIR_JVM_PROBE_LOAD, TAPIR_JVM_PROBE_UNLOAD };
 
@@ -45,12 +36,5 @@ struct tapir_jvm_method {
  */
 int tapir_jvm_method__of(const struct tapir_probe_view *probe, const struct tapir_event_view *event,
 			 struct tapir_jvm_method *out, struct tapir_str *name);
-
-/*
- * The name alone, cut at TAPIR_JVM_MAX_NAME_BYTES. false: the signature is malformed, and "Hot.b"
- * was added. Names are the JVM's internal ones: slashes, and "+0x..." after a hidden class.
- */
-bool tapir_jvm_method__add_name(struct tapir_str *out, struct tapir_sv class_name,
-				struct tapir_sv method, struct tapir_sv signature);
 
 #endif
