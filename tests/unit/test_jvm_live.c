@@ -12,135 +12,19 @@
 
 #include "runtime/jvm/heap/jvm_live.h"
 
-static struct {
-	uint8_t bytes[4096];
-	size_t len;
-} file;
-
-static void put(uint64_t value)
-{
-	for (; value > 0x7f; value >>= 7)
-		file.bytes[file.len++] = (uint8_t)(value | 0x80);
-	file.bytes[file.len++] = (uint8_t)value;
-}
-
-static void put_big(size_t at, uint64_t value, unsigned bytes)
-{
-	for (unsigned i = 0; i < bytes; i++)
-		file.bytes[at + i] = (uint8_t)(value >> 8 * (bytes - 1 - i));
-}
-
-/* As the metadata has texts: of units. */
-static void put_text(const char *text)
-{
-	put(4);
-	put(strlen(text));
-	for (; *text; text++)
-		put((uint8_t)*text);
-}
-
-/* A size of four bytes, as the JVM writes them. */
-static size_t begin_event(unsigned type)
-{
-	size_t at = file.len;
-
-	file.len += 4;
-	put(type);
-	return at;
-}
-
-static void end_event(size_t at)
-{
-	uint64_t size = file.len - at;
-
-	for (unsigned i = 0; i < 4; i++)
-		file.bytes[at + i] = (uint8_t)((size >> 7 * i & 0x7f) | (i < 3 ? 0x80 : 0));
-}
-
-static const char *const texts[] = {"root",
-				    "metadata",
-				    "class",
-				    "field",
-				    "name",
-				    "id",
-				    "constantPool",
-				    "dimension",
-				    "true",
-				    "1",
-				    "long",
-				    "java.lang.String",
-				    "jdk.types.Symbol",
-				    "string",
-				    "java.lang.Class",
-				    "jdk.types.Method",
-				    "type",
-				    "jdk.types.StackFrame",
-				    "method",
-				    "jdk.types.StackTrace",
-				    "frames",
-				    "jdk.types.OldObject",
-				    "description",
-				    "jdk.OldObjectSample",
-				    "startTime",
-				    "stackTrace",
-				    "object",
-				    "10",
-				    "11",
-				    "12",
-				    "13",
-				    "14",
-				    "15",
-				    "16",
-				    "17",
-				    "20"};
-
-static void put_idx(const char *text)
-{
-	for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (!strcmp(texts[i], text)) {
-			put(i);
-			return;
-		}
-	fail();
-}
-
-static void put_pair(const char *key, const char *value)
-{
-	put_idx(key);
-	put_idx(value);
-}
-
-static void put_class(const char *id, const char *name, unsigned field_cnt)
-{
-	put_idx("class");
-	put(2);
-	put_pair("id", id);
-	put_pair("name", name);
-	put(field_cnt);
-}
-
-enum { PLAIN, POOL, ARRAY };
-
-static void put_field(const char *name, const char *class_id, int kind)
-{
-	put_idx("field");
-	put(kind == PLAIN ? 2 : 3);
-	put_pair("name", name);
-	put_pair("class", class_id);
-	if (kind != PLAIN)
-		put_pair(kind == POOL ? "constantPool" : "dimension", kind == POOL ? "true" : "1");
-	put(0);
-}
+#define JFR_TEXTS                                                                                  \
+	"root", "metadata", "class", "field", "name", "id", "constantPool", "dimension", "true",   \
+		"1", "long", "java.lang.String", "jdk.types.Symbol", "string", "java.lang.Class",  \
+		"jdk.types.Method", "type", "jdk.types.StackFrame", "method",                      \
+		"jdk.types.StackTrace", "frames", "jdk.types.OldObject", "description",            \
+		"jdk.OldObjectSample", "startTime", "stackTrace", "object", "10", "11", "12",      \
+		"13", "14", "15", "16", "17", "20"
+#include "jfr_case.h"
 
 static void put_metadata(void)
 {
-	size_t at = begin_event(0);
+	size_t at = begin_metadata();
 
-	put_big(24, at, 8);
-	put(1), put(0), put(1);
-	put(sizeof(texts) / sizeof(texts[0]));
-	for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		put_text(texts[i]);
 	put_idx("root"), put(0), put(1);
 	put_idx("metadata"), put(0), put(9);
 	put_class("10", "long", 0);
@@ -189,16 +73,12 @@ static void put_sample(void)
 
 static void build(void)
 {
-	memset(&file, 0, sizeof(file));
-	memcpy(file.bytes, "FLR", 4);
-	put_big(4, 2, 2);
-	put_big(64, 1, 4);
-	file.len = 68;
+	begin_chunk();
 	put_sample(); /* before what describes it */
 	put_pools();
 	put_metadata();
 	put_sample();
-	put_big(8, file.len, 8);
+	end_chunk();
 }
 
 /* From a copy of that size, so that what reads beyond it is found. */
@@ -297,25 +177,17 @@ static void a_class_within_itself_ends(void **state)
 	size_t at;
 
 	(void)state;
-	memset(&file, 0, sizeof(file));
-	memcpy(file.bytes, "FLR", 4);
-	put_big(64, 1, 4);
-	file.len = 68;
+	begin_chunk();
 	at = begin_event(1);
 	put(1), put(0), put(0), put(0), put(1);
 	put(12), put(1), put(1), put(0);
 	end_event(at);
-	at = begin_event(0);
-	put_big(24, at, 8);
-	put(1), put(0), put(1);
-	put(sizeof(texts) / sizeof(texts[0]));
-	for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		put_text(texts[i]);
+	at = begin_metadata();
 	put_idx("root"), put(0), put(1);
 	put_class("12", "jdk.types.Symbol", 2);
 	put_field("string", "12", PLAIN), put_field("type", "12", PLAIN);
 	end_event(at);
-	put_big(8, file.len, 8);
+	end_chunk();
 	assert_int_equal(parse(&live, file.len), -EPROTO);
 	tapir_heap_live__fini(&live);
 }

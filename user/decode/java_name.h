@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 #include "base/str.h"
+#include "trace/record.h"
 
 /* HotSpot's perf map has no longer names: it cuts a line, with two numbers of 18, at 1,998 bytes.
  */

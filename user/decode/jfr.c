@@ -9,20 +9,28 @@
 #include <errno.h>
 #include <string.h>
 
-#define HEAD_BYTES  68u
-#define JFR_STEPS   (1ull << 27)
-#define DEPTH_MAX   16u
-#define METADATA    0u
-#define CHECKPOINT  1u
-#define COMPRESSED  1u
-#define TEXT_NULL   0
-#define TEXT_EMPTY  1
-#define TEXT_POOL   2
-#define TEXT_UTF8   3
-#define TEXT_UTF16  4
-#define TEXT_LATIN1 5
+#define STEPS_A_BYTE 64u
+#define DEPTH_MAX    16u
+#define METADATA     0u
+#define CHECKPOINT   1u
+#define COMPRESSED   1u
+#define TEXT_NULL    0
+#define TEXT_EMPTY   1
+#define TEXT_POOL    2
+#define TEXT_UTF8    3
+#define TEXT_UTF16   4
+#define TEXT_LATIN1  5
 
 /* ---- bytes ---------------------------------------------------------------------------------- */
+
+static uint64_t big_endian(const uint8_t *at, unsigned bytes)
+{
+	uint64_t value = 0;
+
+	for (unsigned i = 0; i < bytes; i++)
+		value = value << 8 | at[i];
+	return value;
+}
 
 struct cursor {
 	struct tapir_jfr *j;
@@ -160,9 +168,9 @@ static void add_class(struct tapir_jfr *j, const struct tapir_jfr_class *class)
 	j->failed |= !tapir_keyed__add(&j->classes, class->id, UINT32_MAX, *class);
 }
 
-/* An element: its attributes, and in field and class what those say. */
+/* An element: its attributes, and in field, class and value what those say. */
 static struct tapir_sv take_attributes(struct cursor *c, struct tapir_jfr_class *class,
-				       struct tapir_jfr_field *field)
+				       struct tapir_jfr_field *field, struct tapir_sv *value_text)
 {
 	struct tapir_sv element = take_name(c);
 
@@ -179,27 +187,73 @@ static struct tapir_sv take_attributes(struct cursor *c, struct tapir_jfr_class 
 			field->is_pool = tapir_sv__is(value, "true");
 		else if (tapir_sv__is(key, "dimension"))
 			field->is_array = tapir_sv__is(value, "1");
+		else if (tapir_sv__is(key, "value") || tapir_sv__is(key, "value-0"))
+			*value_text = value;
 	}
 	return element;
 }
 
-static void take_element(struct cursor *c, unsigned depth)
+#define NO_FIELD SIZE_MAX
+
+static void add_annotation(struct tapir_jfr *j, size_t field, uint64_t class_id,
+			   struct tapir_sv value)
+{
+	struct tapir_jfr_annotation annotation = {field, class_id, value};
+
+	j->failed |= !tapir_vec__push(&j->annotations, annotation);
+}
+
+/* parent: the field whose annotation this may be. */
+static void take_element(struct cursor *c, unsigned depth, size_t parent)
 {
 	struct tapir_jfr_class class = {.first = c->j->fields.cnt};
 	struct tapir_jfr_field field = {};
-	struct tapir_sv element = take_attributes(c, &class, &field);
+	struct tapir_sv value = {};
+	struct tapir_sv element = take_attributes(c, &class, &field, &value);
+	size_t self = tapir_sv__is(element, "field") ? c->j->fields.cnt : NO_FIELD;
 	uint64_t children = take_count(c);
 
 	if (depth > DEPTH_MAX)
 		spoil(c->j);
-	if (tapir_sv__is(element, "field") && !tapir_vec__push(&c->j->fields, field))
+	if (self != NO_FIELD && !tapir_vec__push(&c->j->fields, field))
 		c->j->failed = true;
+	if (parent != NO_FIELD && tapir_sv__is(element, "annotation"))
+		add_annotation(c->j, parent, field.class_id, value);
 	for (; children && !c->j->is_bad && !c->j->failed; children--)
-		take_element(c, depth + 1);
+		take_element(c, depth + 1, self);
 	if (!tapir_sv__is(element, "class"))
 		return;
 	class.cnt = c->j->fields.cnt - class.first;
 	add_class(c->j, &class);
+}
+
+static const struct tapir_jfr_class *class_of(const struct tapir_jfr *j, uint64_t id)
+{
+	return tapir_keyed__get(&j->classes, id);
+}
+
+/* The classes of annotations may be described after the fields that have them. */
+static void apply_annotations(struct tapir_jfr *j)
+{
+	const struct tapir_jfr_annotation *a;
+
+	tapir_vec_for_each (a, &j->annotations) {
+		const struct tapir_jfr_class *class = class_of(j, a->class_id);
+		struct tapir_jfr_field *field = &j->fields.data[a->field];
+		bool is_ticks = tapir_sv__is(a->value, "TICKS");
+
+		if (!class)
+			continue;
+		if (tapir_sv__is(class->name, "jdk.jfr.Unsigned"))
+			field->is_unsigned = true;
+		else if (tapir_sv__is(class->name, "jdk.jfr.Timestamp") && is_ticks)
+			field->unit = TAPIR_JFR_UNIT_TICKS_SINCE;
+		else if (tapir_sv__is(class->name, "jdk.jfr.Timespan") && is_ticks)
+			field->unit = TAPIR_JFR_UNIT_TICKS;
+		else if (tapir_sv__is(class->name, "jdk.jfr.Timespan") &&
+			 tapir_sv__is(a->value, "MILLISECONDS"))
+			field->unit = TAPIR_JFR_UNIT_MS;
+	}
 }
 
 static void read_metadata(struct tapir_jfr *j, size_t at)
@@ -218,40 +272,37 @@ static void read_metadata(struct tapir_jfr *j, size_t at)
 		j->failed |= !tapir_vec__push(&j->texts, text);
 	}
 	if (!j->is_bad && !j->failed)
-		take_element(&c, 0);
+		take_element(&c, 0, NO_FIELD);
+	if (!j->is_bad && !j->failed)
+		apply_annotations(j);
 }
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-static const struct tapir_jfr_class *class_of(const struct tapir_jfr *j, uint64_t id)
-{
-	return tapir_keyed__get(&j->classes, id);
-}
-
-enum kind {
-	KIND_NOTHING,
-	KIND_NUMBER,
-	KIND_BYTE,
-	KIND_FLOAT,
-	KIND_DOUBLE,
-	KIND_TEXT,
-	KIND_MEMBERS
-};
-
-static enum kind kind_of(const struct tapir_jfr_class *class)
+enum tapir_jfr_kind tapir_jfr__kind(const struct tapir_jfr_class *cls)
 {
 	static const struct {
 		const char *name;
-		enum kind kind;
-	} kinds[] = {
-		{"long", KIND_NUMBER}, {"int", KIND_NUMBER},	{"short", KIND_NUMBER},
-		{"char", KIND_NUMBER}, {"boolean", KIND_BYTE},	{"byte", KIND_BYTE},
-		{"float", KIND_FLOAT}, {"double", KIND_DOUBLE}, {"java.lang.String", KIND_TEXT}};
+		enum tapir_jfr_kind kind;
+	} kinds[] = {{"long", TAPIR_JFR_LONG},
+		     {"int", TAPIR_JFR_INT},
+		     {"short", TAPIR_JFR_SHORT},
+		     {"char", TAPIR_JFR_CHAR},
+		     {"boolean", TAPIR_JFR_BOOLEAN},
+		     {"byte", TAPIR_JFR_BYTE},
+		     {"float", TAPIR_JFR_FLOAT},
+		     {"double", TAPIR_JFR_DOUBLE},
+		     {"java.lang.String", TAPIR_JFR_TEXT}};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (tapir_sv__is(class->name, kinds[i].name))
+		if (tapir_sv__is(cls->name, kinds[i].name))
 			return kinds[i].kind;
-	return class->cnt ? KIND_MEMBERS : KIND_NOTHING;
+	return cls->cnt ? TAPIR_JFR_MEMBERS : TAPIR_JFR_NOTHING;
+}
+
+const struct tapir_jfr_class *tapir_jfr__class(const struct tapir_jfr *j, struct tapir_jfr_value v)
+{
+	return v.at ? class_of(j, v.class_id) : NULL;
 }
 
 static void skip_one(struct cursor *c, uint64_t class_id, bool is_pool, unsigned depth);
@@ -279,27 +330,31 @@ static void skip_one(struct cursor *c, uint64_t class_id, bool is_pool, unsigned
 		spoil(c->j);
 		return;
 	}
-	switch (kind_of(class)) {
-	case KIND_NUMBER:
+	switch (tapir_jfr__kind(class)) {
+	case TAPIR_JFR_LONG:
+	case TAPIR_JFR_INT:
+	case TAPIR_JFR_SHORT:
+	case TAPIR_JFR_CHAR:
 		read_varint(c);
 		break;
-	case KIND_BYTE:
+	case TAPIR_JFR_BOOLEAN:
+	case TAPIR_JFR_BYTE:
 		skip_chunk_bytes(c, 1);
 		break;
-	case KIND_FLOAT:
+	case TAPIR_JFR_FLOAT:
 		skip_chunk_bytes(c, 4);
 		break;
-	case KIND_DOUBLE:
+	case TAPIR_JFR_DOUBLE:
 		skip_chunk_bytes(c, 8);
 		break;
-	case KIND_TEXT:
+	case TAPIR_JFR_TEXT:
 		read_jfr_string(c, &key);
 		break;
-	case KIND_MEMBERS:
+	case TAPIR_JFR_MEMBERS:
 		for (size_t i = 0; i < class->cnt && !c->j->is_bad; i++)
 			skip_field(c, &c->j->fields.data[class->first + i], depth);
 		break;
-	case KIND_NOTHING:
+	case TAPIR_JFR_NOTHING:
 		break;
 	}
 }
@@ -339,6 +394,51 @@ struct tapir_jfr_value tapir_jfr__field(struct tapir_jfr *j, struct tapir_jfr_va
 	return (struct tapir_jfr_value){};
 }
 
+struct tapir_jfr_value tapir_jfr__take_member(struct tapir_jfr *j,
+					      const struct tapir_jfr_field *field, size_t *at)
+{
+	struct tapir_jfr_value raw = {*at, field->class_id, field->is_pool, field->is_array};
+	struct cursor c = {j, *at, j->len};
+
+	skip_field(&c, field, 0);
+	*at = c.at;
+	return j->is_bad ? (struct tapir_jfr_value){} : resolve_constant(j, raw);
+}
+
+static uint64_t extend(uint64_t bits, unsigned bytes, bool is_unsigned)
+{
+	unsigned up = 64 - 8 * bytes;
+
+	return is_unsigned ? bits << up >> up : (uint64_t)((int64_t)(bits << up) >> up);
+}
+
+uint64_t tapir_jfr__number(struct tapir_jfr *j, struct tapir_jfr_value v, bool is_unsigned)
+{
+	const struct tapir_jfr_class *class = v.is_array ? NULL : tapir_jfr__class(j, v);
+	struct cursor c = {j, v.at, j->len};
+
+	switch (class ? tapir_jfr__kind(class) : TAPIR_JFR_NOTHING) {
+	case TAPIR_JFR_LONG:
+		return read_varint(&c);
+	case TAPIR_JFR_INT:
+		return extend(read_varint(&c), 4, is_unsigned);
+	case TAPIR_JFR_SHORT:
+		return extend(read_varint(&c), 2, is_unsigned);
+	case TAPIR_JFR_CHAR:
+		return extend(read_varint(&c), 2, true);
+	case TAPIR_JFR_BYTE:
+		return extend(take_byte(&c), 1, is_unsigned);
+	case TAPIR_JFR_BOOLEAN:
+		return take_byte(&c) != 0;
+	case TAPIR_JFR_FLOAT:
+		return check_step(&c, 4) ? big_endian(j->data + c.at, 4) : 0;
+	case TAPIR_JFR_DOUBLE:
+		return check_step(&c, 8) ? big_endian(j->data + c.at, 8) : 0;
+	default:
+		return 0;
+	}
+}
+
 uint64_t tapir_jfr__elements(struct tapir_jfr *j, struct tapir_jfr_value *array)
 {
 	struct cursor c = {j, array->at, j->len};
@@ -367,7 +467,8 @@ struct tapir_sv tapir_jfr__text(struct tapir_jfr *j, struct tapir_jfr_value v)
 	struct tapir_sv text = {};
 	uint64_t key = 0;
 
-	for (unsigned i = 0; class && !v.is_array && kind_of(class) == KIND_TEXT && i < 2; i++) {
+	for (unsigned i = 0;
+	     class && !v.is_array && tapir_jfr__kind(class) == TAPIR_JFR_TEXT && i < 2; i++) {
 		struct cursor c = {j, v.at, j->len};
 		const uint64_t *at;
 
@@ -406,10 +507,11 @@ static void read_pools(struct cursor *c)
 		read_pool(c);
 }
 
-/* fn NULL: constant pools; else events of the class. */
-static void each_event(struct tapir_jfr *j, uint64_t class_id, tapir_jfr_fn fn, void *ctx)
+/* Calls step for each record of the chunk, whatever its type is. */
+static void each_record(struct tapir_jfr *j,
+			void (*step)(struct cursor *c, uint64_t type, void *ctx), void *ctx)
 {
-	size_t at = HEAD_BYTES;
+	size_t at = TAPIR_JFR_HEAD_BYTES;
 
 	while (at < j->len && !j->is_bad && !j->failed) {
 		struct cursor c = {j, at, j->len};
@@ -421,71 +523,101 @@ static void each_event(struct tapir_jfr *j, uint64_t class_id, tapir_jfr_fn fn, 
 		}
 		c.end = at + size;
 		type = read_varint(&c);
-		if (!fn && type == CHECKPOINT)
-			read_pools(&c);
-		if (fn && type == class_id && !j->is_bad)
-			fn(ctx, j, (struct tapir_jfr_value){.at = c.at, .class_id = class_id});
+		if (!j->is_bad)
+			step(&c, type, ctx);
 		at += size;
 	}
 }
 
-static uint64_t big_endian(const uint8_t *at, unsigned bytes)
+static void step_pools(struct cursor *c, uint64_t type, void *ctx)
 {
-	uint64_t value = 0;
-
-	for (unsigned i = 0; i < bytes; i++)
-		value = value << 8 | at[i];
-	return value;
+	(void)ctx;
+	if (type == CHECKPOINT)
+		read_pools(c);
 }
 
-static void read_chunk(struct tapir_jfr *j, const char *type, tapir_jfr_fn fn, void *ctx)
-{
-	const struct tapir_jfr_class *class;
-	uint64_t metadata = big_endian(j->data + 24, 8);
+struct each {
+	const char *type;
+	uint64_t class_id; /* of the type; 0: any */
+	tapir_jfr_fn fn;
+	void *ctx;
+};
 
-	if (metadata < HEAD_BYTES || metadata >= j->len ||
-	    !(big_endian(j->data + 64, 4) & COMPRESSED)) {
-		spoil(j);
-		return;
-	}
+static void step_event(struct cursor *c, uint64_t type, void *ctx)
+{
+	const struct each *each = ctx;
+
+	if (type != METADATA && type != CHECKPOINT && (!each->class_id || type == each->class_id))
+		each->fn(each->ctx, c->j, (struct tapir_jfr_value){.at = c->at, .class_id = type});
+}
+
+void tapir_jfr_chunk__each(struct tapir_jfr *j, const char *type, tapir_jfr_fn fn, void *ctx)
+{
+	struct each each = {.type = type, .fn = fn, .ctx = ctx};
+	const struct tapir_jfr_class *class;
+
+	tapir_vec_for_each (class, &j->classes)
+		if (type && !each.class_id && tapir_sv__is(class->name, type))
+			each.class_id = class->id;
+	if (!type || each.class_id)
+		each_record(j, step_event, &each);
+}
+
+uint64_t tapir_jfr_chunk__bytes(const uint8_t *head)
+{
+	uint64_t size = big_endian(head + 8, 8);
+
+	return memcmp(head, "FLR", 4) == 0 && size >= TAPIR_JFR_HEAD_BYTES ? size : 0;
+}
+
+int tapir_jfr_chunk__open(struct tapir_jfr *j, const void *data, size_t len)
+{
+	const uint8_t *head = data;
+	uint64_t metadata;
+
+	*j = (struct tapir_jfr){
+		.data = data, .len = len, .steps_left = STEPS_A_BYTE * (uint64_t)len};
+	metadata = len < TAPIR_JFR_HEAD_BYTES ? 0 : big_endian(head + 24, 8);
+	if (metadata < TAPIR_JFR_HEAD_BYTES || metadata >= len ||
+	    !(big_endian(head + 64, 4) & COMPRESSED))
+		return -EPROTO;
+	j->utc_ns = big_endian(head + 32, 8);
+	j->ticks = big_endian(head + 48, 8);
+	j->ticks_per_sec = big_endian(head + 56, 8);
 	read_metadata(j, (size_t)metadata);
 	if (!j->is_bad && !j->failed)
-		each_event(j, 0, NULL, NULL);
-	tapir_vec_for_each (class, &j->classes)
-		if (!j->is_bad && !j->failed && tapir_sv__is(class->name, type)) {
-			each_event(j, class->id, fn, ctx);
-			break;
-		}
+		each_record(j, step_pools, NULL);
+	return j->failed ? -ENOMEM : j->is_bad ? -EPROTO : 0;
 }
 
-static void fini(struct tapir_jfr *j)
+void tapir_jfr_chunk__close(struct tapir_jfr *j)
 {
 	tapir_vec__fini(&j->texts);
 	tapir_keyed__fini(&j->classes);
 	tapir_vec__fini(&j->fields);
+	tapir_vec__fini(&j->annotations);
 	tapir_map__fini(&j->pool);
 }
 
 int tapir_jfr__each(const void *data, size_t len, const char *type, tapir_jfr_fn fn, void *ctx)
 {
 	const uint8_t *at = data;
-	uint64_t steps = JFR_STEPS;
+	int err = 0;
 
-	while (len) {
-		uint64_t size = len < HEAD_BYTES ? 0 : big_endian(at + 8, 8);
-		struct tapir_jfr j = {.data = at, .len = (size_t)size, .steps_left = steps};
+	while (len && !err) {
+		uint64_t size = len < TAPIR_JFR_HEAD_BYTES ? 0 : tapir_jfr_chunk__bytes(at);
+		struct tapir_jfr j;
 
-		if (size < HEAD_BYTES || size > len || memcmp(at, "FLR", 4) != 0)
+		if (!size || size > len)
 			return -EPROTO;
-		read_chunk(&j, type, fn, ctx);
-		fini(&j);
-		if (j.failed)
-			return -ENOMEM;
-		if (j.is_bad)
-			return -EPROTO;
-		steps = j.steps_left;
+		err = tapir_jfr_chunk__open(&j, at, (size_t)size);
+		if (!err) {
+			tapir_jfr_chunk__each(&j, type, fn, ctx);
+			err = j.failed ? -ENOMEM : j.is_bad ? -EPROTO : 0;
+		}
+		tapir_jfr_chunk__close(&j);
 		at += size;
 		len -= size;
 	}
-	return 0;
+	return err;
 }
