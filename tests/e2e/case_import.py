@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""tapir import: files of other tools. The witnesses: perf script for perf.data, nettrace_counts.py for nettrace of version 4; what is exported
-as version 6 is imported again."""
+"""tapir import: files of other tools. The witnesses: perf script for perf.data, nettrace_counts.py for nettrace of version 4, the JDK's own jfr for
+flight recordings; what is exported as version 6 is imported again."""
 import collections
 import json
 import pathlib
@@ -71,6 +71,41 @@ def test_a_profile_of_v8_has_its_samples(t):
     t.eq(sum(got.values()), sum(want.values()) - want["(idle)"], "samples")
     t.eq(got["leaf"], want["leaf"], "of a function")
     t.ok("native functions are one" in t.report(out)["meta"]["imported.lacks"], "what it lacks")
+
+
+# Events that are two of hotspot's here.
+JFR_PAIRS = {"jdk.GCPhasePause": "gc__begin", "jdk.JavaMonitorEnter": "monitor__contended__enter", "jdk.JavaMonitorWait": "monitor__wait",
+             "jdk.ThreadPark": "thread__park__begin", "jdk.ThreadSleep": "thread__sleep__begin", "jdk.Compilation": "method__compile__begin"}
+
+
+def jfr_event(name):
+    """The witness's name of an event, as tapir's."""
+    return ("hotspot", JFR_PAIRS[name]) if name in JFR_PAIRS else tuple(name.rsplit(".", 1))
+
+
+def test_a_flight_recording_has_what_the_jdk_reads_in_it(t):
+    jfr, file, out = t.need("jfr"), t.path("x.jfr"), t.path("x.tapir")
+    source = str(pathlib.Path(__file__).resolve().parent / "programs" / "Flown.java")
+    t.eq(t.run(t.need("javac"), "-d", t.path("classes"), source).rc, 0, "javac")
+    flown = t.run(t.need("java"), "-Xmx64m", f"-XX:StartFlightRecording=filename={file},settings=profile", "-cp", t.path("classes"), "Flown", timeout=120)
+    t.eq(flown.rc, 0, flown.err[-300:])
+    summary = re.findall(r"^ (\S+) +(\d+) +\d+$", t.run(jfr, "summary", file).out, re.M)
+    want = {name: int(cnt) for name, cnt in summary if int(cnt) and name not in ("jdk.Metadata", "jdk.CheckPoint")}
+    samples = want.pop("jdk.ExecutionSample")
+    t.tapir("import", file, "-o", out)
+    report, got = t.report(out), events_of(t, out)
+    t.eq(report["samples"]["captured"], samples, "samples")
+    t.eq({name: got.get(jfr_event(name)) for name in want}, want, "events")
+    printed = json.loads(t.run(jfr, "print", "--json", "--stack-depth", "64", "--events", "JavaMonitorEnter,ExecutionSample", file).out)["recording"]["events"]
+    waits = [e["values"] for e in printed if e["type"] == "jdk.JavaMonitorEnter"]
+    leaves = [e["values"]["stackTrace"]["frames"][0]["method"] for e in printed if e["type"] == "jdk.ExecutionSample" and e["values"]["stackTrace"]]
+    t.eq(sum(e["stack"][0]["name"].startswith("double Flown.leaf(int)") for e in t.events(out, "sample") if e.get("stack")),
+         sum((method["type"]["name"], method["name"]) == ("Flown", "leaf") for method in leaves), "samples in a method")
+    rows = json.loads(t.tapir("query", out, "SELECT count(*) AS cnt, sum(took_ns) AS ns FROM intervals WHERE name = 'monitor'", "--json").out)
+    ns = sum(float(values["duration"][2:-1]) for values in waits) * 1e9
+    t.eq(rows[0]["cnt"], len(waits), "waits for monitors")
+    t.ok(abs(rows[0]["ns"] - ns) <= 1000 * len(waits), f"their time: {rows[0]['ns']}, {ns}")
+    t.ok("waits for locks" in t.tapir("report", out).out, "the planted defect")
 
 
 def test_what_is_exported_as_nettrace_is_imported_again(t):

@@ -362,8 +362,8 @@ static uint8_t guessed_scope(const struct names *names, const char *suffix)
  * Probes that no table describes often have names by which they are pairs: query__start and
  * query__done begin and end an interval "query". The first suffix that fits decides.
  */
-static void add_guessed_role(struct tapir_pairs *pairs, const struct names *names,
-			     struct tapir_roles *roles)
+static void add_guessed_role(struct tapir_pairs *pairs, const struct tapir_probe_view *probe,
+			     const struct names *names, struct tapir_roles *roles)
 {
 	static const struct {
 		const char *suffix;
@@ -374,8 +374,11 @@ static void add_guessed_role(struct tapir_pairs *pairs, const struct names *name
 			{"__finish", false}, {"Start", true},	{"Begin", true},
 			{"Stop", false},     {"End", false}};
 	struct tapir_str base = {};
+	/* An event of a flight recording has its length with it, whatever it is called. */
+	bool is_whole = probe->rec->lane == TAPIR_LANE_STREAM &&
+			probe->rec->encoding == TAPIR_ENCODING_SLOTS;
 
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+	for (size_t i = 0; !is_whole && i < sizeof(suffixes) / sizeof(*suffixes); i++) {
 		if (!strip_suffix(names->event, suffixes[i].suffix, &base))
 			continue;
 		if (base.data) {
@@ -402,7 +405,7 @@ static struct tapir_roles decide_roles(struct tapir_pairs *pairs,
 	add_user_roles(pairs, &names, &roles);
 	add_known_roles(pairs, &names, &roles);
 	if (!roles.cnt)
-		add_guessed_role(pairs, &names, &roles);
+		add_guessed_role(pairs, probe, &names, &roles);
 	return roles;
 }
 

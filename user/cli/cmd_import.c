@@ -146,8 +146,10 @@ const struct tapir_command tapir_cmd_import = {
 	.text = "Reads perf.data (perf 5.10 and newer): samples with their call chains, switches, "
 		"tracepoints with their fields, processes, mappings, losses; and nettrace files of "
 		"EventPipe (dotnet-trace, also collect-linux): events with their fields and stacks, "
-		"samples, names of methods from the rundown; and CPU profiles of V8 (node --cpu-prof): "
-		"samples. OUT is a recording "
+		"samples, names of methods from the rundown; flight recordings of a JVM (JDK 11 and newer): "
+		"events with their fields and stacks, samples, and as hotspot's own events pauses of "
+		"collections, waits for monitors, parks, sleeps and compilations; and CPU profiles of "
+		"V8 (node --cpu-prof): samples. OUT is a recording "
 		"that every command reads. 'tapir report' prints what the format does not have: "
 		"no figure stands for what was not recorded.\n\n"
 		"Functions have names where the files that were mapped are on this machine and have "
@@ -158,7 +160,8 @@ const struct tapir_command tapir_cmd_import = {
 	.positionals =
 		(const struct tapir_positional[]){
 			{.name = "FILE",
-			 .help = "perf.data, a nettrace file, or a CPU profile of V8",
+			 .help = "perf.data, a nettrace file, a flight recording of a "
+				 "JVM, or a CPU profile of V8",
 			 .required = true,
 			 .is_path = true},
 			{}},
@@ -166,6 +169,7 @@ const struct tapir_command tapir_cmd_import = {
 		(const struct tapir_example[]){
 			{"import perf.data -o shop.tapir", "what perf record wrote"},
 			{"import trace.nettrace -o shop.tapir", "what dotnet-trace collected"},
+			{"import shop.jfr -o shop.tapir", "what 'jcmd PID JFR.dump' wrote"},
 			{}},
 	.args_bytes = sizeof(struct args),
 	.run = run_import,

@@ -11,6 +11,7 @@
 #include "base/diag.h"
 #include "decode/perf_data.h"
 #include "output/import/import_cpuprofile.h"
+#include "output/import/import_jfr.h"
 #include "output/import/import_nettrace.h"
 #include "output/import/import_perf.h"
 
@@ -24,6 +25,7 @@ static const struct {
 	{TAPIR_PERF_MAGIC, tapir_import_perf},
 	{"2ELIFREP", tapir_import_perf}, /* of the other byte order: it says so */
 	{"Nettrace", tapir_import_nettrace},
+	{"FLR", tapir_import_jfr},
 	{"{\"nodes\":", tapir_import_cpuprofile},
 };
 
@@ -45,6 +47,6 @@ int tapir_import__file(const struct tapir_import_input *input, const struct tapi
 	}
 	return tapir_diag__fail(
 		-EOPNOTSUPP,
-		"%s has no format that can be imported (perf.data, nettrace, cpuprofile)",
+		"%s has no format that can be imported (perf.data, nettrace, jfr, cpuprofile)",
 		input->name);
 }
