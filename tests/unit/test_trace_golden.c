@@ -13,7 +13,9 @@
 #include "tests/data/golden_v1.h"
 #include "tests/data/golden_v1_hosts.h"
 #include "tests/data/golden_v1_kernel.h"
+#include "tests/data/golden_v1_types.h"
 #include "tests/data/golden_v1_waits.h"
+#include "previous_reader.h"
 #include "trace/chunk.h"
 #include "trace/reader.h"
 #include "trace/stored_files.h"
@@ -152,6 +154,7 @@ static void check_records(const char *path, int cnt, const struct tapir_rec *(*r
 	struct tapir_reader *r;
 
 	assert_int_equal(tapir_reader__open(path, &r), 0);
+	tapir_reader__deliver_descriptions(r, true);
 	for (int i = 0; i < cnt; i++) {
 		const struct tapir_rec *want = record(i);
 
@@ -175,6 +178,59 @@ static void sums_of_the_kernel_of_version_1_are_read(void **state)
 	check_records("tests/data/golden-v1-kernel.tapir", GOLDEN_KERNEL_CNT, golden_kernel_record);
 }
 
+static void types_that_came_later_are_read(void **state)
+{
+	(void)state;
+	check_records("tests/data/golden-v1-types.tapir", GOLDEN_TYPES_CNT, golden_types_record);
+}
+
+static const char *const all_golden[] = {GOLDEN,
+					 GOLDEN_FILE,
+					 GOLDEN_HOSTS,
+					 "tests/data/golden-v1-waits.tapir",
+					 "tests/data/golden-v1-kernel.tapir",
+					 "tests/data/golden-v1-types.tapir"};
+#define GOLDEN_FILES (sizeof(all_golden) / sizeof(all_golden[0]))
+
+/* A new type of record comes with a golden file of its own. */
+static void each_type_of_record_is_in_a_golden_file(void **state)
+{
+	uint64_t of[TAPIR_REC_TYPE_CNT] = {};
+
+	(void)state;
+	for (size_t i = 0; i < GOLDEN_FILES; i++) {
+		struct previous_counts c = previous_read(all_golden[i]);
+
+		for (int type = 0; type < TAPIR_REC_TYPE_CNT; type++)
+			of[type] += c.of[type];
+	}
+	for (int type = TAPIR_REC_NONE + 1; type < TAPIR_REC_TYPE_CNT; type++)
+		if (!of[type])
+			fail_msg("no golden file has a record %s", tapir_rec_type__name(type));
+}
+
+static void previous_reader_skips_and_counts_what_is_new(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < GOLDEN_FILES; i++) {
+		struct previous_counts c = previous_read(all_golden[i]);
+		bool is_file = !strcmp(all_golden[i], GOLDEN_FILE);
+
+		assert_true(c.is_whole);
+		assert_int_equal(c.chunks_skipped, is_file);
+		if (is_file || !strcmp(all_golden[i], GOLDEN)) {
+			assert_int_equal(c.known, GOLDEN_CNT - 1);
+			assert_int_equal(c.skipped, 1); /* of a type that nothing has */
+			assert_int_equal(c.lost, 17);
+		}
+	}
+	assert_int_equal(previous_read("tests/data/golden-v1-types.tapir").skipped,
+			 GOLDEN_TYPES_CNT);
+	assert_int_equal(previous_read("tests/data/golden-v1-kernel.tapir").skipped,
+			 GOLDEN_KERNEL_CNT);
+	assert_int_equal(previous_read("tests/data/golden-v1-waits.tapir").skipped, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -184,6 +240,9 @@ int main(void)
 		cmocka_unit_test(file_of_version_1_is_unpacked),
 		cmocka_unit_test(sums_of_waits_of_version_1_are_read),
 		cmocka_unit_test(sums_of_the_kernel_of_version_1_are_read),
+		cmocka_unit_test(types_that_came_later_are_read),
+		cmocka_unit_test(each_type_of_record_is_in_a_golden_file),
+		cmocka_unit_test(previous_reader_skips_and_counts_what_is_new),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
