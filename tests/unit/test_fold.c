@@ -6,11 +6,34 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fold.h"
+
+/* The allocation of that number fails, once; 0: none does. Keys are of one number, without texts.
+ */
+static unsigned fails_at;
+
+static bool is_failing(void)
+{
+	return fails_at && !--fails_at;
+}
+
+void *reallocarray(void *p, size_t cnt, size_t bytes)
+{
+	return is_failing() ? NULL : realloc(p, cnt * bytes);
+}
+
+void *calloc(size_t cnt, size_t bytes)
+{
+	/* Of malloc and memset, the compiler would make a call of calloc. */
+	void *p = is_failing() ? NULL : aligned_alloc(16, cnt * bytes);
+
+	return p ? memset(p, 0, cnt * bytes) : NULL;
+}
 
 static struct tapir_fold_part text(const char *data, uint32_t len, uint8_t kind)
 {
@@ -143,6 +166,47 @@ static void what_finds_no_room_is_counted(void **state)
 	assert_true(f.rows.cnt < 2000);
 	assert_int_equal(sum + f.unkeyed, 100000);
 	tapir_fold__fini(&f);
+}
+
+/* Adds 3 values of each of 100 keys. */
+static void add_300(struct tapir_fold *f)
+{
+	for (uint64_t i = 0; i < 300; i++) {
+		struct tapir_fold_part key = number(i % 100);
+		struct tapir_fold_number value = tapir_fold__whole((__int128)i);
+
+		tapir_fold__add(f, &key, &value);
+	}
+}
+
+/* Each growth, of rows, keys, values or steps, fails in a fold of its own. */
+static void nothing_is_uncounted_whichever_growth_fails(void **state)
+{
+	bool has_failed = true;
+	unsigned nth;
+
+	(void)state;
+	for (nth = 1; has_failed; nth++) {
+		struct tapir_fold f = {.key_cnt = 1, .column_cnt = 1, .max_bytes = SIZE_MAX};
+		uint64_t cnt = 0, unbinned = 0;
+
+		f.columns[0].scale = TAPIR_FOLD_LOG;
+		fails_at = nth;
+		add_300(&f);
+		has_failed = !fails_at;
+		fails_at = 0;
+		for (size_t i = 0; i < f.rows.cnt; i++) {
+			cnt += tapir_fold_row__cnt(&f.rows.data[i], false);
+			unbinned += f.rows.data[i].values[0].unbinned;
+		}
+		assert_int_equal(cnt + f.unkeyed, 300);
+		assert_int_equal(f.unkeyed + unbinned, has_failed);
+		assert_int_equal(f.failed, f.unkeyed);
+		add_300(&f); /* a key without its row would have two now */
+		assert_int_equal(f.rows.cnt, 100);
+		tapir_fold__fini(&f);
+	}
+	assert_in_range(nth, 200, 400); /* values and steps of each row */
 }
 
 static void intervals_add_up_to_the_total(void **state)
@@ -305,6 +369,7 @@ int main(void)
 		cmocka_unit_test(what_is_counted_elsewhere_is_read_anew),
 		cmocka_unit_test(sums_are_exact_when_they_exceed_64_bits),
 		cmocka_unit_test(what_finds_no_room_is_counted),
+		cmocka_unit_test(nothing_is_uncounted_whichever_growth_fails),
 		cmocka_unit_test(intervals_add_up_to_the_total),
 		cmocka_unit_test(extremes_are_of_their_interval),
 		cmocka_unit_test(percentiles_are_near),

@@ -156,9 +156,29 @@ static void forgotten_key_finds_its_next_row(void **state)
 	tapir_keyed__fini(&t);
 }
 
+/* Of a row in the middle, of the last one, and of the only one. */
+static void dropped_row_leaves_all_others_to_be_found(void **state)
+{
+	struct table t = {};
+
+	(void)state;
+	for (uint64_t key = 1; key <= 3; key++)
+		add(&t, key);
+	tapir_keyed__drop(&t, 1, t.data[t.cnt - 1].key);
+	assert_null(tapir_keyed__get(&t, 1));
+	assert_int_equal(tapir_keyed__get(&t, 2)->key, 2);
+	assert_int_equal(tapir_keyed__get(&t, 3)->key, 3);
+	tapir_keyed__drop(&t, 2, t.data[t.cnt - 1].key);
+	assert_int_equal(tapir_keyed__get(&t, 3) - t.data, 0);
+	tapir_keyed__drop(&t, 3, t.data[t.cnt - 1].key);
+	assert_int_equal(t.cnt + t.idx_by_key.cnt, 0);
+	tapir_keyed__fini(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(dropped_row_leaves_all_others_to_be_found),
 		cmocka_unit_test(forgotten_key_finds_its_next_row),
 		cmocka_unit_test(row_beyond_the_last_is_counted),
 		cmocka_unit_test(row_that_is_taken_back_is_counted),

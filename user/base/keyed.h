@@ -34,6 +34,9 @@
 		bool failed;   /* memory was short for a row */                                    \
 	}
 
+/* Any of them, by which code that does not know the rows reads one. */
+struct tapir_keyed_rows tapir_keyed(void);
+
 /* The index that map has for key; cnt, which it then has, if it had none. NONE: no memory, or max.
  */
 static inline size_t tapir_keyed__idx(struct tapir_map *map, uint64_t key, size_t cnt, size_t max,
@@ -88,6 +91,16 @@ static inline size_t tapir_keyed__idx(struct tapir_map *map, uint64_t key, size_
 		(table)->cnt--;                                                                    \
 		(table)->more++;                                                                   \
 		(table)->failed = true;                                                            \
+	} while (0)
+
+/* Removes the row of a key that is there; the last row, by its key, takes its place. */
+#define tapir_keyed__drop(table, key, last_key)                                                    \
+	do {                                                                                       \
+		const uint64_t tapir_key_ = (key), tapir_last_ = (last_key);                       \
+		uint64_t tapir_at_ = *tapir_map__get(&(table)->idx_by_key, tapir_key_);            \
+		(table)->data[tapir_at_] = (table)->data[--(table)->cnt];                          \
+		*tapir_map__get(&(table)->idx_by_key, tapir_last_) = tapir_at_;                    \
+		tapir_map__del(&(table)->idx_by_key, tapir_key_);                                  \
 	} while (0)
 
 /*

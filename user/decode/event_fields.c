@@ -19,24 +19,17 @@ static struct tapir_event_layout *layout_of(struct tapir_event_fields *f,
 					    const struct tapir_catalog *catalog,
 					    const struct tapir_probe_view *probe)
 {
-	uint64_t *idx = tapir_map__get(&f->by_probe, probe->rec->probe_id);
+	struct tapir_event_layout **known = tapir_keyed__get(&f->layouts, probe->rec->probe_id);
 	struct tapir_event_layout *layout;
 
-	if (idx)
-		return f->layouts.data[*idx - 1];
+	if (known)
+		return *known;
 	if (f->layouts.cnt == MAX_LAYOUTS ||
 	    tapir_event_layout__new(probe, tapir_catalog__metadata(catalog, probe->rec->probe_id),
 				    &layout))
 		return NULL;
-	idx = tapir_vec__push(&f->layouts, layout)
-		      ? tapir_map__put(&f->by_probe, probe->rec->probe_id, NULL)
-		      : NULL;
-	if (idx) {
-		*idx = f->layouts.cnt;
+	if (tapir_keyed__add(&f->layouts, probe->rec->probe_id, MAX_LAYOUTS, layout))
 		return layout;
-	}
-	if (f->layouts.cnt && f->layouts.data[f->layouts.cnt - 1] == layout)
-		f->layouts.cnt--;
 	tapir_event_layout__free(layout);
 	return NULL;
 }
@@ -218,6 +211,5 @@ void tapir_event_fields__fini(struct tapir_event_fields *f)
 {
 	for (size_t i = 0; i < f->layouts.cnt; i++)
 		tapir_event_layout__free(f->layouts.data[i]);
-	tapir_vec__fini(&f->layouts);
-	tapir_map__fini(&f->by_probe);
+	tapir_keyed__fini(&f->layouts);
 }

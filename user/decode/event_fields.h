@@ -7,7 +7,7 @@
 #ifndef TAPIR_USER_EVENT_FIELDS_H
 #define TAPIR_USER_EVENT_FIELDS_H
 
-#include "base/map.h"
+#include "base/keyed.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "decode/event_layout.h"
@@ -23,8 +23,7 @@ struct tapir_event_fields {
 	unsigned cnt;
 	char keys[TAPIR_EVENT_FIELDS_MAX][TAPIR_EVENT_KEY_BYTES]; /* names that are values, too */
 	/* for this room alone */
-	struct tapir_map by_probe; /* -> idx + 1 */
-	struct tapir_vec(struct tapir_event_layout *) layouts;
+	struct tapir_keyed(struct tapir_event_layout *) layouts; /* by probe */
 };
 
 /* Decodes an event; its fields are valid until the next call and as long as the event. */

@@ -16,30 +16,29 @@
 struct walk {
 	const struct tapir_heap_graph *g;
 	struct tapir_heap_paths *paths;
-	struct tapir_map by_parent; /* parent << 32 | type -> idx + 1 */
-	struct tapir_map by_root;   /* kind and name -> idx + 1 */
-	uint32_t *step;		    /* by object */
+	uint32_t *step; /* by object */
 	uint32_t *queue;
 };
 
-static uint32_t add_step(struct walk *w, uint64_t *place, const struct tapir_heap_step *step)
+/* The index of the step with that key; NONE: there are too many, or there is no memory. */
+static uint32_t add_step(struct walk *w, uint64_t key, const struct tapir_heap_step *made)
 {
-	if (!place || w->paths->steps.cnt >= TAPIR_HEAP_MAX_STEPS ||
-	    !tapir_vec__push(&w->paths->steps, *step))
-		return NONE;
-	*place = w->paths->steps.cnt;
-	return (uint32_t)*place - 1;
+	struct tapir_heap_step *step =
+		tapir_keyed__add(&w->paths->steps, key, TAPIR_HEAP_MAX_STEPS, *made);
+
+	return step ? (uint32_t)(step - w->paths->steps.data) : NONE;
 }
 
-/* A static field is a root of its own, others are one a kind. */
+/* A static field is a root of its own, others are one a kind: no parent has these numbers. */
 static uint32_t root_step(struct walk *w, uint32_t root_idx)
 {
 	const struct tapir_heap_root *root = &w->g->roots.data[root_idx];
 	struct tapir_heap_step step = {.parent = NONE, .type = root_idx};
-	uint64_t key = root->kind == TAPIR_HEAP_ROOT_STATIC ? (uint64_t)root_idx << 8 : 0;
-	uint64_t *place = tapir_map__put(&w->by_root, key | root->kind, NULL);
+	bool is_static = root->kind == TAPIR_HEAP_ROOT_STATIC;
 
-	return place && *place ? (uint32_t)*place - 1 : add_step(w, place, &step);
+	return add_step(
+		w, is_static ? (uint64_t)NONE << 32 | root_idx : (NONE - 1ull) << 32 | root->kind,
+		&step);
 }
 
 /* The step of a type below parent. A path that is too deep continues at its last step. */
@@ -47,7 +46,6 @@ static uint32_t step_below(struct walk *w, uint32_t parent, uint32_t type)
 {
 	const struct tapir_heap_step *above = &w->paths->steps.data[parent];
 	struct tapir_heap_step step = {.parent = parent, .type = type, .depth = above->depth + 1};
-	uint64_t *place;
 	uint32_t idx;
 
 	if (above->parent != NONE && above->type == type)
@@ -57,13 +55,7 @@ static uint32_t step_below(struct walk *w, uint32_t parent, uint32_t type)
 		step.depth = above->depth;
 		step.is_cut = true;
 	}
-	place = tapir_map__get(&w->by_parent, (uint64_t)step.parent << 32 | type);
-	if (place && *place)
-		return (uint32_t)*place - 1;
-	if (w->paths->steps.cnt >= TAPIR_HEAP_MAX_STEPS)
-		return parent;
-	place = tapir_map__put(&w->by_parent, (uint64_t)step.parent << 32 | type, NULL);
-	idx = add_step(w, place, &step);
+	idx = add_step(w, (uint64_t)step.parent << 32 | type, &step);
 	return idx == NONE ? parent : idx;
 }
 
@@ -163,8 +155,7 @@ int tapir_heap_paths__init(struct tapir_heap_paths *out, const struct tapir_heap
 	if (!err)
 		choose_paths(&made);
 	free(w.queue);
-	tapir_map__fini(&w.by_parent);
-	tapir_map__fini(&w.by_root);
+	tapir_map__fini(&made.steps.idx_by_key); /* no step is added from here on */
 	if (err)
 		tapir_heap_paths__fini(&made);
 	else
@@ -174,7 +165,7 @@ int tapir_heap_paths__init(struct tapir_heap_paths *out, const struct tapir_heap
 
 void tapir_heap_paths__fini(struct tapir_heap_paths *p)
 {
-	tapir_vec__fini(&p->steps);
+	tapir_keyed__fini(&p->steps);
 	free(p->best);
 	free(p->of_object);
 	p->best = p->of_object = NULL;

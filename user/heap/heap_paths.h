@@ -10,6 +10,7 @@
 #ifndef TAPIR_USER_HEAP_PATHS_H
 #define TAPIR_USER_HEAP_PATHS_H
 
+#include "base/keyed.h"
 #include "heap/heap_graph.h"
 
 #define TAPIR_HEAP_MAX_STEPS (1u << 20)
@@ -24,7 +25,7 @@ struct tapir_heap_step {
 };
 
 struct tapir_heap_paths {
-	struct tapir_vec(struct tapir_heap_step) steps;
+	struct tapir_keyed(struct tapir_heap_step) steps; /* by parent and type */
 	uint32_t *best;	     /* by type: the step with most of its bytes, or TAPIR_HEAP_NO_STEP */
 	uint32_t *of_object; /* by object: its step, or TAPIR_HEAP_NO_STEP */
 	uint64_t unreachable_cnt, unreachable_bytes;

@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "base/diag.h"
 #include "base/log.h"
-#include "base/map.h"
+#include "base/keyed.h"
 #include "base/str.h"
 #include "elf/debug_file.h"
 #include "elf/demangle.h"
@@ -35,8 +35,7 @@ struct tapir_source_lines {
 	struct tapir_line_helper *helper;
 	struct tapir_map by_id; /* file_id -> index of a file + 1; 0: it has no lines */
 	struct tapir_vec(struct file) files;
-	struct tapir_map by_address; /* index of places + 1 */
-	struct tapir_vec(struct tapir_source_places) places;
+	struct tapir_keyed(struct tapir_source_places) places; /* by address */
 	struct tapir_arena arena;
 	struct tapir_map texts; /* hash -> address in the arena */
 	struct tapir_source_line_counts counts;
@@ -78,9 +77,8 @@ void tapir_source_lines__free(struct tapir_source_lines *l)
 	tapir_vec_for_each (file, &l->files)
 		close_file(file);
 	tapir_vec__fini(&l->files);
-	tapir_vec__fini(&l->places);
+	tapir_keyed__fini(&l->places);
 	tapir_map__fini(&l->by_id);
-	tapir_map__fini(&l->by_address);
 	tapir_map__fini(&l->texts);
 	tapir_arena__fini(&l->arena);
 	free(l);
@@ -253,10 +251,10 @@ static struct tapir_source_places find_places(void *ctx, const struct tapir_rec_
 	struct tapir_source_places found = {};
 	struct file *file;
 	uint64_t key = tapir_hash__mix(tapir_hash__mix(5, mapping->file_id), off);
-	uint64_t *idx = tapir_map__get(&l->by_address, key);
+	const struct tapir_source_places *known = tapir_keyed__get(&l->places, key);
 
-	if (idx)
-		return l->places.data[*idx - 1];
+	if (known)
+		return *known;
 	file = file_of(l, mapping, range);
 	if (!file)
 		return found;
@@ -265,11 +263,7 @@ static struct tapir_source_places find_places(void *ctx, const struct tapir_rec_
 		return found;
 	}
 	found = look_up(l, file, off);
-	idx = tapir_map__put(&l->by_address, key, NULL);
-	if (idx && tapir_vec__push(&l->places, found))
-		*idx = l->places.cnt;
-	else if (idx)
-		tapir_map__del(&l->by_address, key);
+	(void)tapir_keyed__add(&l->places, key, MAX_ADDRESSES, found); /* else it is asked again */
 	return found;
 }
 

@@ -24,8 +24,7 @@ void tapir_ring_kinds__init(struct tapir_ring_kinds *k, uint32_t first_probe_id,
 
 void tapir_ring_kinds__fini(struct tapir_ring_kinds *k)
 {
-	tapir_map__fini(&k->by_hash);
-	tapir_vec__fini(&k->all);
+	tapir_keyed__fini(&k->all);
 }
 
 static uint64_t hash_of(uint64_t seed, const struct tapir_rec_probe *probe, const void *more,
@@ -49,41 +48,27 @@ static uint32_t next_id(struct tapir_ring_kinds *k)
 /* Removes kinds that no process uses. */
 static void drop_unused(struct tapir_ring_kinds *k)
 {
-	size_t kept = 0;
+	size_t cnt = k->all.cnt;
 
-	tapir_map__clear(&k->by_hash);
-	for (size_t i = 0; i < k->all.cnt; i++) {
-		struct tapir_ring_kind kind = k->all.data[i];
-		uint64_t *idx = kind.ref_cnt ? tapir_map__put(&k->by_hash, kind.hash, NULL) : NULL;
+	tapir_keyed__clear(&k->all);
+	for (size_t i = 0; i < cnt; i++) {
+		struct tapir_ring_kind kind = k->all.data[i]; /* kept: no later than it was */
 
-		if (!idx) {
+		if (!kind.ref_cnt || !tapir_keyed__add(&k->all, kind.hash, SIZE_MAX, kind))
 			k->cost_bytes -= kind.cost_bytes;
-			continue;
-		}
-		*idx = kept;
-		k->all.data[kept++] = kind;
 	}
-	k->all.cnt = kept;
 	k->unused_cnt = 0;
 }
 
 static uint32_t add_kind(struct tapir_ring_kinds *k, struct tapir_ring_kind kind)
 {
-	uint64_t *idx;
-
 	if (k->cost_bytes + kind.cost_bytes > TAPIR_RING_KINDS_MAX_BYTES && k->unused_cnt)
 		drop_unused(k);
 	if (k->cost_bytes + kind.cost_bytes > TAPIR_RING_KINDS_MAX_BYTES)
 		return 0;
 	kind.probe_id = next_id(k);
-	if (!kind.probe_id || !tapir_vec__push(&k->all, kind))
+	if (!kind.probe_id || !tapir_keyed__add(&k->all, kind.hash, SIZE_MAX, kind))
 		return 0;
-	idx = tapir_map__put(&k->by_hash, kind.hash, NULL);
-	if (!idx) {
-		k->all.cnt--;
-		return 0;
-	}
-	*idx = k->all.cnt - 1;
 	k->cost_bytes += kind.cost_bytes;
 	return kind.probe_id;
 }
@@ -97,8 +82,7 @@ uint32_t tapir_ring_kinds__use(struct tapir_ring_kinds *k, const struct tapir_re
 		.ref_cnt = 1,
 		.cost_bytes = KIND_COST_BYTES + probe->h.size + (uint32_t)more_bytes,
 	};
-	const uint64_t *idx = tapir_map__get(&k->by_hash, kind.hash);
-	struct tapir_ring_kind *known = idx ? &k->all.data[*idx] : NULL;
+	struct tapir_ring_kind *known = tapir_keyed__get(&k->all, kind.hash);
 
 	*hash = kind.hash;
 	*is_new = !known;
@@ -112,8 +96,8 @@ uint32_t tapir_ring_kinds__use(struct tapir_ring_kinds *k, const struct tapir_re
 
 void tapir_ring_kinds__drop(struct tapir_ring_kinds *k, uint64_t hash)
 {
-	const uint64_t *idx = tapir_map__get(&k->by_hash, hash);
+	struct tapir_ring_kind *known = tapir_keyed__get(&k->all, hash);
 
-	if (idx && k->all.data[*idx].ref_cnt)
-		k->unused_cnt += !--k->all.data[*idx].ref_cnt;
+	if (known && known->ref_cnt)
+		k->unused_cnt += !--known->ref_cnt;
 }

@@ -10,8 +10,7 @@
 #ifndef TAPIR_USER_RING_KINDS_H
 #define TAPIR_USER_RING_KINDS_H
 
-#include "base/map.h"
-#include "base/vec.h"
+#include "base/keyed.h"
 #include "tapir/abi.h"
 
 #define TAPIR_RING_KINDS_MAX_BYTES (128u << 20) /* that descriptions may take */
@@ -23,8 +22,7 @@ struct tapir_ring_kind {
 
 struct tapir_ring_kinds {
 	uint64_t seeds[2];
-	struct tapir_map by_hash; /* hash -> index in all */
-	struct tapir_vec(struct tapir_ring_kind) all;
+	struct tapir_keyed(struct tapir_ring_kind) all; /* by hash */
 	uint64_t cost_bytes;
 	size_t unused_cnt;
 	uint32_t next_probe_id, last_probe_id;

@@ -9,7 +9,7 @@
 
 #include "attach/proc.h"
 #include "base/clock.h"
-#include "base/map.h"
+#include "base/keyed.h"
 #include "runtime/otel/otel_reader.h"
 #include "trace/recbuf.h"
 
@@ -32,9 +32,8 @@ struct watched {
 struct tapir_otel_watch {
 	struct tapir_queue *queue;
 	struct tapir_otel_reader reader;
-	struct tapir_map by_tgid; /* idx + 1 */
-	struct tapir_vec(struct watched) all;
-	uint32_t round; /* of looks */
+	struct tapir_keyed(struct watched) all; /* by tgid */
+	uint32_t round;				/* of looks */
 	struct tapir_recbuf recbuf;
 };
 
@@ -54,8 +53,7 @@ void tapir_otel_watch__free(struct tapir_otel_watch *w)
 	if (!w)
 		return;
 	tapir_otel_reader__fini(&w->reader);
-	tapir_map__fini(&w->by_tgid);
-	tapir_vec__fini(&w->all);
+	tapir_keyed__fini(&w->all);
 	tapir_recbuf__fini(&w->recbuf);
 	free(w);
 }
@@ -90,20 +88,8 @@ static void post_resource(struct tapir_otel_watch *w, uint32_t tgid)
 /* NULL: there are too many, or no memory. */
 static struct watched *watched_of(struct tapir_otel_watch *w, uint32_t tgid)
 {
-	uint64_t *idx = tapir_map__get(&w->by_tgid, tgid);
-
-	if (idx)
-		return &w->all.data[*idx - 1];
-	if (w->all.cnt >= PROCESSES_MAX ||
-	    !tapir_vec__push(&w->all, ((struct watched){.process.tgid = tgid})))
-		return NULL;
-	idx = tapir_map__put(&w->by_tgid, tgid, NULL);
-	if (!idx) {
-		w->all.cnt--;
-		return NULL;
-	}
-	*idx = w->all.cnt;
-	return &w->all.data[*idx - 1];
+	return tapir_keyed__add(&w->all, tgid, PROCESSES_MAX,
+				((struct watched){.process.tgid = tgid}));
 }
 
 static void plan_next(struct watched *one, uint64_t now_ns)
@@ -167,20 +153,6 @@ static void read_process(struct tapir_otel_watch *w, struct watched *one, uint64
 		count_unread(w, one, now_ns);
 }
 
-/* The last process takes the slot of the one that ended. */
-static void drop_process(struct tapir_otel_watch *w, size_t idx)
-{
-	struct watched *one = &w->all.data[idx], *last = &w->all.data[w->all.cnt - 1];
-	uint64_t *moved;
-
-	tapir_map__del(&w->by_tgid, one->process.tgid);
-	*one = *last;
-	w->all.cnt--;
-	moved = idx < w->all.cnt ? tapir_map__get(&w->by_tgid, one->process.tgid) : NULL;
-	if (moved)
-		*moved = idx + 1;
-}
-
 /* With what they published until their end, if that could not be read. */
 static void forget_ended(struct tapir_otel_watch *w, uint64_t now_ns)
 {
@@ -189,7 +161,8 @@ static void forget_ended(struct tapir_otel_watch *w, uint64_t now_ns)
 			continue;
 		if (w->all.data[i].is_owed)
 			count_unread(w, &w->all.data[i], now_ns);
-		drop_process(w, i);
+		tapir_keyed__drop(&w->all, w->all.data[i].process.tgid,
+				  w->all.data[w->all.cnt - 1].process.tgid);
 	}
 }
 
@@ -203,7 +176,7 @@ void tapir_otel_watch__poll(struct tapir_otel_watch *w, const struct tapir_pids 
 		return;
 	w->round++;
 	tapir_vec_for_each (tgid, live) {
-		one = tapir_map__get(&w->by_tgid, *tgid) ? watched_of(w, *tgid) : NULL;
+		one = tapir_keyed__get(&w->all, *tgid);
 		if (one)
 			one->round = w->round;
 	}
