@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "diagnose/finding_impl.h"
 #include "finding_fixture.h"
 
 static void collections_are_reported_with_who_allocates(void **state)
@@ -172,6 +173,24 @@ static void types_beyond_the_table_are_counted(void **state)
 	assert_non_null(finding_text(0));
 	assert_int_equal(finding.exceptions.types.rows.cnt, 4096);
 	assert_int_equal(found.more, 4);
+}
+
+/* So are the sums by function, which name the place of a finding. */
+static void functions_beyond_the_sums_are_counted(void **state)
+{
+	struct tapir_weights sums = {};
+
+	(void)state;
+	for (uint32_t name = 0; name <= 65536; name++)
+		tapir_weights__add(&finding, &sums, name, 1);
+	tapir_weights__add(&finding, &sums, 0, 1); /* it has its row */
+	assert_int_equal(sums.sum, 65538);
+	assert_int_equal(sums.best, 2);
+	tapir_weights__fini(&sums);
+	fire(TICK, 501 * MS, 0, "Object", 0);
+	(void)finding_text(0);
+	assert_int_equal(found.more, 1);
+	assert_false(found.failed);
 }
 
 /* A type is named with those who threw it, not with those who threw most of all. */
@@ -546,6 +565,7 @@ int main(void)
 		TEST(wait_from_before_the_events_counts_by_its_stack),
 		TEST(exceptions_are_reported_with_their_thrower),
 		TEST(types_beyond_the_table_are_counted),
+		TEST(functions_beyond_the_sums_are_counted),
 		TEST(thrower_is_that_of_the_type),
 		TEST(few_exceptions_are_no_rate),
 		TEST(threads_that_wait_throughout_are_a_deadlock),

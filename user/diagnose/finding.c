@@ -405,15 +405,16 @@ static void add_beyond(const struct tapir_finding *f, struct tapir_found_list *l
 	ADD(f->failed_calls.rows);
 	ADD(f->overview.rows);
 	ADD(f->lives);
+	ADD(f->names);
 #undef ADD
 }
 
 void tapir_finding__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	tapir_finding__conclude(f);
-	add_beyond(f, list);
 	for (size_t i = 0; i < TAPIR_DETECTOR_CNT; i++)
 		tapir_detectors[i](f, list);
+	add_beyond(f, list);
 	tapir_found_list__judge(list);
 }
 

@@ -118,6 +118,10 @@ struct tapir_finding {
 	bool has_clock; /* samples' periods are nanoseconds of a CPU: set it before the list */
 	struct tapir_lives lives; /* of what was asked for */
 	struct {
+		uint64_t more; /* names of functions that found no row in any weights */
+		bool failed;
+	} names;
+	struct {
 		uint64_t samples, ns, gc, jit, timers, kernel; /* not of tapir's own threads */
 		uint32_t cpu_cnt; /* at least that many; 0: not known */
 		struct tapir_weights own, leaf, timer_own;

@@ -111,7 +111,7 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 	thread->cnt++;
 	thread->got_cnt += !is_cut && !(w->flags & TAPIR_SWITCH_WOKEN_BY_IRQ);
 	thread->place = own;
-	tapir_weights__add(&kind->callers, tapir_own_code__or_native(&f->own, tree, w->node),
+	tapir_weights__add(f, &kind->callers, tapir_own_code__or_native(&f->own, tree, w->node),
 			   took_ns);
 	return true;
 }

@@ -31,7 +31,7 @@ static void count_kernel(struct tapir_finding *f, const struct tapir_stack_tree 
 		return;
 	f->cpu.kernel += cnt;
 	leaf = tapir_stack_tree__user_leaf(tree, node);
-	tapir_weights__add(&f->cpu.calls, leaf ? nodes[leaf].name : TAPIR_OWN_CODE_NONE, cnt);
+	tapir_weights__add(f, &f->cpu.calls, leaf ? nodes[leaf].name : TAPIR_OWN_CODE_NONE, cnt);
 }
 
 /* Adds samples at a node to the sums by function, of which only the totals are needed. */
@@ -45,8 +45,8 @@ static void add_samples(struct tapir_finding *f, const struct tapir_node_facts *
 		tapir_finding__weigh(f, &f->cpu.timer_own, node, cnt);
 	}
 	tapir_finding_throws__samples(f, facts, cnt);
-	tapir_weights__add(&f->cpu.own, facts->function, cnt);
-	tapir_weights__add(&f->cpu.leaf, leaf_of(tree, node), cnt);
+	tapir_weights__add(f, &f->cpu.own, facts->function, cnt);
+	tapir_weights__add(f, &f->cpu.leaf, leaf_of(tree, node), cnt);
 	count_kernel(f, tree, node, cnt);
 }
 
@@ -103,7 +103,7 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 		f->cpu.cpu_cnt = sample->h.cpu + 1u;
 	f->cpu.gc += work == TAPIR_WORK_GC;
 	if (work == TAPIR_WORK_GC)
-		tapir_weights__add(&f->gc.askers,
+		tapir_weights__add(f, &f->gc.askers,
 				   tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node),
 				   1);
 	if (work == TAPIR_WORK_JIT)

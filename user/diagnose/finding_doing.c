@@ -88,11 +88,11 @@ void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t
 		return;
 	sum->cnt++;
 	own = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node);
-	tapir_weights__add(&f->doings.callers, own, 1);
+	tapir_weights__add(f, &f->doings.callers, own, 1);
 	if (!strcmp(doing->what, TAPIR_DOING_STARTS_PROCESSES))
-		tapir_weights__add(&f->doings.starters, own, 1);
+		tapir_weights__add(f, &f->doings.starters, own, 1);
 	if (!strcmp(doing->what, TAPIR_DOING_CONNECTS))
-		tapir_weights__add(&f->doings.connecting, own, 1);
+		tapir_weights__add(f, &f->doings.connecting, own, 1);
 }
 
 static bool is_for_same(const struct tapir_doing_sum *a, const struct tapir_doing_sum *b)
@@ -216,7 +216,7 @@ void tapir_finding_doing__wait(struct tapir_finding *f, const struct tapir_wait 
 	} else if (reason && !strcmp(reason, TAPIR_REASON_THREAD_START)) {
 		tapir_finding__weigh(f, &f->doings.thread_starters, wait->node, 1);
 		tapir_weights__add(
-			&f->doings.own_thread_starters,
+			f, &f->doings.own_thread_starters,
 			tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), wait->node), 1);
 	}
 }
@@ -236,7 +236,7 @@ void tapir_finding_doing__event(struct tapir_finding *f, const struct tapir_find
 	if (e->meaning != TAPIR_MEANS_CONNECTS)
 		return;
 	f->doings.connect_cnt++;
-	tapir_weights__add(&f->doings.connectors,
+	tapir_weights__add(f, &f->doings.connectors,
 			   tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), e->node), 1);
 }
 

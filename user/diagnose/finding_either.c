@@ -71,7 +71,7 @@ static void count_held(struct tapir_finding *f, struct tapir_either_lock *lock,
 		return;
 	node = tapir_tl_thread__doing(holder, since_ns, w->wake_ns);
 	wait = tapir_wait_reasons__find(&f->reasons, tapir_timeline__stacks(f->tl), node);
-	tapir_weights__add(&lock->holders, w->waker_tid, ns);
+	tapir_weights__add(f, &lock->holders, w->waker_tid, ns);
 	if (wait && !wait->may_be_work)
 		tapir_found_labels__add(&lock->held_for, 1, wait->reason, TAPIR_OWN_CODE_NONE, ns);
 }
@@ -113,7 +113,7 @@ bool tapir_finding_either__wait(struct tapir_finding *f, const struct tapir_wait
 	lock->ns += took_ns;
 	lock->cnt++;
 	lock->got_cnt += !is_open;
-	tapir_weights__add(&lock->callers, tapir_own_code__of(&f->own, tree, w->node), took_ns);
+	tapir_weights__add(f, &lock->callers, tapir_own_code__of(&f->own, tree, w->node), took_ns);
 	count_share(&f->either, lock, w->thread->tid, took_ns, is_open);
 	compare(lock, w);
 	if (!is_open)
@@ -217,7 +217,7 @@ static void add_function(struct tapir_finding *f, const struct tapir_either_lock
 	tapir_vec_for_each (share, &f->either.shares) {
 		seen = share->lock == idx ? seen_of(&f->either, share->tid) : NULL;
 		if (seen && seen->wait->may_be_work)
-			tapir_weights__add(&places, seen->name, share->ns);
+			tapir_weights__add(f, &places, seen->name, share->ns);
 	}
 	tapir_finding__add_most(f, &places, ", in ", out);
 	tapir_weights__fini(&places);
@@ -301,7 +301,7 @@ static void list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 		    share->ns * 100 < span_ns * TAPIR_LIMIT(THROUGHOUT))
 			continue;
 		fact.subject = seen->wait->reason;
-		tapir_weights__add(&places, seen->name, 1);
+		tapir_weights__add(f, &places, seen->name, 1);
 		fact.cnt++;
 	}
 	tapir_rules__judge(f, list, fact);

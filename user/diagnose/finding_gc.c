@@ -49,7 +49,7 @@ void tapir_finding_gc__finalizer(struct tapir_finding *f, uint32_t tgid, uint32_
 	struct tapir_collector *gc = collector_of(f, tgid);
 
 	if (gc)
-		tapir_weights__add(&gc->finalizers, function, ns);
+		tapir_weights__add(f, &gc->finalizers, function, ns);
 }
 
 static void add_low(struct tapir_collector *gc, const struct tapir_heap_size *size)

@@ -74,7 +74,7 @@ void tapir_finding_gil__sample(struct tapir_finding *f, const struct tapir_tl_th
 		return;
 	thread->inside += place == TAPIR_GIL_INSIDE;
 	thread->outside += place == TAPIR_GIL_OUTSIDE;
-	tapir_weights__add(&thread->functions, function_of(f, node), 1);
+	tapir_weights__add(f, &thread->functions, function_of(f, node), 1);
 }
 
 static uint64_t samples_of(const struct tapir_gil_thread *thread, bool is_inside)

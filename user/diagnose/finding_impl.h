@@ -47,8 +47,9 @@ struct tapir_finding_event {
 	uint32_t node;
 };
 
-/* Adds weight to a name. What finds no room is in the sum alone. */
-void tapir_weights__add(struct tapir_weights *w, uint32_t name, uint64_t weight);
+/* Adds weight to a name. What finds no room is in the sum alone, and is counted in f. */
+void tapir_weights__add(struct tapir_finding *f, struct tapir_weights *w, uint32_t name,
+			uint64_t weight);
 /* Returns the heaviest but for the best, and its sum; TAPIR_OWN_CODE_NONE and 0: there is none. */
 uint32_t tapir_weights__second(const struct tapir_weights *w, uint64_t *sum);
 void tapir_weights__fini(struct tapir_weights *w);

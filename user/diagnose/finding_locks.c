@@ -330,7 +330,7 @@ static void add_stuck(struct tapir_finding *f, const struct tapir_wait *w)
 		.name = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), w->node),
 		.turns = turns_of(f, w)};
 
-	tapir_weights__add(&f->locks.stuck, stuck.name, 1);
+	tapir_weights__add(f, &f->locks.stuck, stuck.name, 1);
 	if (f->locks.stuck_in.cnt < MAX_HELD_UP)
 		(void)tapir_vec__push(&f->locks.stuck_in, stuck);
 }

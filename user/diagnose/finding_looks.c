@@ -22,8 +22,8 @@ void tapir_finding_looks__add(struct tapir_finding *f, const struct tapir_rec_in
 
 	if (!thread)
 		return;
-	tapir_weights__add(&thread->functions, name, 1);
-	tapir_weights__add(&f->looks.functions, name, 1);
+	tapir_weights__add(f, &thread->functions, name, 1);
+	tapir_weights__add(f, &f->looks.functions, name, 1);
 }
 
 void tapir_finding_looks__sample(struct tapir_finding *f, uint32_t tid)

@@ -168,7 +168,7 @@ static void add_sync(struct tapir_finding *f, struct tapir_loop *loop, uint32_t 
 static void add_busy_time(struct tapir_finding *f, struct tapir_loop *loop, uint32_t node,
 			  uint64_t ns)
 {
-	tapir_loop_busy__add(&loop->busy,
+	tapir_loop_busy__add(f, &loop->busy,
 			     tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node), ns);
 }
 
@@ -271,7 +271,7 @@ void tapir_finding_loop__snapshot(struct tapir_finding *f, const struct tapir_re
 			    : TAPIR_OWN_CODE_NONE;
 
 	if (own != TAPIR_OWN_CODE_NONE && tapir_loop_spot__of(f, node).place == TAPIR_LOOP_CALLED)
-		tapir_weights__add(&loop->seen, own, 1);
+		tapir_weights__add(f, &loop->seen, own, 1);
 }
 
 void tapir_finding_loop__interp_sample(struct tapir_finding *f,
@@ -282,15 +282,16 @@ void tapir_finding_loop__interp_sample(struct tapir_finding *f,
 			    : TAPIR_OWN_CODE_NONE;
 
 	if (own != TAPIR_OWN_CODE_NONE)
-		tapir_weights__add(&loop->seen, own, 1);
+		tapir_weights__add(f, &loop->seen, own, 1);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static void count_time(struct tapir_loop *loop, const struct tapir_loop_time *time)
+static void count_time(struct tapir_finding *f, struct tapir_loop *loop,
+		       const struct tapir_loop_time *time)
 {
-	tapir_weights__add(&loop->own, time->name, time->ns);
-	tapir_weights__add(&loop->called, time->called, time->ns);
+	tapir_weights__add(f, &loop->own, time->name, time->ns);
+	tapir_weights__add(f, &loop->called, time->called, time->ns);
 	loop->runnable_ns += time->is_runnable ? time->ns : 0;
 	loop->queue_ns += time->queue != TAPIR_LOOP_QUEUE_NONE ? time->ns : 0;
 	loop->steps_ns += time->queue == TAPIR_LOOP_QUEUE_STEP ? time->ns : 0;
@@ -313,7 +314,7 @@ static bool is_by_chance(const struct tapir_loop *loop, const struct tapir_loop_
 	       stand->points * all->in_loop < TAPIR_LIMIT(LOOP_CHANCE) * all->called;
 }
 
-static void count_stands(struct tapir_loop *loop)
+static void count_stands(struct tapir_finding *f, struct tapir_loop *loop)
 {
 	for (size_t i = 0; i < loop->stands.cnt; i++) {
 		const struct tapir_loop_stand *stand = &loop->stands.data[i];
@@ -326,7 +327,7 @@ static void count_stands(struct tapir_loop *loop)
 		loop->worst_ns = stand->ns > loop->worst_ns ? stand->ns : loop->worst_ns;
 		loop->is_open = stand->is_open;
 		for (size_t t = stand->first_time; t < until; t++)
-			count_time(loop, &loop->kept.data[t]);
+			count_time(f, loop, &loop->kept.data[t]);
 	}
 }
 
@@ -340,7 +341,7 @@ void tapir_finding_loop__conclude(struct tapir_finding *f)
 		end_stand(loop, loop->seen_ns,
 			  loop->seen_ns + TAPIR_LIMIT_NS(LOOP_BLOCKED) >= end_ns);
 		end_turn(loop, loop->seen_ns);
-		count_stands(loop);
+		count_stands(f, loop);
 	}
 }
 

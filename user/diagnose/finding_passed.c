@@ -98,8 +98,9 @@ struct passed_sum {
 	struct tapir_map places; /* of those, and how long they did there */
 };
 
-static void find_places(const struct tapir_passed *p, struct passed_sum *all)
+static void find_places(struct tapir_finding *f, struct passed_sum *all)
 {
+	const struct tapir_passed *p = &f->passed;
 	const struct tapir_passed_row *row;
 	uint64_t *place;
 
@@ -109,14 +110,14 @@ static void find_places(const struct tapir_passed *p, struct passed_sum *all)
 		place = tapir_map__put(&all->places, key_of(row->tgid, row->name, 0), NULL);
 		if (place)
 			*place += row->ns;
-		tapir_weights__add(&all->where, row->name, row->ns);
+		tapir_weights__add(f, &all->where, row->name, row->ns);
 		all->wait_cnt += row->cnt;
 		all->wait = row->wait;
 	}
 }
 
 /* A thread that waits in one such place alone waits there when its stacks do not tell, too. */
-static void add_cut_waits(const struct tapir_finding *f, struct passed_sum *all)
+static void add_cut_waits(struct tapir_finding *f, struct passed_sum *all)
 {
 	const struct tapir_passed_thread *t;
 	uint64_t cnt, ns;
@@ -129,7 +130,7 @@ static void add_cut_waits(const struct tapir_finding *f, struct passed_sum *all)
 				    : tapir_cut_waits__of(f, t->tid, t->wait->reason, t->ns, &cnt);
 		if (!ns)
 			continue;
-		tapir_weights__add(&all->where, t->name, ns);
+		tapir_weights__add(f, &all->where, t->name, ns);
 		all->cut_ns += ns;
 		all->wait_cnt += cnt;
 	}
@@ -149,7 +150,7 @@ static const struct tapir_passed_thread *fellow_of(const struct tapir_finding *f
 /*
  * A thread whose stacks never show where it waits is counted with the threads that end its waits.
  */
-static void add_nameless(const struct tapir_finding *f, struct passed_sum *all)
+static void add_nameless(struct tapir_finding *f, struct passed_sum *all)
 {
 	const struct tapir_passed_nameless *row;
 	const struct tapir_passed_thread *fellow;
@@ -161,7 +162,7 @@ static void add_nameless(const struct tapir_finding *f, struct passed_sum *all)
 				 : fellow_of(f, all, row->waker_tid);
 		if (!fellow || fellow->tgid != row->tgid)
 			continue;
-		tapir_weights__add(&all->where, fellow->name, row->ns);
+		tapir_weights__add(f, &all->where, fellow->name, row->ns);
 		all->cut_ns += row->ns;
 		all->wait_cnt += row->cnt;
 		(void)tapir_map__put(&tids, row->tid, NULL);
@@ -174,7 +175,7 @@ void tapir_finding_passed__list(struct tapir_finding *f, struct tapir_found_list
 {
 	struct passed_sum all = {};
 
-	find_places(&f->passed, &all);
+	find_places(f, &all);
 	add_cut_waits(f, &all);
 	add_nameless(f, &all);
 	if (all.wait)

@@ -15,7 +15,8 @@
 #define MAX_LABELS  4096u
 #define MAX_THREADS 65536u
 
-void tapir_weights__add(struct tapir_weights *w, uint32_t name, uint64_t weight)
+void tapir_weights__add(struct tapir_finding *f, struct tapir_weights *w, uint32_t name,
+			uint64_t weight)
 {
 	uint64_t *sum;
 
@@ -25,8 +26,11 @@ void tapir_weights__add(struct tapir_weights *w, uint32_t name, uint64_t weight)
 	sum = tapir_map__get(&w->by_name, name);
 	if (!sum && w->by_name.cnt < MAX_NAMES)
 		sum = tapir_map__put(&w->by_name, name, NULL);
-	if (!sum)
+	if (!sum) {
+		f->names.more++;
+		f->names.failed |= w->by_name.cnt < MAX_NAMES;
 		return;
+	}
 	*sum += weight;
 	if (*sum > w->best) {
 		w->best = *sum;
@@ -106,7 +110,7 @@ uint32_t tapir_finding__function(struct tapir_finding *f, uint32_t node)
 void tapir_finding__weigh(struct tapir_finding *f, struct tapir_weights *w, uint32_t node,
 			  uint64_t weight)
 {
-	tapir_weights__add(w, tapir_finding__function(f, node), weight);
+	tapir_weights__add(f, w, tapir_finding__function(f, node), weight);
 }
 
 double tapir_finding__percent(uint64_t part, uint64_t of)

@@ -38,8 +38,8 @@ void tapir_finding_throws__samples(struct tapir_finding *f, const struct tapir_n
 	if (!thrown)
 		return;
 	f->throws.samples += cnt;
-	tapir_weights__add(&f->throws.throwers, tapir_own_code__of(&f->own, tree, thrown), cnt);
-	tapir_weights__add(&f->throws.functions, tree->nodes.data[thrown].name, cnt);
+	tapir_weights__add(f, &f->throws.throwers, tapir_own_code__of(&f->own, tree, thrown), cnt);
+	tapir_weights__add(f, &f->throws.functions, tree->nodes.data[thrown].name, cnt);
 }
 
 void tapir_finding_throws__list(struct tapir_finding *f, struct tapir_found_list *list)

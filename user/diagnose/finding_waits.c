@@ -79,7 +79,7 @@ static uint32_t function_of(struct tapir_finding *f, uint32_t node)
 static void count_wait(struct tapir_finding *f, uint32_t node, int what, uint64_t took_ns)
 {
 	f->waits.by_reason[what].ns += took_ns;
-	tapir_weights__add(&f->waits.by_reason[what].callers, function_of(f, node), took_ns);
+	tapir_weights__add(f, &f->waits.by_reason[what].callers, function_of(f, node), took_ns);
 }
 
 /*
@@ -159,7 +159,7 @@ void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uin
 
 	if (what >= 0) {
 		f->waits.by_reason[what].ns += ns;
-		tapir_weights__add(&f->waits.by_reason[what].callers, own, ns);
+		tapir_weights__add(f, &f->waits.by_reason[what].callers, own, ns);
 	} else if (is_for_thread(reason)) {
 		tapir_found_labels__add(&f->waits.for_threads, 1, reason, own, ns);
 	}

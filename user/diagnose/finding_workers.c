@@ -93,7 +93,7 @@ void tapir_finding_workers__wait(struct tapir_finding *f, const struct tapir_wai
 		return;
 	if (traits & IS_FOR_TASK && took_ns > worker->longest_task_ns)
 		worker->longest_task_ns = took_ns;
-	tapir_weights__add(&worker->places, tapir_own_code__of(&f->own, tree, w->node), took_ns);
+	tapir_weights__add(f, &worker->places, tapir_own_code__of(&f->own, tree, w->node), took_ns);
 }
 
 /* ---- pools ---------------------------------------------------------------------------------- */
@@ -134,11 +134,12 @@ static struct pool *pool_of(struct tapir_finding *f, struct pools *pools,
 								      : NULL;
 }
 
-static void add_weights(struct tapir_weights *to, const struct tapir_weights *from)
+static void add_weights(struct tapir_finding *f, struct tapir_weights *to,
+			const struct tapir_weights *from)
 {
 	for (size_t i = 0; i < from->by_name.cap; i++)
 		if (from->by_name.slots[i].used)
-			tapir_weights__add(to, (uint32_t)from->by_name.slots[i].key,
+			tapir_weights__add(f, to, (uint32_t)from->by_name.slots[i].key,
 					   from->by_name.slots[i].value);
 }
 
@@ -157,7 +158,7 @@ static void find_pools(struct tapir_finding *f, struct pools *pools)
 		pool->idle_ns += w->idle_ns;
 		pool->task_ns += w->task_ns;
 		pool->sleep_ns += w->sleep_ns;
-		add_weights(&pool->places, &w->places);
+		add_weights(f, &pool->places, &w->places);
 	}
 }
 

@@ -7,10 +7,11 @@
 
 #include "diagnose/finding_impl.h"
 
-void tapir_loop_busy__add(struct tapir_loop_busy *busy, uint32_t own, uint64_t ns)
+void tapir_loop_busy__add(struct tapir_finding *f, struct tapir_loop_busy *busy, uint32_t own,
+			  uint64_t ns)
 {
 	busy->attributed_ns += ns;
-	tapir_weights__add(&busy->own, own, ns);
+	tapir_weights__add(f, &busy->own, own, ns);
 }
 
 void tapir_loop_busy__add_runnable(struct tapir_loop_busy *busy, uint64_t ns)

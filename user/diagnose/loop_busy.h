@@ -20,7 +20,8 @@ struct tapir_loop_busy {
 };
 
 /* The thread ran, or slept in a call, for that long in a function of the program. */
-void tapir_loop_busy__add(struct tapir_loop_busy *busy, uint32_t own, uint64_t ns);
+void tapir_loop_busy__add(struct tapir_finding *f, struct tapir_loop_busy *busy, uint32_t own,
+			  uint64_t ns);
 void tapir_loop_busy__add_runnable(struct tapir_loop_busy *busy, uint64_t ns);
 /*
  * Takes a turn: from the end of a sleep to the beginning of the next, unless records of it are

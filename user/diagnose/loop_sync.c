@@ -40,8 +40,8 @@ void tapir_loop_sync__add(struct tapir_finding *f, struct tapir_loop_sync *sync,
 		return;
 	sync->ns += ns;
 	sync->runnable_ns += runnable_ns;
-	tapir_weights__add(&sync->called, called, ns);
-	tapir_weights__add(&sync->own,
+	tapir_weights__add(f, &sync->called, called, ns);
+	tapir_weights__add(f, &sync->own,
 			   tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node), ns);
 	if (reason && *reason)
 		tapir_found_labels__add(&sync->reasons, 1, reason, TAPIR_OWN_CODE_NONE,
