@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 	if (tapir_timeline__finish(tl))
 		abort();
 	result.tree = tapir_timeline__stacks(tl);
-	view->finish(ctx, &result);
+	tapir_view__finish(view, ctx, &result);
 	for (size_t i = 0; i < result.tables.cnt; i++)
 		if (result.tables.data[i].cells.cnt % result.tables.data[i].column_cnt)
 			abort();

@@ -330,7 +330,7 @@ static void check_one(void)
 	for (unsigned v = 0; v < VIEWS; v++) {
 		results[v].tree = tapir_timeline__stacks(f.tl);
 		/* Without a request there is nothing to show. */
-		assert_int_equal(views[v]->finish(contexts[v], &results[v]),
+		assert_int_equal(tapir_view__finish(views[v], contexts[v], &results[v]),
 				 v == SLOW && !has_orders() ? -ENOENT : 0);
 		assert_false(results[v].failed);
 	}

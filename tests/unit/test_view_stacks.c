@@ -56,7 +56,7 @@ static void answer(void)
 {
 	assert_int_equal(tapir_timeline__finish(f.tl), 0);
 	result.tree = tapir_timeline__stacks(f.tl);
-	assert_int_equal(view->finish(ctx, &result), 0);
+	assert_int_equal(tapir_view__finish(view, ctx, &result), 0);
 	assert_false(result.failed);
 }
 

@@ -66,7 +66,7 @@ static inline int answer(void)
 
 	assert_int_equal(tapir_timeline__finish(f.tl), 0);
 	result.tree = tapir_timeline__stacks(f.tl);
-	err = view->finish(ctx, &result);
+	err = tapir_view__finish(view, ctx, &result);
 	assert_false(result.failed);
 	return err;
 }

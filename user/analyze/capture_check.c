@@ -15,59 +15,6 @@
 #define CLR	    TAPIR_DOTNET_RUNTIME
 #define ANY_RUNTIME UINT32_MAX
 
-struct need {
-	const char *provider, *event;
-};
-
-static const struct need pooled[] = {
-	{CLR, "ThreadPoolWorkerThreadStart"},
-	{CLR, "ThreadPoolWorkerThreadAdjustmentAdjustment"},
-	{"System.Diagnostics.Eventing.FrameworkEventSource", "ThreadPoolEnqueueWork"},
-	{}};
-
-/*
- * The views, each with the events or the cause whose pairs it needs, and with the family of records
- * that it is made of, too, or alone. EVENT: of events.
- */
-static const struct subject {
-	const struct tapir_view *view;
-	const char *what, *how;
-	enum tapir_cause cause;
-	const struct need *needs;
-	enum tapir_tally_id tally; /* whose events it counts */
-	enum tapir_family_id family;
-	bool is_alone;
-} subjects[] = {
-	{&tapir_view_gc, "collections", "`tapir record --profile gc`", TAPIR_CAUSE_GC, NULL,
-	 TAPIR_TALLY_NONE, TAPIR_FAMILY_EVENT, false},
-	{&tapir_view_jit, "compilations",
-	 "`tapir record '" CLR ":Jit:Verbose' 'hotspot:method__compile__*'`", TAPIR_CAUSE_JIT, NULL,
-	 TAPIR_TALLY_NONE, TAPIR_FAMILY_EVENT, false},
-	{&tapir_view_contention, "events of locks", "`tapir record --profile contention`",
-	 TAPIR_CAUSE_LOCK, NULL, TAPIR_TALLY_NONE, TAPIR_FAMILY_SWITCH, false},
-	{&tapir_view_exceptions, "exceptions", "`tapir record --profile exceptions`",
-	 TAPIR_CAUSE_NONE, NULL, TAPIR_TALLY_EXCEPTIONS, TAPIR_FAMILY_EVENT, false},
-	{&tapir_view_allocations, "allocations", "`tapir record --profile allocations`",
-	 TAPIR_CAUSE_NONE, NULL, TAPIR_TALLY_ALLOCATIONS, TAPIR_FAMILY_EVENT, false},
-	{&tapir_view_threadpool, "events of .NET's thread pool",
-	 "`tapir record --profile threadpool`", TAPIR_CAUSE_NONE, pooled, TAPIR_TALLY_NONE,
-	 TAPIR_FAMILY_EVENT, false},
-	{&tapir_view_offcpu, "context switches", "`tapir record` without --no-sched",
-	 TAPIR_CAUSE_NONE, NULL, TAPIR_TALLY_NONE, TAPIR_FAMILY_SWITCH, true},
-	{&tapir_view_io, "block requests", "`tapir record --io`", TAPIR_CAUSE_NONE, NULL,
-	 TAPIR_TALLY_NONE, TAPIR_FAMILY_IO, true},
-	{&tapir_view_net, "requests on connections", "`tapir record --net`", TAPIR_CAUSE_NONE, NULL,
-	 TAPIR_TALLY_NONE, TAPIR_FAMILY_EXCHANGE, true},
-	{&tapir_view_syscalls, "system calls", "`tapir record --syscalls`", TAPIR_CAUSE_NONE, NULL,
-	 TAPIR_TALLY_NONE, TAPIR_FAMILY_CALLS, true},
-	{&tapir_view_signals, "signals", "`tapir record --signals`", TAPIR_CAUSE_NONE, NULL,
-	 TAPIR_TALLY_NONE, TAPIR_FAMILY_SIGNAL, true},
-	{&tapir_view_kernel, "the kernel's work", "`tapir record --kernel`", TAPIR_CAUSE_NONE, NULL,
-	 TAPIR_TALLY_NONE, TAPIR_FAMILY_KERNEL, true},
-	{&tapir_view_native_memory, "native memory", "`tapir record --native-memory`",
-	 TAPIR_CAUSE_NONE, NULL, TAPIR_TALLY_NONE, TAPIR_FAMILY_NATIVE, true},
-};
-
 /* ---- whose events there are ------------------------------------------------------------------ */
 
 static unsigned runtime_bit(struct tapir_sv provider)
@@ -174,7 +121,7 @@ static bool is_requested(const struct requested *requested, const char *provider
 	return is_taken;
 }
 
-static bool is_any_requested(const struct requested *requested, const struct subject *s)
+static bool is_any_requested(const struct requested *requested, const struct tapir_view_source *s)
 {
 	const struct tapir_tally_event *counted;
 	const struct tapir_pair *pair;
@@ -182,8 +129,8 @@ static bool is_any_requested(const struct requested *requested, const struct sub
 	for (size_t i = 0; (counted = tapir_lore__tally(s->tally, i)); i++)
 		if (is_requested(requested, counted->provider, counted->event))
 			return true;
-	for (const struct need *need = s->needs; need && need->provider; need++)
-		if (is_requested(requested, need->provider, need->event))
+	for (const struct tapir_view_event *e = s->events; e && e->provider; e++)
+		if (is_requested(requested, e->provider, e->event))
 			return true;
 	for (size_t i = 0; s->cause != TAPIR_CAUSE_NONE && (pair = tapir_lore__pair(i)); i++)
 		if (pair->cause == s->cause && is_requested(requested, pair->provider, pair->begin))
@@ -199,7 +146,7 @@ static bool says(struct tapir_sv text, const char *word)
 /* ---- who has such events --------------------------------------------------------------------- */
 
 /* Bits of the runtimes whose events the view is made of. */
-static unsigned reporters(const struct subject *s)
+static unsigned reporters(const struct tapir_view_source *s)
 {
 	const struct tapir_tally_event *counted;
 	const struct tapir_pair *pair;
@@ -207,8 +154,8 @@ static unsigned reporters(const struct subject *s)
 
 	for (size_t i = 0; (counted = tapir_lore__tally(s->tally, i)); i++)
 		bits |= runtime_bit(tapir_sv__of(counted->provider));
-	for (const struct need *need = s->needs; need && need->provider; need++)
-		bits |= runtime_bit(tapir_sv__of(need->provider));
+	for (const struct tapir_view_event *e = s->events; e && e->provider; e++)
+		bits |= runtime_bit(tapir_sv__of(e->provider));
 	for (size_t i = 0; s->cause != TAPIR_CAUSE_NONE && (pair = tapir_lore__pair(i)); i++)
 		bits |= pair->cause == s->cause ? runtime_bit(tapir_sv__of(pair->provider)) : 0;
 	return bits;
@@ -225,7 +172,8 @@ static void add_runtimes(struct tapir_str *out, unsigned bits)
 	}
 }
 
-static void explain_not_recorded(const struct tapir_capture_check *r, const struct subject *s,
+static void explain_not_recorded(const struct tapir_capture_check *r,
+				 const struct tapir_view_source *s,
 				 struct tapir_view_result *result)
 {
 	bool has_none = !s->is_alone && r->runtimes_seen && !(r->runtimes_seen & reporters(s));
@@ -267,7 +215,7 @@ void tapir_capture_check__explain(const struct tapir_capture_check *r,
 				  const struct tapir_catalog *catalog,
 				  const struct tapir_view *view, struct tapir_view_result *result)
 {
-	const struct subject *s = subjects, *end = s + sizeof(subjects) / sizeof(*subjects);
+	const struct tapir_view_source *s = &view->source;
 	const struct requested requested = {
 		.specs = tapir_catalog__meta_value(catalog, TAPIR_META_SPECS),
 		.runtimes = r->runtimes_seen ? r->runtimes_seen : ANY_RUNTIME,
@@ -275,9 +223,7 @@ void tapir_capture_check__explain(const struct tapir_capture_check *r,
 	};
 	const struct tapir_tally_event *counted;
 
-	while (s < end && s->view != view)
-		s++;
-	if (s == end || !result->has_nothing || !requested.specs.data)
+	if (!s->what || !result->has_nothing || !requested.specs.data)
 		return;
 	for (size_t i = 0; (counted = tapir_lore__tally(s->tally, i)); i++)
 		note_need(&requested, counted, result);

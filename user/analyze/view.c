@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/keyed.h"
+
 void *tapir_view__start(const struct tapir_view *view, struct tapir_timeline *tl, const char *arg,
 			uint64_t top)
 {
@@ -29,6 +31,65 @@ void tapir_view__free(const struct tapir_view *view, void *ctx)
 	if (ctx && view->fini)
 		view->fini(ctx);
 	free(ctx);
+}
+
+static void add_facts(const struct tapir_view_fact *fact, const char *ctx,
+		      struct tapir_view_result *result)
+{
+	for (; fact->column.key; fact++) {
+		const uint64_t *shown = (const void *)(ctx + fact->if_off);
+		const char *title = fact->if_off && !*shown ? NULL : fact->column.title;
+		const void *value = ctx + fact->off;
+
+		if (fact->is_optional && !*shown)
+			continue;
+		if (fact->percent > 0)
+			tapir_view_result__percentile(result, fact->column.key, title, value,
+						      fact->percent);
+		else
+			tapir_view_result__fact(result, fact->column.key, title, fact->column.type,
+						*(const uint64_t *)value);
+	}
+}
+
+static void add_table(const struct tapir_view_table *table, unsigned which,
+		      struct tapir_view_args *args, struct tapir_view_result *result)
+{
+	struct tapir_keyed_rows *rows = (void *)((char *)args + table->rows_off);
+	size_t t;
+
+	if (!rows->cnt)
+		return;
+	tapir_keyed__sort_rows(rows->data, rows->cnt, table->row_bytes, &rows->idx_by_key,
+			       table->compare);
+	t = tapir_view_result__table(result, table->key, table->title, table->columns);
+	for (size_t i = 0; i < rows->cnt && i < args->top; i++)
+		table->write(args, result, t, which,
+			     (const char *)rows->data + i * table->row_bytes);
+	tapir_view_result__note_top(result, table->title, args->top, rows->cnt);
+}
+
+int tapir_view__finish(const struct tapir_view *view, void *ctx, struct tapir_view_result *result)
+{
+	const struct tapir_view_table *table = view->tables;
+	uint64_t more = 0;
+	int err;
+
+	for (unsigned i = 0; table && table[i].key; i++) {
+		const struct tapir_keyed_rows *rows =
+			(const void *)((const char *)ctx + table[i].rows_off);
+
+		more += rows->more;
+		result->failed |= rows->failed;
+		add_table(&table[i], i, ctx, result);
+	}
+	err = view->finish(ctx, result);
+	tapir_view_result__beyond(result, more, false, view->unit);
+	if (view->facts && (view->has_facts_of_nothing || !result->has_nothing))
+		add_facts(view->facts, ctx, result);
+	if (result->has_nothing && view->nothing)
+		tapir_str__adds(&result->headline, view->nothing);
+	return err;
 }
 
 void tapir_view__note_sums(const struct tapir_view *view, const struct tapir_timeline *tl,

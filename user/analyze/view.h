@@ -8,12 +8,67 @@
 
 #include "analyze/view_result.h"
 #include "analyze/timeline.h"
+#include "spec/runtime_db/lore.h"
+#include "trace/family.h"
 
 /* The first member of each view's context. */
 struct tapir_view_args {
 	struct tapir_timeline *tl;
 	const char *arg; /* borrowed; "": nothing */
 	uint64_t top;	 /* how many of what it lists */
+};
+
+struct tapir_view_event {
+	const char *provider, *event;
+};
+
+/*
+ * What a view is made of, and how it is recorded: what a result without anything says. Of events:
+ * those that it names, counts (tally), or whose pairs have a cause. And of a family of records, or
+ * of that alone.
+ */
+struct tapir_view_source {
+	const char *what, *how; /* "collections", "`tapir record --profile gc`"; NULL: ask not */
+	const struct tapir_view_event *events; /* up to one without a name; NULL: none */
+	enum tapir_cause cause;
+	enum tapir_tally_id tally;
+	enum tapir_family_id family; /* EVENT: none */
+	bool is_alone;
+};
+
+/* A number of the context: a uint64_t, or a percentile of a struct tapir_histogram. */
+struct tapir_view_fact {
+	struct tapir_column column; /* a key of NULL ends the list */
+	size_t off;
+	double percent;	  /* 0: a uint64_t */
+	size_t if_off;	  /* of a uint64_t: where that is 0, it is in no text; 0: it always is */
+	bool is_optional; /* it is in no JSON, either */
+};
+/* The offset of a uint64_t. */
+#define TAPIR_VIEW_NUMBER(type, member)                                                            \
+	(offsetof(type, member) +                                                                  \
+	 0 * sizeof(char[__builtin_types_compatible_p(__typeof__(((type *)0)->member), uint64_t)   \
+				 ? 1                                                               \
+				 : -1]))
+
+#define TAPIR_VIEW_FACT(of, member, key, title, type)                                              \
+	.column = {key, title, TAPIR_CELL_##type}, .off = TAPIR_VIEW_NUMBER(of, member)
+#define TAPIR_VIEW_PERCENTILE(of, member, key, title, nth)                                         \
+	.column = {key, title, TAPIR_CELL_NS}, .off = offsetof(of, member), .percent = nth
+
+/* The offset and size of the rows of a struct tapir_keyed. */
+#define TAPIR_VIEW_ROWS(type, member) offsetof(type, member), sizeof(*((type *)0)->member.data)
+
+/* Rows of the context, a struct tapir_keyed, of which those that come first by compare are shown.
+ */
+struct tapir_view_table {
+	const char *key, *title; /* NULL ends the list; no title: it is the only one */
+	const struct tapir_column *columns;
+	size_t rows_off, row_bytes;
+	int (*compare)(const void *, const void *);
+	/* Adds the cells of a row to t. which: the table's index. */
+	void (*write)(void *ctx, struct tapir_view_result *result, size_t t, unsigned which,
+		      const void *row);
 };
 
 struct tapir_view {
@@ -27,6 +82,12 @@ struct tapir_view {
 	size_t ctx_bytes;	  /* struct tapir_view_args, and what follows it: zero at first */
 	uint64_t default_top;	  /* if the user gives no number */
 	void (*begin)(void *ctx); /* NULL: there is nothing more to set */
+	const char *nothing;	  /* its headline where it found nothing; NULL: it has its own */
+	struct tapir_view_source source;
+	const struct tapir_view_fact *facts;   /* NULL: none, or it adds its own */
+	bool has_facts_of_nothing;	       /* zeros, where it found nothing */
+	const struct tapir_view_table *tables; /* NULL: it writes its own */
+	const char *unit;		       /* of what its tables had no row for: "signals" */
 	/* After the timeline is finished. 0, or -errno with a diagnostic. */
 	int (*finish)(void *ctx, struct tapir_view_result *result);
 	void (*fini)(void *ctx); /* NULL: it holds nothing */
@@ -70,6 +131,11 @@ extern const struct tapir_view tapir_view_stacks_each; /* of 'tapir stacks' alon
  */
 void *tapir_view__start(const struct tapir_view *view, struct tapir_timeline *tl, const char *arg,
 			uint64_t top);
+/*
+ * Writes the result, with tables and facts of the view's descriptor. 0, or -errno with a
+ * diagnostic.
+ */
+int tapir_view__finish(const struct tapir_view *view, void *ctx, struct tapir_view_result *result);
 /*
  * Adds the note, to a view of waits or of what intervals are made of, that short waits are in sums
  * alone, if they are: after the view's finish.

@@ -145,7 +145,7 @@ static int awaits_finish(void *ctx, struct tapir_view_result *result)
 
 	tapir_awaits__finish(&v->awaits);
 	if (!v->awaits.sites.cnt) {
-		tapir_view_result__nothing(result, "no await of the program's methods was seen");
+		result->has_nothing = true;
 		return v->awaits.failed ? -ENOMEM : 0;
 	}
 	tapir_keyed__sort(&v->awaits.sites, by_time);
@@ -166,6 +166,7 @@ const struct tapir_view tapir_view_awaits = {
 	.name = "awaits",
 	.summary = "what .NET's async methods await, by call site",
 	.fns = {.event = on_event},
+	.nothing = "no await of the program's methods was seen",
 	.ctx_bytes = sizeof(struct view_awaits),
 	.default_top = 20,
 	.begin = begin_view,

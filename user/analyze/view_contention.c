@@ -501,7 +501,7 @@ static void add_headline(const struct contention *v, struct tapir_view_result *r
 	const char *kind;
 
 	if (!v->cnt || !worst) {
-		tapir_view_result__nothing(result, "no thread was seen to wait for a lock");
+		result->has_nothing = true;
 		return;
 	}
 	kind = kind_name(v, worst);
@@ -552,9 +552,6 @@ static int contention_finish(void *ctx, struct tapir_view_result *result)
 		tapir_view_result__text(result, t, lock->type);
 		add_ways(result, t, lock);
 	}
-	tapir_view_result__fact(result, "count", NULL, TAPIR_CELL_COUNT, v->cnt);
-	tapir_view_result__fact(result, "waited_ns", NULL, TAPIR_CELL_NS, v->waited_ns);
-	tapir_view_result__fact(result, "half", NULL, TAPIR_CELL_COUNT, v->half);
 	add_headline(v, result);
 	if (tiny)
 		tapir_view_result__note(result,
@@ -570,6 +567,12 @@ static int contention_finish(void *ctx, struct tapir_view_result *result)
 	return v->failed ? -ENOMEM : 0;
 }
 
+static const struct tapir_view_fact facts[] = {
+	{TAPIR_VIEW_FACT(struct contention, cnt, "count", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct contention, waited_ns, "waited_ns", NULL, NS)},
+	{TAPIR_VIEW_FACT(struct contention, half, "half", NULL, COUNT)},
+	{}};
+
 const struct tapir_view tapir_view_contention = {
 	.name = "contention",
 	.is_of_traces = true,
@@ -579,6 +582,11 @@ const struct tapir_view tapir_view_contention = {
 		.cut_wait = on_cut_wait,
 		.close = on_close,
 		.call = on_call},
+	.nothing = "no thread was seen to wait for a lock",
+	.source = {"events of locks", "`tapir record --profile contention`",
+		   .cause = TAPIR_CAUSE_LOCK, .family = TAPIR_FAMILY_SWITCH},
+	.facts = facts,
+	.has_facts_of_nothing = true,
 	.ctx_bytes = sizeof(struct contention),
 	.default_top = 10,
 	.finish = contention_finish,

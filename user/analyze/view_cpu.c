@@ -589,22 +589,26 @@ static int cpu_finish(void *ctx, struct tapir_view_result *result)
 	write_threads(v, result);
 	write_intervals(v, result);
 	write_headline(v, &result->headline);
-	tapir_view_result__fact(result, "samples", NULL, TAPIR_CELL_COUNT, v->cnt);
-	tapir_view_result__fact(result, "without_stack", NULL, TAPIR_CELL_COUNT, v->bare_cnt);
 	if (v->rowless_cnt)
 		tapir_view_result__note(
 			result,
 			"%llu samples of other threads are not listed: the limit is %u threads",
 			(unsigned long long)v->rowless_cnt, MAX_THREADS);
-	tapir_view_result__fact(result, "period_sum", NULL, TAPIR_CELL_COUNT, v->period_sum);
 	return v->failed ? -ENOMEM : 0;
 }
+
+static const struct tapir_view_fact facts[] = {
+	{TAPIR_VIEW_FACT(struct cpu, cnt, "samples", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct cpu, bare_cnt, "without_stack", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct cpu, period_sum, "period_sum", NULL, COUNT)},
+	{}};
 
 const struct tapir_view tapir_view_cpu = {
 	.name = "cpu",
 	.is_of_traces = true,
 	.summary = "CPU time by function, call path, thread and interval",
 	.fns = {.sample = on_sample},
+	.facts = facts,
 	.ctx_bytes = sizeof(struct cpu),
 	.default_top = 20,
 	.finish = cpu_finish,

@@ -52,6 +52,8 @@ struct gc_view {
 	struct tapir_view_args args;
 	uint64_t cnt, samples, gc_samples, more, half, allocated_bytes;
 	uint64_t first_ns, last_ns;
+	uint64_t allocated_per_second, has_only;       /* at the end */
+	struct pauses only;			       /* of the only process that paused */
 	uint64_t dotnet_cnt, gen2_cnt, background_cnt; /* collections of .NET that began */
 	struct tapir_vec(struct gc) gcs;
 	struct tapir_keyed(struct waiter) waiters; /* by tid */
@@ -460,39 +462,17 @@ static void write_processes(const struct gc_view *v, size_t cnt, struct tapir_vi
 	}
 }
 
-/* The times of the only process that paused, which are the recording's. */
-static void write_times(const struct pauses *p, struct tapir_view_result *result)
-{
-	tapir_view_result__fact(result, "sum_ns", "paused", TAPIR_CELL_NS, p->sum_ns);
-	tapir_view_result__percentile(result, "p50_ns", "median", &p->took, 50);
-	tapir_view_result__percentile(result, "p90_ns", "90%", &p->took, 90);
-	tapir_view_result__percentile(result, "p99_ns", "99%", &p->took, 99);
-}
-
-static void write_facts(const struct gc_view *v, size_t process_cnt,
-			struct tapir_view_result *result)
+/* The times of the only process that paused are the recording's. */
+static void count_up(struct gc_view *v, size_t process_cnt)
 {
 	uint64_t span_ns = v->last_ns > v->first_ns ? v->last_ns - v->first_ns : 0;
 
-	tapir_view_result__fact(result, "count", NULL, TAPIR_CELL_COUNT, v->cnt);
-	tapir_view_result__fact(result, "half", NULL, TAPIR_CELL_COUNT, v->half);
-	if (v->dotnet_cnt) {
-		tapir_view_result__fact(result, "collections", "collections", TAPIR_CELL_COUNT,
-					v->dotnet_cnt);
-		tapir_view_result__fact(result, "gen2", "of them gen 2", TAPIR_CELL_COUNT,
-					v->gen2_cnt);
-		tapir_view_result__fact(result, "background", "of them in the background",
-					TAPIR_CELL_COUNT, v->background_cnt);
-	}
 	if (process_cnt == 1)
-		write_times(v->heaps.data[0].pauses, result);
-	tapir_view_result__fact(result, "samples", NULL, TAPIR_CELL_COUNT, v->samples);
-	tapir_view_result__fact(result, "gc_samples", "CPU samples of the collector",
-				TAPIR_CELL_COUNT, v->gc_samples);
-	if (v->allocated_bytes && span_ns)
-		tapir_view_result__fact(
-			result, "allocated_per_second", "allocated per second", TAPIR_CELL_BYTES,
-			(uint64_t)((double)v->allocated_bytes * 1e9 / (double)span_ns));
+		v->only = *v->heaps.data[0].pauses;
+	v->has_only = process_cnt == 1;
+	if (span_ns)
+		v->allocated_per_second =
+			(uint64_t)((double)v->allocated_bytes * 1e9 / (double)span_ns);
 }
 
 static void write_allocated(struct gc_view *v, struct tapir_view_result *result)
@@ -556,12 +536,12 @@ static int gc_finish(void *ctx, struct tapir_view_result *result)
 	write_gcs(v, result);
 	process_cnt = sort_processes(v);
 	if (!process_cnt) {
-		tapir_view_result__nothing(result, "no collection was seen");
+		result->has_nothing = true;
 		return v->failed ? -ENOMEM : 0;
 	}
 	write_waiters(v, result);
 	write_allocated(v, result);
-	write_facts(v, process_cnt, result);
+	count_up(v, process_cnt);
 	if (process_cnt > 1)
 		write_processes(v, process_cnt, result);
 	add_pauses(v, process_cnt, &result->headline);
@@ -574,6 +554,30 @@ static int gc_finish(void *ctx, struct tapir_view_result *result)
 	return v->failed ? -ENOMEM : 0;
 }
 
+#define WITH(member) .if_off = TAPIR_VIEW_NUMBER(struct gc_view, member), .is_optional = true
+
+static const struct tapir_view_fact facts[] = {
+	{TAPIR_VIEW_FACT(struct gc_view, cnt, "count", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct gc_view, half, "half", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct gc_view, dotnet_cnt, "collections", "collections", COUNT),
+	 WITH(dotnet_cnt)},
+	{TAPIR_VIEW_FACT(struct gc_view, gen2_cnt, "gen2", "of them gen 2", COUNT),
+	 WITH(dotnet_cnt)},
+	{TAPIR_VIEW_FACT(struct gc_view, background_cnt, "background", "of them in the background",
+			 COUNT),
+	 WITH(dotnet_cnt)},
+	{TAPIR_VIEW_FACT(struct gc_view, only.sum_ns, "sum_ns", "paused", NS), WITH(has_only)},
+	{TAPIR_VIEW_PERCENTILE(struct gc_view, only.took, "p50_ns", "median", 50), WITH(has_only)},
+	{TAPIR_VIEW_PERCENTILE(struct gc_view, only.took, "p90_ns", "90%", 90), WITH(has_only)},
+	{TAPIR_VIEW_PERCENTILE(struct gc_view, only.took, "p99_ns", "99%", 99), WITH(has_only)},
+	{TAPIR_VIEW_FACT(struct gc_view, samples, "samples", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct gc_view, gc_samples, "gc_samples", "CPU samples of the collector",
+			 COUNT)},
+	{TAPIR_VIEW_FACT(struct gc_view, allocated_per_second, "allocated_per_second",
+			 "allocated per second", BYTES),
+	 WITH(allocated_per_second)},
+	{}};
+
 const struct tapir_view tapir_view_gc = {
 	.name = "gc",
 	.summary = "collections: pauses, reasons, heap size, threads that waited",
@@ -582,6 +586,9 @@ const struct tapir_view tapir_view_gc = {
 		.event = on_event,
 		.open = on_open,
 		.close = on_close},
+	.nothing = "no collection was seen",
+	.source = {"collections", "`tapir record --profile gc`", .cause = TAPIR_CAUSE_GC},
+	.facts = facts,
 	.ctx_bytes = sizeof(struct gc_view),
 	.default_top = 10,
 	.begin = gc_begin,

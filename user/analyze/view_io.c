@@ -329,19 +329,6 @@ static void write_tables(struct io *v, struct tapir_view_result *result)
 	write_stacks(v, result);
 }
 
-static void write_facts(const struct io *v, struct tapir_view_result *result)
-{
-	static const char *const keys[TAPIR_IO_OP_CNT] = {"reads",    "writes", "flushes",
-							  "discards", "zeroes", "others"};
-
-	for (unsigned op = 0; op < TAPIR_IO_OP_CNT; op++)
-		tapir_view_result__fact(result, keys[op], NULL, TAPIR_CELL_COUNT, v->cnts[op]);
-	tapir_view_result__fact(result, "read_bytes", NULL, TAPIR_CELL_COUNT,
-				v->bytes[TAPIR_IO_READ]);
-	tapir_view_result__fact(result, "written_bytes", NULL, TAPIR_CELL_COUNT,
-				v->bytes[TAPIR_IO_WRITE]);
-}
-
 static void write_headline(const struct io *v, struct tapir_view_result *result)
 {
 	double seconds = (double)tapir_timeline__span_ns(v->args.tl) / 1e9;
@@ -369,19 +356,33 @@ static int io_finish(void *ctx, struct tapir_view_result *result)
 	struct io *v = ctx;
 
 	if (!v->requests.cnt) {
-		tapir_view_result__nothing(result, "no block request was seen");
+		result->has_nothing = true;
 		return v->failed ? -ENOMEM : 0;
 	}
-	write_facts(v, result);
 	write_tables(v, result);
 	write_headline(v, result);
 	return v->failed ? -ENOMEM : 0;
 }
 
+static const struct tapir_view_fact facts[] = {
+	{TAPIR_VIEW_FACT(struct io, cnts[TAPIR_IO_READ], "reads", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct io, cnts[TAPIR_IO_WRITE], "writes", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct io, cnts[TAPIR_IO_FLUSH], "flushes", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct io, cnts[TAPIR_IO_DISCARD], "discards", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct io, cnts[TAPIR_IO_ZERO], "zeroes", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct io, cnts[TAPIR_IO_OTHER], "others", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct io, bytes[TAPIR_IO_READ], "read_bytes", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct io, bytes[TAPIR_IO_WRITE], "written_bytes", NULL, COUNT)},
+	{}};
+
 const struct tapir_view tapir_view_io = {
 	.name = "io",
 	.summary = "block requests by file, process, device and stack",
 	.fns = {.io = on_io},
+	.nothing = "no block request was seen",
+	.source = {"block requests", "`tapir record --io`", .family = TAPIR_FAMILY_IO,
+		   .is_alone = true},
+	.facts = facts,
 	.ctx_bytes = sizeof(struct io),
 	.default_top = 10,
 	.finish = io_finish,

@@ -12,6 +12,7 @@
 #include "base/keyed.h"
 #include "analyze/own_code.h"
 #include "analyze/view.h"
+#include "decode/dotnet_tables.h"
 #include "symbol/dotnet_name.h"
 
 #define MAX_METHODS	  65536u
@@ -404,29 +405,41 @@ static int jit_finish(void *ctx, struct tapir_view_result *result)
 				tapir_ns__text(v->cpu_ns, cpu),
 				tapir_ns__text(tapir_histogram__percentile(&v->took, 99), late));
 	else if (!v->loaded_cnt)
-		tapir_view_result__nothing(result, "no method was seen to be compiled");
+		result->has_nothing = true;
 	if (!v->cnt && v->loaded_cnt)
 		add_loaded(v, result);
-	tapir_view_result__fact(result, "count", NULL, TAPIR_CELL_COUNT, v->cnt);
-	tapir_view_result__fact(result, "ns", NULL, TAPIR_CELL_NS, v->took_ns);
-	tapir_view_result__fact(result, "cpu_ns", NULL, TAPIR_CELL_NS, v->cpu_ns);
-	tapir_view_result__fact(result, "half", NULL, TAPIR_CELL_COUNT, v->half);
-	tapir_view_result__fact(result, "loaded", v->loaded_cnt ? "methods loaded" : NULL,
-				TAPIR_CELL_COUNT, v->loaded_cnt);
-	tapir_view_result__fact(result, "dynamic", NULL, TAPIR_CELL_COUNT, v->dynamic_cnt);
-	tapir_view_result__fact(result, "loaded_bytes",
-				v->loaded_bytes ? "code size of methods loaded" : NULL,
-				TAPIR_CELL_BYTES, v->loaded_bytes);
 	add_threads(v, result);
 	add_methods(v, result);
 	tapir_view_result__beyond(result, v->threads.more, v->threads.failed, "methods");
 	return v->failed ? -ENOMEM : 0;
 }
 
+#define TITLED_BY(member) .if_off = TAPIR_VIEW_NUMBER(struct jit, member)
+
+static const struct tapir_view_fact facts[] = {
+	{TAPIR_VIEW_FACT(struct jit, cnt, "count", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct jit, took_ns, "ns", NULL, NS)},
+	{TAPIR_VIEW_FACT(struct jit, cpu_ns, "cpu_ns", NULL, NS)},
+	{TAPIR_VIEW_FACT(struct jit, half, "half", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct jit, loaded_cnt, "loaded", "methods loaded", COUNT),
+	 TITLED_BY(loaded_cnt)},
+	{TAPIR_VIEW_FACT(struct jit, dynamic_cnt, "dynamic", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct jit, loaded_bytes, "loaded_bytes", "code size of methods loaded",
+			 BYTES),
+	 TITLED_BY(loaded_bytes)},
+	{}};
+
 const struct tapir_view tapir_view_jit = {
 	.name = "jit",
 	.summary = "compiled methods, time per method, compiling threads",
 	.fns = {.close = on_close, .event = on_event},
+	.nothing = "no method was seen to be compiled",
+	.source = {"compilations",
+		   "`tapir record '" TAPIR_DOTNET_RUNTIME ":Jit:Verbose' "
+		   "'hotspot:method__compile__*'`",
+		   .cause = TAPIR_CAUSE_JIT},
+	.facts = facts,
+	.has_facts_of_nothing = true,
 	.ctx_bytes = sizeof(struct jit),
 	.default_top = 20,
 	.begin = jit_begin,

@@ -39,8 +39,6 @@ struct kernel {
 		struct tapir_keyed(struct row) rows;
 	} of[GROUPS];
 	struct row all[TAPIR_KERNEL_KIND_CNT];
-	uint64_t more;
-	bool failed;
 };
 
 static void fini(void *ctx)
@@ -108,8 +106,6 @@ static void add_to(struct kernel *v, enum group group, const struct tapir_rec_ke
 	size_t before = t->rows.cnt;
 	struct row *row = tapir_keyed__add(&t->rows, key, MAX_ROWS, made);
 
-	v->more += !row;
-	v->failed |= !row && before < MAX_ROWS;
 	if (!row)
 		return;
 	if (t->rows.cnt > before && is_by_process(group))
@@ -189,20 +185,6 @@ static const struct tapir_column lock_columns[] = {TIME_COLUMNS("waits", ">WAITS
 static const struct tapir_column lock_process_columns[] = {
 	TIME_COLUMNS("waits", ">WAITS"), PROCESS_COLUMNS, {}};
 
-static const struct {
-	const char *key, *title;
-	const struct tapir_column *columns;
-} tables[GROUPS] = {
-	[FAULTS_BY_PROCESS] = {"faults", "page faults by process", fault_process_columns},
-	[FAULTS_BY_STACK] = {"fault_stacks", "page faults by stack", fault_stack_columns},
-	[IRQS_BY_SOURCE] = {"interrupts", "interrupts", irq_columns},
-	[IRQS_BY_PROCESS] = {"interrupted", "interrupts by the process whose time they took",
-			     irq_process_columns},
-	[LOCKS_BY_CALLER] = {"locks", "waits for locks of the kernel, by caller", lock_columns},
-	[LOCKS_BY_PROCESS] = {"waiters", "waits for locks of the kernel, by process",
-			      lock_process_columns},
-};
-
 static void write_numbers(struct tapir_view_result *result, size_t t, const struct row *row)
 {
 	tapir_view_result__u64(result, t, row->cnt);
@@ -256,9 +238,12 @@ static void write_caller(const struct kernel *v, struct tapir_view_result *resul
 	tapir_str__fini(&text);
 }
 
-static void write_row(const struct kernel *v, struct tapir_view_result *result, size_t t,
-		      enum group group, const struct row *row)
+static void write_row(void *ctx, struct tapir_view_result *result, size_t t, unsigned which,
+		      const void *of)
 {
+	enum group group = (enum group)which;
+	const struct row *row = of;
+
 	if (group == FAULTS_BY_PROCESS || group == FAULTS_BY_STACK) {
 		tapir_view_result__u64(result, t, row->cnt);
 		tapir_view_result__u64(result, t, row->part_cnt);
@@ -269,7 +254,7 @@ static void write_row(const struct kernel *v, struct tapir_view_result *result, 
 		write_source(result, t, row);
 	if (group == LOCKS_BY_CALLER) {
 		tapir_view_result__text(result, t, tapir_kernel_work__what(row->kind, row->number));
-		write_caller(v, result, t, row->node);
+		write_caller(ctx, result, t, row->node);
 	}
 	if (group == FAULTS_BY_STACK || group == LOCKS_BY_CALLER)
 		tapir_view_result__stack(result, t, row->node);
@@ -282,23 +267,22 @@ static void write_row(const struct kernel *v, struct tapir_view_result *result, 
 	tapir_view_result__u64(result, t, row->pid);
 }
 
-static void write_table(struct kernel *v, struct tapir_view_result *result, enum group group)
-{
-	struct table *of = &v->of[group];
-	const struct row *row;
-	uint64_t left = v->args.top;
-	size_t t;
+#define ROWS(group) TAPIR_VIEW_ROWS(struct kernel, of[group].rows), by_use, write_row
 
-	if (!of->rows.cnt)
-		return;
-	tapir_keyed__sort(&of->rows, by_use);
-	t = tapir_view_result__table(result, tables[group].key, tables[group].title,
-				     tables[group].columns);
-	tapir_vec_for_each (row, &of->rows)
-		if (left && left--)
-			write_row(v, result, t, group, row);
-	tapir_view_result__note_top(result, tables[group].title, v->args.top, of->rows.cnt);
-}
+static const struct tapir_view_table tables[] = {
+	[FAULTS_BY_PROCESS] = {"faults", "page faults by process", fault_process_columns,
+			       ROWS(FAULTS_BY_PROCESS)},
+	[FAULTS_BY_STACK] = {"fault_stacks", "page faults by stack", fault_stack_columns,
+			     ROWS(FAULTS_BY_STACK)},
+	[IRQS_BY_SOURCE] = {"interrupts", "interrupts", irq_columns, ROWS(IRQS_BY_SOURCE)},
+	[IRQS_BY_PROCESS] = {"interrupted", "interrupts by the process whose time they took",
+			     irq_process_columns, ROWS(IRQS_BY_PROCESS)},
+	[LOCKS_BY_CALLER] = {"locks", "waits for locks of the kernel, by caller", lock_columns,
+			     ROWS(LOCKS_BY_CALLER)},
+	[LOCKS_BY_PROCESS] = {"waiters", "waits for locks of the kernel, by process",
+			      lock_process_columns, ROWS(LOCKS_BY_PROCESS)},
+	[GROUPS] = {},
+};
 
 /* "4,096 page faults, 12.1 ms in interrupts, 3.0 ms waiting for locks of the kernel" */
 static void write_headline(const struct kernel *v, struct tapir_view_result *result)
@@ -332,38 +316,43 @@ static void write_notes(const struct kernel *v, struct tapir_view_result *result
 			result, "page faults are exact by process; by stack, one of 16 is walked "
 				"and stands for those before it, and those without a stack were in "
 				"system calls");
-	if (v->more)
-		tapir_view_result__note(
-			result, "%" PRIu64 " records found no row: 'tapir query' has all", v->more);
 }
 
 static int finish(void *ctx, struct tapir_view_result *result)
 {
-	static const char *const facts[] = {"faults_cnt", "irqs_cnt", "softirqs_cnt", "vectors_cnt",
-					    "locks_cnt"};
 	struct kernel *v = ctx;
 	uint64_t sum = 0;
 
 	for (int kind = 0; kind < TAPIR_KERNEL_KIND_CNT; kind++)
 		sum += v->all[kind].cnt;
 	if (!sum) {
-		tapir_view_result__nothing(result, "the kernel did nothing that was counted");
-		return v->failed ? -ENOMEM : 0;
+		result->has_nothing = true;
+		return 0;
 	}
-	for (int kind = 0; kind < TAPIR_KERNEL_KIND_CNT; kind++)
-		tapir_view_result__fact(result, facts[kind], NULL, TAPIR_CELL_COUNT,
-					v->all[kind].cnt);
-	for (int group = 0; group < GROUPS; group++)
-		write_table(v, result, (enum group)group);
 	write_headline(v, result);
 	write_notes(v, result);
-	return v->failed ? -ENOMEM : 0;
+	return 0;
 }
+
+static const struct tapir_view_fact facts[] = {
+	{TAPIR_VIEW_FACT(struct kernel, all[TAPIR_KERNEL_FAULT].cnt, "faults_cnt", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct kernel, all[TAPIR_KERNEL_IRQ].cnt, "irqs_cnt", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct kernel, all[TAPIR_KERNEL_SOFTIRQ].cnt, "softirqs_cnt", NULL,
+			 COUNT)},
+	{TAPIR_VIEW_FACT(struct kernel, all[TAPIR_KERNEL_VECTOR].cnt, "vectors_cnt", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct kernel, all[TAPIR_KERNEL_LOCK].cnt, "locks_cnt", NULL, COUNT)},
+	{}};
 
 const struct tapir_view tapir_view_kernel = {
 	.name = "kernel",
 	.summary = "page faults, interrupts and waits for locks of the kernel",
 	.fns = {.kernel = on_kernel},
+	.nothing = "the kernel did nothing that was counted",
+	.source = {"the kernel's work", "`tapir record --kernel`", .family = TAPIR_FAMILY_KERNEL,
+		   .is_alone = true},
+	.facts = facts,
+	.tables = tables,
+	.unit = "records",
 	.ctx_bytes = sizeof(struct kernel),
 	.default_top = 10,
 	.finish = finish,

@@ -219,8 +219,7 @@ static int memory_finish(void *ctx, struct tapir_view_result *result)
 		write_series(v, result, t, &series);
 	}
 	if (!result->headline.len)
-		tapir_view_result__nothing(result, "no memory was measured: a recording with CPU "
-						   "samples or context switches does");
+		result->has_nothing = true;
 	write_heaps(v, result);
 	return v->failed ? -ENOMEM : 0;
 }
@@ -229,6 +228,7 @@ const struct tapir_view tapir_view_memory = {
 	.name = "memory",
 	.summary = "resident memory over time, .NET's heap by generation, committed",
 	.fns = {.event = on_event},
+	.nothing = "no memory was measured: a recording with CPU samples or context switches does",
 	.ctx_bytes = sizeof(struct memory),
 	.default_top = 10,
 	.finish = memory_finish,

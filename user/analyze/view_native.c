@@ -451,7 +451,7 @@ static int native_finish(void *ctx, struct tapir_view_result *result)
 	const struct space *space;
 
 	if (!v->records) {
-		tapir_view_result__nothing(result, "no native memory was allocated");
+		result->has_nothing = true;
 		return v->failed ? -ENOMEM : 0;
 	}
 	tapir_vec_for_each (space, &v->spaces)
@@ -459,8 +459,6 @@ static int native_finish(void *ctx, struct tapir_view_result *result)
 	v->failed |= v->rows.failed || v->spaces.failed;
 	v->more += v->rows.more + v->spaces.more;
 	tapir_keyed__sort(&v->rows, by_use);
-	tapir_view_result__fact(result, "mean_bytes", NULL, TAPIR_CELL_BYTES, v->mean_bytes);
-	tapir_view_result__fact(result, "unknown_bytes", NULL, TAPIR_CELL_BYTES, v->unknown_bytes);
 	write_table(v, result, OF_MALLOC);
 	write_table(v, result, OF_MAPPING);
 	write_processes(v, result);
@@ -469,10 +467,19 @@ static int native_finish(void *ctx, struct tapir_view_result *result)
 	return v->failed ? -ENOMEM : 0;
 }
 
+static const struct tapir_view_fact facts[] = {
+	{TAPIR_VIEW_FACT(struct native, mean_bytes, "mean_bytes", NULL, BYTES)},
+	{TAPIR_VIEW_FACT(struct native, unknown_bytes, "unknown_bytes", NULL, BYTES)},
+	{}};
+
 const struct tapir_view tapir_view_native_memory = {
 	.name = "native-memory",
 	.summary = "memory outside managed heaps: in use and allocated, by stack",
 	.fns = {.native = on_native},
+	.nothing = "no native memory was allocated",
+	.source = {"native memory", "`tapir record --native-memory`", .family = TAPIR_FAMILY_NATIVE,
+		   .is_alone = true},
+	.facts = facts,
 	.ctx_bytes = sizeof(struct native),
 	.default_top = 10,
 	.finish = native_finish,

@@ -11,14 +11,16 @@
 #include "analyze/exchange_tally.h"
 #include "analyze/view.h"
 
-struct net {
-	struct tapir_view_args args;
-	struct tapir_exchange_tally tally;
-};
-
 /* Sums over one table. */
 struct sums {
 	uint64_t cnt, overlap_cnt, unseen_cnt, unanswered_cnt, rows;
+};
+
+struct net {
+	struct tapir_view_args args;
+	struct tapir_exchange_tally tally;
+	struct sums calls, requests; /* at the end */
+	uint64_t error_cnt;
 };
 
 static void net_fini(void *ctx)
@@ -206,34 +208,40 @@ static int net_finish(void *ctx, struct tapir_view_result *result)
 							    {"process", "PROCESS", TAPIR_CELL_TEXT},
 							    {}};
 	struct net *v = ctx;
-	struct sums calls, requests;
-	uint64_t error_cnt;
 
 	if (!v->tally.rows.cnt) {
-		tapir_view_result__nothing(result, "no request on a TCP connection was seen");
+		result->has_nothing = true;
 		return v->tally.failed ? -ENOMEM : 0;
 	}
 	tapir_exchange_tally__sort(&v->tally);
-	calls = write_table(v, result, true, "calls", "calls by peer", calls_columns);
-	requests = write_table(v, result, false, "requests", "requests by listening port",
-			       asked_columns);
-	error_cnt = write_errors(v, result);
-	tapir_view_result__fact(result, "calls", NULL, TAPIR_CELL_COUNT, calls.cnt);
-	tapir_view_result__fact(result, "requests", NULL, TAPIR_CELL_COUNT, requests.cnt);
-	tapir_view_result__fact(result, "errors", NULL, TAPIR_CELL_COUNT, error_cnt);
-	write_notes(v, result, &calls, &requests);
-	tapir_str__addf(&result->headline, "%" PRIu64 " call%s, %" PRIu64 " request%s", calls.cnt,
-			calls.cnt == 1 ? "" : "s", requests.cnt, requests.cnt == 1 ? "" : "s");
-	if (error_cnt)
-		tapir_str__addf(&result->headline, ", %" PRIu64 " connection%s failed", error_cnt,
-				error_cnt == 1 ? "" : "s");
+	v->calls = write_table(v, result, true, "calls", "calls by peer", calls_columns);
+	v->requests = write_table(v, result, false, "requests", "requests by listening port",
+				  asked_columns);
+	v->error_cnt = write_errors(v, result);
+	write_notes(v, result, &v->calls, &v->requests);
+	tapir_str__addf(&result->headline, "%" PRIu64 " call%s, %" PRIu64 " request%s",
+			v->calls.cnt, v->calls.cnt == 1 ? "" : "s", v->requests.cnt,
+			v->requests.cnt == 1 ? "" : "s");
+	if (v->error_cnt)
+		tapir_str__addf(&result->headline, ", %" PRIu64 " connection%s failed",
+				v->error_cnt, v->error_cnt == 1 ? "" : "s");
 	return v->tally.failed ? -ENOMEM : 0;
 }
+
+static const struct tapir_view_fact facts[] = {
+	{TAPIR_VIEW_FACT(struct net, calls.cnt, "calls", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct net, requests.cnt, "requests", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct net, error_cnt, "errors", NULL, COUNT)},
+	{}};
 
 const struct tapir_view tapir_view_net = {
 	.name = "net",
 	.summary = "calls by peer and requests by port on TCP connections",
 	.fns = {.record = on_record},
+	.nothing = "no request on a TCP connection was seen",
+	.source = {"requests on connections", "`tapir record --net`",
+		   .family = TAPIR_FAMILY_EXCHANGE, .is_alone = true},
+	.facts = facts,
 	.ctx_bytes = sizeof(struct net),
 	.default_top = 10,
 	.finish = net_finish,

@@ -332,12 +332,8 @@ static int offcpu_finish(void *ctx, struct tapir_view_result *result)
 	tapir_keyed__sort(&v->rows, by_waited);
 	more = write_rows(v, result, false, columns);
 	more += write_rows(v, result, true, columns);
-	tapir_view_result__fact(result, "waited_ns", NULL, TAPIR_CELL_NS, v->waited_ns);
-	tapir_view_result__fact(result, "ready_ns", NULL, TAPIR_CELL_NS, v->ready_ns);
-	tapir_view_result__fact(result, "cut_ns", NULL, TAPIR_CELL_NS, v->cut_ns);
-	tapir_view_result__fact(result, "open_ns", NULL, TAPIR_CELL_NS, v->open_ns);
 	if (!v->rows.cnt) {
-		tapir_view_result__nothing(result, "no thread was seen to wait");
+		result->has_nothing = true;
 		return v->failed ? -ENOMEM : 0;
 	}
 	add_headline(v, result);
@@ -352,11 +348,23 @@ static int offcpu_finish(void *ctx, struct tapir_view_result *result)
 	return v->failed ? -ENOMEM : 0;
 }
 
+static const struct tapir_view_fact facts[] = {
+	{TAPIR_VIEW_FACT(struct offcpu_view, waited_ns, "waited_ns", NULL, NS)},
+	{TAPIR_VIEW_FACT(struct offcpu_view, ready_ns, "ready_ns", NULL, NS)},
+	{TAPIR_VIEW_FACT(struct offcpu_view, cut_ns, "cut_ns", NULL, NS)},
+	{TAPIR_VIEW_FACT(struct offcpu_view, open_ns, "open_ns", NULL, NS)},
+	{}};
+
 const struct tapir_view tapir_view_offcpu = {
 	.name = "offcpu",
 	.is_of_traces = true,
 	.summary = "where threads waited, for what, and which thread ended the wait",
 	.fns = {.wait = on_wait, .cut_wait = on_cut_wait},
+	.nothing = "no thread was seen to wait",
+	.source = {"context switches", "`tapir record` without --no-sched",
+		   .family = TAPIR_FAMILY_SWITCH, .is_alone = true},
+	.facts = facts,
+	.has_facts_of_nothing = true,
 	.ctx_bytes = sizeof(struct offcpu_view),
 	.default_top = 20,
 	.finish = offcpu_finish,

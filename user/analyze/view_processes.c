@@ -260,7 +260,7 @@ static int processes_finish(void *ctx, struct tapir_view_result *result)
 	};
 
 	if (!v->use.rows.cnt) {
-		tapir_view_result__nothing(result, "no process was seen to do anything");
+		result->has_nothing = true;
 		return v->failed || v->use.failed ? -ENOMEM : 0;
 	}
 	fold(v, all_ns);
@@ -285,6 +285,7 @@ const struct tapir_view tapir_view_processes = {
 	.name = "processes",
 	.summary = "CPU, waits, disk bytes, calls, faults; alike processes as one",
 	.begin = processes_begin,
+	.nothing = "no process was seen to do anything",
 	.ctx_bytes = sizeof(struct processes),
 	.default_top = 20,
 	.finish = processes_finish,

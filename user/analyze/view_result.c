@@ -135,12 +135,6 @@ void tapir_view_result__name(struct tapir_view_result *s, size_t table, const ch
 	tapir_view_result__text(s, table, text);
 }
 
-void tapir_view_result__nothing(struct tapir_view_result *s, const char *headline)
-{
-	tapir_str__adds(&s->headline, headline);
-	s->has_nothing = true;
-}
-
 void tapir_view_result__fact(struct tapir_view_result *s, const char *key, const char *title,
 			     enum tapir_cell_type type, uint64_t value)
 {

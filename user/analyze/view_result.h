@@ -66,7 +66,7 @@ struct tapir_view_result {
 	uint64_t top;	   /* rows a view makes of a table that could be long; 0: its own choice */
 	bool folds;	   /* it is for a person: runs of frames are one (frame_runs.h) */
 	bool unfold;	   /* in text: those of the kernel, of the runtime, and of libraries, too */
-	bool has_nothing;  /* the file has nothing of what the view shows */
+	bool has_nothing;  /* the file has nothing of what the view shows: its headline says that */
 	bool is_unrecorded; /* because it was not recorded (capture_check.h) */
 	bool failed;
 };
@@ -99,8 +99,6 @@ void tapir_view_result__share(struct tapir_view_result *s, size_t table, uint64_
 void tapir_view_result__name(struct tapir_view_result *s, size_t table, const char *comm,
 			     uint32_t tid);
 
-/* Sets the headline where there is nothing: "no collection was seen". */
-void tapir_view_result__nothing(struct tapir_view_result *s, const char *headline);
 void tapir_view_result__fact(struct tapir_view_result *s, const char *key, const char *title,
 			     enum tapir_cell_type type, uint64_t value);
 struct tapir_histogram;

@@ -31,7 +31,7 @@ struct sent {
 struct signals {
 	struct tapir_view_args args;
 	struct tapir_keyed(struct sent) rows;
-	uint64_t cnt, more;
+	uint64_t cnt;
 };
 
 static void set_party(const struct signals *v, struct party *party, uint32_t pid, uint32_t tid,
@@ -58,7 +58,6 @@ static void on_record(void *ctx, const struct tapir_rec *rec)
 			      (uint64_t)s->tgid << 32 | s->to_tgid);
 	row = tapir_keyed__add(&v->rows, key, ROWS_MAX, made);
 	v->cnt++;
-	v->more += !row;
 	if (!row)
 		return;
 	row->cnt++;
@@ -90,42 +89,38 @@ static void write_party(struct tapir_view_result *result, size_t t, const struct
 	tapir_view_result__u64(result, t, party->pid);
 }
 
-static void write_rows(const struct signals *v, struct tapir_view_result *result)
+static void write_row(void *ctx, struct tapir_view_result *result, size_t t, unsigned which,
+		      const void *of)
 {
-	static const struct tapir_column columns[] = {{"count", ">SIGNALS", TAPIR_CELL_COUNT},
-						      {"signal", "SIGNAL", TAPIR_CELL_TEXT},
-						      {"from", "FROM", TAPIR_CELL_TEXT},
-						      {"from_pid", NULL, TAPIR_CELL_ID},
-						      {"to", "TO", TAPIR_CELL_TEXT},
-						      {"to_pid", NULL, TAPIR_CELL_ID},
-						      {"way", "BY", TAPIR_CELL_TEXT},
-						      {"ignored", ">IGNORED", TAPIR_CELL_COUNT},
-						      {"pending", ">DROPPED", TAPIR_CELL_COUNT},
-						      {"refused", NULL, TAPIR_CELL_COUNT},
-						      {"last_ns", ">LAST", TAPIR_CELL_TIME},
-						      {}};
-	size_t t = tapir_view_result__table(result, "signals", NULL, columns);
-	const struct sent *row;
-	uint64_t left = v->args.top;
+	const struct sent *row = of;
 
-	tapir_vec_for_each (row, &v->rows) {
-		if (!left--)
-			break;
-		tapir_view_result__u64(result, t, row->cnt);
-		tapir_view_result__text(result, t, tapir_signal__name(row->number));
-		write_party(result, t, &row->from);
-		write_party(result, t, &row->to);
-		tapir_view_result__text(result, t, row->way);
-		tapir_view_result__u64(result, t, row->ignored_cnt);
-		tapir_view_result__u64(result, t, row->pending_cnt);
-		tapir_view_result__u64(result, t, row->refused_cnt);
-		tapir_view_result__time(result, t, row->last_ns);
-	}
-	tapir_view_result__note_top(result, NULL, v->args.top, v->rows.cnt);
-	if (v->more)
-		tapir_view_result__note(result, "%" PRIu64 " signals found no room in the table",
-					v->more);
+	(void)ctx, (void)which;
+	tapir_view_result__u64(result, t, row->cnt);
+	tapir_view_result__text(result, t, tapir_signal__name(row->number));
+	write_party(result, t, &row->from);
+	write_party(result, t, &row->to);
+	tapir_view_result__text(result, t, row->way);
+	tapir_view_result__u64(result, t, row->ignored_cnt);
+	tapir_view_result__u64(result, t, row->pending_cnt);
+	tapir_view_result__u64(result, t, row->refused_cnt);
+	tapir_view_result__time(result, t, row->last_ns);
 }
+
+static const struct tapir_column columns[] = {{"count", ">SIGNALS", TAPIR_CELL_COUNT},
+					      {"signal", "SIGNAL", TAPIR_CELL_TEXT},
+					      {"from", "FROM", TAPIR_CELL_TEXT},
+					      {"from_pid", NULL, TAPIR_CELL_ID},
+					      {"to", "TO", TAPIR_CELL_TEXT},
+					      {"to_pid", NULL, TAPIR_CELL_ID},
+					      {"way", "BY", TAPIR_CELL_TEXT},
+					      {"ignored", ">IGNORED", TAPIR_CELL_COUNT},
+					      {"pending", ">DROPPED", TAPIR_CELL_COUNT},
+					      {"refused", NULL, TAPIR_CELL_COUNT},
+					      {"last_ns", ">LAST", TAPIR_CELL_TIME},
+					      {}};
+
+static const struct tapir_view_table tables[] = {
+	{"signals", NULL, columns, TAPIR_VIEW_ROWS(struct signals, rows), by_cnt, write_row}, {}};
 
 static int signals_finish(void *ctx, struct tapir_view_result *result)
 {
@@ -133,14 +128,11 @@ static int signals_finish(void *ctx, struct tapir_view_result *result)
 	uint64_t pending = 0;
 
 	if (!v->rows.cnt) {
-		tapir_view_result__nothing(result, "no signal was sent");
-		return v->more ? -ENOMEM : 0;
+		result->has_nothing = true;
+		return 0;
 	}
-	tapir_keyed__sort(&v->rows, by_cnt);
-	write_rows(v, result);
 	for (size_t i = 0; i < v->rows.cnt; i++)
 		pending += v->rows.data[i].pending_cnt;
-	tapir_view_result__fact(result, "count", NULL, TAPIR_CELL_COUNT, v->cnt);
 	tapir_str__addf(&result->headline, "%" PRIu64 " signal%s", v->cnt, v->cnt == 1 ? "" : "s");
 	if (pending)
 		tapir_str__addf(&result->headline,
@@ -155,10 +147,19 @@ static void signals_fini(void *ctx)
 	tapir_keyed__fini(&v->rows);
 }
 
+static const struct tapir_view_fact facts[] = {
+	{TAPIR_VIEW_FACT(struct signals, cnt, "count", NULL, COUNT)}, {}};
+
 const struct tapir_view tapir_view_signals = {
 	.name = "signals",
 	.summary = "signals by sender and receiver, with their results",
 	.fns = {.record = on_record},
+	.nothing = "no signal was sent",
+	.source = {"signals", "`tapir record --signals`", .family = TAPIR_FAMILY_SIGNAL,
+		   .is_alone = true},
+	.facts = facts,
+	.tables = tables,
+	.unit = "signals",
 	.ctx_bytes = sizeof(struct signals),
 	.default_top = 20,
 	.finish = signals_finish,

@@ -473,12 +473,6 @@ static int slow_finish(void *ctx, struct tapir_view_result *result)
 		return no_such(s);
 	add_sums(s, result);
 	add_slowest(s, result);
-	tapir_view_result__fact(result, "count", NULL, TAPIR_CELL_COUNT, s->cnt);
-	tapir_view_result__fact(result, "half", NULL, TAPIR_CELL_COUNT, s->half_cnt);
-	tapir_view_result__fact(result, "sum_ns", NULL, TAPIR_CELL_NS, s->sum_ns);
-	tapir_view_result__percentile(result, "p50_ns", NULL, &s->took, 50);
-	tapir_view_result__percentile(result, "p90_ns", NULL, &s->took, 90);
-	tapir_view_result__percentile(result, "p99_ns", NULL, &s->took, 99);
 	add_durations(s, &result->headline);
 	add_finding(s, result);
 	if (s->half_cnt && s->cnt)
@@ -507,6 +501,15 @@ static int slow_finish(void *ctx, struct tapir_view_result *result)
 	return s->failed ? -ENOMEM : 0;
 }
 
+static const struct tapir_view_fact facts[] = {
+	{TAPIR_VIEW_FACT(struct slow, cnt, "count", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct slow, half_cnt, "half", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct slow, sum_ns, "sum_ns", NULL, NS)},
+	{TAPIR_VIEW_PERCENTILE(struct slow, took, "p50_ns", NULL, 50)},
+	{TAPIR_VIEW_PERCENTILE(struct slow, took, "p90_ns", NULL, 90)},
+	{TAPIR_VIEW_PERCENTILE(struct slow, took, "p99_ns", NULL, 99)},
+	{}};
+
 const struct tapir_view tapir_view_slow = {
 	.name = "slow",
 	.is_of_traces = true,
@@ -518,6 +521,7 @@ const struct tapir_view tapir_view_slow = {
 		.open = slow_open,
 		.awaited = slow_awaited,
 		.close = slow_close},
+	.facts = facts,
 	.ctx_bytes = sizeof(struct slow),
 	.default_top = 5,
 	.finish = slow_finish,

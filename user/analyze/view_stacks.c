@@ -561,9 +561,10 @@ static int stacks_finish(void *ctx, struct tapir_view_result *result)
 	 */
 	drop_hidden(v);
 	if (!v->rows.cnt) {
-		tapir_view_result__nothing(
-			result, had_threads ? "no thread has such a name"
+		tapir_str__adds(&result->headline,
+				had_threads ? "no thread has such a name"
 					    : "no snapshot of threads is in this recording");
+		result->has_nothing = true;
 		return v->failed ? -ENOMEM : 0;
 	}
 	qsort(v->rows.data, v->rows.cnt, sizeof(*v->rows.data), by_group);

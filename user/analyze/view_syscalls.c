@@ -33,7 +33,6 @@ struct calls {
 		struct tapir_keyed(struct row) rows;
 	} of[GROUPS];
 	struct row all;
-	uint64_t more;
 	bool failed;
 };
 
@@ -109,8 +108,6 @@ static struct row *row_of(struct calls *v, enum group group, const struct tapir_
 	size_t before = t->rows.cnt;
 	struct row *row = tapir_keyed__add(&t->rows, key_of(&made), max, made);
 
-	v->more += !row;
-	v->failed |= !row && before < max;
 	if (!row || t->rows.cnt == before)
 		return row;
 	name_row(v, rec, row);
@@ -271,20 +268,13 @@ static const struct tapir_column stack_columns[] = {{"calls", ">CALLS", TAPIR_CE
 						    {"stack", "FROM", TAPIR_CELL_ORIGIN},
 						    {}};
 
-static const struct {
-	const char *key, *title;
-	const struct tapir_column *columns;
-} tables[GROUPS] = {
-	[BY_CALL] = {"calls", "by call", calls_columns},
-	[BY_PROCESS] = {"processes", "by process and call", process_columns},
-	[BY_ERROR] = {"errors", "that failed", error_columns},
-	[BY_THREAD] = {"threads", "by thread", thread_columns},
-	[BY_STACK] = {"stacks", "that failed, or took 10 ms or more, by stack", stack_columns},
-};
-
-static void write_row(struct tapir_view_result *result, size_t t, enum group group,
-		      const struct row *row)
+static void write_row(void *ctx, struct tapir_view_result *result, size_t t, unsigned which,
+		      const void *of)
 {
+	enum group group = (enum group)which;
+	const struct row *row = of;
+
+	(void)ctx;
 	if (group == BY_CALL || group == BY_PROCESS || group == BY_THREAD) {
 		write_numbers(result, t, row);
 	} else {
@@ -306,23 +296,17 @@ static void write_row(struct tapir_view_result *result, size_t t, enum group gro
 	}
 }
 
-static void write_table(struct calls *v, struct tapir_view_result *result, enum group group)
-{
-	struct table *of = &v->of[group];
-	const struct row *row;
-	uint64_t left = v->args.top;
-	size_t t;
+#define ROWS(group) TAPIR_VIEW_ROWS(struct calls, of[group].rows), by_count, write_row
 
-	if (!of->rows.cnt)
-		return;
-	tapir_keyed__sort(&of->rows, by_count);
-	t = tapir_view_result__table(result, tables[group].key, tables[group].title,
-				     tables[group].columns);
-	tapir_vec_for_each (row, &of->rows)
-		if (left && left--)
-			write_row(result, t, group, row);
-	tapir_view_result__note_top(result, tables[group].title, v->args.top, of->rows.cnt);
-}
+static const struct tapir_view_table tables[] = {
+	[BY_CALL] = {"calls", "by call", calls_columns, ROWS(BY_CALL)},
+	[BY_PROCESS] = {"processes", "by process and call", process_columns, ROWS(BY_PROCESS)},
+	[BY_ERROR] = {"errors", "that failed", error_columns, ROWS(BY_ERROR)},
+	[BY_THREAD] = {"threads", "by thread", thread_columns, ROWS(BY_THREAD)},
+	[BY_STACK] = {"stacks", "that failed, or took 10 ms or more, by stack", stack_columns,
+		      ROWS(BY_STACK)},
+	[GROUPS] = {},
+};
 
 static void write_headline(const struct calls *v, struct tapir_view_result *result)
 {
@@ -347,11 +331,6 @@ static void write_notes(const struct calls *v, struct tapir_view_result *result)
 		tapir_view_result__note(
 			result, "%" PRIu64 " had not returned (waits): they are not counted",
 			v->all.open_cnt);
-	if (v->more)
-		tapir_view_result__note(result,
-					"%" PRIu64 " numbers found no row: a table has %u at most; "
-					"'tapir query' has them all",
-					v->more, MAX_ROWS / 4);
 }
 
 static int syscalls_finish(void *ctx, struct tapir_view_result *result)
@@ -359,24 +338,31 @@ static int syscalls_finish(void *ctx, struct tapir_view_result *result)
 	struct calls *v = ctx;
 
 	if (!v->all.cnt && !v->all.open_cnt) {
-		tapir_view_result__nothing(result, "no system call was seen");
+		result->has_nothing = true;
 		return v->failed ? -ENOMEM : 0;
 	}
-	tapir_view_result__fact(result, "calls", NULL, TAPIR_CELL_COUNT, v->all.cnt);
-	tapir_view_result__fact(result, "failed", NULL, TAPIR_CELL_COUNT, v->all.failed_cnt);
-	tapir_view_result__fact(result, "open", NULL, TAPIR_CELL_COUNT, v->all.open_cnt);
-	tapir_view_result__fact(result, "unbegun", NULL, TAPIR_CELL_COUNT, v->all.unbegun_cnt);
-	for (int group = 0; group < GROUPS; group++)
-		write_table(v, result, (enum group)group);
 	write_headline(v, result);
 	write_notes(v, result);
 	return v->failed ? -ENOMEM : 0;
 }
 
+static const struct tapir_view_fact facts[] = {
+	{TAPIR_VIEW_FACT(struct calls, all.cnt, "calls", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct calls, all.failed_cnt, "failed", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct calls, all.open_cnt, "open", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct calls, all.unbegun_cnt, "unbegun", NULL, COUNT)},
+	{}};
+
 const struct tapir_view tapir_view_syscalls = {
 	.name = "syscalls",
 	.summary = "system calls by call, process, error, thread and stack",
 	.fns = {.calls = on_calls},
+	.nothing = "no system call was seen",
+	.source = {"system calls", "`tapir record --syscalls`", .family = TAPIR_FAMILY_CALLS,
+		   .is_alone = true},
+	.facts = facts,
+	.tables = tables,
+	.unit = "records",
 	.ctx_bytes = sizeof(struct calls),
 	.default_top = 10,
 	.finish = syscalls_finish,

@@ -51,9 +51,8 @@ static int finish_exceptions(void *ctx, struct tapir_view_result *result)
 
 	tapir_tally__sort(&v->tally);
 	tapir_tally__write(t, result, "exceptions", false, v->args.top);
-	tapir_view_result__fact(result, "count", NULL, TAPIR_CELL_COUNT, t->cnt);
 	if (!t->rows.cnt)
-		tapir_view_result__nothing(result, "no exception was seen to be thrown");
+		result->has_nothing = true;
 	else
 		tapir_str__addf(&result->headline, "%llu exceptions thrown, %.0f%% of them %s",
 				(unsigned long long)t->cnt,
@@ -62,11 +61,19 @@ static int finish_exceptions(void *ctx, struct tapir_view_result *result)
 	return t->failed ? -ENOMEM : 0;
 }
 
+static const struct tapir_view_fact exception_facts[] = {
+	{TAPIR_VIEW_FACT(struct tally_view, tally.cnt, "count", NULL, COUNT)}, {}};
+
 const struct tapir_view tapir_view_exceptions = {
 	.name = "exceptions",
 	.is_of_traces = true,
 	.summary = "exceptions by type, message and stack",
 	.fns = {.event = on_event},
+	.nothing = "no exception was seen to be thrown",
+	.source = {"exceptions", "`tapir record --profile exceptions`",
+		   .tally = TAPIR_TALLY_EXCEPTIONS},
+	.facts = exception_facts,
+	.has_facts_of_nothing = true,
 	.ctx_bytes = sizeof(struct tally_view),
 	.default_top = 10,
 	.begin = begin_exceptions,
@@ -99,7 +106,7 @@ static int finish_allocations(void *ctx, struct tapir_view_result *result)
 	tapir_view_result__fact(result, is_bytes ? "bytes" : "weight", NULL, TAPIR_CELL_COUNT,
 				t->weight);
 	if (!t->rows.cnt)
-		tapir_view_result__nothing(result, "no allocation was seen");
+		result->has_nothing = true;
 	else if (is_bytes)
 		tapir_str__addf(&result->headline,
 				"%.1f MB allocated (%.1f MB a second), %.0f%% of "
@@ -125,6 +132,9 @@ const struct tapir_view tapir_view_allocations = {
 	.is_of_traces = true,
 	.summary = "allocated bytes by type and by stack",
 	.fns = {.event = on_event},
+	.nothing = "no allocation was seen",
+	.source = {"allocations", "`tapir record --profile allocations`",
+		   .tally = TAPIR_TALLY_ALLOCATIONS},
 	.ctx_bytes = sizeof(struct tally_view),
 	.default_top = 10,
 	.begin = begin_allocations,

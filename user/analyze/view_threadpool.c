@@ -14,6 +14,7 @@
 #include "analyze/own_code.h"
 #include "analyze/pool_waits.h"
 #include "analyze/view.h"
+#include "decode/dotnet_tables.h"
 
 #define MAX_CHANGES 65536u
 #define MAX_PLACES  65536u
@@ -49,7 +50,8 @@ struct change {
 struct threadpool {
 	struct tapir_view_args args;
 	uint64_t starved, most, more, queued_cnt, queued_ns, queued_worst_ns, half;
-	uint64_t queue_cnt, queue_most; /* work that is in the queue, was at most */
+	uint64_t blocked_ns, changes_cnt; /* at the end */
+	uint64_t queue_cnt, queue_most;	  /* work that is in the queue, was at most */
 	struct tapir_vec(struct change) changes;
 	struct tapir_pool_waits waits;
 	struct tapir_own_code own;
@@ -287,14 +289,6 @@ static void write_task_waits(struct threadpool *v, struct tapir_view_result *res
 	struct task_waits *tasks = &v->tasks;
 	size_t t;
 
-	tapir_view_result__fact(result, "task_waits", tasks->cnt ? "waits for tasks" : NULL,
-				TAPIR_CELL_COUNT, tasks->cnt);
-	tapir_view_result__fact(result, "task_waits_ns", tasks->cnt ? "they took, in all" : NULL,
-				TAPIR_CELL_NS, tasks->ns);
-	tapir_view_result__fact(result, "task_waits_open",
-				tasks->open_cnt ? "waits for tasks at the end" : NULL,
-				TAPIR_CELL_COUNT, tasks->open_cnt);
-	tapir_view_result__fact(result, "task_waits_half", NULL, TAPIR_CELL_COUNT, tasks->half);
 	if (!tasks->cnt)
 		return;
 	tapir_keyed__sort(&tasks->places, by_ns);
@@ -338,29 +332,6 @@ static void on_close(void *ctx, struct tapir_interval *i)
 	tapir_histogram__add(&v->queued, took_ns);
 }
 
-static void write_facts(const struct threadpool *v, struct tapir_view_result *result)
-{
-	tapir_view_result__fact(result, "most_workers", "most workers", TAPIR_CELL_COUNT, v->most);
-	tapir_view_result__fact(result, "changes", NULL, TAPIR_CELL_COUNT,
-				v->changes.cnt + v->more);
-	tapir_view_result__fact(result, "starved", "changes for blocked threads", TAPIR_CELL_COUNT,
-				v->starved);
-	tapir_view_result__fact(result, "idle_ns", NULL, TAPIR_CELL_NS, v->waits.idle_ns);
-	/* None at all: the events of the queue were not recorded. */
-	tapir_view_result__fact(result, "queued",
-				v->queued_cnt ? "work taken from the queue" : NULL,
-				TAPIR_CELL_COUNT, v->queued_cnt);
-	tapir_view_result__percentile(result, "queued_p50_ns", "queued, median", &v->queued, 50);
-	tapir_view_result__percentile(result, "queued_p99_ns", "queued, 99%", &v->queued, 99);
-	tapir_view_result__fact(result, "queued_worst_ns", v->queued_cnt ? "queued, longest" : NULL,
-				TAPIR_CELL_NS, v->queued_worst_ns);
-	tapir_view_result__fact(result, "most_queued", v->queued_cnt ? "longest queue" : NULL,
-				TAPIR_CELL_COUNT, v->queue_most);
-	tapir_view_result__fact(result, "queued_at_end", v->queued_cnt ? "in it at the end" : NULL,
-				TAPIR_CELL_COUNT, v->queue_cnt);
-	tapir_view_result__fact(result, "half", NULL, TAPIR_CELL_COUNT, v->half);
-}
-
 static void write_changes(const struct threadpool *v, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {{"at_ns", ">AT", TAPIR_CELL_TIME},
@@ -396,12 +367,11 @@ static int threadpool_finish(void *ctx, struct tapir_view_result *result)
 				tapir_times__text(v->changes.cnt, times),
 				(unsigned long long)v->starved);
 	else
-		tapir_view_result__nothing(result, "no event of a thread pool was seen");
+		result->has_nothing = true;
 	if (has_events)
 		write_places(v, result, blocked_ns);
-	tapir_view_result__fact(result, "blocked_ns", NULL, TAPIR_CELL_NS,
-				has_events ? blocked_ns : 0);
-	write_facts(v, result);
+	v->blocked_ns = has_events ? blocked_ns : 0;
+	v->changes_cnt = v->changes.cnt + v->more;
 	write_task_waits(v, result);
 	write_changes(v, result);
 	tapir_view_result__beyond(
@@ -419,6 +389,45 @@ static int threadpool_finish(void *ctx, struct tapir_view_result *result)
 	return v->failed ? -ENOMEM : 0;
 }
 
+static const struct tapir_view_event pooled[] = {
+	{TAPIR_DOTNET_RUNTIME, "ThreadPoolWorkerThreadStart"},
+	{TAPIR_DOTNET_RUNTIME, "ThreadPoolWorkerThreadAdjustmentAdjustment"},
+	{"System.Diagnostics.Eventing.FrameworkEventSource", "ThreadPoolEnqueueWork"},
+	{}};
+
+#define TITLED_BY(member) .if_off = TAPIR_VIEW_NUMBER(struct threadpool, member)
+
+static const struct tapir_view_fact facts[] = {
+	{TAPIR_VIEW_FACT(struct threadpool, blocked_ns, "blocked_ns", NULL, NS)},
+	{TAPIR_VIEW_FACT(struct threadpool, most, "most_workers", "most workers", COUNT)},
+	{TAPIR_VIEW_FACT(struct threadpool, changes_cnt, "changes", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct threadpool, starved, "starved", "changes for blocked threads",
+			 COUNT)},
+	{TAPIR_VIEW_FACT(struct threadpool, waits.idle_ns, "idle_ns", NULL, NS)},
+	/* None at all: the events of the queue were not recorded. */
+	{TAPIR_VIEW_FACT(struct threadpool, queued_cnt, "queued", "work taken from the queue",
+			 COUNT),
+	 TITLED_BY(queued_cnt)},
+	{TAPIR_VIEW_PERCENTILE(struct threadpool, queued, "queued_p50_ns", "queued, median", 50)},
+	{TAPIR_VIEW_PERCENTILE(struct threadpool, queued, "queued_p99_ns", "queued, 99%", 99)},
+	{TAPIR_VIEW_FACT(struct threadpool, queued_worst_ns, "queued_worst_ns", "queued, longest",
+			 NS),
+	 TITLED_BY(queued_cnt)},
+	{TAPIR_VIEW_FACT(struct threadpool, queue_most, "most_queued", "longest queue", COUNT),
+	 TITLED_BY(queued_cnt)},
+	{TAPIR_VIEW_FACT(struct threadpool, queue_cnt, "queued_at_end", "in it at the end", COUNT),
+	 TITLED_BY(queued_cnt)},
+	{TAPIR_VIEW_FACT(struct threadpool, half, "half", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct threadpool, tasks.cnt, "task_waits", "waits for tasks", COUNT),
+	 TITLED_BY(tasks.cnt)},
+	{TAPIR_VIEW_FACT(struct threadpool, tasks.ns, "task_waits_ns", "they took, in all", NS),
+	 TITLED_BY(tasks.cnt)},
+	{TAPIR_VIEW_FACT(struct threadpool, tasks.open_cnt, "task_waits_open",
+			 "waits for tasks at the end", COUNT),
+	 TITLED_BY(tasks.open_cnt)},
+	{TAPIR_VIEW_FACT(struct threadpool, tasks.half, "task_waits_half", NULL, COUNT)},
+	{}};
+
 const struct tapir_view tapir_view_threadpool = {
 	.name = "threadpool",
 	.summary = "the .NET thread pool: workers, adjustments, queueing",
@@ -427,6 +436,11 @@ const struct tapir_view tapir_view_threadpool = {
 		.cut_wait = on_wait,
 		.open = on_open,
 		.close = on_close},
+	.nothing = "no event of a thread pool was seen",
+	.source = {"events of .NET's thread pool", "`tapir record --profile threadpool`",
+		   .events = pooled},
+	.facts = facts,
+	.has_facts_of_nothing = true,
 	.ctx_bytes = sizeof(struct threadpool),
 	.default_top = 20,
 	.finish = threadpool_finish,

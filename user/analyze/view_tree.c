@@ -22,6 +22,7 @@ struct tree {
 	struct tapir_lives lives;
 	uint32_t *order; /* lives, siblings side by side: those of no parent last */
 	uint64_t left, hidden;
+	uint64_t begun, ended, killed, failed; /* processes, at the end */
 };
 
 static void tree_begin(void *ctx)
@@ -249,31 +250,28 @@ static unsigned write_killed(struct tree *v, struct tapir_view_result *result)
 	return cnt;
 }
 
-static void count(const struct tree *v, struct tapir_view_result *result)
+static void count(struct tree *v, struct tapir_view_result *result)
 {
-	size_t all = 0, begun = 0, ended = 0, failed = 0, killed = 0;
+	size_t all = 0;
 	const struct tapir_life *life;
 
 	tapir_vec_for_each (life, &v->lives.all) {
 		if (!is_asked_for(v, life))
 			continue;
 		all++;
-		begun += life->begin_ns > 0;
-		ended += life->end_ns > 0;
-		killed += tapir_life__was_killed(life);
-		failed += life->end_ns && life->status && !tapir_life__was_killed(life);
+		v->begun += life->begin_ns > 0;
+		v->ended += life->end_ns > 0;
+		v->killed += tapir_life__was_killed(life);
+		v->failed += life->end_ns && life->status && !tapir_life__was_killed(life);
 	}
-	tapir_view_result__fact(result, "begun", NULL, TAPIR_CELL_COUNT, begun);
-	tapir_view_result__fact(result, "ended", NULL, TAPIR_CELL_COUNT, ended);
-	tapir_view_result__fact(result, "killed_count", NULL, TAPIR_CELL_COUNT, killed);
-	tapir_view_result__fact(result, "failed_count", NULL, TAPIR_CELL_COUNT, failed);
-	tapir_str__addf(&result->headline, "%zu processes: %zu began, %zu ended", all, begun,
-			ended);
-	if (killed)
-		tapir_str__addf(&result->headline, ", %zu by a signal", killed);
-	if (failed)
-		tapir_str__addf(&result->headline, ", %zu with a status other than 0", failed);
-	if (killed && !v->lives.deadly.cnt)
+	tapir_str__addf(&result->headline, "%zu processes: %" PRIu64 " began, %" PRIu64 " ended",
+			all, v->begun, v->ended);
+	if (v->killed)
+		tapir_str__addf(&result->headline, ", %" PRIu64 " by a signal", v->killed);
+	if (v->failed)
+		tapir_str__addf(&result->headline, ", %" PRIu64 " with a status other than 0",
+				v->failed);
+	if (v->killed && !v->lives.deadly.cnt)
 		tapir_view_result__note(result, "who sent the signals is not known: `tapir record "
 						"--signals` records it");
 }
@@ -303,7 +301,7 @@ static int tree_finish(void *ctx, struct tapir_view_result *result)
 
 	tapir_lives__finish(&v->lives);
 	if (!v->lives.all.cnt) {
-		tapir_view_result__nothing(result, "no process is described");
+		result->has_nothing = true;
 		return v->lives.failed ? -ENOMEM : 0;
 	}
 	err = write_all(v, result);
@@ -315,10 +313,19 @@ static int tree_finish(void *ctx, struct tapir_view_result *result)
 	return err ? err : v->lives.failed ? -ENOMEM : 0;
 }
 
+static const struct tapir_view_fact facts[] = {
+	{TAPIR_VIEW_FACT(struct tree, begun, "begun", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct tree, ended, "ended", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct tree, killed, "killed_count", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct tree, failed, "failed_count", NULL, COUNT)},
+	{}};
+
 const struct tapir_view tapir_view_tree = {
 	.name = "tree",
 	.summary = "processes by parent: their time, how each ended, who killed it",
 	.begin = tree_begin,
+	.nothing = "no process is described",
+	.facts = facts,
 	.ctx_bytes = sizeof(struct tree),
 	.default_top = 40,
 	.finish = tree_finish,

@@ -272,7 +272,7 @@ static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 	if (!err)
 		err = tapir_pair_option__check(pairs, path);
 	if (!err)
-		err = rq->view->finish(ctx, &result);
+		err = tapir_view__finish(rq->view, ctx, &result);
 	if (!err) {
 		tapir_capture_check__explain(&counts.recorded, tapir_reader__catalog(reader),
 					     rq->view, &result);

@@ -380,7 +380,7 @@ static int requests_finish(void *ctx, struct tapir_view_result *result)
 		r->args.top);
 	result->failed |= r->awaits.failed || r->exchanges.failed || r->joins.failed;
 	if (!cnt && !has_routes)
-		tapir_view_result__nothing(result, "no request was seen");
+		result->has_nothing = true;
 	if (cnt) {
 		tapir_str__addf(&result->headline,
 				"%s%zu requests with trace ids, %zu spans; the "
@@ -500,6 +500,7 @@ const struct tapir_view tapir_view_requests = {
 		.awaited = on_awaited,
 		.close = on_close,
 		.record = on_record},
+	.nothing = "no request was seen",
 	.ctx_bytes = sizeof(struct requests),
 	.default_top = 10,
 	.begin = begin_view,

@@ -320,7 +320,7 @@ static int write_view(struct page *p, struct views *views, size_t i, struct tapi
 					   .tree = tapir_timeline__stacks(p->tl),
 					   .start_ns = p->start_ns};
 	struct tapir_str text = {};
-	int err = tapir_views[i]->finish(views->ctx[i], &result);
+	int err = tapir_view__finish(tapir_views[i], views->ctx[i], &result);
 
 	if (!err) {
 		tapir_capture_check__explain(&views->recorded, tapir_timeline__catalog(p->tl),

@@ -123,7 +123,7 @@ static int read_view(struct tapir_pass *p, struct tapir_reader *reader, void *ct
 	if (!err)
 		err = tapir_pass__read_timeline(p, reader);
 	if (!err)
-		err = tapir_view_requests.finish(ctx, &result);
+		err = tapir_view__finish(&tapir_view_requests, ctx, &result);
 	if (!err && result.failed)
 		err = -ENOMEM;
 	if (!err) {
