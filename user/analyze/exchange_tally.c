@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/keyed.h"
+#include "base/order.h"
 #include "decode/net_text.h"
 
 #define MAX_ROWS  65536u
@@ -165,11 +166,8 @@ static int by_time(const void *a, const void *b)
 	const struct tapir_exchange_row *x = a, *y = b;
 	uint64_t of_x = x->sum_ns + x->unanswered_ns, of_y = y->sum_ns + y->unanswered_ns;
 
-	if (of_x != of_y)
-		return of_x < of_y ? 1 : -1;
-	if (x->cnt != y->cnt)
-		return x->cnt < y->cnt ? 1 : -1;
-	return x->idx < y->idx ? -1 : x->idx > y->idx;
+	return tapir_order__by(tapir_order__down(of_x, of_y), tapir_order__down(x->cnt, y->cnt),
+			       tapir_order__up(x->idx, y->idx));
 }
 
 static int by_number(const void *a, const void *b)

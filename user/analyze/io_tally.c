@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/keyed.h"
+#include "base/order.h"
 #include "decode/io_text.h"
 
 #define MAX_ROWS 65536u
@@ -87,9 +88,8 @@ static int by_bytes(const void *a, const void *b)
 	const struct tapir_io_row *x = a, *y = b;
 	uint64_t of_x = x->read_bytes + x->written_bytes, of_y = y->read_bytes + y->written_bytes;
 
-	if (of_x != of_y)
-		return of_x < of_y ? 1 : -1;
-	return x->cnt < y->cnt ? 1 : x->cnt > y->cnt ? -1 : strcmp(x->file, y->file);
+	return tapir_order__by(tapir_order__down(of_x, of_y), tapir_order__down(x->cnt, y->cnt),
+			       strcmp(x->file, y->file));
 }
 
 /* The map's places are wrong afterwards: nothing is added. */

@@ -4,6 +4,7 @@
  * one.
  */
 #include "base/keyed.h"
+#include "base/order.h"
 #include "analyze/tally.h"
 
 #include <stdlib.h>
@@ -160,9 +161,8 @@ static int by_weight(const void *a, const void *b)
 	const struct tapir_tally_row *x = *(struct tapir_tally_row *const *)a;
 	const struct tapir_tally_row *y = *(struct tapir_tally_row *const *)b;
 
-	if (x->weight != y->weight)
-		return x->weight < y->weight ? 1 : -1;
-	return x->cnt < y->cnt ? 1 : x->cnt > y->cnt ? -1 : strcmp(x->what, y->what);
+	return tapir_order__by(tapir_order__down(x->weight, y->weight),
+			       tapir_order__down(x->cnt, y->cnt), strcmp(x->what, y->what));
 }
 
 static int way_by_weight(const void *a, const void *b)

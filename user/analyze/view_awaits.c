@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "analyze/awaits.h"
+#include "base/order.h"
 #include "analyze/view.h"
 
 struct view_awaits {
@@ -36,11 +37,10 @@ static int by_time(const void *a, const void *b)
 	const struct tapir_await_site *x = a, *y = b;
 	double of_x = tapir_await_site__at_once(x), of_y = tapir_await_site__at_once(y);
 
-	if (of_x != of_y)
-		return of_x < of_y ? 1 : -1;
-	if (x->cnt + x->open_cnt != y->cnt + y->open_cnt)
-		return x->cnt + x->open_cnt < y->cnt + y->open_cnt ? 1 : -1;
-	return x->name != y->name ? (x->name < y->name ? -1 : 1) : x->offset < y->offset ? -1 : 1;
+	return tapir_order__by(tapir_order__down(of_x, of_y),
+			       tapir_order__down(x->cnt + x->open_cnt, y->cnt + y->open_cnt),
+			       tapir_order__up(x->name, y->name),
+			       tapir_order__up(x->offset, y->offset));
 }
 
 static void add_place(const struct view_awaits *v, const struct tapir_await_site *site,

@@ -16,6 +16,7 @@
 #include "analyze/runtime_work.h"
 #include "analyze/view.h"
 #include "base/keyed.h"
+#include "base/order.h"
 #include "symbol/frame_kind.h"
 #include "symbol/unnamed_frames.h"
 #include "trace/thread_names.h"
@@ -242,9 +243,7 @@ static int by_self(const void *a, const void *b)
 {
 	const struct function_row *x = a, *y = b;
 
-	if (x->self != y->self)
-		return x->self < y->self ? 1 : -1;
-	return x->total < y->total ? 1 : x->total > y->total ? -1 : 0;
+	return tapir_order__down(x->self, y->self) ?: tapir_order__down(x->total, y->total);
 }
 
 static void write_functions(struct cpu *v, struct tapir_view_result *result)
@@ -327,11 +326,9 @@ static int by_own(const void *a, const void *b)
 {
 	const struct own_row *x = a, *y = b;
 
-	if (x->own != y->own)
-		return x->own < y->own ? 1 : -1;
-	if (x->total != y->total)
-		return x->total < y->total ? 1 : -1;
-	return x->name < y->name ? -1 : x->name > y->name;
+	return tapir_order__by(tapir_order__down(x->own, y->own),
+			       tapir_order__down(x->total, y->total),
+			       tapir_order__up(x->name, y->name));
 }
 
 static void count_own_functions(struct cpu *v)

@@ -11,6 +11,7 @@
 
 #include "base/histogram.h"
 #include "base/keyed.h"
+#include "base/order.h"
 #include "analyze/runtime_work.h"
 #include "analyze/tally.h"
 #include "analyze/view.h"
@@ -319,11 +320,9 @@ static int by_took(const void *a, const void *b)
 	const struct gc *x = a, *y = b;
 	uint64_t x_ns = x->until_ns - x->from_ns, y_ns = y->until_ns - y->from_ns;
 
-	if (x->is_half != y->is_half)
-		return x->is_half ? 1 : -1;
-	if (x_ns != y_ns)
-		return x_ns < y_ns ? 1 : -1;
-	return x->from_ns < y->from_ns ? -1 : 1;
+	return tapir_order__by(tapir_order__up(x->is_half, y->is_half),
+			       tapir_order__down(x_ns, y_ns),
+			       tapir_order__up(x->from_ns, y->from_ns));
 }
 
 static int by_ns(const void *a, const void *b)
@@ -409,9 +408,7 @@ static int by_sum(const void *a, const void *b)
 	const struct pauses *y = ((const struct heap *)b)->pauses;
 	uint64_t x_ns = x ? x->sum_ns : 0, y_ns = y ? y->sum_ns : 0;
 
-	if (!x != !y)
-		return x ? -1 : 1;
-	return x_ns < y_ns ? 1 : x_ns > y_ns ? -1 : 0;
+	return tapir_order__up(!x, !y) ?: tapir_order__down(x_ns, y_ns);
 }
 
 /* Sorts the processes, with most of the time paused first, and counts those that paused. */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "analyze/io_tally.h"
+#include "base/order.h"
 #include "analyze/view.h"
 #include "decode/io_text.h"
 
@@ -142,9 +143,8 @@ static int by_group(const void *a, const void *b, void *ctx)
 	const struct request *x = a, *y = b;
 	enum group group = *(const enum group *)ctx;
 
-	if (x->of[group] != y->of[group])
-		return x->of[group] < y->of[group] ? -1 : 1;
-	return x->took_ns < y->took_ns ? -1 : x->took_ns > y->took_ns;
+	return tapir_order__by(tapir_order__up(x->of[group], y->of[group]),
+			       tapir_order__up(x->took_ns, y->took_ns));
 }
 
 static uint64_t moved(const struct row *row)
@@ -156,11 +156,8 @@ static int by_bytes(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
-	if (moved(x) != moved(y))
-		return moved(x) < moved(y) ? 1 : -1;
-	if (x->cnt != y->cnt)
-		return x->cnt < y->cnt ? 1 : -1;
-	return x->of < y->of ? -1 : x->of > y->of;
+	return tapir_order__by(tapir_order__down(moved(x), moved(y)),
+			       tapir_order__down(x->cnt, y->cnt), tapir_order__up(x->of, y->of));
 }
 
 /* The name with the most bytes, then the most requests, among requests of one row. */

@@ -10,6 +10,7 @@
 
 #include "base/histogram.h"
 #include "base/keyed.h"
+#include "base/order.h"
 #include "analyze/own_code.h"
 #include "analyze/view.h"
 #include "decode/dotnet_tables.h"
@@ -287,9 +288,7 @@ static int by_cnt(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
 
-	if (x->cnt != y->cnt)
-		return x->cnt < y->cnt ? 1 : -1;
-	return strcmp(x->name, y->name);
+	return tapir_order__down(x->cnt, y->cnt) ?: strcmp(x->name, y->name);
 }
 
 static void add_groups(struct jit *v, struct tapir_view_result *result)

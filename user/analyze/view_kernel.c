@@ -11,6 +11,7 @@
 
 #include "analyze/view.h"
 #include "base/keyed.h"
+#include "base/order.h"
 #include "trace/kernel_work.h"
 
 #define MAX_ROWS      16384u /* of a table */
@@ -142,13 +143,9 @@ static int by_use(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
-	if (x->sum_ns != y->sum_ns)
-		return x->sum_ns < y->sum_ns ? 1 : -1;
-	if (x->cnt != y->cnt)
-		return x->cnt < y->cnt ? 1 : -1;
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	return x->number < y->number ? -1 : x->number > y->number;
+	return tapir_order__by(tapir_order__down(x->sum_ns, y->sum_ns),
+			       tapir_order__down(x->cnt, y->cnt), tapir_order__up(x->pid, y->pid),
+			       tapir_order__up(x->number, y->number));
 }
 
 #define PROCESS_COLUMNS                                                                            \

@@ -16,6 +16,7 @@
 #include "analyze/own_code.h"
 #include "analyze/view.h"
 #include "base/keyed.h"
+#include "base/order.h"
 #include "decode/usage_text.h"
 #include "trace/native_memory.h"
 
@@ -288,15 +289,10 @@ static int by_use(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
-	if (x->source != y->source)
-		return x->source < y->source ? -1 : 1;
-	if (x->used_bytes != y->used_bytes)
-		return x->used_bytes < y->used_bytes ? 1 : -1;
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? 1 : -1;
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	return x->node < y->node ? -1 : x->node > y->node;
+	return tapir_order__by(tapir_order__up(x->source, y->source),
+			       tapir_order__down(x->used_bytes, y->used_bytes),
+			       tapir_order__down(x->bytes, y->bytes),
+			       tapir_order__up(x->pid, y->pid), tapir_order__up(x->node, y->node));
 }
 
 static uint64_t whole(double value)

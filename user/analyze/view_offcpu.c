@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/keyed.h"
+#include "base/order.h"
 #include "analyze/own_code.h"
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"
@@ -187,9 +188,7 @@ static int by_waited(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
-	if (x->waited_ns != y->waited_ns)
-		return x->waited_ns < y->waited_ns ? 1 : -1;
-	return x->node < y->node ? -1 : x->node > y->node;
+	return tapir_order__down(x->waited_ns, y->waited_ns) ?: tapir_order__up(x->node, y->node);
 }
 
 static const char *state_text(const struct row *row)

@@ -14,6 +14,7 @@
 #include "analyze/process_use.h"
 #include "analyze/view.h"
 #include "base/keyed.h"
+#include "base/order.h"
 #include "decode/usage_text.h"
 #include "trace/kernel_work.h"
 
@@ -95,12 +96,9 @@ static int by_use(const void *a, const void *b, void *ctx)
 	const struct tapir_process_used *x = a, *y = b;
 	uint64_t of_x = tapir_process_use__cpu_ns(ctx, &x->used);
 	uint64_t of_y = tapir_process_use__cpu_ns(ctx, &y->used);
-	int order;
 
-	if (of_x != of_y)
-		return of_x < of_y ? 1 : -1;
-	order = strcmp(x->comm, y->comm);
-	return order ? order : x->pid < y->pid ? -1 : x->pid > y->pid;
+	return tapir_order__by(tapir_order__down(of_x, of_y), strcmp(x->comm, y->comm),
+			       tapir_order__up(x->pid, y->pid));
 }
 
 /* Fills v->shown: busy processes by themselves, the others by name. */

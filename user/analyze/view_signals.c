@@ -11,6 +11,7 @@
 
 #include "analyze/view.h"
 #include "base/keyed.h"
+#include "base/order.h"
 #include "trace/signals.h"
 
 #define ROWS_MAX 4096u
@@ -71,13 +72,9 @@ static int by_cnt(const void *a, const void *b)
 {
 	const struct sent *x = a, *y = b;
 
-	if (x->cnt != y->cnt)
-		return x->cnt < y->cnt ? 1 : -1;
-	if (x->number != y->number)
-		return x->number < y->number ? -1 : 1;
-	if (x->from.pid != y->from.pid)
-		return x->from.pid < y->from.pid ? -1 : 1;
-	return x->to.pid < y->to.pid ? -1 : x->to.pid > y->to.pid;
+	return tapir_order__by(
+		tapir_order__down(x->cnt, y->cnt), tapir_order__up(x->number, y->number),
+		tapir_order__up(x->from.pid, y->from.pid), tapir_order__up(x->to.pid, y->to.pid));
 }
 
 static void write_party(struct tapir_view_result *result, size_t t, const struct party *party)

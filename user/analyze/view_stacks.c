@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "decode/dotnet_tables.h"
+#include "base/order.h"
 #include "record/threads/lock_waits.h"
 #include "record/threads/monitor_owners.h"
 #include "record/threads/recent_samples.h"
@@ -212,13 +213,9 @@ static int by_group(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
-	if (x->node != y->node)
-		return x->node < y->node ? -1 : 1;
-	if (x->is_running != y->is_running)
-		return x->is_running ? -1 : 1;
-	if (x->state != y->state)
-		return x->state < y->state ? -1 : 1;
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
+	return tapir_order__by(
+		tapir_order__up(x->node, y->node), tapir_order__down(x->is_running, y->is_running),
+		tapir_order__up(x->state, y->state), tapir_order__up(x->tid, y->tid));
 }
 
 static bool is_same_group(const struct row *x, const struct row *y)
@@ -235,9 +232,7 @@ static int by_size(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
 
-	if (x->cnt != y->cnt)
-		return x->cnt < y->cnt ? 1 : -1;
-	return x->first->tid < y->first->tid ? -1 : x->first->tid > y->first->tid;
+	return tapir_order__down(x->cnt, y->cnt) ?: tapir_order__up(x->first->tid, y->first->tid);
 }
 
 /* rows are sorted. *out: the caller's, free(). Their number. */

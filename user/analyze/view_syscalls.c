@@ -12,6 +12,7 @@
 
 #include "analyze/view.h"
 #include "base/keyed.h"
+#include "base/order.h"
 #include "trace/system_calls.h"
 
 #define MAX_ROWS 65536u /* of a table; a histogram is 1.7 KB, and has a quarter of them */
@@ -182,13 +183,9 @@ static int by_count(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
-	if (x->cnt != y->cnt)
-		return x->cnt < y->cnt ? 1 : -1;
-	if (x->sum_ns != y->sum_ns)
-		return x->sum_ns < y->sum_ns ? 1 : -1;
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	return x->nr < y->nr ? -1 : x->nr > y->nr;
+	return tapir_order__by(tapir_order__down(x->cnt, y->cnt),
+			       tapir_order__down(x->sum_ns, y->sum_ns),
+			       tapir_order__up(x->pid, y->pid), tapir_order__up(x->nr, y->nr));
 }
 
 static void write_who(struct tapir_view_result *result, size_t t, const struct row *row)

@@ -11,6 +11,7 @@
 
 #include "base/histogram.h"
 #include "base/keyed.h"
+#include "base/order.h"
 #include "analyze/own_code.h"
 #include "analyze/pool_waits.h"
 #include "analyze/view.h"
@@ -218,9 +219,7 @@ static int by_ns(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
 
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? 1 : -1;
-	return x->node < y->node ? -1 : x->node > y->node;
+	return tapir_order__down(x->ns, y->ns) ?: tapir_order__up(x->node, y->node);
 }
 
 /* A wait from before the recording began was for work, unless the runtime says that threads are

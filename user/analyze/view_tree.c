@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analyze/process_lives.h"
+#include "base/order.h"
 #include "analyze/view.h"
 
 #define ALIKE_MIN 4u  /* siblings of a row that stands for several */
@@ -142,11 +143,9 @@ static int by_parent(const void *a, const void *b, void *ctx)
 	const struct tapir_life *all = ctx, *x = &all[*(const uint32_t *)a];
 	const struct tapir_life *y = &all[*(const uint32_t *)b];
 
-	if (x->parent != y->parent)
-		return x->parent < y->parent ? -1 : 1;
-	if (x->begin_ns != y->begin_ns)
-		return x->begin_ns < y->begin_ns ? -1 : 1;
-	return x->pid < y->pid ? -1 : x->pid > y->pid;
+	return tapir_order__by(tapir_order__up(x->parent, y->parent),
+			       tapir_order__up(x->begin_ns, y->begin_ns),
+			       tapir_order__up(x->pid, y->pid));
 }
 
 /* The place in order of a parent's first child. */

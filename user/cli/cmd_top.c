@@ -25,6 +25,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/order.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "cli/top_screen.h"
@@ -199,9 +200,7 @@ static int by_cnt(const void *a, const void *b)
 {
 	const struct stack *x = a, *y = b;
 
-	if (x->cnt != y->cnt)
-		return x->cnt > y->cnt ? -1 : 1;
-	return x->node < y->node ? -1 : x->node > y->node;
+	return tapir_order__down(x->cnt, y->cnt) ?: tapir_order__up(x->node, y->node);
 }
 
 static void add_stack(const struct top *t, const struct stack *stack, uint32_t all,

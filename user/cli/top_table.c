@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/order.h"
 
 #define NAME_COLUMNS 12u /* that names have at least */
 #define CELL_BYTES   16
@@ -175,11 +176,8 @@ static int by_cpu(const void *a, const void *b)
 	const struct tapir_top_row *x = *(const struct tapir_top_row *const *)a;
 	const struct tapir_top_row *y = *(const struct tapir_top_row *const *)b;
 
-	if (x->used.cpu_ns != y->used.cpu_ns)
-		return x->used.cpu_ns > y->used.cpu_ns ? -1 : 1;
-	if (x->tgid != y->tgid)
-		return x->tgid < y->tgid ? -1 : 1;
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
+	return tapir_order__by(tapir_order__down(x->used.cpu_ns, y->used.cpu_ns),
+			       tapir_order__up(x->tgid, y->tgid), tapir_order__up(x->tid, y->tid));
 }
 
 static size_t width_of(unsigned chosen)

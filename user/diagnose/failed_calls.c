@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/keyed.h"
+#include "base/order.h"
 #include "trace/family.h"
 
 #define MAX_ROWS 4096u
@@ -47,9 +48,7 @@ static int by_count(const void *a, const void *b)
 {
 	const struct tapir_failed_call *x = a, *y = b;
 
-	if (x->cnt != y->cnt)
-		return x->cnt < y->cnt ? 1 : -1;
-	return x->pid < y->pid ? -1 : x->pid > y->pid;
+	return tapir_order__down(x->cnt, y->cnt) ?: tapir_order__up(x->pid, y->pid);
 }
 
 void tapir_failed_calls__sort(struct tapir_failed_calls *calls)

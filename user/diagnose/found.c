@@ -5,6 +5,7 @@
  * does not matter.
  */
 #include "diagnose/found.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -234,9 +235,7 @@ static int by_severity(const void *a, const void *b)
 		return x->severity < y->severity ? 1 : -1;
 	if (x->kind != y->kind)
 		return strcmp(tapir_found__kind_name(x->kind), tapir_found__kind_name(y->kind));
-	if (excess(x) != excess(y))
-		return excess(x) < excess(y) ? 1 : -1;
-	return strcmp(x->text, y->text);
+	return tapir_order__down(excess(x), excess(y)) ?: strcmp(x->text, y->text);
 }
 
 void tapir_found_list__judge(struct tapir_found_list *list)

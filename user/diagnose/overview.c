@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/keyed.h"
+#include "base/order.h"
 #include "diagnose/finding_impl.h"
 #include "symbol/unnamed_frames.h"
 
@@ -89,11 +90,9 @@ static int by_importance(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
 
-	if (x->first->is_telling != y->first->is_telling)
-		return x->first->is_telling ? -1 : 1;
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? 1 : -1;
-	return x->first < y->first ? -1 : x->first > y->first;
+	return tapir_order__by(tapir_order__down(x->first->is_telling, y->first->is_telling),
+			       tapir_order__down(x->ns, y->ns),
+			       tapir_order__up(x->first, y->first));
 }
 
 /* Adds who ended most of the waits that ended, by their time, and if the others lasted longer. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/view_rows.h"
+#include "base/order.h"
 #include "diagnose/finding_impl.h"
 
 #define CALLS_SHOWN    1.5 /* of a request, from which on their number is told */
@@ -161,9 +162,7 @@ static int by_time(const void *a, const void *b)
 {
 	const struct tapir_overview_request *x = a, *y = b;
 
-	if (x->sum_ns != y->sum_ns)
-		return x->sum_ns < y->sum_ns ? 1 : -1;
-	return strcmp(x->name ?: "", y->name ?: "");
+	return tapir_order__down(x->sum_ns, y->sum_ns) ?: (strcmp(x->name ?: "", y->name ?: ""));
 }
 
 static void show(struct candidates *c, struct tapir_overview *o)

@@ -5,6 +5,7 @@
  * connection.
  */
 #include "heap/heap_async_tables.h"
+#include "base/order.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -115,13 +116,10 @@ static int by_weight(const void *a, const void *b)
 {
 	const struct group *x = a, *y = b;
 
-	if (x->is_stuck != y->is_stuck)
-		return x->is_stuck ? -1 : 1;
-	if (x->is_own != y->is_own)
-		return x->is_own ? -1 : 1;
-	if (x->cnt != y->cnt)
-		return x->cnt < y->cnt ? 1 : -1;
-	return x->method < y->method ? -1 : 1;
+	return tapir_order__by(tapir_order__down(x->is_stuck, y->is_stuck),
+			       tapir_order__down(x->is_own, y->is_own),
+			       tapir_order__down(x->cnt, y->cnt),
+			       tapir_order__up(x->method, y->method));
 }
 
 /* ---- text ------------------------------------------------------------------------------------- */

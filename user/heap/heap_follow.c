@@ -5,6 +5,7 @@
  * those in a range; of several at one address the last one exists.
  */
 #include "heap/heap_follow.h"
+#include "base/order.h"
 
 #include <string.h>
 
@@ -39,9 +40,7 @@ static int by_va(const void *a, const void *b)
 {
 	const struct tapir_heap_sample *x = a, *y = b;
 
-	if (x->va != y->va)
-		return x->va < y->va ? -1 : 1;
-	return x->number < y->number ? -1 : 1;
+	return tapir_order__up(x->va, y->va) ?: tapir_order__up(x->number, y->number);
 }
 
 /* If several samples have one address, the last one exists. */

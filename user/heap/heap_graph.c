@@ -8,6 +8,7 @@
  * and a page holds at most 512 objects.
  */
 #include "heap/heap_graph.h"
+#include "base/order.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -386,9 +387,7 @@ static int by_kind(const void *a, const void *b)
 {
 	const struct tapir_heap_root *x = a, *y = b;
 
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
-	return (x->object_va > y->object_va) - (x->object_va < y->object_va);
+	return tapir_order__up(x->kind, y->kind) ?: tapir_order__up(x->object_va, y->object_va);
 }
 
 int tapir_heap_graph__seal(struct tapir_heap_graph *g)

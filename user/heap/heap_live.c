@@ -4,6 +4,8 @@
  * are one row, found by a hash of the three texts; the texts are in an arena, which bounds the
  * memory.
  */
+#include "base/keyed.h"
+#include "base/order.h"
 #include "heap/heap_live.h"
 
 #include <inttypes.h>
@@ -65,11 +67,9 @@ static int by_weight(const void *a, const void *b)
 {
 	const struct tapir_heap_live_row *x = a, *y = b;
 
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? 1 : -1;
-	if (x->cnt != y->cnt)
-		return x->cnt < y->cnt ? 1 : -1;
-	return strcmp(x->type, y->type) ? strcmp(x->type, y->type) : strcmp(x->stack, y->stack);
+	return tapir_order__by(
+		tapir_order__down(x->bytes, y->bytes), tapir_order__down(x->cnt, y->cnt),
+		(strcmp(x->type, y->type) ? strcmp(x->type, y->type) : strcmp(x->stack, y->stack)));
 }
 
 void tapir_heap_live__sort(struct tapir_heap_live *l)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/order.h"
 
 #define UNNAMED "(type without a name)"
 
@@ -113,9 +114,7 @@ static int by_bytes(const void *a, const void *b)
 {
 	const struct tapir_heap_row *x = a, *y = b;
 
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? 1 : -1;
-	return strcmp(x->name, y->name);
+	return tapir_order__down(x->bytes, y->bytes) ?: strcmp(x->name, y->name);
 }
 
 void tapir_heap_snapshot__sort(struct tapir_heap_snapshot *s)

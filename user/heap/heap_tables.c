@@ -4,6 +4,7 @@
  * differences, with what allocated the types that grew and what holds them.
  */
 #include "heap/heap_tables.h"
+#include "base/order.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -125,9 +126,8 @@ static int by_retained(const void *a, const void *b)
 	const struct tapir_heap_row *x = *(const struct tapir_heap_row *const *)a;
 	const struct tapir_heap_row *y = *(const struct tapir_heap_row *const *)b;
 
-	if (x->retained_bytes != y->retained_bytes)
-		return x->retained_bytes < y->retained_bytes ? 1 : -1;
-	return strcmp(x->name, y->name);
+	return tapir_order__by(tapir_order__down(x->retained_bytes, y->retained_bytes),
+			       strcmp(x->name, y->name));
 }
 
 struct choice tapir_vec(const struct tapir_heap_row *);
@@ -182,9 +182,7 @@ static int by_growth(const void *a, const void *b)
 {
 	const struct grown *x = a, *y = b;
 
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? 1 : -1;
-	return strcmp(x->row->name, y->row->name);
+	return tapir_order__down(x->bytes, y->bytes) ?: strcmp(x->row->name, y->row->name);
 }
 
 static int by_name(const void *a, const void *b)

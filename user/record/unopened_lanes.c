@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/diag.h"
+#include "base/order.h"
 
 #define ROW_MAX	 65536u
 #define STEP_MAX 65536u
@@ -185,9 +186,7 @@ static int by_time(const void *a, const void *b)
 {
 	const struct tapir_lane_step *x = a, *y = b;
 
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->seq < y->seq ? -1 : 1;
+	return tapir_order__up(x->time_ns, y->time_ns) ?: tapir_order__up(x->seq, y->seq);
 }
 
 void tapir_unopened_lanes__settle(struct tapir_unopened_lanes *u)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/order.h"
 #include "base/str.h"
 #include "base/vec.h"
 
@@ -56,9 +57,7 @@ static int by_va(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
 
-	if (x->va != y->va)
-		return x->va < y->va ? -1 : 1;
-	return x->name_off < y->name_off ? -1 : x->name_off > y->name_off;
+	return tapir_order__up(x->va, y->va) ?: tapir_order__up(x->name_off, y->name_off);
 }
 
 static bool is_sorted(const struct tapir_kallsyms *k)

@@ -16,6 +16,7 @@
 
 #include "base/diag.h"
 #include "base/file.h"
+#include "base/order.h"
 #include "base/trusted_dir.h"
 #include "base/vec.h"
 
@@ -176,9 +177,8 @@ static int by_use(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
-	if (x->used.tv_sec != y->used.tv_sec)
-		return x->used.tv_sec < y->used.tv_sec ? -1 : 1;
-	return (x->used.tv_nsec > y->used.tv_nsec) - (x->used.tv_nsec < y->used.tv_nsec);
+	return tapir_order__by(tapir_order__up(x->used.tv_sec, y->used.tv_sec),
+			       tapir_order__up(x->used.tv_nsec, y->used.tv_nsec));
 }
 
 static int make_room(struct tapir_symbol_cache *c, uint64_t bytes)

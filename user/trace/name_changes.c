@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "trace/catalog_impl.h"
+#include "base/order.h"
 
 #define PAGES_MAX 64 /* of one change */
 
@@ -15,9 +16,7 @@ static int by_page_and_time(const void *a, const void *b)
 {
 	const struct tapir_catalog_change *x = a, *y = b;
 
-	if (x->page != y->page)
-		return x->page < y->page ? -1 : 1;
-	return x->ns < y->ns ? -1 : x->ns > y->ns;
+	return tapir_order__up(x->page, y->page) ?: tapir_order__up(x->ns, y->ns);
 }
 
 static bool add_change(struct tapir_catalog_changes *changes, uint64_t page, uint64_t ns)

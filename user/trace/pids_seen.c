@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/diag.h"
+#include "base/order.h"
 #include "base/str.h"
 #include "trace/family.h"
 
@@ -46,9 +47,7 @@ static int by_cnt(const void *left, const void *right)
 {
 	const struct busy *l = left, *r = right;
 
-	if (l->cnt != r->cnt)
-		return l->cnt < r->cnt ? 1 : -1;
-	return l->tgid < r->tgid ? -1 : l->tgid > r->tgid;
+	return tapir_order__down(l->cnt, r->cnt) ?: tapir_order__up(l->tgid, r->tgid);
 }
 
 static size_t list_busy(const struct tapir_pids_seen *seen, struct busy **out)

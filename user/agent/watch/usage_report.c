@@ -12,6 +12,7 @@
 
 #include "attach/proc.h"
 #include "attach/proc_usage.h"
+#include "base/order.h"
 #include "base/vec.h"
 
 struct row {
@@ -38,9 +39,7 @@ static int add_process_usage(uint32_t pid, void *ctx)
 /* Equals in the order of their pids: the same ones each time. */
 static int compare(uint64_t a, uint64_t b, uint32_t a_pid, uint32_t b_pid)
 {
-	if (a != b)
-		return a > b ? -1 : 1;
-	return a_pid < b_pid ? -1 : a_pid > b_pid;
+	return tapir_order__down(a, b) ?: tapir_order__up(a_pid, b_pid);
 }
 
 static int by_cpu(const void *a, const void *b)

@@ -5,6 +5,7 @@
  * is two of them, about which nothing can be said.
  */
 #include "analyze/diff/diff.h"
+#include "base/order.h"
 
 #include <errno.h>
 #include <math.h>
@@ -349,18 +350,12 @@ static int by_importance(const void *a, const void *b)
 	const struct tapir_diff_change *x = a, *y = b;
 	bool x_grew = x->value[1] > x->value[0], y_grew = y->value[1] > y->value[0];
 	double x_weight = weight_of(x), y_weight = weight_of(y);
-	int order;
+	int order = tapir_order__by(
+		tapir_order__up(x->kind, y->kind), tapir_order__down(x->is_changed, y->is_changed),
+		tapir_order__down(x_grew, y_grew), tapir_order__down(x_weight, y_weight));
 
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
-	if (x->is_changed != y->is_changed)
-		return x->is_changed ? -1 : 1;
-	if (x_grew != y_grew)
-		return x_grew ? -1 : 1;
-	if (x_weight < y_weight || x_weight > y_weight)
-		return x_weight < y_weight ? 1 : -1;
-	order = strcmp(x->name, y->name);
-	return order ? order : (int)x->figure - (int)y->figure;
+	return tapir_order__by(order, strcmp(x->name, y->name),
+			       tapir_order__up(x->figure, y->figure));
 }
 
 /* Among the figures of a row, how often and how long are told once each. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analyze/spans/request_routes_impl.h"
+#include "base/order.h"
 #include "analyze/view.h"
 
 #define MAX_DEPENDENCIES 8192u
@@ -146,11 +147,8 @@ static int by_time(const void *a, const void *b)
 	const struct tapir_dependency *x = *(struct tapir_dependency *const *)a;
 	const struct tapir_dependency *y = *(struct tapir_dependency *const *)b;
 
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? 1 : -1;
-	if (x->sum_ns != y->sum_ns)
-		return x->sum_ns < y->sum_ns ? 1 : -1;
-	return x < y ? -1 : x > y;
+	return tapir_order__by(tapir_order__down(x->ns, y->ns),
+			       tapir_order__down(x->sum_ns, y->sum_ns), tapir_order__up(x, y));
 }
 
 static void merge(struct tapir_dependency *into, struct tapir_dependency *from)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analyze/spans/request_routes_impl.h"
+#include "base/order.h"
 #include "analyze/view.h"
 
 const char *const tapir_request_part_names[TAPIR_REQUEST_PART_CNT] = {"on CPU",
@@ -60,9 +61,8 @@ static int by_sum(const void *a, const void *b)
 	const struct tapir_route_sum *x = *(struct tapir_route_sum *const *)a,
 				     *y = *(struct tapir_route_sum *const *)b;
 
-	if (x->sum_ns != y->sum_ns)
-		return x->sum_ns < y->sum_ns ? 1 : -1;
-	return x->tgid != y->tgid ? (x->tgid < y->tgid ? -1 : 1) : strcmp(x->name, y->name);
+	return tapir_order__by(tapir_order__down(x->sum_ns, y->sum_ns),
+			       tapir_order__up(x->tgid, y->tgid), strcmp(x->name, y->name));
 }
 
 struct chosen {

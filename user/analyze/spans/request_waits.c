@@ -6,6 +6,7 @@
  * within a row, and comes before it.
  */
 #include "analyze/spans/request_waits.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,9 +34,8 @@ static int by_begin(const void *a, const void *b)
 {
 	const struct tapir_request_wait *x = a, *y = b;
 
-	if (x->from_ns != y->from_ns)
-		return x->from_ns < y->from_ns ? -1 : 1;
-	return x->until_ns < y->until_ns ? 1 : x->until_ns > y->until_ns ? -1 : 0;
+	return tapir_order__by(tapir_order__up(x->from_ns, y->from_ns),
+			       tapir_order__down(x->until_ns, y->until_ns));
 }
 
 /* ---- calls and awaits -------------------------------------------------------------------------- */

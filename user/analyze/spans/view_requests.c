@@ -7,6 +7,7 @@
  * the kind "after" are not part of it.
  */
 #include "analyze/view.h"
+#include "base/order.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -274,9 +275,7 @@ static int by_time(const void *a, const void *b)
 {
 	const struct root *x = a, *y = b;
 
-	if (x->took_ns != y->took_ns)
-		return x->took_ns < y->took_ns ? 1 : -1;
-	return x->idx < y->idx ? -1 : x->idx > y->idx;
+	return tapir_order__down(x->took_ns, y->took_ns) ?: tapir_order__up(x->idx, y->idx);
 }
 
 /* Adds the span, or for a call that no request made, the spans below it that are no calls. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/vec.h"
 #include "elf/image.h"
 #include "attach/unwind/eh_source.h"
@@ -29,9 +30,7 @@ static int by_start(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
-	if (x->function.start_va == y->function.start_va)
-		return 0;
-	return x->function.start_va < y->function.start_va ? -1 : 1;
+	return tapir_order__up(x->function.start_va, y->function.start_va);
 }
 
 static int build_index(struct tapir_cfi *cfi)

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "base/vec.h"
 #include "elf/image.h"
 #include "attach/unwind/eh_source.h"
@@ -26,9 +27,7 @@ static int by_start(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
 
-	if (x->start_off != y->start_off)
-		return x->start_off < y->start_off ? -1 : 1;
-	return x->size < y->size ? -1 : x->size > y->size;
+	return tapir_order__up(x->start_off, y->start_off) ?: tapir_order__up(x->size, y->size);
 }
 
 /* False: not code of the file. A linker leaves the entries of functions that it dropped. */

@@ -5,6 +5,7 @@
  * neighbors become one row.
  */
 #include "attach/unwind/rows.h"
+#include "base/order.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -116,9 +117,7 @@ static int by_start(const void *a, const void *b)
 {
 	const struct function *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->first_row < y->first_row ? -1 : x->first_row > y->first_row;
+	return tapir_order__up(x->start, y->start) ?: tapir_order__up(x->first_row, y->first_row);
 }
 
 static bool is_same(const struct tapir_unwind_row *a, const struct tapir_unwind_row *b)

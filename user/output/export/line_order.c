@@ -4,6 +4,7 @@
  * is taken; what stays moves to the front.
  */
 #include "output/export/line_order.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +29,7 @@ static int by_time(const void *left, const void *right)
 {
 	const struct tapir_held_line *l = left, *r = right;
 
-	if (l->time_ns != r->time_ns)
-		return l->time_ns < r->time_ns ? -1 : 1;
-	return (l->nr > r->nr) - (l->nr < r->nr);
+	return tapir_order__up(l->time_ns, r->time_ns) ?: tapir_order__up(l->nr, r->nr);
 }
 
 /* The lines that are left get a buffer of their own. */

@@ -4,6 +4,7 @@
  * is held is often sorted already, and then not sorted again.
  */
 #include "output/export/record_window.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
@@ -13,9 +14,7 @@ static int by_time_then_place(const void *a, const void *b)
 {
 	const struct tapir_record_window_entry *x = a, *y = b;
 
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->off < y->off ? -1 : x->off > y->off;
+	return tapir_order__up(x->time_ns, y->time_ns) ?: tapir_order__up(x->off, y->off);
 }
 
 static void sort_window(struct tapir_record_window *w)

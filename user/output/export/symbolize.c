@@ -4,6 +4,7 @@
  * segment describes what it uses before it is used.
  */
 #include "output/export/symbolize.h"
+#include "base/order.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,9 +20,8 @@ static int by_place(const void *a, const void *b)
 	const struct tapir_rec_symbol *x = *(const struct tapir_rec_symbol *const *)a;
 	const struct tapir_rec_symbol *y = *(const struct tapir_rec_symbol *const *)b;
 
-	if (x->file_id != y->file_id)
-		return x->file_id < y->file_id ? -1 : 1;
-	return (x->start_off > y->start_off) - (x->start_off < y->start_off);
+	return tapir_order__by(tapir_order__up(x->file_id, y->file_id),
+			       tapir_order__up(x->start_off, y->start_off));
 }
 
 /* Stores the names that were used in the segments up to here. */

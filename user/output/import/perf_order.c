@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/little_endian.h"
+#include "base/order.h"
 #include "base/str.h"
 
 #define WINDOW_BYTES (1u << 20)
@@ -134,9 +135,7 @@ static int by_time(const void *a, const void *b)
 {
 	const struct waiting *x = a, *y = b;
 
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->nr < y->nr ? -1 : 1;
+	return tapir_order__up(x->time_ns, y->time_ns) ?: tapir_order__up(x->nr, y->nr);
 }
 
 static int deliver_record(struct order *o, const struct waiting *waiting)

@@ -12,6 +12,7 @@
 #include "analyze/record_where.h"
 #include "analyze/wait_reason.h"
 #include "base/keyed.h"
+#include "base/order.h"
 #include "decode/probe_name.h"
 #include "diagnose/finding.h"
 
@@ -40,13 +41,9 @@ static int by_use(const void *a, const void *b)
 {
 	const struct tapir_report_program *x = a, *y = b;
 
-	if (x->cpu_ns != y->cpu_ns)
-		return x->cpu_ns < y->cpu_ns ? 1 : -1;
-	if (x->samples != y->samples)
-		return x->samples < y->samples ? 1 : -1;
-	if (x->records != y->records)
-		return x->records < y->records ? 1 : -1;
-	return x->first < y->first ? -1 : x->first > y->first;
+	return tapir_order__by(
+		tapir_order__down(x->cpu_ns, y->cpu_ns), tapir_order__down(x->samples, y->samples),
+		tapir_order__down(x->records, y->records), tapir_order__up(x->first, y->first));
 }
 
 int tapir_report_programs__make(struct tapir_report_programs *programs,
@@ -249,9 +246,7 @@ static int by_samples(const void *a, const void *b)
 	const struct tapir_process_row *y = *(const struct tapir_process_row *const *)b;
 	uint64_t of_x = x->captured[TAPIR_FAMILY_SAMPLE], of_y = y->captured[TAPIR_FAMILY_SAMPLE];
 
-	if (of_x != of_y)
-		return of_x < of_y ? 1 : -1;
-	return x < y ? -1 : x > y;
+	return tapir_order__down(of_x, of_y) ?: tapir_order__up(x, y);
 }
 
 /* The summary has those with most records first, whose order holds where there are no samples. */

@@ -7,6 +7,7 @@
 #include "record/async_stacks/await_runs.h"
 
 #include "base/clock.h"
+#include "base/order.h"
 
 /* The runtime sends what is older than a quarter of a second, once a second. */
 #define MAX_LAG_NS (3 * TAPIR_NS_PER_SEC)
@@ -230,11 +231,9 @@ static int by_thread_and_time(const void *a, const void *b)
 {
 	const struct tapir_await_buffer *x = a, *y = b;
 
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	if (x->first_ns != y->first_ns)
-		return x->first_ns < y->first_ns ? -1 : 1;
-	return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+	return tapir_order__by(tapir_order__up(x->thread, y->thread),
+			       tapir_order__up(x->first_ns, y->first_ns),
+			       tapir_order__up(x->bytes, y->bytes));
 }
 
 static struct tapir_await_timeline *add_timeline(struct tapir_await_runs *r, uint64_t thread)
