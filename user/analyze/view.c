@@ -4,6 +4,7 @@
  */
 #include "analyze/view.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,27 +70,39 @@ static void add_table(const struct tapir_view_table *table, unsigned which,
 	tapir_view_result__note_top(result, table->title, args->top, rows->cnt);
 }
 
-int tapir_view__finish(const struct tapir_view *view, void *ctx, struct tapir_view_result *result)
+static void add_tables(const struct tapir_view *view, struct tapir_view_args *args,
+		       struct tapir_view_result *result)
 {
 	const struct tapir_view_table *table = view->tables;
 	uint64_t more = 0;
-	int err;
 
 	for (unsigned i = 0; table && table[i].key; i++) {
 		const struct tapir_keyed_rows *rows =
-			(const void *)((const char *)ctx + table[i].rows_off);
+			(const void *)((const char *)args + table[i].rows_off);
 
 		more += rows->more;
-		result->failed |= rows->failed;
-		add_table(&table[i], i, ctx, result);
+		args->failed |= rows->failed;
+		add_table(&table[i], i, args, result);
 	}
-	err = view->finish(ctx, result);
 	tapir_view_result__beyond(result, more, false, view->unit);
+}
+
+int tapir_view__finish(const struct tapir_view *view, void *ctx, struct tapir_view_result *result)
+{
+	const uint64_t *found = (const void *)((const char *)ctx + view->found_off);
+	struct tapir_view_args *args = ctx;
+	int err = 0;
+
+	result->has_nothing = view->found_off && !*found;
+	if (!result->has_nothing) {
+		add_tables(view, args, result);
+		err = args->failed ? -ENOMEM : view->finish(ctx, result);
+	}
 	if (view->facts && (view->has_facts_of_nothing || !result->has_nothing))
 		add_facts(view->facts, ctx, result);
 	if (result->has_nothing && view->nothing)
 		tapir_str__adds(&result->headline, view->nothing);
-	return err;
+	return args->failed ? -ENOMEM : err;
 }
 
 void tapir_view__note_sums(const struct tapir_view *view, const struct tapir_timeline *tl,

@@ -16,6 +16,7 @@ struct tapir_view_args {
 	struct tapir_timeline *tl;
 	const char *arg; /* borrowed; "": nothing */
 	uint64_t top;	 /* how many of what it lists */
+	bool failed;	 /* the view lacked memory: it has no result */
 };
 
 struct tapir_view_event {
@@ -83,6 +84,7 @@ struct tapir_view {
 	uint64_t default_top;	  /* if the user gives no number */
 	void (*begin)(void *ctx); /* NULL: there is nothing more to set */
 	const char *nothing;	  /* its headline where it found nothing; NULL: it has its own */
+	size_t found_off; /* of a uint64_t: it found nothing where that is 0; 0: it says it */
 	struct tapir_view_source source;
 	const struct tapir_view_fact *facts;   /* NULL: none, or it adds its own */
 	bool has_facts_of_nothing;	       /* zeros, where it found nothing */

@@ -5,7 +5,6 @@
  * snapshot name another owner and it was never seen to want the lock: to suspend its threads, for
  * one, a runtime ends their waits.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,7 +58,6 @@ struct contention {
 	struct tapir_keyed(struct seen) seen; /* by tid, the last one */
 	struct tapir_own_code own;
 	struct tapir_eventless_locks eventless;
-	bool failed;
 };
 
 static void contention_fini(void *ctx)
@@ -94,13 +92,13 @@ static struct lock *lock_at(struct contention *v, uint64_t key, uint32_t kind, c
 	struct lock *lock = known ? *known : calloc(1, sizeof(*lock));
 
 	if (known || !lock) {
-		v->failed |= !lock;
+		v->args.failed |= !lock;
 		return lock;
 	}
 	lock->kind = kind;
 	lock->key = key;
 	lock->label = label ? strdup(label) : NULL;
-	v->failed |= label && !lock->label;
+	v->args.failed |= label && !lock->label;
 	if (tapir_keyed__add(&v->locks, key, MAX_LOCKS, lock))
 		return lock;
 	free(lock->label);
@@ -115,7 +113,7 @@ static void name_lock(struct contention *v, struct lock *lock, const struct tapi
 	lock->type = NULL;
 	lock->kind = i->kind;
 	lock->label = strdup(i->label ? i->label : "");
-	v->failed |= !lock->label;
+	v->args.failed |= !lock->label;
 }
 
 static struct lock *lock_of(struct contention *v, const struct tapir_interval *i)
@@ -183,7 +181,7 @@ static void number_thread(struct contention *v, const struct tapir_tl_thread *t,
 	    !is_new)
 		return;
 	rec = tapir_catalog__thread(tapir_timeline__catalog(v->args.tl), t->tid, now_ns);
-	v->failed |=
+	v->args.failed |=
 		tapir_monitor_owners__number(&v->owners, t->tgid,
 					     rec && rec->ns_tid ? rec->ns_tid : t->tid, t->tid) < 0;
 }
@@ -203,7 +201,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	if (begins)
 		owner = tapir_event_fields__u64(tapir_timeline__fields(v->args.tl, probe, event),
 						"LockOwnerThreadID");
-	v->failed |= tapir_monitor_owners__set(&v->owners, t->tid, owner) < 0;
+	v->args.failed |= tapir_monitor_owners__set(&v->owners, t->tid, owner) < 0;
 }
 
 /* 0: not known. */
@@ -243,7 +241,7 @@ static void note_type(struct contention *v, uint32_t tid, struct tapir_sv type)
 	if (!lock || lock->type || is_named(v, lock))
 		return;
 	lock->type = strndup(type.data, type.len);
-	v->failed |= !lock->type;
+	v->args.failed |= !lock->type;
 }
 
 static void on_call(void *ctx, const struct tapir_rec *rec)
@@ -262,7 +260,7 @@ static void on_call(void *ctx, const struct tapir_rec *rec)
 	free(seen->type);
 	seen->at_ns = rec->time_ns;
 	seen->type = strndup(wait.object.data, wait.object.len);
-	v->failed |= !seen->type;
+	v->args.failed |= !seen->type;
 }
 
 /* If a snapshot saw the thread within this wait. */
@@ -273,7 +271,7 @@ static void find_type(struct contention *v, struct lock *lock, const struct tapi
 	if (!seen)
 		return;
 	lock->type = strdup(seen);
-	v->failed |= !lock->type;
+	v->args.failed |= !lock->type;
 }
 
 /*
@@ -564,7 +562,7 @@ static int contention_finish(void *ctx, struct tapir_view_result *result)
 			(unsigned long long)v->half);
 	tapir_view_result__beyond(result, v->locks.more + v->seen.more,
 				  v->locks.failed || v->seen.failed, "waits");
-	return v->failed ? -ENOMEM : 0;
+	return 0;
 }
 
 static const struct tapir_view_fact facts[] = {

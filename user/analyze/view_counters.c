@@ -35,7 +35,6 @@ struct counters {
 	struct tapir_view_args args;
 	uint64_t point_cnt;
 	struct tapir_keyed(struct counter *) rows; /* by name */
-	bool failed;
 };
 
 static void free_counter(struct counter *c)
@@ -69,7 +68,7 @@ static struct counter *make_counter(struct counters *v, const struct tapir_count
 	struct counter *c = calloc(1, sizeof(*c));
 
 	if (!c) {
-		v->failed = true;
+		v->args.failed = true;
 		return NULL;
 	}
 	c->tgid = view->rec->tgid;
@@ -80,7 +79,7 @@ static struct counter *make_counter(struct counters *v, const struct tapir_count
 	c->unit = copy(view->unit);
 	c->tags = copy(view->tags);
 	if (!c->provider || !c->name || !c->unit || !c->tags)
-		v->failed = true;
+		v->args.failed = true;
 	else if (tapir_keyed__add(&v->rows, key, MAX_COUNTERS, c))
 		return c;
 	free_counter(c);
@@ -131,7 +130,7 @@ static void add_point(struct counters *v, struct counter *c, uint64_t at_ns, dou
 	if (tapir_vec__push(&c->points, point))
 		v->point_cnt++;
 	else
-		v->failed = true;
+		v->args.failed = true;
 }
 
 /* The value as it is shown: per second, if it is an increment. */
@@ -292,7 +291,8 @@ static int counters_finish(void *ctx, struct tapir_view_result *result)
 		tapir_str__adds(
 			&result->headline,
 			"the recording has no counters: `tapir record --counters` records them");
-	return v->failed || v->rows.failed ? -ENOMEM : 0;
+	v->args.failed |= v->rows.failed;
+	return 0;
 }
 
 const struct tapir_view tapir_view_counters = {

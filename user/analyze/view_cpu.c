@@ -5,7 +5,6 @@
  * total: in it or in what it called), along which paths from the outside in, on which threads, and
  * in which intervals.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +63,7 @@ struct cpu {
 	struct tapir_folded_tree folded;
 	struct tapir_keyed(struct function_row) functions;
 	struct tapir_keyed(struct own_row) own_functions;
-	bool unfold, failed;
+	bool unfold;
 };
 
 static void cpu_fini(void *ctx)
@@ -90,7 +89,7 @@ static struct thread_row *row_of(struct cpu *v, const struct tapir_tl_thread *t,
 	const struct thread_row made = {.tgid = t->tgid, .tid = t->tid, .name_idx = idx};
 	struct thread_row *row = tapir_thread_names__slot(&v->threads, idx, made);
 
-	v->failed |= v->names.failed || (!row && idx != TAPIR_THREAD_NAMES_NO_ROW);
+	v->args.failed |= v->names.failed || (!row && idx != TAPIR_THREAD_NAMES_NO_ROW);
 	return row;
 }
 
@@ -106,7 +105,7 @@ static void count_intervals(struct cpu *v, const struct tapir_tl_thread *t)
 			continue;
 		while (v->by_kind.cnt <= i->kind)
 			if (!tapir_vec__add(&v->by_kind)) {
-				v->failed = true;
+				v->args.failed = true;
 				return;
 			}
 		v->by_kind.data[i->kind]++;
@@ -236,7 +235,7 @@ static void add_functions(struct cpu *v, struct tapir_stack_tree *tree)
 		tapir_folded_tree__add(&v->folded, tree);
 	tapir_vec_for_each (row, &v->purposed)
 		tapir_stack_tree__count(tree, row->node, row->cnt);
-	v->failed |= v->folded.tree.failed || v->functions.failed;
+	v->args.failed |= v->folded.tree.failed || v->functions.failed;
 }
 
 static int by_self(const void *a, const void *b)
@@ -287,7 +286,7 @@ static struct own_row *own_row_of(struct own_count *c, uint32_t name)
 	struct own_row *row = tapir_keyed__add(&c->v->own_functions, name, UINT32_MAX,
 					       ((struct own_row){.name = name}));
 
-	c->v->failed |= !row;
+	c->v->args.failed |= !row;
 	return row;
 }
 
@@ -392,7 +391,7 @@ static void write_path(struct cpu *v, struct tapir_view_result *result, size_t t
 	tapir_view_result__u64(result, t, n->depth);
 	tapir_view_result__text(result, t, text.data);
 	tapir_view_result__text(result, t, text.data ? text.data + indent : NULL);
-	v->failed |= text.failed;
+	v->args.failed |= text.failed;
 	tapir_str__fini(&text);
 }
 
@@ -573,11 +572,6 @@ static int cpu_finish(void *ctx, struct tapir_view_result *result)
 {
 	struct cpu *v = ctx;
 
-	if (!v->cnt) {
-		tapir_str__adds(&result->headline,
-				"the recording has no CPU samples of these threads");
-		return v->failed ? -ENOMEM : 0;
-	}
 	v->unfold = result->unfold;
 	write_works(v, result);
 	write_own_functions(v, result);
@@ -591,7 +585,7 @@ static int cpu_finish(void *ctx, struct tapir_view_result *result)
 			result,
 			"%llu samples of other threads are not listed: the limit is %u threads",
 			(unsigned long long)v->rowless_cnt, MAX_THREADS);
-	return v->failed ? -ENOMEM : 0;
+	return 0;
 }
 
 static const struct tapir_view_fact facts[] = {
@@ -606,6 +600,8 @@ const struct tapir_view tapir_view_cpu = {
 	.summary = "CPU time by function, call path, thread and interval",
 	.fns = {.sample = on_sample},
 	.facts = facts,
+	.nothing = "the recording has no CPU samples of these threads",
+	.found_off = TAPIR_VIEW_NUMBER(struct cpu, cnt),
 	.ctx_bytes = sizeof(struct cpu),
 	.default_top = 20,
 	.finish = cpu_finish,

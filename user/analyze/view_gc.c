@@ -4,7 +4,6 @@
  * percentiles; how fast the program allocates, from the heap's size between them; and what and
  * where, if that was recorded.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +60,6 @@ struct gc_view {
 	struct tapir_keyed(struct heap) heaps;	   /* by tgid */
 	struct tapir_works works;
 	struct tapir_tally allocated;
-	bool failed;
 };
 
 static void gc_begin(void *ctx)
@@ -259,7 +257,7 @@ static void count_pause(struct gc_view *v, struct heap *heap, const struct gc *g
 	if (!p)
 		p = heap->pauses = calloc(1, sizeof(*p));
 	if (!p) {
-		v->failed = true;
+		v->args.failed = true;
 		return;
 	}
 	if (!*p->comm)
@@ -300,7 +298,7 @@ static void on_close(void *ctx, struct tapir_interval *i)
 		take_heap(v, &gc, heap);
 	}
 	if (v->gcs.cnt == MAX_GCS || !tapir_vec__push(&v->gcs, gc)) {
-		v->failed |= v->gcs.cnt < MAX_GCS;
+		v->args.failed |= v->gcs.cnt < MAX_GCS;
 		free(gc.reason);
 		v->more++;
 		return;
@@ -481,7 +479,7 @@ static void write_allocated(struct gc_view *v, struct tapir_view_result *result)
 	tapir_tally__sort(t);
 	tapir_tally__write(t, result, "allocations", t->weight > t->cnt,
 			   v->args.top < TYPES_SHOWN ? v->args.top : TYPES_SHOWN);
-	v->failed |= t->failed;
+	v->args.failed |= t->failed;
 }
 
 static void add_pauses(const struct gc_view *v, size_t process_cnt, struct tapir_str *out)
@@ -534,7 +532,7 @@ static int gc_finish(void *ctx, struct tapir_view_result *result)
 	process_cnt = sort_processes(v);
 	if (!process_cnt) {
 		result->has_nothing = true;
-		return v->failed ? -ENOMEM : 0;
+		return 0;
 	}
 	write_waiters(v, result);
 	write_allocated(v, result);
@@ -548,7 +546,7 @@ static int gc_finish(void *ctx, struct tapir_view_result *result)
 	if (v->more)
 		tapir_view_result__note(result, "%llu more pauses are not listed",
 					(unsigned long long)v->more);
-	return v->failed ? -ENOMEM : 0;
+	return 0;
 }
 
 #define WITH(member) .if_off = TAPIR_VIEW_NUMBER(struct gc_view, member), .is_optional = true

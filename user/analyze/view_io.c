@@ -6,7 +6,6 @@
  *
  * A time is from when a request was made to its end: what a thread that waits for it waits.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +46,6 @@ struct io {
 	struct tapir_map name_by_key;
 	struct tapir_vec(struct row) rows;
 	uint64_t more, failed_cnt, bytes[TAPIR_IO_OP_CNT], cnts[TAPIR_IO_OP_CNT];
-	bool failed;
 };
 
 static void io_fini(void *ctx)
@@ -79,11 +77,11 @@ static uint32_t name_of(struct io *v, enum group group, struct tapir_sv text, ui
 	if (idx && *idx)
 		return (uint32_t)*idx;
 	added = idx && v->names.cnt ? tapir_vec__add(&v->names) : NULL;
-	v->failed |= !added;
+	v->args.failed |= !added;
 	if (!added)
 		return 0;
 	*added = (struct name){strndup(text.data, text.len), pid};
-	v->failed |= !added->text;
+	v->args.failed |= !added->text;
 	*idx = v->names.cnt - 1;
 	return (uint32_t)*idx;
 }
@@ -96,7 +94,7 @@ static uint32_t file_of(struct io *v, const struct tapir_io_view *io)
 	tapir_io__add_file(&text, io);
 	if (!text.len)
 		tapir_str__adds(&text, "[no data]");
-	v->failed |= text.failed;
+	v->args.failed |= text.failed;
 	idx = text.failed ? 0 : name_of(v, BY_FILE, (struct tapir_sv){text.data, text.len}, 0);
 	tapir_str__fini(&text);
 	return idx;
@@ -130,7 +128,7 @@ static void on_io(void *ctx, const struct tapir_rec *rec, uint32_t node)
 	request.of[BY_PROCESS] = process_of(v, io.rec);
 	request.of[BY_DISK] = name_of(v, BY_DISK, io.disk, 0);
 	request.of[BY_STACK] = node;
-	v->failed |= !tapir_vec__push(&v->requests, request);
+	v->args.failed |= !tapir_vec__push(&v->requests, request);
 	v->failed_cnt += io.rec->error != 0;
 	v->cnts[request.op]++;
 	v->bytes[request.op] += request.bytes;
@@ -170,7 +168,7 @@ static uint32_t mostly_of(struct io *v, struct request *requests, size_t cnt, en
 	for (size_t i = 0; i < cnt; i++) {
 		uint64_t *sum = tapir_map__put(&bytes, requests[i].of[by] + 1ull, NULL);
 
-		v->failed |= !sum;
+		v->args.failed |= !sum;
 		if (!sum)
 			break;
 		*sum += requests[i].op == TAPIR_IO_READ || requests[i].op == TAPIR_IO_WRITE
@@ -205,7 +203,7 @@ static void add_row(struct io *v, struct request *requests, size_t cnt, enum gro
 	row.p99_ns = percentile(requests, cnt, 99);
 	row.most_ns = requests[cnt - 1].took_ns;
 	row.mostly = mostly_of(v, requests, cnt, group == BY_FILE ? BY_PROCESS : BY_FILE);
-	v->failed |= !tapir_vec__push(&v->rows, row);
+	v->args.failed |= !tapir_vec__push(&v->rows, row);
 }
 
 /* Fills v->rows, those with the most bytes first. */
@@ -352,13 +350,9 @@ static int io_finish(void *ctx, struct tapir_view_result *result)
 {
 	struct io *v = ctx;
 
-	if (!v->requests.cnt) {
-		result->has_nothing = true;
-		return v->failed ? -ENOMEM : 0;
-	}
 	write_tables(v, result);
 	write_headline(v, result);
-	return v->failed ? -ENOMEM : 0;
+	return 0;
 }
 
 static const struct tapir_view_fact facts[] = {
@@ -380,6 +374,7 @@ const struct tapir_view tapir_view_io = {
 	.source = {"block requests", "`tapir record --io`", .family = TAPIR_FAMILY_IO,
 		   .is_alone = true},
 	.facts = facts,
+	.found_off = TAPIR_VIEW_NUMBER(struct io, requests.cnt),
 	.ctx_bytes = sizeof(struct io),
 	.default_top = 10,
 	.finish = io_finish,

@@ -4,7 +4,6 @@
  * by whose time they took, waits for locks of the kernel by caller. Records have what was added in
  * a while; their sums are exact.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +39,7 @@ struct kernel {
 		struct tapir_keyed(struct row) rows;
 	} of[GROUPS];
 	struct row all[TAPIR_KERNEL_KIND_CNT];
+	uint64_t cnt;
 };
 
 static void fini(void *ctx)
@@ -124,6 +124,7 @@ static void on_kernel(void *ctx, const struct tapir_rec_kernel *rec, uint32_t no
 	if (rec->kind >= TAPIR_KERNEL_KIND_CNT)
 		return;
 	add_numbers(&v->all[rec->kind], rec);
+	v->cnt += rec->cnt;
 	if (rec->kind == TAPIR_KERNEL_FAULT) {
 		add_to(v, FAULTS_BY_PROCESS, rec, node);
 		add_to(v, FAULTS_BY_STACK, rec, node);
@@ -318,14 +319,7 @@ static void write_notes(const struct kernel *v, struct tapir_view_result *result
 static int finish(void *ctx, struct tapir_view_result *result)
 {
 	struct kernel *v = ctx;
-	uint64_t sum = 0;
 
-	for (int kind = 0; kind < TAPIR_KERNEL_KIND_CNT; kind++)
-		sum += v->all[kind].cnt;
-	if (!sum) {
-		result->has_nothing = true;
-		return 0;
-	}
 	write_headline(v, result);
 	write_notes(v, result);
 	return 0;
@@ -350,6 +344,7 @@ const struct tapir_view tapir_view_kernel = {
 	.facts = facts,
 	.tables = tables,
 	.unit = "records",
+	.found_off = TAPIR_VIEW_NUMBER(struct kernel, cnt),
 	.ctx_bytes = sizeof(struct kernel),
 	.default_top = 10,
 	.finish = finish,

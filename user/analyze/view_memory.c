@@ -7,7 +7,6 @@
  * GCMemoryInfo.TotalCommittedBytes does (equal to the byte, .NET 10). What is neither file nor heap
  * is memory of native code, of the runtime, and of objects allocated since.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +32,6 @@ struct memory {
 	struct tapir_vec(struct committed) committed; /* twice a collection */
 	struct tapir_vec(struct heap) heaps;
 	uint64_t more;
-	bool failed;
 };
 
 static void memory_fini(void *ctx)
@@ -71,7 +69,7 @@ static void add_committed(struct memory *v, uint32_t tgid, uint64_t at_ns,
 		committed.bytes += part ? part->u64 : 0;
 	}
 	if (is_one && v->committed.cnt < 2 * MAX_HEAPS)
-		v->failed |= !tapir_vec__push(&v->committed, committed);
+		v->args.failed |= !tapir_vec__push(&v->committed, committed);
 }
 
 static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
@@ -97,7 +95,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_pr
 	if (v->heaps.cnt == MAX_HEAPS)
 		v->more++;
 	else
-		v->failed |= !tapir_vec__push(&v->heaps, heap);
+		v->args.failed |= !tapir_vec__push(&v->heaps, heap);
 }
 
 /* The last one of a process until then; NULL: none. */
@@ -221,7 +219,7 @@ static int memory_finish(void *ctx, struct tapir_view_result *result)
 	if (!result->headline.len)
 		result->has_nothing = true;
 	write_heaps(v, result);
-	return v->failed ? -ENOMEM : 0;
+	return 0;
 }
 
 const struct tapir_view tapir_view_memory = {

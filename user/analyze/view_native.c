@@ -7,7 +7,6 @@
  *
  * What is in use at the end of a process stays counted as that: it is what was not freed.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -47,7 +46,6 @@ struct native {
 	struct tapir_map blocks; /* samples in use: by process and address, the row */
 	struct tapir_keyed(struct space) spaces; /* by tgid, while the process has it */
 	uint64_t records, unknown_bytes, more, mean_bytes;
-	bool failed;
 };
 
 static void native_fini(void *ctx)
@@ -117,7 +115,7 @@ static void add_block(struct native *v, const struct tapir_rec_native *rec, uint
 	row->used_cnt += weight;
 	row->used_bytes += weight * (double)rec->bytes;
 	place = tapir_map__put(&v->blocks, block_key(rec), NULL);
-	v->failed |= !place;
+	v->args.failed |= !place;
 	if (place)
 		*place = (uint64_t)(row - v->rows.data);
 }
@@ -275,7 +273,7 @@ static void add_ranges(struct native *v, const struct tapir_native_ranges *range
 {
 	const struct tapir_native_range *range;
 
-	v->failed |= ranges->failed;
+	v->args.failed |= ranges->failed;
 	v->more += ranges->more;
 	tapir_vec_for_each (range, &ranges->all) {
 		if (!range->is_accessible || range->owner >= v->rows.cnt)
@@ -446,13 +444,9 @@ static int native_finish(void *ctx, struct tapir_view_result *result)
 	struct native *v = ctx;
 	const struct space *space;
 
-	if (!v->records) {
-		result->has_nothing = true;
-		return v->failed ? -ENOMEM : 0;
-	}
 	tapir_vec_for_each (space, &v->spaces)
 		add_ranges(v, &space->ranges);
-	v->failed |= v->rows.failed || v->spaces.failed;
+	v->args.failed |= v->rows.failed || v->spaces.failed;
 	v->more += v->rows.more + v->spaces.more;
 	tapir_keyed__sort(&v->rows, by_use);
 	write_table(v, result, OF_MALLOC);
@@ -460,7 +454,7 @@ static int native_finish(void *ctx, struct tapir_view_result *result)
 	write_processes(v, result);
 	write_headline(v, result);
 	write_notes(v, result);
-	return v->failed ? -ENOMEM : 0;
+	return 0;
 }
 
 static const struct tapir_view_fact facts[] = {
@@ -476,6 +470,7 @@ const struct tapir_view tapir_view_native_memory = {
 	.source = {"native memory", "`tapir record --native-memory`", .family = TAPIR_FAMILY_NATIVE,
 		   .is_alone = true},
 	.facts = facts,
+	.found_off = TAPIR_VIEW_NUMBER(struct native, records),
 	.ctx_bytes = sizeof(struct native),
 	.default_top = 10,
 	.finish = native_finish,

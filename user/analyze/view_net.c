@@ -37,6 +37,7 @@ static void on_record(void *ctx, const struct tapir_rec *rec)
 	if (rec->type == TAPIR_REC_EXCHANGE)
 		tapir_exchange_tally__add(&v->tally, tapir_timeline__catalog(v->args.tl),
 					  (const void *)rec);
+	v->args.failed |= v->tally.failed;
 }
 
 static void write_place(const struct net *v, struct tapir_view_result *result, size_t t,
@@ -209,10 +210,6 @@ static int net_finish(void *ctx, struct tapir_view_result *result)
 							    {}};
 	struct net *v = ctx;
 
-	if (!v->tally.rows.cnt) {
-		result->has_nothing = true;
-		return v->tally.failed ? -ENOMEM : 0;
-	}
 	tapir_exchange_tally__sort(&v->tally);
 	v->calls = write_table(v, result, true, "calls", "calls by peer", calls_columns);
 	v->requests = write_table(v, result, false, "requests", "requests by listening port",
@@ -225,7 +222,7 @@ static int net_finish(void *ctx, struct tapir_view_result *result)
 	if (v->error_cnt)
 		tapir_str__addf(&result->headline, ", %" PRIu64 " connection%s failed",
 				v->error_cnt, v->error_cnt == 1 ? "" : "s");
-	return v->tally.failed ? -ENOMEM : 0;
+	return 0;
 }
 
 static const struct tapir_view_fact facts[] = {
@@ -242,6 +239,7 @@ const struct tapir_view tapir_view_net = {
 	.source = {"requests on connections", "`tapir record --net`",
 		   .family = TAPIR_FAMILY_EXCHANGE, .is_alone = true},
 	.facts = facts,
+	.found_off = TAPIR_VIEW_NUMBER(struct net, tally.rows.cnt),
 	.ctx_bytes = sizeof(struct net),
 	.default_top = 10,
 	.finish = net_finish,

@@ -32,7 +32,6 @@ struct offcpu_view {
 	uint64_t waited_ns, ready_ns, cut_ns, open_ns, open_cnt;
 	struct tapir_keyed(struct row) rows;
 	struct tapir_wait_reasons reasons;
-	bool failed;
 };
 
 static void offcpu_fini(void *ctx)
@@ -170,7 +169,7 @@ static void merge_alike(struct offcpu_view *v, const struct tapir_view_result *r
 		key = tapir_hash__mix(key, (uintptr_t)reason);
 		idx = tapir_map__put(&by_key, key, NULL);
 		if (!idx) {
-			v->failed = true;
+			v->args.failed = true;
 			break;
 		}
 		if (*idx) {
@@ -255,7 +254,7 @@ static struct most most_of(struct offcpu_view *v, const struct tapir_stack_tree 
 			tapir_map__put(&by_place, tapir_hash__mix(key, (uintptr_t)reason), NULL);
 
 		if (!sum) {
-			v->failed = true;
+			v->args.failed = true;
 			break;
 		}
 		*sum += row->is_cut ? 0 : row->waited_ns;
@@ -333,7 +332,7 @@ static int offcpu_finish(void *ctx, struct tapir_view_result *result)
 	more += write_rows(v, result, true, columns);
 	if (!v->rows.cnt) {
 		result->has_nothing = true;
-		return v->failed ? -ENOMEM : 0;
+		return 0;
 	}
 	add_headline(v, result);
 	if (v->cut_ns && v->cut_ns * 1000 >= v->waited_ns)
@@ -344,7 +343,7 @@ static int offcpu_finish(void *ctx, struct tapir_view_result *result)
 	if (more)
 		tapir_view_result__note(result, "%zu more places (--all shows them)", more);
 	tapir_view_result__beyond(result, v->rows.more, v->rows.failed, "waits");
-	return v->failed ? -ENOMEM : 0;
+	return 0;
 }
 
 static const struct tapir_view_fact facts[] = {

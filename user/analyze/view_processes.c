@@ -25,7 +25,6 @@ struct processes {
 	struct tapir_view_args args;
 	struct tapir_process_use use;
 	struct tapir_keyed(struct tapir_process_used) shown;
-	bool failed;
 };
 
 static void processes_begin(void *ctx)
@@ -33,7 +32,7 @@ static void processes_begin(void *ctx)
 	struct processes *v = ctx;
 
 	v->use.tl = v->args.tl;
-	v->failed = tapir_timeline__listen(v->args.tl, &tapir_process_use_fns, &v->use) < 0;
+	v->args.failed = tapir_timeline__listen(v->args.tl, &tapir_process_use_fns, &v->use) < 0;
 }
 
 static void processes_fini(void *ctx)
@@ -119,7 +118,7 @@ static void fold(struct processes *v, uint64_t all_ns)
 						: UINT64_MAX,
 					row->comm, strlen(row->comm));
 		folded = tapir_keyed__add(&v->shown, key, TAPIR_PROCESS_USE_MAX, made);
-		v->failed |= !folded;
+		v->args.failed |= !folded;
 		if (!folded)
 			return;
 		folded->pid = folded->cnt++ ? 0 : row->pid;
@@ -259,10 +258,10 @@ static int processes_finish(void *ctx, struct tapir_view_result *result)
 
 	if (!v->use.rows.cnt) {
 		result->has_nothing = true;
-		return v->failed || v->use.failed ? -ENOMEM : 0;
+		return v->args.failed || v->use.failed ? -ENOMEM : 0;
 	}
 	fold(v, all_ns);
-	if (v->failed) /* the headline names the first row */
+	if (v->args.failed) /* the headline names the first row */
 		return -ENOMEM;
 	tapir_view_result__fact(result, "cpu_ns", "CPU of all processes", TAPIR_CELL_NS, all_ns);
 	write_witness(v, result);
@@ -276,7 +275,7 @@ static int processes_finish(void *ctx, struct tapir_view_result *result)
 			100.0 * (double)tapir_process_use__cpu_ns(&v->use, &v->shown.data[0].used) /
 				(double)all_ns,
 			v->shown.data[0].comm);
-	return v->failed || v->use.failed ? -ENOMEM : 0;
+	return v->args.failed || v->use.failed ? -ENOMEM : 0;
 }
 
 const struct tapir_view tapir_view_processes = {

@@ -4,7 +4,6 @@
  * what became of it. Names are those of the time of the signal, because a receiver may be gone at
  * the end.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,10 +123,6 @@ static int signals_finish(void *ctx, struct tapir_view_result *result)
 	struct signals *v = ctx;
 	uint64_t pending = 0;
 
-	if (!v->rows.cnt) {
-		result->has_nothing = true;
-		return 0;
-	}
 	for (size_t i = 0; i < v->rows.cnt; i++)
 		pending += v->rows.data[i].pending_cnt;
 	tapir_str__addf(&result->headline, "%" PRIu64 " signal%s", v->cnt, v->cnt == 1 ? "" : "s");
@@ -157,6 +152,7 @@ const struct tapir_view tapir_view_signals = {
 	.facts = facts,
 	.tables = tables,
 	.unit = "signals",
+	.found_off = TAPIR_VIEW_NUMBER(struct signals, rows.cnt),
 	.ctx_bytes = sizeof(struct signals),
 	.default_top = 20,
 	.finish = signals_finish,

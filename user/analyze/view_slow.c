@@ -82,7 +82,7 @@ static struct detail *detail_slot(struct slow *s, struct details *d, const struc
 		*added = *like;
 		added->label = added->holder_in = NULL;
 	} else {
-		s->failed = true;
+		s->args.failed = true;
 	}
 	return added;
 }
@@ -216,7 +216,7 @@ static void keep_if_slow(struct slow *s, struct tapir_interval *i)
 	if (at >= s->args.top)
 		return;
 	if (!tapir_vec__add(&s->slowest)) {
-		s->failed = true;
+		s->args.failed = true;
 		return;
 	}
 	memmove(&s->slowest.data[at + 1], &s->slowest.data[at],
@@ -247,7 +247,7 @@ static void count_inside(struct slow *s, const struct tapir_interval *i)
 	}
 	like.inside = tapir_hash__bytes(1, label.data, label.len);
 	count_detail(s, parent->details, &like, label.data, i->until_ns - i->from_ns);
-	s->failed |= label.failed;
+	s->args.failed |= label.failed;
 	tapir_str__fini(&label);
 }
 
@@ -498,7 +498,7 @@ static int slow_finish(void *ctx, struct tapir_view_result *result)
 		tapir_view_result__note(result,
 					"no context switches were recorded: running and waiting "
 					"are not distinguished");
-	return s->failed ? -ENOMEM : 0;
+	return 0;
 }
 
 static const struct tapir_view_fact facts[] = {

@@ -46,7 +46,6 @@ struct slow {
 	uint64_t cnt, sum_ns, half_cnt, nested_cnt, attach_cnt;
 	struct tapir_histogram took;
 	struct tapir_wait_reasons reasons;
-	bool failed;
 };
 
 extern const char *const tapir_slow_state_names[TAPIR_THREAD_STATE_CNT];

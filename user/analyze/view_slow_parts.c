@@ -77,7 +77,7 @@ static void add_part(struct slow *s, struct tapir_view_result *result, size_t ta
 	tapir_view_result__text(result, table, d->holder_in);
 	tapir_view_result__stack(result, table, d->node);
 	tapir_view_result__stack(result, table, d->holder_node);
-	s->failed |= text.failed;
+	s->args.failed |= text.failed;
 	tapir_str__fini(&text);
 }
 

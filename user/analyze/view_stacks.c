@@ -47,7 +47,6 @@ struct stacks_view {
 	struct tapir_recent_samples samples; /* for the end */
 	struct tapir_wait_reasons reasons;
 	size_t dropped_cnt;
-	bool failed;
 };
 
 static void stacks_fini(void *ctx)
@@ -93,7 +92,7 @@ static void on_sample(void *ctx, struct tapir_tl_thread *thread,
 	if (near.node == TAPIR_NO_NODE || thread->last_node_ns != near.time_ns)
 		return; /* without a stack */
 	if (v->is_end)
-		v->failed |= tapir_recent_samples__keep(&v->samples, thread->tid, &near) < 0;
+		v->args.failed |= tapir_recent_samples__keep(&v->samples, thread->tid, &near) < 0;
 	else
 		see_after(v, thread->tid, &near);
 }
@@ -105,7 +104,7 @@ static void add_row(struct stacks_view *v, const struct row *row)
 	if (idx && tapir_vec__push(&v->rows, *row))
 		*idx = v->rows.cnt;
 	else
-		v->failed = true;
+		v->args.failed = true;
 }
 
 static void on_call(void *ctx, const struct tapir_rec *rec)
@@ -121,9 +120,9 @@ static void on_call(void *ctx, const struct tapir_rec *rec)
 	row->call = strndup(wait.text.data, wait.text.len);
 	row->object_va = wait.rec->object_va;
 	row->owner_tid = wait.rec->owner_tid;
-	v->failed |= !row->call;
+	v->args.failed |= !row->call;
 	if (row->owner_tid)
-		v->failed |= tapir_lock_waits__add(&v->locks, row->tid, row->owner_tid) < 0;
+		v->args.failed |= tapir_lock_waits__add(&v->locks, row->tid, row->owner_tid) < 0;
 }
 
 /* A wait for a monitor of .NET names the owner where it begins. */
@@ -140,7 +139,7 @@ static void on_event(void *ctx, struct tapir_tl_thread *thread,
 	if (begins)
 		owner = tapir_event_fields__u64(tapir_timeline__fields(v->args.tl, probe, event),
 						"LockOwnerThreadID");
-	v->failed |= tapir_monitor_owners__set(&v->monitors, thread->tid, owner) < 0;
+	v->args.failed |= tapir_monitor_owners__set(&v->monitors, thread->tid, owner) < 0;
 }
 
 static uint32_t os_thread_number(const struct stacks_view *v, const struct row *row)
@@ -157,15 +156,17 @@ static void find_monitor_owners(struct stacks_view *v)
 	struct row *row;
 
 	tapir_vec_for_each (row, &v->rows)
-		v->failed |= tapir_monitor_owners__number(&v->monitors, row->tgid,
-							  os_thread_number(v, row), row->tid) < 0;
+		v->args.failed |=
+			tapir_monitor_owners__number(&v->monitors, row->tgid,
+						     os_thread_number(v, row), row->tid) < 0;
 	tapir_vec_for_each (row, &v->rows) {
 		if (row->owner_tid || !row->monitor_owner)
 			continue;
 		row->owner_tid =
 			tapir_monitor_owners__thread(&v->monitors, row->tgid, row->monitor_owner);
 		if (row->owner_tid)
-			v->failed |= tapir_lock_waits__add(&v->locks, row->tid, row->owner_tid) < 0;
+			v->args.failed |=
+				tapir_lock_waits__add(&v->locks, row->tid, row->owner_tid) < 0;
 	}
 }
 
@@ -560,7 +561,7 @@ static int stacks_finish(void *ctx, struct tapir_view_result *result)
 				had_threads ? "no thread has such a name"
 					    : "no snapshot of threads is in this recording");
 		result->has_nothing = true;
-		return v->failed ? -ENOMEM : 0;
+		return 0;
 	}
 	qsort(v->rows.data, v->rows.cnt, sizeof(*v->rows.data), by_group);
 	cnt = make_groups(v, &groups);
@@ -578,7 +579,7 @@ static int stacks_finish(void *ctx, struct tapir_view_result *result)
 		tapir_view_result__note(result, "%zu threads dropped: limit reached",
 					v->dropped_cnt);
 	free(groups);
-	return v->failed ? -ENOMEM : 0;
+	return 0;
 }
 
 static void begin_end(void *ctx)

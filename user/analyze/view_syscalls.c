@@ -34,7 +34,6 @@ struct calls {
 		struct tapir_keyed(struct row) rows;
 	} of[GROUPS];
 	struct row all;
-	bool failed;
 };
 
 static void syscalls_fini(void *ctx)
@@ -114,7 +113,7 @@ static struct row *row_of(struct calls *v, enum group group, const struct tapir_
 	name_row(v, rec, row);
 	if (has_steps(group))
 		row->steps = calloc(TAPIR_CALL_STEPS, sizeof(*row->steps));
-	v->failed |= has_steps(group) && !row->steps;
+	v->args.failed |= has_steps(group) && !row->steps;
 	return row;
 }
 
@@ -334,13 +333,9 @@ static int syscalls_finish(void *ctx, struct tapir_view_result *result)
 {
 	struct calls *v = ctx;
 
-	if (!v->all.cnt && !v->all.open_cnt) {
-		result->has_nothing = true;
-		return v->failed ? -ENOMEM : 0;
-	}
 	write_headline(v, result);
 	write_notes(v, result);
-	return v->failed ? -ENOMEM : 0;
+	return 0;
 }
 
 static const struct tapir_view_fact facts[] = {
@@ -360,6 +355,7 @@ const struct tapir_view tapir_view_syscalls = {
 	.facts = facts,
 	.tables = tables,
 	.unit = "records",
+	.found_off = TAPIR_VIEW_NUMBER(struct calls, of[BY_CALL].rows.cnt),
 	.ctx_bytes = sizeof(struct calls),
 	.default_top = 10,
 	.finish = syscalls_finish,

@@ -5,7 +5,6 @@
  * where threads, not the pool's alone, blocked until a task was complete (Task.Wait, Result), by
  * the runtime's events.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,7 +58,6 @@ struct threadpool {
 	struct places places;
 	struct task_waits tasks;
 	struct tapir_histogram queued;
-	bool failed;
 };
 
 static void threadpool_fini(void *ctx)
@@ -89,7 +87,7 @@ static void add_change(struct threadpool *v, const struct tapir_event_fields *f,
 	if (v->changes.cnt == MAX_CHANGES)
 		v->more++;
 	else
-		v->failed |= !tapir_vec__push(&v->changes, change);
+		v->args.failed |= !tapir_vec__push(&v->changes, change);
 }
 
 static struct place *site_at_node(struct places *places, uint32_t node)
@@ -385,7 +383,7 @@ static int threadpool_finish(void *ctx, struct tapir_view_result *result)
 				"; work waited up to %s in the queue (99%% within %s)",
 				tapir_ns__text(v->queued_worst_ns, worst),
 				tapir_ns__text(tapir_histogram__percentile(&v->queued, 99), p99));
-	return v->failed ? -ENOMEM : 0;
+	return 0;
 }
 
 static const struct tapir_view_event pooled[] = {
