@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/large_table.h"
+#include "base/order.h"
 #include "base/str.h"
 #include "symbol/frame_kind.h"
 #include "symbol/stack_end.h"
@@ -666,9 +667,8 @@ static int by_name(const void *a, const void *b, void *ctx)
 	const struct tapir_tree_node *x = &tree->nodes.data[*(const uint32_t *)a];
 	const struct tapir_tree_node *y = &tree->nodes.data[*(const uint32_t *)b];
 
-	int order = strcmp(tree->names.data[x->name], tree->names.data[y->name]);
-
-	return order ? order : strcmp(tree->names.data[x->place], tree->names.data[y->place]);
+	return tapir_order__by(strcmp(tree->names.data[x->name], tree->names.data[y->name]),
+			       strcmp(tree->names.data[x->place], tree->names.data[y->place]));
 }
 
 static void sort_children(struct tapir_stack_tree *tree, struct tapir_tree_node *parent,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analyze/summary_impl.h"
+#include "base/order.h"
 #include "base/str.h"
 #include "symbol/frame.h"
 #include "symbol/stack_end.h"
@@ -486,17 +487,12 @@ void tapir_summary__flush_stacks(struct tapir_summary *s)
 
 /* ---- the order of all rows: the largest first, equal ones as they came --------------------- */
 
-static int more_first(uint64_t a, uint64_t b)
-{
-	return a > b ? -1 : a < b;
-}
-
 static int by_event_hits(const void *a, const void *b)
 {
 	const struct tapir_event_row *x = a, *y = b;
-	int order = more_first(x->captured + x->lost, y->captured + y->lost);
 
-	return order ? order : more_first(y->made_idx, x->made_idx);
+	return tapir_order__by(tapir_order__down(x->captured + x->lost, y->captured + y->lost),
+			       tapir_order__up(x->made_idx, y->made_idx));
 }
 
 /* A thread that only comes and goes is at work less than one that is seen to run. */
@@ -505,56 +501,50 @@ static uint64_t work(const uint64_t captured[TAPIR_FAMILY_CNT])
 	return captured[TAPIR_FAMILY_EVENT] + captured[TAPIR_FAMILY_SAMPLE];
 }
 
+static int by_work(const uint64_t x[TAPIR_FAMILY_CNT], const uint64_t y[TAPIR_FAMILY_CNT])
+{
+	return tapir_order__by(tapir_order__down(work(x), work(y)),
+			       tapir_order__down(tapir_captured__sum(x), tapir_captured__sum(y)));
+}
+
 static int by_process_events(const void *a, const void *b)
 {
 	const struct tapir_process_row *x = a, *y = b;
-	int order = more_first(work(x->captured), work(y->captured));
 
-	if (!order)
-		order = more_first(tapir_captured__sum(x->captured),
-				   tapir_captured__sum(y->captured));
-	return order ? order : more_first(y->pid, x->pid);
+	return tapir_order__by(by_work(x->captured, y->captured), tapir_order__up(x->pid, y->pid));
 }
 
 static int by_thread_events(const void *a, const void *b)
 {
 	const struct tapir_thread_row *x = a, *y = b;
-	int order = more_first(work(x->captured), work(y->captured));
 
-	if (!order)
-		order = more_first(tapir_captured__sum(x->captured),
-				   tapir_captured__sum(y->captured));
-	if (!order)
-		order = more_first(y->pid, x->pid);
-	return order ? order : more_first(y->tid, x->tid);
+	return tapir_order__by(by_work(x->captured, y->captured), tapir_order__up(x->pid, y->pid),
+			       tapir_order__up(x->tid, y->tid));
 }
 
 static int by_function_samples(const void *a, const void *b)
 {
 	const struct tapir_function_row *x = a, *y = b;
-	int order = more_first(x->self, y->self);
 
-	if (!order)
-		order = more_first(x->total, y->total);
-	return order ? order : more_first(y->made_idx, x->made_idx);
+	return tapir_order__by(tapir_order__down(x->self, y->self),
+			       tapir_order__down(x->total, y->total),
+			       tapir_order__up(x->made_idx, y->made_idx));
 }
 
 static int by_module_samples(const void *a, const void *b)
 {
 	const struct tapir_module_row *x = a, *y = b;
-	int order = more_first(x->self, y->self);
 
-	if (!order)
-		order = more_first(x->total, y->total);
-	return order ? order : strcmp(x->name, y->name);
+	return tapir_order__by(tapir_order__down(x->self, y->self),
+			       tapir_order__down(x->total, y->total), strcmp(x->name, y->name));
 }
 
 static int by_stack_events(const void *a, const void *b)
 {
 	const struct tapir_stack_row *x = a, *y = b;
-	int order = more_first(x->cnt, y->cnt);
 
-	return order ? order : more_first(y->made_idx, x->made_idx);
+	return tapir_order__by(tapir_order__down(x->cnt, y->cnt),
+			       tapir_order__up(x->made_idx, y->made_idx));
 }
 
 /* Stack rows name rows of two tables by the places they had before these were sorted. */

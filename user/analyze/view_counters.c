@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/keyed.h"
+#include "base/order.h"
 #include "analyze/view.h"
 
 #define MAX_COUNTERS 4096u
@@ -216,12 +217,10 @@ static void write_sparks(struct tapir_view_result *result, size_t t, const struc
 static int by_name(const void *a, const void *b)
 {
 	const struct counter *x = *(struct counter *const *)a, *y = *(struct counter *const *)b;
-	int order = x->tgid < y->tgid ? -1 : x->tgid > y->tgid;
 
-	order = order ? order : strcmp(x->provider, y->provider);
-	order = order ? order : strcmp(x->name, y->name);
-	order = order ? order : strcmp(x->tags, y->tags);
-	return order ? order : (int)x->kind - (int)y->kind;
+	return tapir_order__by(tapir_order__up(x->tgid, y->tgid), strcmp(x->provider, y->provider),
+			       strcmp(x->name, y->name), strcmp(x->tags, y->tags),
+			       tapir_order__up(x->kind, y->kind));
 }
 
 static void write_unit(struct tapir_view_result *result, size_t t, const struct counter *c)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/histogram.h"
+#include "base/order.h"
 
 #define FLOAT_STEP   (1u << 16) /* added to the steps of floating-point values */
 #define FLOAT_SHIFT  47		/* leaves 5 bits of the fraction */
@@ -88,9 +89,8 @@ int tapir_fold_part__compare(const struct tapir_fold_part *a, const struct tapir
 
 	if (is_text(a) && is_text(b)) {
 		order = len ? memcmp(a->text, b->text, len) : 0;
-		if (!order)
-			order = (a->len > b->len) - (a->len < b->len);
-		return order ? order : (a->kind > b->kind) - (a->kind < b->kind);
+		return tapir_order__by(order, tapir_order__up(a->len, b->len),
+				       tapir_order__up(a->kind, b->kind));
 	}
 	if (a->kind != b->kind)
 		return (a->kind > b->kind) - (a->kind < b->kind);

@@ -136,9 +136,8 @@ static bool split_runs(const struct tapir_heap_graph *g, struct runs *runs)
 static int by_va_and_order(const void *a, const void *b)
 {
 	const struct run *x = a, *y = b;
-	int order = by_first_va(a, b);
 
-	return order ? order : (x->from > y->from) - (x->from < y->from);
+	return by_first_va(a, b) ?: tapir_order__up(x->from, y->from);
 }
 
 static int sort_runs(const struct tapir_heap_graph *g, struct runs *runs)

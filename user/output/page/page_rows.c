@@ -4,6 +4,7 @@
  * browser as one string, so its size decides whether it opens.
  */
 #include "output/page/page_rows.h"
+#include "base/order.h"
 
 #include <string.h>
 
@@ -11,19 +12,13 @@
 
 #define FIRST_CELL_NS 1000000ull
 
-static int compare(uint64_t x, uint64_t y)
-{
-	return x < y ? -1 : x > y;
-}
-
 static int by_mark(const void *a, const void *b)
 {
 	const struct tapir_page_mark *x = a, *y = b;
-	int order = compare(x->time_ns, y->time_ns);
 
-	order = order ? order : compare(x->thread, y->thread);
-	order = order ? order : compare(x->kind, y->kind);
-	return order ? order : compare(x->node, y->node);
+	return tapir_order__by(
+		tapir_order__up(x->time_ns, y->time_ns), tapir_order__up(x->thread, y->thread),
+		tapir_order__up(x->kind, y->kind), tapir_order__up(x->node, y->node));
 }
 
 /* The time goes first: a column of its own has it (heat). */
@@ -84,15 +79,15 @@ static int by_length(const void *a, const void *b)
 {
 	const struct tapir_page_slice *x = a, *y = b;
 
-	return compare(y->took_ns, x->took_ns);
+	return tapir_order__down(x->took_ns, y->took_ns);
 }
 
 static int by_time(const void *a, const void *b)
 {
 	const struct tapir_page_slice *x = a, *y = b;
-	int order = compare(x->from_ns, y->from_ns);
 
-	return order ? order : compare(x->thread, y->thread);
+	return tapir_order__by(tapir_order__up(x->from_ns, y->from_ns),
+			       tapir_order__up(x->thread, y->thread));
 }
 
 static void drop_shorter_half(struct tapir_page_slices *slices)

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/keyed.h"
+#include "base/order.h"
 #include "base/vec.h"
 #include "output/render/table.h"
 #include "decode/dotnet_counters.h"
@@ -146,11 +147,9 @@ static void add_value(struct tapir_str *out, double value)
 static int by_name(const void *a, const void *b)
 {
 	const struct row *x = *(const struct row *const *)a, *y = *(const struct row *const *)b;
-	int order = x->tgid < y->tgid ? -1 : x->tgid > y->tgid;
 
-	order = order ? order : strcmp(x->provider, y->provider);
-	order = order ? order : strcmp(x->name, y->name);
-	return order ? order : strcmp(x->tags, y->tags);
+	return tapir_order__by(tapir_order__up(x->tgid, y->tgid), strcmp(x->provider, y->provider),
+			       strcmp(x->name, y->name), strcmp(x->tags, y->tags));
 }
 
 /*

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/order.h"
 #include "output/render/list_view.h"
 #include "output/render/table.h"
 #include "decode/event_layout.h"
@@ -44,13 +45,12 @@ static int by_name(const void *left, const void *right)
 {
 	const struct tapir_ring_event_info *l = left, *r = right;
 	struct tapir_probe_view a, b;
-	int order;
 
 	tapir_probe_view__of(l->probe, &a);
 	tapir_probe_view__of(r->probe, &b);
-	order = tapir_sv__compare(a.provider, b.provider);
-	order = order ? order : tapir_sv__compare(a.event, b.event);
-	return order ? order : (l->tgid > r->tgid) - (l->tgid < r->tgid);
+	return tapir_order__by(tapir_sv__compare(a.provider, b.provider),
+			       tapir_sv__compare(a.event, b.event),
+			       tapir_order__up(l->tgid, r->tgid));
 }
 
 int tapir_list_rings__add(uint32_t tgid, struct tapir_ring_event_list *list,
