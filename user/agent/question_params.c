@@ -57,27 +57,17 @@ static int check_sources(const struct tapir_request_params *params, bool *are_in
 	return check_ends(params, interval_cnt);
 }
 
-static int add_copy(struct tapir_interval_specs *specs, const char *text)
-{
-	char *copy = strdup(text);
-
-	if (copy && tapir_vec__push(specs, copy))
-		return 0;
-	free(copy);
-	return -ENOMEM;
-}
-
 /* The events that are to be recorded; yours, each to be freed. */
 static int list_specs(const struct tapir_request_params *params, bool are_intervals,
 		      struct tapir_interval_specs *out)
 {
 	const char *const *word;
-	int err = params->until ? add_copy(out, params->until) : 0;
+	int err = params->until ? tapir_interval_specs__add(out, params->until) : 0;
 
 	tapir_vec_for_each (word, &params->sources)
 		if (!err)
 			err = are_intervals ? tapir_interval_name__add_specs(name_of(*word), out)
-					    : add_copy(out, *word);
+					    : tapir_interval_specs__add(out, *word);
 	tapir_vec_for_each (word, &params->pairs)
 		err = err ? err : tapir_pair_text__add_specs(*word, out);
 	if (!err && !out->cnt)

@@ -76,9 +76,9 @@ bool tapir_interval_name__means(const char *name, const struct tapir_kind *kind)
 	return false;
 }
 
-static int add_spec(struct tapir_interval_specs *out, const char *text)
+int tapir_interval_specs__add(struct tapir_interval_specs *out, const char *spec)
 {
-	char *copy = strdup(text);
+	char *copy = strdup(spec);
 
 	if (copy && tapir_vec__push(out, copy))
 		return 0;
@@ -95,7 +95,7 @@ static int add_profile(const struct tapir_pair *pair, struct tapir_interval_spec
 		if (!has_pair(lore, pair))
 			continue;
 		for (; spec && *spec; spec++)
-			if (add_spec(out, *spec))
+			if (tapir_interval_specs__add(out, *spec))
 				return -ENOMEM;
 	}
 	return 0;
@@ -116,7 +116,7 @@ static int add_events(const struct tapir_pair *pair, struct tapir_interval_specs
 			tapir_str__addf(&spec, ",ev=%.*s", (int)len, words);
 		}
 	}
-	err = spec.failed ? -ENOMEM : add_spec(out, spec.data);
+	err = spec.failed ? -ENOMEM : tapir_interval_specs__add(out, spec.data);
 	tapir_str__fini(&spec);
 	return err;
 }

@@ -18,6 +18,7 @@ bool tapir_interval_name__is_known(const char *name);
 bool tapir_interval_name__means(const char *name, const struct tapir_kind *kind);
 /* The SPECs that record it: yours, each to be freed. -ENOMEM; none: the name is not known. */
 struct tapir_interval_specs tapir_vec(char *);
+int tapir_interval_specs__add(struct tapir_interval_specs *out, const char *spec); /* -ENOMEM */
 int tapir_interval_name__add_specs(const char *name, struct tapir_interval_specs *out);
 /*
  * Adds the events of a pair that have a provider; text: "A,B[,key=ARG]", as tapir_pairs__name takes

@@ -19,6 +19,12 @@ static inline uint64_t tapir_clock__ns(clockid_t clock)
 	return (uint64_t)ts.tv_sec * TAPIR_NS_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
+static inline struct timespec tapir_clock__timespec(uint64_t ns)
+{
+	return (struct timespec){.tv_sec = (time_t)(ns / TAPIR_NS_PER_SEC),
+				 .tv_nsec = (long)(ns % TAPIR_NS_PER_SEC)};
+}
+
 /* The clock of every record (abi.h). */
 static inline uint64_t tapir_clock__now_ns(void)
 {

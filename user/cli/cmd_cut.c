@@ -108,8 +108,7 @@ static void write_note(const struct tapir_cut *cut, const struct tapir_reader *r
 
 		tapir_str__adds(out, i ? ", " : "; left out: ");
 		tapir_human__add_count(out, left);
-		tapir_str__addf(out, " %s",
-				left == 1 ? tapir_families[i].one : tapir_families[i].many);
+		tapir_str__addf(out, " %s", tapir_family__noun(&tapir_families[i], left));
 	}
 	if (earlier.len) {
 		tapir_str__adds(out, "; of what had been cut before: ");
@@ -185,16 +184,8 @@ static void print_host_cut(const struct tapir_host_cut *cut, const struct args *
 {
 	struct tapir_str text = {};
 
-	for (int i = 0; i < TAPIR_FAMILY_CNT; i++) {
-		if (!cut->kept[i])
-			continue;
-		tapir_str__adds(&text, text.len ? ", " : "");
-		tapir_human__add_count(&text, cut->kept[i]);
-		tapir_str__addf(&text, " %s",
-				cut->kept[i] == 1 ? tapir_families[i].one : tapir_families[i].many);
-	}
-	tapir_info("%s: %s of host %s", args->output,
-		   text.len ? text.data : "no event and no sample", cut->name);
+	tapir_human__add_captured(&text, cut->kept);
+	tapir_info("%s: %s of host %s", args->output, text.data ? text.data : "", cut->name);
 	tapir_str__fini(&text);
 }
 

@@ -83,17 +83,8 @@ static void print_import_end(const struct args *args, const struct tapir_import_
 {
 	struct tapir_str text = {};
 
-	for (int i = 0; i < TAPIR_FAMILY_CNT; i++) {
-		if (!result->captured[i])
-			continue;
-		tapir_str__adds(&text, text.len ? ", " : "");
-		tapir_human__add_count(&text, result->captured[i]);
-		tapir_str__addf(&text, " %s",
-				result->captured[i] == 1 ? tapir_families[i].one
-							 : tapir_families[i].many);
-	}
-	tapir_info("%s: %s -> %s", result->format, text.len ? text.data : "no event and no sample",
-		   args->output);
+	tapir_human__add_captured(&text, result->captured);
+	tapir_info("%s: %s -> %s", result->format, text.data ? text.data : "", args->output);
 	if (result->malformed_cnt)
 		tapir_warn("%" PRIu64 " records made no sense and were skipped",
 			   result->malformed_cnt);

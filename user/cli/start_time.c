@@ -71,8 +71,7 @@ bool tapir_start_time__parse(const char *text, uint64_t now_ns, uint64_t *out)
 
 void tapir_start_time__wait(uint64_t utc_ns)
 {
-	const struct timespec until = {.tv_sec = (time_t)(utc_ns / TAPIR_NS_PER_SEC),
-				       .tv_nsec = (long)(utc_ns % TAPIR_NS_PER_SEC)};
+	const struct timespec until = tapir_clock__timespec(utc_ns);
 
 	while (clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &until, NULL) == EINTR)
 		; /* stopped and continued */

@@ -6,6 +6,7 @@
  */
 #include "decode/fields.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "decode/cxx_type.h"
@@ -150,4 +151,16 @@ unsigned tapir_fields__decode(const struct tapir_probe_view *probe,
 	if (p.var_left && cnt == probe->rec->field_cnt && cnt < max)
 		out[cnt++] = blob("rest", p.var, p.var_left, cut);
 	return cnt;
+}
+
+bool tapir_values__reserve(struct tapir_value **values, unsigned *cap, unsigned cnt)
+{
+	struct tapir_value *grown =
+		cnt <= *cap ? *values : reallocarray(*values, cnt, sizeof(*grown));
+
+	if (!grown)
+		return cnt <= *cap;
+	*values = grown;
+	*cap = cnt <= *cap ? *cap : cnt;
+	return true;
 }

@@ -51,4 +51,7 @@ unsigned tapir_fields__decode(const struct tapir_probe_view *probe,
 			      const struct tapir_event_view *event, struct tapir_value *out,
 			      unsigned max);
 
+/* Makes room for cnt values, a caller's, who frees them. False: out of memory. */
+bool tapir_values__reserve(struct tapir_value **values, unsigned *cap, unsigned cnt);
+
 #endif

@@ -112,19 +112,20 @@ int tapir_heap__end_live(uint32_t tgid, struct tapir_heap_live *out)
 
 /* ---- all ---------------------------------------------------------------------------------------- */
 
-static int fail_without_heap(uint32_t tgid)
+/* what: "list the heap"; where its runtime has that instead is said, too. */
+static int refuse(uint32_t tgid, const char *what, bool is_live)
 {
 	struct tapir_runtime_info info = {};
 	int err = tapir_runtime__recognize(tgid, &info);
 	const struct tapir_lore *lore = err ? NULL : tapir_lore__named(info.name);
+	const char *from = !lore ? NULL : is_live ? lore->live_from : lore->heap_from;
 
 	if (err)
 		return err;
 	return tapir_diag__fail(
-		-EOPNOTSUPP,
-		"cannot list the heap of process %u: it runs %s, not .NET or a JVM%s%s", tgid,
-		info.name[0] ? info.name : "no known runtime", lore && lore->heap_from ? "; " : "",
-		lore && lore->heap_from ? lore->heap_from : "");
+		-EOPNOTSUPP, "cannot %s of process %u%s: it runs %s%s%s%s", what, tgid,
+		is_live ? " are still alive" : "", info.name[0] ? info.name : "no known runtime",
+		is_live ? "" : ", not .NET or a JVM", from ? "; " : "", from ? from : "");
 }
 
 enum tapir_heap_live_way tapir_heap__live_way(uint32_t tgid)
@@ -145,18 +146,7 @@ enum tapir_heap_live_way tapir_heap__live_way(uint32_t tgid)
 
 int tapir_heap__refuse_live(uint32_t tgid)
 {
-	struct tapir_runtime_info info = {};
-	int err = tapir_runtime__recognize(tgid, &info);
-	const struct tapir_lore *lore = err ? NULL : tapir_lore__named(info.name);
-
-	if (err)
-		return err;
-	return tapir_diag__fail(
-		-EOPNOTSUPP,
-		"cannot tell which sampled objects of process %u are still alive: it runs %s%s%s",
-		tgid, info.name[0] ? info.name : "no known runtime",
-		lore && lore->live_from ? "; " : "",
-		lore && lore->live_from ? lore->live_from : "");
+	return refuse(tgid, "tell which sampled objects", true);
 }
 
 int tapir_heap__take(const struct tapir_heap_request *request, struct tapir_heap_snapshot *out)
@@ -178,5 +168,5 @@ int tapir_heap__take(const struct tapir_heap_request *request, struct tapir_heap
 	is_one = find_heap(request->tgid, &heap);
 	if (is_one < 0)
 		return is_one;
-	return is_one ? heap->take(request, out) : fail_without_heap(request->tgid);
+	return is_one ? heap->take(request, out) : refuse(request->tgid, "list the heap", false);
 }

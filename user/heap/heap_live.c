@@ -20,8 +20,7 @@
 
 void tapir_heap_live__wait(uint64_t ns)
 {
-	struct timespec left = {.tv_sec = (time_t)(ns / TAPIR_NS_PER_SEC),
-				.tv_nsec = (long)(ns % TAPIR_NS_PER_SEC)};
+	struct timespec left = tapir_clock__timespec(ns);
 	sigset_t ends, before;
 
 	sigemptyset(&ends);

@@ -320,24 +320,6 @@ static void find_code(struct tapir_unwind_spaces *s, struct space *space)
 	mark_code(s, space);
 }
 
-/* Each takes some ms: those that are left are searched a second later. */
-static void find_all_code(struct tapir_unwind_spaces *s, bool looks_again)
-{
-	size_t kept = 0, scanned = 0;
-
-	for (size_t i = 0; i < s->described.cnt; i++) {
-		struct space *space = space_of(s, s->described.data[i]);
-
-		if (space && space->code_read_cnt &&
-		    (looks_again || space->code_read_cnt == INTERPRETER_LOOKS) &&
-		    scanned++ < DESCRIBED_AT_ONCE)
-			find_code(s, space);
-		if (space && space->code_read_cnt)
-			s->described.data[kept++] = space->tgid;
-	}
-	s->described.cnt = kept;
-}
-
 /* A program that has just started may not have its library yet. */
 static void want_interp(struct tapir_unwind_spaces *s, struct space *space,
 			const struct tapir_rec_mapping *rec)
@@ -362,21 +344,33 @@ static void find_interp(struct tapir_unwind_spaces *s, struct space *space)
 	mark(s, space);
 }
 
-static void find_interps(struct tapir_unwind_spaces *s, bool looks_again)
+/* Searches in spaces of tgids by one of their counts of looks; some ms each, so not in all. */
+static void find_each(struct tapir_unwind_spaces *s, __typeof__(s->described) *tgids, size_t looks_off,
+		      size_t most, void (*find)(struct tapir_unwind_spaces *s, struct space *space),
+		      bool looks_again)
 {
 	size_t kept = 0, scanned = 0;
 
-	for (size_t i = 0; i < s->interps.cnt; i++) {
-		struct space *space = space_of(s, s->interps.data[i]);
+	for (size_t i = 0; i < tgids->cnt; i++) {
+		struct space *space = space_of(s, tgids->data[i]);
+		unsigned *looks = space ? (void *)((char *)space + looks_off) : NULL;
 
-		if (space && space->interp_read_cnt &&
-		    (looks_again || space->interp_read_cnt == INTERPRETER_LOOKS) &&
-		    scanned++ < INTERPS_AT_ONCE)
-			find_interp(s, space);
-		if (space && space->interp_read_cnt)
-			s->interps.data[kept++] = space->tgid;
+		if (looks && *looks && (looks_again || *looks == INTERPRETER_LOOKS) &&
+		    scanned++ < most)
+			find(s, space);
+		if (looks && *looks)
+			tgids->data[kept++] = space->tgid;
 	}
-	s->interps.cnt = kept;
+	tgids->cnt = kept;
+}
+
+/* What is left is searched a second later. */
+static void find_interpreters(struct tapir_unwind_spaces *s, bool looks_again)
+{
+	find_each(s, &s->described, offsetof(struct space, code_read_cnt), DESCRIBED_AT_ONCE,
+		  find_code, looks_again);
+	find_each(s, &s->interps, offsetof(struct space, interp_read_cnt), INTERPS_AT_ONCE,
+		  find_interp, looks_again);
 }
 
 static void on_mapping(struct tapir_unwind_spaces *s, const struct tapir_rec_mapping *rec, int fd)
@@ -471,8 +465,7 @@ void tapir_unwind_spaces__flush(struct tapir_unwind_spaces *s)
 {
 	if (!s)
 		return;
-	find_all_code(s, false);
-	find_interps(s, false);
+	find_interpreters(s, false);
 	for (size_t i = 0; i < s->changed.cnt; i++) {
 		struct space *space = space_of(s, s->changed.data[i]);
 
@@ -538,8 +531,7 @@ void tapir_unwind_spaces__poll(struct tapir_unwind_spaces *s)
 		space->is_stale = false;
 		prune(s, space);
 	}
-	find_all_code(s, true);
-	find_interps(s, true);
+	find_interpreters(s, true);
 	tapir_unwind_spaces__flush(s);
 }
 

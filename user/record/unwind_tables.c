@@ -368,8 +368,7 @@ static uint64_t real_ns(void)
 /* Until a file is to be read, or those in use are to be checked. With the lock held. */
 static void wait_for_work(struct tapir_unwind_tables *t)
 {
-	const struct timespec until = {.tv_sec = (time_t)(t->check_ns / TAPIR_NS_PER_SEC),
-				       .tv_nsec = (long)(t->check_ns % TAPIR_NS_PER_SEC)};
+	const struct timespec until = tapir_clock__timespec(t->check_ns);
 
 	if (real_ns() < t->check_ns && t->check_ns - real_ns() <= CHECK_NS) {
 		pthread_cond_timedwait(&t->changed, &t->lock, &until);

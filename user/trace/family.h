@@ -50,6 +50,12 @@ static inline const char *tapir_family__key(const struct tapir_family *family)
 	return family->key ? family->key : family->many;
 }
 
+/* The noun for that many of them: "switch", "switches". */
+static inline const char *tapir_family__noun(const struct tapir_family *family, uint64_t cnt)
+{
+	return cnt == 1 ? family->one : family->many;
+}
+
 /*
  * Returns the family of records of that type (enum tapir_family_id); -1: it describes, and is not
  * captured.

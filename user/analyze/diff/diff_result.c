@@ -250,9 +250,9 @@ static void note_side(const struct tapir_diff *diff, int i, const char *name,
 	if (side->request_cnt)
 		tapir_str__addf(&text, ", %" PRIu64 " requests", side->request_cnt);
 	for (int family = 0; family < TAPIR_FAMILY_CNT; family++)
-		tapir_str__addf(&text, ", %" PRIu64 " %s", side->captured[family],
-				side->captured[family] == 1 ? tapir_families[family].one
-							    : tapir_families[family].many);
+		tapir_str__addf(
+			&text, ", %" PRIu64 " %s", side->captured[family],
+			tapir_family__noun(&tapir_families[family], side->captured[family]));
 	if (text.data)
 		tapir_view_result__note(result, "%s", text.data);
 	result->failed |= text.failed;

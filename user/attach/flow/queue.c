@@ -133,8 +133,7 @@ void tapir_note__free(struct tapir_note *note)
 /* false: the time has come. */
 static bool wait_until(struct tapir_queue *q, pthread_cond_t *cond, uint64_t until_ns)
 {
-	struct timespec ts = {.tv_sec = (time_t)(until_ns / TAPIR_NS_PER_SEC),
-			      .tv_nsec = (long)(until_ns % TAPIR_NS_PER_SEC)};
+	struct timespec ts = tapir_clock__timespec(until_ns);
 
 	return pthread_cond_timedwait(cond, &q->lock, &ts) != ETIMEDOUT;
 }

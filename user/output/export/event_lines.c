@@ -83,35 +83,20 @@ struct tapir_event_layout_odd tapir_event_lines__odd(const struct tapir_event_li
 
 /* ---- probes ---------------------------------------------------------------------------------- */
 
-/* Room for every field and the rest after them. */
-static bool grow_values(struct tapir_event_lines *l, unsigned cnt)
-{
-	struct tapir_value *grown;
-
-	if (cnt <= l->value_cap)
-		return true;
-	grown = reallocarray(l->values, cnt, sizeof(*grown));
-	if (!grown)
-		return false;
-	l->values = grown;
-	l->value_cap = cnt;
-	return true;
-}
-
 static bool add_layout(struct tapir_event_lines *l, struct tapir_line_probe *probe)
 {
 	const struct tapir_rec_metadata *metadata;
 
 	if (probe->rec->encoding != TAPIR_ENCODING_PACKED) {
 		probe->key_cnt = probe->rec->field_cnt;
-		return grow_values(l, probe->key_cnt + 1u);
+		return tapir_values__reserve(&l->values, &l->value_cap, probe->key_cnt + 1u);
 	}
 	metadata = tapir_catalog__metadata(l->catalog, probe->rec->probe_id);
 	probe->has_metadata = metadata;
 	if (tapir_event_layout__new(&probe->view, metadata, &probe->layout))
 		return false;
 	probe->key_cnt = tapir_event_layout__max(probe->layout) - 1;
-	return grow_values(l, probe->key_cnt + 1u);
+	return tapir_values__reserve(&l->values, &l->value_cap, probe->key_cnt + 1u);
 }
 
 static struct tapir_line_probe *new_probe(struct tapir_event_lines *l,

@@ -62,21 +62,6 @@ static void describe_kind(struct tapir_nettrace *n, struct tapir_nettrace_event_
 	tapir_str__fini(&fields.bytes);
 }
 
-/* Room for the values of such an event, and one for the rest after them. */
-static bool reserve_values(struct tapir_nettrace *n, unsigned cnt)
-{
-	struct tapir_value *grown;
-
-	if (cnt <= n->value_cap)
-		return true;
-	grown = reallocarray(n->values, cnt, sizeof(*grown));
-	if (!grown)
-		return false;
-	n->values = grown;
-	n->value_cap = cnt;
-	return true;
-}
-
 static void renew_kind(struct tapir_nettrace *n, struct tapir_nettrace_event_kind *kind,
 		       const struct tapir_rec_probe *probe)
 {
@@ -89,7 +74,7 @@ static void renew_kind(struct tapir_nettrace *n, struct tapir_nettrace_event_kin
 	if (kind->rec && kind->hash == hash)
 		return;
 	copy = malloc(probe->h.size);
-	if (!copy || !reserve_values(n, probe->field_cnt + 1u)) {
+	if (!copy || !tapir_values__reserve(&n->values, &n->value_cap, probe->field_cnt + 1u)) {
 		free(copy);
 		n->failed = true;
 		return;

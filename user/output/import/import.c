@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/str.h"
 #include "decode/perf_data.h"
 #include "output/import/import_cpuprofile.h"
 #include "output/import/import_jfr.h"
@@ -18,16 +19,40 @@
 #define MAGIC_MAX 16u
 
 static const struct {
-	const char *magic;
+	const char *name, *magic; /* names that are the same stand together */
 	int (*import)(const struct tapir_import_input *input, const struct tapir_import_opts *opts,
 		      struct tapir_import_result *out);
 } formats[] = {
-	{TAPIR_PERF_MAGIC, tapir_import_perf},
-	{"2ELIFREP", tapir_import_perf}, /* of the other byte order: it says so */
-	{"Nettrace", tapir_import_nettrace},
-	{"FLR", tapir_import_jfr},
-	{"{\"nodes\":", tapir_import_cpuprofile},
+	{"perf.data", TAPIR_PERF_MAGIC, tapir_import_perf},
+	{"perf.data", "2ELIFREP", tapir_import_perf}, /* of the other byte order: it says so */
+	{"nettrace", "Nettrace", tapir_import_nettrace},
+	{"jfr", "FLR", tapir_import_jfr},
+	{"cpuprofile", "{\"nodes\":", tapir_import_cpuprofile},
 };
+
+int tapir_import__fail(const struct tapir_import_input *input, int err, const char *what,
+		       const char *refused)
+{
+	if (err == -EOPNOTSUPP)
+		return tapir_diag__fail(err, "%s %s", input->name, refused);
+	if (err == -EPROTO)
+		return tapir_diag__fail(-EBADMSG, "%s is damaged: its head is not %s's",
+					input->name, what);
+	return tapir_diag__fail(err, "cannot read %s: %s", input->name, tapir_errno__text(err));
+}
+
+static int fail_unknown(const struct tapir_import_input *input)
+{
+	struct tapir_str names = {};
+
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
+		if (!i || strcmp(formats[i].name, formats[i - 1].name) != 0)
+			tapir_str__addf(&names, "%s%s", i ? ", " : "", formats[i].name);
+	tapir_diag__fail(-EOPNOTSUPP, "%s has no format that can be imported (%s)", input->name,
+			 names.data ? names.data : "");
+	tapir_str__fini(&names);
+	return -EOPNOTSUPP;
+}
 
 int tapir_import__file(const struct tapir_import_input *input, const struct tapir_import_opts *opts,
 		       struct tapir_import_result *out)
@@ -37,16 +62,13 @@ int tapir_import__file(const struct tapir_import_input *input, const struct tapi
 
 	*out = (struct tapir_import_result){};
 	if (got < 0)
-		return tapir_diag__fail((int)got, "cannot read %s: %s", input->name,
-					tapir_errno__text((int)got));
+		return tapir_import__fail(input, (int)got, "", "");
 	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
 		size_t len = strlen(formats[i].magic);
 
+		out->format = formats[i].name;
 		if ((size_t)got >= len && !memcmp(head, formats[i].magic, len))
 			return formats[i].import(input, opts, out);
 	}
-	return tapir_diag__fail(
-		-EOPNOTSUPP,
-		"%s has no format that can be imported (perf.data, nettrace, jfr, cpuprofile)",
-		input->name);
+	return fail_unknown(input);
 }

@@ -29,7 +29,7 @@ struct tapir_import_input {
 };
 
 struct tapir_import_result {
-	const char *format; /* "perf.data" */
+	const char *format; /* "perf.data", which is set before the format's function is called */
 	uint64_t captured[TAPIR_FAMILY_CNT];
 	uint64_t malformed_cnt; /* records that were skipped, a loss of the recording */
 	uint64_t tail_bytes;	/* at the end, of no whole record */
@@ -42,6 +42,12 @@ struct tapir_import_result {
 int tapir_import__file(const struct tapir_import_input *input, const struct tapir_import_opts *opts,
 		       struct tapir_import_result *out);
 
+/*
+ * For the formats: adds a line of why the file cannot be read. what: "a nettrace", of -EPROTO;
+ * refused: of -EOPNOTSUPP, "is of a machine with the other byte order".
+ */
+int tapir_import__fail(const struct tapir_import_input *input, int err, const char *what,
+		       const char *refused);
 /* For the formats: pread(2) of a struct tapir_import_input, which is ctx. */
 int64_t tapir_import_input__read(void *ctx, void *buf, size_t len, uint64_t off);
 

@@ -300,7 +300,6 @@ int tapir_import_cpuprofile(const struct tapir_import_input *input,
 	struct profile p = {};
 	int err = parse_json(input, &p.root);
 
-	out->format = "cpuprofile";
 	if (!err)
 		err = import(&p, input, opts, out);
 	tapir_import_tasks__fini(&p.tasks);

@@ -429,17 +429,6 @@ static void on_event(void *ctx, const struct tapir_nettrace_event *event)
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
-static int fail(const struct tapir_import_input *input, int err)
-{
-	if (err == -EOPNOTSUPP)
-		return tapir_diag__fail(err, "%s is a nettrace of a version that is not known",
-					input->name);
-	if (err == -EPROTO)
-		return tapir_diag__fail(-EBADMSG, "%s is damaged: its head is not a nettrace's",
-					input->name);
-	return tapir_diag__fail(err, "cannot read %s: %s", input->name, tapir_errno__text(err));
-}
-
 static void begin_pass(struct nettrace *n, enum pass pass)
 {
 	n->pass = pass;
@@ -602,7 +591,10 @@ static int import(struct nettrace *n, const struct tapir_import_input *input,
 	int err = read_pass(n, PASS_TIMES, input, &out->tail_bytes);
 
 	if (err)
-		return err == -EINTR ? err : fail(input, err);
+		return err == -EINTR
+			       ? err
+			       : tapir_import__fail(input, err, "a nettrace",
+						    "is a nettrace of a version that is not known");
 	if (!n->first_ns)
 		return tapir_diag__fail(-ENODATA, "%s has no event", input->name);
 	err = n->opts->open(n->opts->ctx, n->first_ns, created_utc(n), &w);
@@ -618,7 +610,6 @@ int tapir_import_nettrace(const struct tapir_import_input *input,
 	if (!n)
 		return -ENOMEM;
 	n->opts = opts;
-	out->format = "nettrace";
 	err = import(n, input, out);
 	tapir_import_tasks__fini(&n->tasks);
 	tapir_import_sink__fini(&n->sink);

@@ -514,13 +514,8 @@ static int write_all(struct perf *p, struct tapir_writer *w, uint64_t utc_ns,
 
 static int fail_head(const struct tapir_import_input *input, int err)
 {
-	if (err == -EOPNOTSUPP)
-		return tapir_diag__fail(err, "%s is of a machine with the other byte order",
-					input->name);
-	if (err == -EPROTO)
-		return tapir_diag__fail(-EBADMSG, "%s is damaged: its head is not a perf.data's",
-					input->name);
-	return tapir_diag__fail(err, "cannot read %s: %s", input->name, tapir_errno__text(err));
+	return tapir_import__fail(input, err, "a perf.data",
+				  "is of a machine with the other byte order");
 }
 
 /* Refuses a file whose records cannot be told apart by time and thread, or not be read. */
@@ -574,7 +569,6 @@ int tapir_import_perf(const struct tapir_import_input *input, const struct tapir
 	if (!p)
 		return -ENOMEM;
 	p->opts = opts;
-	out->format = "perf.data";
 	err = tapir_perf_data__init(&p->data, &bytes);
 	err = err ? fail_head(input, err) : import(p, input, out);
 	tapir_perf_switches__fini(&p->switches);

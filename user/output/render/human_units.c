@@ -17,6 +17,22 @@ void tapir_human__add_count(struct tapir_str *out, uint64_t value)
 	}
 }
 
+void tapir_human__add_captured(struct tapir_str *out, const uint64_t captured[TAPIR_FAMILY_CNT])
+{
+	const char *between = "";
+
+	for (int i = 0; i < TAPIR_FAMILY_CNT; i++) {
+		if (!captured[i])
+			continue;
+		tapir_str__adds(out, between);
+		tapir_human__add_count(out, captured[i]);
+		tapir_str__addf(out, " %s", tapir_family__noun(&tapir_families[i], captured[i]));
+		between = ", ";
+	}
+	if (!*between)
+		tapir_str__adds(out, "no event and no sample");
+}
+
 void tapir_human__add_bytes(struct tapir_str *out, uint64_t bytes)
 {
 	if (bytes < 1000)

@@ -69,8 +69,7 @@ void tapir_report__add_where(const struct tapir_where *where, struct tapir_str *
 		tapir_human__add_count(out, tapir_where__chosen(where, i));
 		tapir_str__adds(out, " of ");
 		tapir_human__add_count(out, seen);
-		tapir_str__addf(out, " %s",
-				seen == 1 ? tapir_families[i].one : tapir_families[i].many);
+		tapir_str__addf(out, " %s", tapir_family__noun(&tapir_families[i], seen));
 		before = ", ";
 	}
 	if (*before == ':')
@@ -222,8 +221,7 @@ static void write_totals(const struct tapir_report_view *v, struct tapir_str *ou
 			continue;
 		tapir_human__add_count(out, s->captured[i]);
 		tapir_str__addf(out, " %s%s", i == TAPIR_FAMILY_SAMPLE ? "CPU " : "",
-				s->captured[i] == 1 ? tapir_families[i].one
-						    : tapir_families[i].many);
+				tapir_family__noun(&tapir_families[i], s->captured[i]));
 		if (i == TAPIR_FAMILY_SAMPLE)
 			add_sampling(s, out);
 		tapir_str__adds(out, ", ");

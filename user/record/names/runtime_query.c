@@ -91,15 +91,12 @@ static struct tapir_runtime_query *next_to_do(const struct tapir_runtime_queries
 /* Until there is news, or the question's time has come (NULL: no time). Lock held. */
 static void wait_for(struct tapir_runtime_queries *a, const struct tapir_runtime_query *q)
 {
-	struct timespec until;
+	struct timespec until = tapir_clock__timespec(q ? q->next_try_ns : 0);
 
-	if (!q) {
+	if (q)
+		pthread_cond_timedwait(&a->news, &a->lock, &until);
+	else
 		pthread_cond_wait(&a->news, &a->lock);
-		return;
-	}
-	until.tv_sec = (time_t)(q->next_try_ns / TAPIR_NS_PER_SEC);
-	until.tv_nsec = (long)(q->next_try_ns % TAPIR_NS_PER_SEC);
-	pthread_cond_timedwait(&a->news, &a->lock, &until);
 }
 
 static void unlink_question(struct tapir_runtime_queries *a, struct tapir_runtime_query *q)

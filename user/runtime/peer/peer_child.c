@@ -43,8 +43,7 @@ int tapir_peer_helper__poll(const struct tapir_peer_helper *job, int fd, short e
 	for (;;) {
 		uint64_t now = tapir_clock__now_ns(),
 			 left = now < deadline_ns ? deadline_ns - now : 0;
-		struct timespec ts = {.tv_sec = (time_t)(left / TAPIR_NS_PER_SEC),
-				      .tv_nsec = (long)(left % TAPIR_NS_PER_SEC)};
+		struct timespec ts = tapir_clock__timespec(left);
 		int n = ppoll(fds, 2, &ts, NULL);
 
 		if (n < 0 && errno != EINTR)

@@ -97,15 +97,12 @@ static void drop_forgotten(struct tapir_dotnet_lanes *l)
 
 static void wait_for_change(struct tapir_dotnet_lanes *l, const struct process *next)
 {
-	struct timespec until;
+	struct timespec until = tapir_clock__timespec(next ? next->next_ns : 0);
 
-	if (!next) {
+	if (next)
+		pthread_cond_timedwait(&l->news, &l->lock, &until);
+	else
 		pthread_cond_wait(&l->news, &l->lock);
-		return;
-	}
-	until.tv_sec = (time_t)(next->next_ns / TAPIR_NS_PER_SEC);
-	until.tv_nsec = (long)(next->next_ns % TAPIR_NS_PER_SEC);
-	pthread_cond_timedwait(&l->news, &l->lock, &until);
 }
 
 /* ---- one process; no lock ------------------------------------------------------------------- */
