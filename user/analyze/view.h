@@ -24,9 +24,9 @@ struct tapir_view_event {
 };
 
 /*
- * What a view is made of, and how it is recorded: what a result without anything says. Of events:
- * those that it names, counts (tally), or whose pairs have a cause. And of a family of records, or
- * of that alone.
+ * The records that a view is made of, and how they are recorded: a result without anything says
+ * that. They are events that it names, counts (tally), or whose pairs have a cause; and those of a
+ * family, or of that alone.
  */
 struct tapir_view_source {
 	const char *what, *how; /* "collections", "`tapir record --profile gc`"; NULL: ask not */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * order.h - the order of two rows for qsort, by numbers: <0, 0, >0. The next number decides where
- * those before it are equal, and is not looked at elsewhere:
+ * those before it are equal, and is not evaluated elsewhere:
  *
  *	return tapir_order__by(tapir_order__down(x->ns, y->ns), strcmp(x->name, y->name));
  */

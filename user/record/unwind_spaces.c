@@ -364,7 +364,7 @@ static void find_each(struct tapir_unwind_spaces *s, __typeof__(s->described) *t
 	tgids->cnt = kept;
 }
 
-/* What is left is searched a second later. */
+/* A process that is left out is searched a second later. */
 static void find_interpreters(struct tapir_unwind_spaces *s, bool looks_again)
 {
 	find_each(s, &s->described, offsetof(struct space, code_read_cnt), DESCRIBED_AT_ONCE,
