@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Requests to block devices: the bytes of each file are those that the program says it moved."""
+import contextlib
 import json
 import os
+import signal
+import time
 
+from case_dead_files import dead_fs
 
 BLOCK_BYTES = 65536  # of disker: O_DIRECT moves so many at a time
 
@@ -89,3 +93,42 @@ def test_requests_that_nobody_asked_for(t):
     t.tapir("record", "-o", file, "--", "true")
     out = t.tapir("report", file, "--view", "io").out
     t.ok("block requests were not recorded: `tapir record --io` records them" in out, out)
+
+
+@contextlib.contextmanager
+def loop_device(t, path):
+    """A block device that reads the file."""
+    made = t.run(t.need("losetup"), "--find", "--read-only", "--show", path)
+    if made.rc:
+        t.skip("no loop device can be made here")
+    device = made.out.strip()
+    try:
+        yield device
+    finally:
+        t.run("losetup", "--detach", device)
+
+
+def test_request_that_has_no_end_is_counted_as_lost(t):
+    """Its device reads a file whose server has stopped answering."""
+    image, fifo, file = t.path("image"), t.path("fifo"), t.path("io.tapir")
+    os.mkfifo(fifo)
+    with open(image, "wb") as out:
+        out.truncate(1 << 20)
+    with dead_fs(t) as fs, loop_device(t, fs.add(image)) as device:
+        reader = t.start("sh", "-c",
+                         f'echo "pid $$"; read go <"$1"; exec dd if={device} of=/dev/null bs=4096 count=1 skip=100 iflag=direct', "sh", fifo)
+        reader.wait_line("pid ")
+        fs.command("hang read")
+        tapir = t.start_tapir("record", "--io", "--no-samples", "--no-sched", "-p", reader.pid, "-f", "-o", file)
+        tapir.wait_ready()
+        with open(fifo, "w", encoding="utf-8") as out:
+            out.write("go\n")
+        t.eq(fs.process.stdout.readline(), b"hung read\n", "of the server")
+        time.sleep(2)  # one that is a second old at the end has none
+        tapir.signal(signal.SIGINT)
+        t.eq(tapir.wait().rc, 0, "exit of tapir")
+    # The shell may read dd's own file from a disk: those requests end.
+    t.eq([r for r in t.events(file, "io") if r["disk"] == os.path.basename(device)], [], "requests of the device")
+    lost_cnt = sum(loss["count"] for loss in t.events(file, "loss") if loss["cause"] == "io_unfinished")
+    first = t.tapir("report", file).out.splitlines()[0]
+    t.ok(lost_cnt >= 1 and f"{lost_cnt} lost" in first, f"{lost_cnt} without an end; {first}")
