@@ -63,7 +63,7 @@ static __always_inline __u32 add_program(struct process_buf *buf, struct task_st
 
 	if (exe_len && cmdline_len >= 0) {
 		bpf_probe_read_kernel(out, exe_len, &buf->path.text[at & (EXE_BYTES - 1)]);
-		buf->rec.flags =
+		buf->rec.flags |=
 			TAPIR_PROCESS_HAS_PROGRAM | (is_cut ? TAPIR_PROCESS_CMDLINE_CUT : 0);
 		buf->rec.cmdline_len = cmdline_len;
 	} else {
@@ -103,6 +103,9 @@ static __always_inline void send_process(struct task_struct *task, enum tapir_pr
 		buf->rec.flags =
 			BPF_CORE_READ(leader, signal, oom_mm) ? TAPIR_PROCESS_OOM_VICTIM : 0;
 	}
+	if (kind == TAPIR_PROCESS_FORK &&
+	    BPF_CORE_READ(leader, mm) == BPF_CORE_READ(leader, real_parent, mm))
+		buf->rec.flags = TAPIR_PROCESS_IN_PARENT;
 	n = bpf_core_read_str(buf->names, TAPIR_COMM_BYTES, &leader->comm);
 	if (n > 0)
 		comm_len = (n - 1) & (TAPIR_COMM_BYTES - 1);

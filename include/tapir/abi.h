@@ -809,6 +809,7 @@ enum tapir_process_kind {
 #define TAPIR_PROCESS_HAS_PROGRAM (1u << 0) /* the kernel's programs read exe and cmdline */
 #define TAPIR_PROCESS_CMDLINE_CUT (1u << 1) /* it is longer than what is here */
 #define TAPIR_PROCESS_OOM_VICTIM  (1u << 2) /* EXIT: the kernel had chosen it to free memory */
+#define TAPIR_PROCESS_IN_PARENT	  (1u << 3) /* FORK: in its parent's memory, as by vfork(2) */
 
 struct tapir_rec_process {
 	struct tapir_rec h;

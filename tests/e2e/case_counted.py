@@ -301,7 +301,7 @@ def add_cells():
                 globals()[name] = functools.partial(check_cell, who, way, lane)
                 if (who, way, lane) not in QUICK:
                     matrix.add(name)
-    for way in ("one", "early", "fork", "exec", "late", "dlopen", "dlmopen"):
+    for way in ("one", "early", "fork", "exec", "leave", "late", "dlopen", "dlmopen"):
         globals()[f"test_unawaited_ring_{way}"] = functools.partial(check_unawaited, way)
     return matrix
 

@@ -107,7 +107,7 @@ static void child_is_reported_unless_its_parent_counts(void **state)
 	assert_int_equal(reported.cnt, 1);
 }
 
-static void child_that_executes_another_file_is_not_reported(void **state)
+static void child_is_reported_until_it_executes_another_file(void **state)
 {
 	(void)state;
 	note(TAPIR_LANE_STEP_MAP, PARENT, 0);
@@ -115,7 +115,10 @@ static void child_that_executes_another_file_is_not_reported(void **state)
 	note(TAPIR_LANE_STEP_EXEC, CHILD, 30);
 	note(TAPIR_LANE_STEP_EXIT, CHILD, 40);
 	tapir_unopened_lanes__settle(&lanes);
-	assert_int_equal(reported.cnt, 0);
+	assert_int_equal(reported.cnt, 1);
+	assert_int_equal(reported.tgid, CHILD);
+	assert_int_equal(reported.since_ns, 20);
+	assert_int_equal(reported.until_ns, 30);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -126,7 +129,7 @@ int main(void)
 		T(process_without_ring_is_reported_whatever_came_first),
 		T(process_whose_ring_was_open_is_not_reported),
 		T(child_is_reported_unless_its_parent_counts),
-		T(child_that_executes_another_file_is_not_reported),
+		T(child_is_reported_until_it_executes_another_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

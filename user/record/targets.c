@@ -460,7 +460,9 @@ static void note_program(struct tapir_targets *t, const struct tapir_rec_process
 				       .parent_tgid = rec->parent_tgid,
 				       .time_ns = rec->h.time_ns};
 
-	tapir_unopened_lanes__note(&t->unopened, step);
+	/* Until it executes another program, posix_spawn(3) alone runs in it. */
+	if (!(rec->flags & TAPIR_PROCESS_IN_PARENT))
+		tapir_unopened_lanes__note(&t->unopened, step);
 }
 
 static void on_process(struct tapir_targets *t, const struct tapir_rec_process *rec)

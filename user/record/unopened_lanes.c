@@ -104,10 +104,9 @@ static void end_row(struct tapir_unopened_lanes *u, struct tapir_unopened_lane *
 	size_t *list = is_kept ? kept : &u->free_row;
 	uint64_t until_ns = is_kept ? row->mapped_ns : step->time_ns;
 
-	if (until_ns > row->since_ns && (step->kind == TAPIR_LANE_STEP_EXIT || !row->is_forked))
+	if (until_ns > row->since_ns)
 		report(u, row, until_ns);
 	row->since_ns = row->mapped_ns;
-	row->is_forked = false;
 	if (!is_kept)
 		row->image = NULL;
 	row->next = *list;
@@ -153,7 +152,6 @@ static void inherit(struct tapir_unopened_lanes *u, const struct tapir_lane_step
 
 		if (!is_counted_by_parent(u, row, step->time_ns))
 			add(u, (struct tapir_unopened_lane){.tgid = step->tgid,
-							    .is_forked = true,
 							    .since_ns = step->time_ns,
 							    .image = row->image});
 	}

@@ -9,8 +9,9 @@
  * as it is reported and settled in order of time, because the kernel reports mappings and lives of
  * processes in different buffers.
  *
- * A child that is forked and executes another file gets no GAP for what it was in between: every
- * program that starts others would have one. One thread.
+ * A child is reported for the time until it executes another file as well. Children that run in
+ * their parent's memory (vfork(2), posix_spawn(3)) are not: every program that starts others would
+ * have gaps. One thread.
  */
 #ifndef TAPIR_USER_UNOPENED_LANES_H
 #define TAPIR_USER_UNOPENED_LANES_H
@@ -36,7 +37,6 @@ struct tapir_lane_step {
 
 struct tapir_unopened_lane {
 	uint32_t tgid;
-	bool is_forked;			 /* from a process that maps the image */
 	uint64_t since_ns, mapped_ns;	 /* mapped_ns: the last time */
 	const struct tapir_image *image; /* NULL: a row that is free */
 	size_t next;			 /* of the same process, index + 1 */

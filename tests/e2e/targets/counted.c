@@ -9,6 +9,7 @@
  *	early	in each of three children, made before it fires anything, then here three times
  *	fork	here, and in each of three children, made one after the other, as they begin
  *	exec	here, and in a child that executes this program
+ *	leave	in each of three children, which execute another program then, then here
  *	late	in three providers, each as soon as it is made
  *	dlopen	here, and in `countplug`, which has a libtapir of its own
  *	dlmopen	in two copies of `countplug` that the process maps
@@ -98,6 +99,14 @@ static _Noreturn void run_executed(char *self)
 	_exit(1);
 }
 
+static _Noreturn void run_and_leave(char *self)
+{
+	(void)self;
+	fire(0);
+	execlp("true", "true", NULL);
+	_exit(1);
+}
+
 static const char *plug_path(void)
 {
 	static char path[4096];
@@ -140,9 +149,9 @@ static long fire_late(void)
 	return 2 * count;
 }
 
-static long fork_children(char *self)
+static long fork_children(void (*run)(char *self), char *self)
 {
-	return in_child(run_forked, self) + in_child(run_forked, self) + in_child(run_forked, self);
+	return in_child(run, self) + in_child(run, self) + in_child(run, self);
 }
 
 static long fire_and_fork(char *self)
@@ -178,7 +187,9 @@ static long run(const char *way, char *self)
 		return fire(0);
 	await(&Tick); /* children cannot: until they fire, all that they know is their parent's */
 	if (!strcmp(way, "early"))
-		return fork_children(self) + fire(0) + fire(1) + fire(2);
+		return fork_children(run_forked, self) + fire(0) + fire(1) + fire(2);
+	if (!strcmp(way, "leave"))
+		return fork_children(run_and_leave, self) + fire(0);
 	if (!strcmp(way, "fork"))
 		return fire_and_fork(self);
 	if (!strcmp(way, "after")) {
@@ -217,9 +228,9 @@ int main(int argc, char **argv)
 	count = target__number(argc, argv, 2, 1);
 	pause_us = target__number(argc, argv, 3, 0);
 	fired = run(way, argv[0]);
-	here = !strcmp(way, "fork") || !strcmp(way, "early") ? fired / 2
-	       : !strcmp(way, "exec")			     ? count
-							     : fired;
+	here = !strcmp(way, "fork") || !strcmp(way, "early")   ? fired / 2
+	       : !strcmp(way, "exec") || !strcmp(way, "leave") ? count
+							       : fired;
 	printf("{\"fired\": %ld, \"here\": %ld}\n", fired, here);
 	return 0;
 }
