@@ -170,10 +170,18 @@ static void both_spellings_are_one_method(void **state)
 		"instance !0 [App] My.Box`1[System.Guid]::Get(!!0,valuetype "
 		"[System.Runtime]System.TimeSpan,class [System.Collections]"
 		"System.Collections.Generic.List`1<string>,object)[Optimized]";
+	static const char numbers_by_event[] =
+		"unsigned int8& A.B::C(int&,unsigned int,unsigned int8,unsigned int16*,"
+		"unsigned int32,unsigned int64,value class System.Span`1<wchar>,int32)[Optimized]";
+	static const char numbers_by_dump[] =
+		"uint8& [m] A.B::C(native int&,native uint,uint8,uint16*,uint32,uint64,"
+		"valuetype System.Span`1<char>,int32)[Optimized]";
 	static const char other_tier[] = "instance void [App] A::B()[OptimizedTier1]";
 
 	(void)state;
 	assert_true(tapir_dotnet_name__are_one(tapir_sv__of(by_event), tapir_sv__of(by_dump)));
+	assert_true(tapir_dotnet_name__are_one(tapir_sv__of(numbers_by_event),
+					       tapir_sv__of(numbers_by_dump)));
 	assert_false(tapir_dotnet_name__are_one(tapir_sv__of(by_event), tapir_sv__of(other_tier)));
 	assert_true(tapir_dotnet_name__are_one(tapir_sv__of("void A::B()[OptimizedTier1]"),
 					       tapir_sv__of(other_tier)));

@@ -336,12 +336,26 @@ static size_t noise(struct tapir_sv text, size_t at, bool is_start)
 	return 0;
 }
 
-/* "native int" -> "nint" */
-static size_t add_native(struct tapir_str *out, struct tapir_sv text, size_t at)
+/*
+ * "native int" -> "nint": what words alone do not tell. The runtime has two dialects: its events
+ * write "unsigned int8", "wchar", "int" and "unsigned int" where its maps and dumps write "uint8",
+ * "char", "native int" and "native uint".
+ */
+static size_t add_number(struct tapir_str *out, struct tapir_sv text, size_t at)
 {
-	static const char *const forms[][2] = {{"native int", "nint"}, {"native uint", "nuint"}};
+	static const char *const forms[][2] = {
+		{"native int", "nint"},
+		{"native uint", "nuint"},
+		{"int", "nint"},
+		{"unsigned int", "nuint"},
+		{"unsigned int8", "byte"},
+		{"wchar", "char"},
+		{"unsigned int16", "ushort"},
+		{"unsigned int32", "uint"},
+		{"unsigned int64", "ulong"},
+	};
 
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
 		size_t len = strlen(forms[i][0]);
 
 		if (!follows(text, at, forms[i][0]) ||
@@ -374,7 +388,7 @@ static void add_params(struct tapir_str *out, struct tapir_sv text, const struct
 		len = noise(text, at, is_start);
 		if (len)
 			continue;
-		len = is_start ? add_native(out, text, at) : add_array(out, text, at);
+		len = is_start ? add_number(out, text, at) : add_array(out, text, at);
 		while (!len && end < text.len && is_word(text.data[end]))
 			end++;
 		if (!len && end > at) {
