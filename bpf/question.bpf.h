@@ -24,7 +24,8 @@ const volatile __u32 has_questions __weak SEC(".rodata") = 0;
 const volatile __u32 has_sums __weak SEC(".rodata") = 0;
 const volatile __u32 sums_column_cnt __weak SEC(".rodata") = 0;
 const volatile __u32 sums_key_cnt __weak SEC(".rodata") = 0;
-const volatile __u32 has_pairs __weak SEC(".rodata") = 0; /* it is about intervals */
+const volatile __u32 sums_hits_by_steps __weak SEC(".rodata") = 0; /* no row counts its hits */
+const volatile __u32 has_pairs __weak SEC(".rodata") = 0;	   /* it is about intervals */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -132,7 +133,16 @@ struct {
 	__type(value, struct pair_begin);
 } pair_begins __weak SEC(".maps");
 
-#define PAIR_DEPTH 4 /* a power of two */
+#define PAIR_DEPTH  4 /* a power of two */
+
+/* Texts of keys that a thread met last, by some of their bytes: saves a search in the map. */
+#define KNOWN_TEXTS 8
+#define TEXT_WORDS  (sizeof(struct tapir_sums_text) / 8)
+
+struct known_text {
+	__u64 words[TEXT_WORDS]; /* of a struct tapir_sums_text */
+	__u64 id;		 /* 0: none */
+};
 
 /* The operands of one hit, outside the stack. */
 struct question_scratch {
@@ -143,6 +153,7 @@ struct question_scratch {
 	__u64 text_id;
 	struct tapir_sums_stack stack; /* of the hit, if the question needs it */
 	__u32 fate;		       /* enum hit_fate */
+	__u32 is_decided;	       /* fate: before the record was begun */
 	__u32 new_stacks;	       /* a bit for each part of the key that is one */
 	__u32 bad_key;		       /* enum key_result, of all parts */
 	__u32 column;
@@ -153,6 +164,7 @@ struct question_scratch {
 	__u32 begin_cnt, elsewhere_cnt;
 	struct pair_begin now;
 	struct pair_key pair_key;
+	struct known_text known_texts[KNOWN_TEXTS];
 };
 
 /* NULL: none is asked of the probe, or user space is still writing it. */
@@ -194,8 +206,23 @@ static const __u64 no_hits;
 
 enum key_result { KEY_IS_THERE, KEY_NO_ROOM, KEY_ELSEWHERE };
 
+/* Where the text in the scratch is kept, if it is; and if it is. */
+static __always_inline struct known_text *place_of_text(struct question_scratch *s, int *is_known)
+{
+	const __u64 *words = (const __u64 *)&s->text;
+	__u64 hash = (words[0] + words[1] + words[2]) * 0x9e3779b97f4a7c15ull;
+	struct known_text *known = &s->known_texts[hash >> 61 & (KNOWN_TEXTS - 1)];
+	__u64 differs = !known->id;
+
+#pragma unroll
+	for (unsigned i = 0; i < TEXT_WORDS; i++)
+		differs |= words[i] ^ known->words[i];
+	*is_known = !differs;
+	return known;
+}
+
 /* Gives the text in the scratch a number, once for all threads. */
-static __noinline int take_number(struct question_scratch *s)
+static __noinline int make_number(struct question_scratch *s)
 {
 	struct tapir_sums_state *state = bpf_map_lookup_elem(&sums_state, &zero_key);
 	const __u64 *id = bpf_map_lookup_elem(&sums_texts, &s->text);
@@ -214,6 +241,23 @@ static __noinline int take_number(struct question_scratch *s)
 	if (!err)
 		return KEY_IS_THERE;
 	return err == -E2BIG ? KEY_NO_ROOM : KEY_ELSEWHERE;
+}
+
+static __noinline int take_number(struct question_scratch *s)
+{
+	int is_known, result;
+	struct known_text *known = place_of_text(s, &is_known);
+
+	if (is_known) {
+		s->text_id = known->id;
+		return KEY_IS_THERE;
+	}
+	result = make_number(s);
+	if (result == KEY_IS_THERE) {
+		__builtin_memcpy(known->words, &s->text, sizeof(known->words));
+		known->id = s->text_id;
+	}
+	return result;
 }
 
 /*
@@ -468,7 +512,8 @@ static __always_inline void add_values(const struct tapir_hit_question *q,
 		if (s->no_room >> i & 1)
 			__sync_fetch_and_add(&c->unbinned, 1);
 	}
-	__sync_fetch_and_add(&row->cnt, 1);
+	if (!sums_hits_by_steps)
+		__sync_fetch_and_add(&row->cnt, 1);
 }
 
 /* The key found no room, if err says so: that is counted, and the hit with it. */
@@ -538,15 +583,12 @@ enum hit_fate {
 	HIT_WANTS_STACK,
 };
 
-static __always_inline int fate_of(const __u32 *probe_id, struct question_scratch *s,
-				   const __u64 *numbers, __u64 faults, __u32 cnt)
+static __always_inline int fate_by(const struct tapir_hit_question *q, const __u32 *probe_id,
+				   struct question_scratch *s, const __u64 *numbers, __u64 faults,
+				   __u32 cnt)
 {
-	const struct tapir_hit_question *q = question_of(probe_id);
 	int verdict = TAPIR_QUESTION_ACCEPT;
 
-	s->new_stacks = 0;
-	if (!q)
-		return HIT_RECORDED;
 	if (q->term_cnt)
 		verdict = decide(q, s, numbers, faults, cnt);
 	if (verdict == TAPIR_QUESTION_REJECT) {
@@ -556,6 +598,28 @@ static __always_inline int fate_of(const __u32 *probe_id, struct question_scratc
 	if (!has_sums || !q->adds_up || verdict != TAPIR_QUESTION_ACCEPT)
 		return HIT_RECORDED;
 	return q->needs_stack ? HIT_WANTS_STACK : HIT_ADDED;
+}
+
+static __always_inline int fate_of(const __u32 *probe_id, struct question_scratch *s,
+				   const __u64 *numbers, __u64 faults, __u32 cnt)
+{
+	const struct tapir_hit_question *q = question_of(probe_id);
+
+	s->new_stacks = 0;
+	return q ? fate_by(q, probe_id, s, numbers, faults, cnt) : HIT_RECORDED;
+}
+
+/* Returns true if the hit, which waits for no stack, needs no record; else s->fate says so. */
+static __always_inline int is_answered_now(const struct tapir_hit_question *q,
+					   const __u32 *probe_id, struct question_scratch *s,
+					   const __u64 *numbers, __u64 faults, __u32 cnt)
+{
+	int fate = fate_by(q, probe_id, s, numbers, faults, cnt);
+
+	s->new_stacks = 0;
+	s->fate = HIT_RECORDED;
+	return fate == HIT_REJECTED ||
+	       (has_sums && fate == HIT_ADDED && add_hit(q, s, numbers, faults, cnt));
 }
 
 /* The condition has accepted it. Returns true if it has been added: it is not recorded. */

@@ -127,8 +127,12 @@ struct tapir_hit_question {
 	uint8_t scope;	     /* of a pair: enum tapir_hit_scope_kind */
 	uint8_t key_slot;    /* of a pair OF_KEY */
 	uint8_t is_there;    /* set last: the kernel copies the rest while hits read it */
-	uint8_t pad1[3];
-	uint64_t value_slots; /* a bit for each that a value is in */
+	/* The loader sets these. */
+	uint8_t is_plain; /* no condition; at most one value and one key, which are numbers */
+	uint8_t slot_cnt; /* that terms, values and keys are about */
+	uint8_t pad1;
+	uint8_t slots[TAPIR_QUESTION_SLOTS]; /* which these are */
+	uint64_t value_slots;		     /* a bit for each that a value is in */
 	struct tapir_question_term terms[TAPIR_QUESTION_TERMS];
 	struct tapir_hit_value values[TAPIR_SUMS_COLUMNS];
 	struct tapir_hit_key keys[TAPIR_SUMS_KEYS];

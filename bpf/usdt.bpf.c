@@ -63,6 +63,17 @@ struct {
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
+/*
+ * Which task, of those that are wanted as long as they live, passed on this CPU last: by its
+ * numbers and the time of its start.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} wanted_task SEC(".maps");
+
 /* ---- reading the process ---------------------------------------------------------------- */
 
 static __always_inline long read_user(void *dst, __u32 size, const void *src)
@@ -157,26 +168,32 @@ static __noinline __u64 pointed_to(struct scratch *s, __u64 va, __u32 i)
 	return s->temp;
 }
 
-/* First pass: the value of each argument, or the address of a 16-byte one. */
+/* The value of an argument, or the address of a 16-byte one. */
+static __always_inline void capture_value(struct scratch *s, const struct tapir_site *site, __u32 i)
+{
+	const struct tapir_operand *op = &site->args[i].operand;
+	__u64 value = 0;
+
+	if (op->kind == TAPIR_OPERAND_REG)
+		value = widen_argument(s->regs[op->reg & 31] >> (op->reg_shift & 8), op->size,
+				       op->is_signed);
+	else if (op->kind == TAPIR_OPERAND_CONST)
+		value = (__u64)op->value;
+	else if (op->kind != TAPIR_OPERAND_NONE)
+		value = memory_value(s, op, i);
+	if (site->args[i].via && value)
+		value = pointed_to(s, value + site->args[i].via, i);
+	barrier_var(i); /* the verifier may have its bound on another register */
+	*slot_of(s, i & (TAPIR_QUESTION_SLOTS - 1)) = value;
+}
+
+/* First pass: the value of each argument. */
 static __always_inline void capture_values(struct scratch *s, const struct tapir_site *site)
 {
 	__u32 cnt = site->arg_cnt;
 
-	for (__u32 i = 0; i < TAPIR_MAX_ARGS && i < cnt; i++) {
-		const struct tapir_operand *op = &site->args[i].operand;
-		__u64 value = 0;
-
-		if (op->kind == TAPIR_OPERAND_REG)
-			value = widen_argument(s->regs[op->reg & 31] >> (op->reg_shift & 8),
-					       op->size, op->is_signed);
-		else if (op->kind == TAPIR_OPERAND_CONST)
-			value = (__u64)op->value;
-		else if (op->kind != TAPIR_OPERAND_NONE)
-			value = memory_value(s, op, i);
-		if (site->args[i].via && value)
-			value = pointed_to(s, value + site->args[i].via, i);
-		*slot_of(s, i) = value;
-	}
+	for (__u32 i = 0; i < TAPIR_MAX_ARGS && i < cnt; i++)
+		capture_value(s, site, i);
 }
 
 /* The number of bytes that a pointer-and-length argument requests. */
@@ -339,11 +356,16 @@ static __always_inline void copy_regs(struct scratch *s, const struct pt_regs *c
 		s->regs[i] = from[i];
 }
 
+static __always_inline void take_thread_pointer(struct scratch *s, const struct tapir_site *site)
+{
+	if (site->flags & TAPIR_SITE_TLS)
+		s->thread_pointer = tapir_task__thread_pointer(bpf_get_current_task_btf());
+}
+
 static __always_inline void begin_args(struct scratch *s, const struct tapir_site *site)
 {
 	s->var_bytes = s->is_cut = 0;
-	if (site->flags & TAPIR_SITE_TLS)
-		s->thread_pointer = tapir_task__thread_pointer(bpf_get_current_task_btf());
+	take_thread_pointer(s, site);
 	capture_values(s, site);
 }
 
@@ -399,17 +421,60 @@ __weak __noinline int is_added(struct scratch *s, const struct tapir_site *site)
 			    TAPIR_MAX_ARGS);
 }
 
-/* A question that needs no values is answered before they are read. */
-static __always_inline int is_answered_early(struct scratch *s, const struct tapir_site *site)
+/* Not static, so that it is verified once. */
+__weak __noinline int capture_one(struct scratch *s, const struct tapir_site *site, __u32 i)
+{
+	if (s && site && i < TAPIR_MAX_ARGS)
+		capture_value(s, site, i);
+	return 0;
+}
+
+/* The values that a question is about, and no others. */
+static __always_inline void capture_asked(struct scratch *s, const struct tapir_site *site,
+					  const struct tapir_hit_question *q)
+{
+	__u32 cnt = q->slot_cnt;
+
+	event_of(s)->fault_mask = 0;
+	if (cnt)
+		take_thread_pointer(s, site);
+	for (__u32 i = 0; i < TAPIR_MAX_ARGS && i < cnt; i++)
+		capture_one(s, site, q->slots[i & (TAPIR_QUESTION_SLOTS - 1)]);
+}
+
+/* Not static: see find_row. */
+__weak __noinline int is_answered_by_values(struct scratch *s, const struct tapir_site *site)
 {
 	const struct tapir_hit_question *q;
 
-	if (site->flags & TAPIR_SITE_TELLS_TAKEN)
+	if (!has_questions || !find_keys(&s, &site))
 		return 0;
 	q = question_of(&site->probe_id);
-	if (!q || !q->adds_up || q->needs_slots)
+	if (!q)
 		return 0;
-	return has_pairs && q->role ? is_paired(s, site) : is_added(s, site);
+	capture_asked(s, site, q);
+	return is_answered_now(q, &site->probe_id, &s->question, slot_of(s, 0),
+			       event_of(s)->fault_mask, TAPIR_MAX_ARGS);
+}
+
+/*
+ * Answers a hit before anything of its record is made. Those that wait for a stack, or that a ring
+ * may have, are decided later.
+ */
+static __always_inline int is_answered_early(struct pt_regs *ctx, struct scratch *s,
+					     const struct tapir_site *site)
+{
+	const struct tapir_hit_question *q = question_of(&site->probe_id);
+
+	s->question.is_decided = 0;
+	if (!q || q->needs_stack || site->flags & TAPIR_SITE_TELLS_TAKEN)
+		return 0;
+	if (has_pairs && q->role)
+		return !q->needs_slots && is_paired(s, site);
+	s->question.is_decided = 1;
+	if (q->slot_cnt)
+		copy_regs(s, ctx);
+	return is_answered_by_values(s, site);
 }
 
 /* Takes the stack, and asks what waits for it. */
@@ -557,6 +622,144 @@ static __always_inline struct scratch *scratch_of(struct pt_regs *ctx, struct ta
 	return s;
 }
 
+/* ---- hits that cost no more than to count them ------------------------------------------ */
+
+static __always_inline __u64 mark_of(const struct task_struct *task)
+{
+	return ((__u64)task->tgid << 32 | (__u32)task->pid) ^
+	       task->start_time * 0x9e3779b97f4a7c15ull;
+}
+
+static __always_inline void keep_wanted_task(const struct task_struct *task)
+{
+	__u64 *mark = bpf_map_lookup_elem(&wanted_task, &zero_key);
+
+	if (mark)
+		*mark = mark_of(task);
+}
+
+static __always_inline int is_wanted_task(const struct task_struct *task)
+{
+	const __u64 *mark = bpf_map_lookup_elem(&wanted_task, &zero_key);
+
+	return mark && *mark == mark_of(task);
+}
+
+/*
+ * The value of an argument in a register that calls pass arguments in; false: it is elsewhere.
+ * clang would make one computed load of the cases, which the verifier refuses.
+ */
+static __always_inline int read_call_register(const struct pt_regs *ctx,
+					      const struct tapir_site_arg *arg, __u64 *out)
+{
+	const __u64 *regs = (const __u64 *)ctx;
+	const struct tapir_operand *op = &arg->operand;
+	__u8 reg = op->reg;
+	__u64 value;
+
+	if (op->kind != TAPIR_OPERAND_REG || arg->via)
+		return 0;
+#define FROM(name)                                                                                 \
+	if (reg == (name)) {                                                                       \
+		value = regs[name];                                                                \
+		barrier_var(value);                                                                \
+	} else
+	FROM(TAPIR_REG_DI)
+	FROM(TAPIR_REG_SI)
+	FROM(TAPIR_REG_DX)
+	FROM(TAPIR_REG_CX)
+	FROM(TAPIR_REG_R8)
+	FROM(TAPIR_REG_R9)
+	FROM(TAPIR_REG_AX)
+	{
+		return 0;
+	}
+#undef FROM
+	*out = widen_argument(value >> (op->reg_shift & 8), op->size, op->is_signed);
+	return 1;
+}
+
+/* The value of the argument in that slot. */
+static __always_inline int read_slot(const struct pt_regs *ctx, const struct tapir_site *site,
+				     __u32 slot, __u64 *out)
+{
+	return slot < TAPIR_MAX_ARGS && read_call_register(ctx, &site->args[slot], out);
+}
+
+/* The row of a number, if it is there. */
+static __always_inline struct tapir_sums_row *row_of_number(const struct pt_regs *ctx,
+							    const struct tapir_site *site,
+							    const struct tapir_hit_question *q)
+{
+	struct {
+		__u8 kinds[TAPIR_SUMS_KEYS];
+		__u16 step, probe_id;
+		__u64 part;
+	} key = {.probe_id = q->namer};
+
+	_Static_assert(sizeof(key) == TAPIR_SUMS_KEY_BYTES(1), "struct tapir_sums_key");
+	if (!read_slot(ctx, site, q->keys[0].slot, &key.part))
+		return NULL;
+	if (q->keys[0].is_signed && (__s64)key.part < 0)
+		key.kinds[0] = TAPIR_SUMS_INT;
+	return bpf_map_lookup_elem(&sums_rows, &key);
+}
+
+/* Adds the value to a row without keys, as add_to_row does. */
+static __noinline int add_plain_value(struct tapir_sums_row *row, const struct tapir_hit_value *v,
+				      __u64 value, __u64 interval)
+{
+	__u64 *steps = bpf_map_lookup_elem(&sums_steps, &zero_key);
+	int is_negative;
+
+	if (!steps || !tapir_sums__take_place(row, 1, interval))
+		return 0;
+	barrier_var(steps);
+	is_negative = is_below(v, value);
+	if (v->has_steps)
+		__sync_fetch_and_add(
+			is_negative ? &row->columns[0].below
+				    : steps + (tapir_octave_step(value) & (TAPIR_STEP_CNT - 1)),
+			1);
+	add_value(&row->columns[0], value, v->is_signed, interval);
+	return 1;
+}
+
+/*
+ * Adds a hit to its row without a thread's storage, by registers alone: of the task that passed
+ * before, if its question is plain. All others go the long way.
+ */
+static __noinline int is_added_plainly(struct pt_regs *ctx, const struct tapir_live *now)
+{
+	__u32 site_idx = bpf_get_attach_cookie(ctx);
+	const struct tapir_site *site = bpf_map_lookup_elem(&sites, &site_idx);
+	const struct tapir_hit_question *q;
+	struct tapir_sums_row *row;
+	__u64 value;
+
+	if (!now || !site || !site->probe_id || site->flags & TAPIR_SITE_TELLS_TAKEN)
+		return 0;
+	q = question_of(&site->probe_id);
+	if (!q || !q->is_plain)
+		return 0;
+	row = sums_key_cnt ? row_of_number(ctx, site, q)
+			   : bpf_map_lookup_elem(&sums_row, &zero_key);
+	if (!row)
+		return 0;
+	if (sums_column_cnt && (!read_slot(ctx, site, q->values[0].slot, &value) ||
+				!add_plain_value(row, &q->values[0], value, now->interval)))
+		return 0;
+	if (!sums_hits_by_steps)
+		__sync_fetch_and_add(&row->cnt, 1);
+	return 1;
+}
+
+/* A row with both has its steps elsewhere. */
+static __always_inline int may_add_plainly(void)
+{
+	return has_sums && !has_pairs && sums_key_cnt + sums_column_cnt <= 1;
+}
+
 static __always_inline void send_event(struct scratch *s, struct tapir_live *now,
 				       const struct tapir_site *site)
 {
@@ -584,9 +787,13 @@ int tapir_usdt(struct pt_regs *ctx)
 
 	if (!now || !now->enabled)
 		return 0;
+	if (may_add_plainly() && is_wanted_task(task) && is_added_plainly(ctx, now))
+		return 0;
 	s = scratch_of(ctx, task);
 	if (!s)
 		return 0;
+	if (may_add_plainly() && s->is_listed)
+		keep_wanted_task(task);
 	s->site_idx = bpf_get_attach_cookie(ctx);
 	site = bpf_map_lookup_elem(&sites, &s->site_idx);
 	if (!site || !site->probe_id) {
@@ -594,7 +801,7 @@ int tapir_usdt(struct pt_regs *ctx)
 		return 0;
 	}
 
-	if (has_sums && is_answered_early(s, site))
+	if (has_questions && is_answered_early(ctx, s, site))
 		return 0;
 	copy_regs(s, ctx);
 	if (site->flags & TAPIR_SITE_TELLS_TAKEN && is_taken(s, site)) {
@@ -606,7 +813,8 @@ int tapir_usdt(struct pt_regs *ctx)
 		event_of(s)->h.time_ns = bpf_ktime_get_ns();
 	begin_args(s, site);
 	if (has_questions) {
-		decide_fate(s, site);
+		if (!s->question.is_decided)
+			decide_fate(s, site);
 		if (s->question.fate == HIT_REJECTED ||
 		    (has_sums && s->question.fate == HIT_ADDED && is_added(s, site)))
 			return 0;

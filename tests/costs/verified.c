@@ -172,6 +172,8 @@ static void load_questions(void)
 		{"counts", {.is_on = true}},
 		{"histograms",
 		 {.is_on = true, .column_cnt = TAPIR_SUMS_COLUMNS, .has_steps = true}},
+		{"a histogram", {.is_on = true, .column_cnt = 1, .has_steps = true}},
+		{"counts by a key", {.is_on = true, .key_cnt = 1}},
 		{"counts by keys", {.is_on = true, .key_cnt = TAPIR_SUMS_KEYS}},
 		{"histograms by keys",
 		 {.is_on = true,

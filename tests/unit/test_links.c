@@ -302,6 +302,90 @@ static void hits_are_added_up_by_key(void **state)
 	assert_int_equal(counted.unkeyed, 0);
 }
 
+struct totals {
+	uint64_t rows, hits, steps;
+	int64_t sum;
+};
+
+static void add_hits(void *ctx, const struct tapir_sums_key *key, const struct tapir_sums_row *rows,
+		     size_t stride, unsigned cpu_cnt)
+{
+	struct totals *totals = ctx;
+
+	(void)key;
+	totals->rows++;
+	for (unsigned i = 0; i < cpu_cnt; i++) {
+		const struct tapir_sums_row *row = (const void *)((const char *)rows + i * stride);
+
+		totals->hits += row->cnt;
+		if (stride >= TAPIR_SUMS_ROW_BYTES(1))
+			totals->sum +=
+				(int64_t)((row->columns[0].high << 32) + row->columns[0].low);
+	}
+}
+
+static void add_hits_of_step(void *ctx, const struct tapir_sums_key *key, uint64_t cnt)
+{
+	struct totals *totals = ctx;
+
+	(void)key;
+	totals->steps += cnt;
+}
+
+static struct totals totals_of(const struct tapir_programs_opts *opts,
+			       const struct tapir_hit_question *question)
+{
+	struct totals totals = {};
+	const struct tapir_sums_sink sink = {
+		.row = add_hits, .step = add_hits_of_step, .ctx = &totals};
+	struct tapir_sums_state counted = {.unkeyed = 1};
+	uint64_t cnt = 0;
+
+	start_with(opts, question);
+	run_on_threads(fire_all);
+	tapir_programs__enable(programs, false);
+	assert_int_equal(tapir_sums__read(programs, &sink, &counted), 0);
+	assert_int_equal(counted.unkeyed, 0);
+	assert_int_equal(tapir_sums__count(programs, &cnt), 0);
+	assert_int_equal(cnt, totals.hits);
+	return totals;
+}
+
+/* Without keys a histogram has all hits, and no row counts them again. */
+static void hits_are_counted_by_their_histogram(void **state)
+{
+	static const struct tapir_hit_question question = {
+		.adds_up = 1,
+		.needs_slots = 1,
+		.value_slots = 1,
+		.values[0] = {.is_signed = 1, .has_steps = 1}};
+	const struct tapir_programs_opts opts = QUESTION_OPTS(.sums = {.is_on = true,
+								       .column_cnt = 1,
+								       .has_steps = true,
+								       .table_bytes = 1 << 20});
+	const struct totals totals = totals_of(&opts, &question);
+
+	(void)state;
+	assert_int_equal(totals.hits, 20 * THREADS * ROUNDS);
+	assert_int_equal(totals.steps, 10 * THREADS * ROUNDS); /* 0 to 9 */
+	assert_int_equal(totals.sum, -10 * THREADS * ROUNDS);
+}
+
+static void hits_are_counted_by_a_number(void **state)
+{
+	static const struct tapir_hit_question question = {
+		.adds_up = 1,
+		.needs_slots = 1,
+		.keys[0] = {.source = TAPIR_HIT_SLOT, .is_signed = 1}};
+	const struct tapir_programs_opts opts =
+		QUESTION_OPTS(.sums = {.is_on = true, .key_cnt = 1, .table_bytes = 1 << 20});
+	const struct totals totals = totals_of(&opts, &question);
+
+	(void)state;
+	assert_int_equal(totals.rows, 20);
+	assert_int_equal(totals.hits, 20 * THREADS * ROUNDS);
+}
+
 /* ---- intervals ----------------------------------------------------------------------------- */
 
 static struct tapir_hit_question pair_begin = {
@@ -526,6 +610,8 @@ int main(void)
 		CASE(one_site_is_on_by_one_event),
 		CASE(hits_are_rejected_by_their_numbers),
 		CASE(hits_are_added_up_by_key),
+		CASE(hits_are_counted_by_their_histogram),
+		CASE(hits_are_counted_by_a_number),
 		CASE(intervals_of_a_thread_end_from_the_innermost_on),
 		CASE(interval_that_never_nests_has_the_last_begin),
 		CASE(interval_of_a_key_ends_on_any_thread),

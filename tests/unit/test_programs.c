@@ -43,7 +43,7 @@ static int ignore_log(enum libbpf_print_level level, const char *fmt, va_list ap
 }
 
 /* The verifier's statistics for a program, in which "stack depth 32+8+..." names each function. */
-enum asked { OF_NOTHING, OF_QUESTIONS, OF_SUMS };
+enum asked { OF_NOTHING, OF_QUESTIONS, OF_SUMS, OF_HISTOGRAM, OF_NUMBERS };
 
 static char *log_of(const char *name, enum asked asked)
 {
@@ -54,10 +54,18 @@ static char *log_of(const char *name, enum asked asked)
 	assert_non_null(skel);
 	assert_non_null(log);
 	skel->rodata->has_questions = asked >= OF_QUESTIONS;
+	skel->rodata->has_sums = asked >= OF_SUMS;
 	if (asked == OF_SUMS) {
-		skel->rodata->has_sums = 1;
 		skel->rodata->sums_column_cnt = TAPIR_SUMS_COLUMNS;
 		skel->rodata->sums_key_cnt = TAPIR_SUMS_KEYS;
+	}
+	if (asked == OF_HISTOGRAM) {
+		skel->rodata->sums_column_cnt = 1;
+		bpf_map__set_value_size(skel->maps.sums_steps, TAPIR_STEP_CNT * sizeof(uint64_t));
+	}
+	if (asked == OF_NUMBERS) {
+		skel->rodata->sums_key_cnt = 1;
+		bpf_map__set_key_size(skel->maps.sums_rows, TAPIR_SUMS_KEY_BYTES(1));
 	}
 	bpf_object__for_each_program(prog, skel->obj)
 	{
@@ -102,6 +110,8 @@ static void stack_is_the_threads_own_when_probe_sleeps(void **state)
 	check_stack("tapir_usdt", OF_NOTHING);
 	check_stack("tapir_usdt", OF_QUESTIONS);
 	check_stack("tapir_usdt", OF_SUMS);
+	check_stack("tapir_usdt", OF_HISTOGRAM);
+	check_stack("tapir_usdt", OF_NUMBERS);
 	check_stack("tapir_mem_call", OF_NOTHING); /* it may be preempted */
 }
 

@@ -139,6 +139,18 @@ static int parse_lhist(const char *text, size_t *len, struct tapir_fold_column *
 }
 
 /*
+ * The column of the kernel for the idx-th column: one has the sum, least, most and histogram of a
+ * value, whichever of them are shown.
+ */
+static uint8_t find_sum(struct tapir_question *q, unsigned idx)
+{
+	for (unsigned i = 0; i < idx; i++)
+		if (!strcmp(q->columns[i].text, q->columns[idx].text))
+			return q->columns[i].sum_idx;
+	return (uint8_t)q->sum_cnt++;
+}
+
+/*
  * The expression is parsed here and bound later, for each probe: its fields are known only when an
  * event arrives.
  */
@@ -165,6 +177,7 @@ static int add_column(struct compiled_question *a, enum tapir_aggregate aggregat
 		return err;
 	a->question.columns[idx] =
 		(struct tapir_question_column){.aggregate = aggregate, .text = copy};
+	a->question.columns[idx].sum_idx = find_sum(&a->question, idx);
 	a->question.fold.column_cnt++;
 	return 0;
 }
@@ -753,11 +766,13 @@ void tapir_questions__add_step(struct tapir_questions *qs, const struct tapir_su
 	struct tapir_fold_part parts[TAPIR_FOLD_MAX_KEYS];
 	unsigned idx = key->step - 1u;
 
-	if (!key->step || idx / TAPIR_STEP_CNT >= a->question.fold.column_cnt)
+	if (!key->step || !read_key(qs, a, key, parts))
 		return;
-	if (read_key(qs, a, key, parts))
-		tapir_fold__add_counted_step(&a->question.fold, parts, idx / TAPIR_STEP_CNT,
-					     idx % TAPIR_STEP_CNT, cnt);
+	for (unsigned i = 0; i < a->question.fold.column_cnt; i++)
+		if (a->question.columns[i].sum_idx == idx / TAPIR_STEP_CNT &&
+		    a->question.fold.columns[i].scale == TAPIR_FOLD_LOG)
+			tapir_fold__add_counted_step(&a->question.fold, parts, i,
+						     idx % TAPIR_STEP_CNT, cnt);
 }
 
 /* Begins that were kept and met no end, since their threads are gone or others came after them. */

@@ -49,6 +49,7 @@ struct tapir_question_column {
 	const char *text; /* the expression's; of LHIST without its bounds */
 	uint64_t unit_ns; /* of its values; 0: none */
 	uint8_t sign;	  /* enum tapir_sign: of values that the kernel adds up */
+	uint8_t sum_idx; /* the column of the kernel that has them; columns of one value share it */
 };
 
 enum tapir_key_kind { TAPIR_KEY_VALUE, TAPIR_KEY_STACK, TAPIR_KEY_USER, TAPIR_KEY_KERNEL };
@@ -70,6 +71,7 @@ struct tapir_question {
 	bool is_table; /* hits are added up; else each is reported */
 	bool is_of_intervals;
 	struct tapir_question_column columns[TAPIR_FOLD_MAX_VALUES];
+	unsigned sum_cnt; /* columns of the kernel */
 	struct tapir_question_key keys[TAPIR_FOLD_MAX_KEYS];
 	struct tapir_fold fold;			     /* its key_cnt and column_cnt count these */
 	struct tapir_question_counts counts, before; /* before: of this interval */

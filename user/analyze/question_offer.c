@@ -63,6 +63,7 @@ static bool make_value(const struct tapir_offer *o, unsigned idx, const struct t
 {
 	uint8_t sign = p->class == TAPIR_CLASS_INT ? TAPIR_SIGN_SOME : TAPIR_SIGN_NONE;
 	uint8_t *known = &o->question->columns[idx].sign;
+	struct tapir_hit_value *value = &out->values[o->question->columns[idx].sum_idx];
 	uint32_t slot;
 
 	*reason = o->question->fold.columns[idx].scale == TAPIR_FOLD_LINEAR ? "--lhist"
@@ -75,11 +76,9 @@ static bool make_value(const struct tapir_offer *o, unsigned idx, const struct t
 	if (*known && *known != sign)
 		return false;
 	*known = sign;
-	out->values[idx] = (struct tapir_hit_value){
-		.slot = (uint8_t)slot,
-		.is_signed = sign == TAPIR_SIGN_SOME,
-		.has_steps = o->question->fold.columns[idx].scale == TAPIR_FOLD_LOG,
-	};
+	value->slot = (uint8_t)slot;
+	value->is_signed = sign == TAPIR_SIGN_SOME;
+	value->has_steps |= o->question->fold.columns[idx].scale == TAPIR_FOLD_LOG;
 	out->value_slots |= 1ull << slot;
 	out->needs_slots |= slot != TAPIR_HIT_TOOK;
 	return true;
@@ -295,11 +294,12 @@ static bool widen_by_interval(const struct tapir_sums_row *row, unsigned idx, ui
 }
 
 /* Reads a column of all CPUs. Hits of the next interval may have been counted in this one. */
-static void read_column(const struct tapir_question *q, const struct tapir_sums_row *rows,
-			size_t stride, unsigned cpu_cnt, uint64_t interval, unsigned idx,
+static void read_column(const struct tapir_sums_row *rows, size_t stride, unsigned cpu_cnt,
+			uint64_t interval, const struct tapir_question_column *column,
 			struct tapir_fold_counted_column *out)
 {
-	bool is_signed = q->columns[idx].sign == TAPIR_SIGN_SOME;
+	bool is_signed = column->sign == TAPIR_SIGN_SOME;
+	unsigned idx = column->sum_idx;
 	struct range ever = {}, now = {}, late = {}, *r = &now;
 
 	for (unsigned cpu = 0; cpu < cpu_cnt; cpu++) {
@@ -335,5 +335,5 @@ void tapir_offer__read_row(const struct tapir_question *q, const struct tapir_su
 									   cpu * stride))
 				    ->cnt;
 	for (unsigned i = 0; i < q->fold.column_cnt; i++)
-		read_column(q, rows, stride, cpu_cnt, interval, i, &out->columns[i]);
+		read_column(rows, stride, cpu_cnt, interval, &q->columns[i], &out->columns[i]);
 }

@@ -122,6 +122,7 @@ static void set_questions(struct tapir_bpf *skel, const struct tapir_programs_op
 	skel->rodata->has_sums = 1;
 	skel->rodata->sums_column_cnt = opts->sums.column_cnt;
 	skel->rodata->sums_key_cnt = opts->sums.key_cnt;
+	skel->rodata->sums_hits_by_steps = tapir_sums_opts__count_by_steps(&opts->sums);
 	set_sums_rows(skel, &opts->sums);
 	skel->rodata->has_pairs = opts->sums.has_pairs;
 	if (!opts->sums.has_pairs)
@@ -853,6 +854,27 @@ int tapir_programs__set_machine_site(struct tapir_programs *p, uint32_t idx,
 	return update(p->skel->maps.machine_sites, &idx, site, "sources of the machine");
 }
 
+static void add_slot(struct tapir_hit_question *q, uint32_t slot)
+{
+	if (slot < TAPIR_MAX_ARGS && !memchr(q->slots, (int)slot, q->slot_cnt))
+		q->slots[q->slot_cnt++] = (uint8_t)slot;
+}
+
+/* What a program can be spared: the arguments that the question is not about, and its storage. */
+static void simplify(const struct tapir_sums_opts *sums, struct tapir_hit_question *q)
+{
+	q->is_plain = q->adds_up && !q->term_cnt && !q->role && sums->column_cnt <= 1 &&
+		      sums->key_cnt <= 1 && (!sums->key_cnt || q->keys[0].source == TAPIR_HIT_SLOT);
+	q->slot_cnt = 0;
+	for (uint32_t i = 0; i < q->term_cnt; i++)
+		add_slot(q, q->terms[i].which);
+	for (uint32_t i = 0; q->adds_up && i < sums->column_cnt; i++)
+		add_slot(q, q->values[i].slot);
+	for (uint32_t i = 0; q->adds_up && i < sums->key_cnt; i++)
+		if (q->keys[i].source == TAPIR_HIT_SLOT || q->keys[i].source == TAPIR_HIT_TEXT)
+			add_slot(q, q->keys[i].slot);
+}
+
 int tapir_programs__set_question(struct tapir_programs *p, uint32_t probe_id,
 				 const struct tapir_hit_question *question)
 {
@@ -861,6 +883,7 @@ int tapir_programs__set_question(struct tapir_programs *p, uint32_t probe_id,
 
 	if (!p->skel)
 		return 0;
+	simplify(&p->sums, &whole);
 	whole.is_there = 0;
 	err = update(p->skel->maps.questions, &probe_id, &whole, "questions");
 	whole.is_there = 1;

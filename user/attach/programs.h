@@ -37,6 +37,12 @@ struct tapir_sums_opts {
 	size_t table_bytes; /* room for rows */
 };
 
+/* Returns true if a row's hits are those of its histogram, and counted there alone. */
+static inline bool tapir_sums_opts__count_by_steps(const struct tapir_sums_opts *sums)
+{
+	return sums->has_steps && sums->column_cnt == 1 && !sums->key_cnt;
+}
+
 /* Samples of malloc's blocks; of the family NATIVE. */
 struct tapir_native_choice {
 	uint64_t mean_bytes; /* between two samples */

@@ -117,22 +117,44 @@ static int read_hash(const struct reading *r, int fd, size_t value_bytes, enum o
 
 /* ---- without keys ----------------------------------------------------------------------- */
 
-static int read_steps(const struct reading *r, int fd, uint32_t column)
+/* The steps of a column by CPU; *out is the caller's to free. */
+static int copy_steps(const struct reading *r, int fd, uint32_t column, uint64_t **out)
 {
-	tapir_autofree uint64_t *values = calloc((size_t)r->cpu_cnt * TAPIR_STEP_CNT, 8);
-	uint16_t first = (uint16_t)(1 + column * TAPIR_STEP_CNT);
+	uint64_t *values = calloc((size_t)r->cpu_cnt * TAPIR_STEP_CNT, 8);
 
 	if (!values)
 		return -ENOMEM;
-	if (bpf_map_lookup_elem(fd, &column, values))
+	if (bpf_map_lookup_elem(fd, &column, values)) {
+		free(values);
 		return fail(-errno);
+	}
+	*out = values;
+	return 0;
+}
+
+static void deliver_steps(const struct reading *r, uint32_t column, const uint64_t *values)
+{
+	uint16_t first = (uint16_t)(1 + column * TAPIR_STEP_CNT);
+
 	for (uint32_t i = 0; i < TAPIR_USED_STEPS; i++) {
 		const struct tapir_sums_key key = {.step = (uint16_t)(first + i)};
 
 		deliver_element(r, &key, (const uint8_t *)&values[i],
 				TAPIR_STEP_CNT * sizeof(*values), OF_STEPS);
 	}
-	return 0;
+}
+
+/* Counts the hits of a row whose histogram has all of them. */
+static void count_by_steps(const struct reading *r, const uint64_t *steps, uint8_t *rows,
+			   size_t row_bytes)
+{
+	for (unsigned cpu = 0; cpu < r->cpu_cnt; cpu++, rows += row_bytes) {
+		struct tapir_sums_row *row = (void *)rows;
+
+		row->cnt = row->columns[0].below;
+		for (uint32_t i = 0; i < TAPIR_USED_STEPS; i++)
+			row->cnt += steps[cpu * TAPIR_STEP_CNT + i];
+	}
 }
 
 static int read_row(const struct reading *r, const struct tapir_sums_fds *fds)
@@ -141,16 +163,24 @@ static int read_row(const struct reading *r, const struct tapir_sums_fds *fds)
 	tapir_autofree uint8_t *values = calloc(r->cpu_cnt, row_bytes);
 	const struct tapir_sums_key key = {};
 	uint32_t zero = 0;
-	int err = 0;
 
 	if (!values)
 		return -ENOMEM;
 	if (bpf_map_lookup_elem(fds->row, &zero, values))
 		return fail(-errno);
+	for (uint32_t i = 0; r->opts.has_steps && i < r->opts.column_cnt; i++) {
+		tapir_autofree uint64_t *steps = NULL;
+		int err = copy_steps(r, fds->steps, i, &steps);
+
+		if (err)
+			return err;
+		if (tapir_sums_opts__count_by_steps(&r->opts))
+			count_by_steps(r, steps, values, row_bytes);
+		if (r->sink->step)
+			deliver_steps(r, i, steps);
+	}
 	deliver_element(r, &key, values, row_bytes, OF_ROWS);
-	for (uint32_t i = 0; !err && r->opts.has_steps && i < r->opts.column_cnt; i++)
-		err = read_steps(r, fds->steps, i);
-	return err;
+	return 0;
 }
 
 int tapir_sums__read(const struct tapir_programs *p, const struct tapir_sums_sink *sink,
@@ -205,7 +235,6 @@ int tapir_sums__count(const struct tapir_programs *p, uint64_t *cnt)
 	if (bpf_map_lookup_elem(fds.state, &zero, &state))
 		return -errno;
 	*cnt = state.unkeyed;
-	r.opts.has_steps = false;
 	err = fds.opts.key_cnt
 		      ? read_hash(&r, fds.rows, TAPIR_SUMS_ROW_BYTES(fds.opts.column_cnt), OF_ROWS)
 		      : read_row(&r, &fds);

@@ -313,7 +313,7 @@ static void request_kernel_sums(struct tracer *t, struct tapir_recording_opts *o
 	opts->with_questions = true;
 	sums->is_on = q->is_table;
 	sums->has_pairs = q->is_of_intervals;
-	sums->column_cnt = q->fold.column_cnt;
+	sums->column_cnt = q->sum_cnt;
 	sums->key_cnt = q->fold.key_cnt;
 	sums->table_bytes = q->fold.max_bytes;
 	for (unsigned i = 0; i < q->fold.column_cnt; i++)
