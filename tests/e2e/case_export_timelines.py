@@ -172,6 +172,15 @@ def test_firefox_opens_in_the_profiler_s_own_loader(t):
          {(sample["pid"], sample["tid"]) for sample in t.events(file, "sample")}, "threads")
 
 
+def test_perfscript_opens_in_the_profiler_s_own_loader(t):
+    """It is taken for a text of perf, and each thread and sample is found in it."""
+    file = made(t)
+    profiler = Profiler(t, export(t, file, "perfscript"))
+    threads = profiler.ask("thread", "list")["threads"]
+    samples = [event for event in t.events(file, "sample") if event.get("stack") or event.get("kernel_stack")]
+    t.eq({(int(thread["pid"]), thread["tid"]) for thread in threads}, {(sample["pid"], sample["tid"]) for sample in samples}, "threads")
+
+
 # ---- perfetto -----------------------------------------------------------------------------------------------------
 
 def fields(data):

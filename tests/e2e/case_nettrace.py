@@ -5,6 +5,7 @@ Made recordings come from tests/bench/make_dotnet_trace.c, whose constants are r
 import collections
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -135,6 +136,8 @@ def test_live_recording_of_two_processes_is_the_same_in_both(t):
     t.ok(any("burner!" in stack.split(";")[0] for stack in stacks), f"names: {list(stacks)[:5]}")
     ins = sum(switch["in_pid"] is not None for switch in t.events(file, "switch"))
     t.eq(log["counts"].get("Universal.Events:cswitch", 0), ins, "switches in")
+    without = re.search(r"(\d+) switches, to threads that were not recorded", t.tapir("export", "--format", "nettrace", "-f", "-o", t.path("again.nettrace"), file).err)
+    t.eq(ins + int(without.group(1) if without else 0), len(t.events(file, "switch")), "switches with a row, and those that the export counts")
 
 
 def test_samples_with_trace_ids_are_counted(t):

@@ -328,6 +328,8 @@ static void add_switch(struct tapir_nettrace *n, const struct tapir_rec *rec)
 			.ids = ids ? *ids : (struct tapir_trace_ids){}};
 	if (sw->in_tid)
 		on_switch_in(n, sw);
+	else
+		n->stats.without_row++;
 }
 
 /* ---- what the format has no word for -------------------------------------------------------- */

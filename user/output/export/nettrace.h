@@ -28,6 +28,7 @@ struct tapir_nettrace_stats {
 	uint64_t events, samples, switches,
 		losses;	      /* written; losses: what LOSS records add up to */
 	uint64_t late;	      /* record_window.h: moved to when they came */
+	uint64_t without_row; /* switches to a thread that is not recorded: no thread comes in */
 	uint64_t too_long;    /* events left out: > 64 KB of payload */
 	uint64_t undescribed; /* events left out: the file lost what they are */
 	uint64_t unnamed;     /* names left out: TAPIR_NETTRACE_NAMES_MAX were written */

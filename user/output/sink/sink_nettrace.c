@@ -17,6 +17,11 @@ static void report_omissions(const struct tapir_nettrace_stats *stats)
 			"%" PRIu64
 			" records arrived much later than others of their time and are out of order",
 			stats->late);
+	if (stats->without_row)
+		tapir_info("%" PRIu64
+			   " switches, to threads that were not recorded, have no row of "
+			   "their own: a row is a thread's return to a CPU",
+			   stats->without_row);
 	if (stats->too_long)
 		tapir_warn(
 			"%" PRIu64
