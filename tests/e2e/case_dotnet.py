@@ -14,6 +14,7 @@ import shutil
 import signal
 import time
 
+from case_jvm import check_that_it_is_named
 from dotnet_program import build_dotnet, download_dotnet, publish_dotnet
 from harness import PATIENCE, READY, comms
 from serve_agent import until
@@ -506,6 +507,13 @@ def test_names_come_from_microsofts_debug_file(t):
                         "TAPIR_DOTNET_DEBUG_VA": va})
     t.eq(result.rc, 0, result.out + result.err)
     t.ok("names_come_from_the_debug_file" in result.out + result.err, "it ran")
+
+
+def test_runtime_that_cannot_answer_is_named_within_two_seconds(t):
+    busy = start(t, 60)
+    check_that_it_is_named(t, busy.pid, ("heap",), ("stacks",))
+    goes_on(t, busy)
+    busy.kill()
 
 
 def test_runtime_that_waits_for_a_tool_is_named_at_once(t):

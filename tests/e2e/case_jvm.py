@@ -3,16 +3,18 @@
 
 The driver is the unit test build/tests/unit/test_jvm, given arguments.
 """
+import contextlib
 import glob
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import tempfile
 import time
 
-from harness import Failure
+from harness import PATIENCE, Failure
 from serve_agent import until
 
 CHECK_LONG = {"test_jvms_that_end_before_they_answer_make_no_line"}
@@ -251,13 +253,13 @@ def test_jvm_in_a_user_namespace_is_asked_with_its_user_outside(t):
 # ---- leaving it alone ----------------------------------------------------------------------------
 
 
-def test_stopped_jvm_times_out_and_runs_on(t):
+def test_stopped_jvm_is_named_and_runs_on(t):
     for java in javas(t):
         jvm = start(t, java)
         jvm.stop()
         out, took = drive_timed(t, "map", jvm.pid, t.path("copy.map"), 1000)
         # A tapir of another case that records the machine may wait for this JVM already.
-        t.ok(re.search("failed -(ETIMEDOUT|EBUSY)", out) and "it is stopped" in out, out)
+        t.ok(re.search("failed -(EAGAIN|EBUSY)", out) and "it is stopped" in out, out)
         t.ok(took < 2, f"took {took:.1f} s")
         jvm.signal(signal.SIGCONT)
         goes_on(t, jvm, java)
@@ -411,6 +413,77 @@ class Freezer:
             for pid in procs.read().split():
                 self.write("cgroup.procs", pid, self.root)
         os.rmdir(self.path)
+
+
+def quota_root():
+    """Of a hierarchy in which a cgroup can have a CPU quota, with the file of it and what it has."""
+    if os.path.exists("/sys/fs/cgroup/cpu/cpu.cfs_period_us"):
+        return "/sys/fs/cgroup/cpu", (("cpu.cfs_period_us", "1000000"), ("cpu.cfs_quota_us", "1000"))
+    return "/sys/fs/cgroup", (("cpu.max", "1000 1000000"),)
+
+
+@contextlib.contextmanager
+def starved(t, pid):
+    root, files = quota_root()
+    path = os.path.join(root, f"tapir-test-starved-{os.getpid()}")
+    try:
+        os.mkdir(path)
+        for name, text in files:
+            pathlib.Path(path, name).write_text(text, encoding="ascii")
+    except OSError as error:
+        t.skip(f"cannot make a cgroup with a CPU quota: {error}")
+    try:
+        pathlib.Path(path, "cgroup.procs").write_text(str(pid), encoding="ascii")
+        yield
+    finally:
+        pathlib.Path(root, "cgroup.procs").write_text(str(pid), encoding="ascii")
+        os.rmdir(path)
+
+
+@contextlib.contextmanager
+def frozen(t, pid):
+    with Freezer(t) as freezer:
+        freezer.freeze(pid)
+        yield
+
+
+@contextlib.contextmanager
+def stopped(t, pid):
+    os.kill(pid, signal.SIGSTOP)
+    until(t, lambda: pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()[0] == "T", "a stop")
+    yield
+    os.kill(pid, signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def without_descriptors(_, pid):
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(os.listdir(f"/proc/{pid}/fd")), before[1]))
+    yield
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+
+
+HINDRANCES = ((frozen, "its cgroup is frozen"), (starved, "its cgroup's CPU quota leaves it no time"),
+              (stopped, "it is stopped (kill -CONT continues it)"), (without_descriptors, "file descriptors left"))
+
+
+def check_that_it_is_named(t, pid, *commands):
+    """A process that cannot answer is not waited for, and the reason is in the line."""
+    for hinder, why in HINDRANCES:
+        with hinder(t, pid):
+            for command in commands:
+                begin = time.monotonic()
+                result = t.tapir(*command, "-p", pid, expect=None, timeout=60)
+                took = time.monotonic() - begin
+                t.ok(why in result.err, f"{hinder.__name__}, {command}: why: {result.err}")
+                t.ok(took < 2 * PATIENCE, f"{hinder.__name__}, {command}: {took:.1f} s")
+
+
+def test_jvm_that_cannot_answer_is_named_within_two_seconds(t):
+    jvm = start(t, t.need("java"))
+    check_that_it_is_named(t, jvm.pid, ("heap",), ("stacks", "--jvm-locks"))
+    goes_on(t, jvm, "afterwards")
+    jvm.kill()
 
 
 def test_frozen_jvm_is_refused_at_once_and_finds_nothing_when_it_thaws(t):

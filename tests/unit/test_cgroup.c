@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "attach/cgroup.h"
+#include "attach/cpu_quota.h"
 #include "base/diag.h"
 
 static char root[4096], name[64], top[4200], below[4300];
@@ -303,6 +304,30 @@ static void memory_limit_is_one_or_none(void **state)
 	assert_false(tapir_cgroup__memory_limit(INT32_MAX, &bytes));
 }
 
+static void quota_that_leaves_nothing_is_known_in_the_group_and_below(void **state)
+{
+	char quota[4400];
+
+	(void)state;
+	make_groups("cgroup");
+	snprintf(quota, sizeof(quota), "%s/cpu.cfs_quota_us", top);
+	if (access(quota, F_OK)) {
+		print_message("skipped: the first hierarchy is not the one of CPU time\n");
+		skip();
+	}
+	members[0] = start_member(top);
+	members[1] = start_member(below);
+	assert_false(tapir_cpu_quota__is_starving((uint32_t)members[0]));
+	write_to(top, "cpu.cfs_period_us", "1000000");
+	write_to(top, "cpu.cfs_quota_us", "500000");
+	assert_false(tapir_cpu_quota__is_starving((uint32_t)members[0]));
+	write_to(top, "cpu.cfs_quota_us", "1000");
+	assert_true(tapir_cpu_quota__is_starving((uint32_t)members[0]));
+	assert_true(tapir_cpu_quota__is_starving((uint32_t)members[1]));
+	assert_false(tapir_cpu_quota__is_starving((uint32_t)getpid()));
+	assert_false(tapir_cpu_quota__is_starving(INT32_MAX));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +339,7 @@ int main(void)
 		CASE(members_come_when_version_two),
 		CASE(members_come_when_version_one),
 		CASE(frozen_process_is_known_in_the_group_and_below),
+		CASE(quota_that_leaves_nothing_is_known_in_the_group_and_below),
 		cmocka_unit_test(container_is_known_by_its_cgroup),
 		cmocka_unit_test(memory_limit_is_one_or_none),
 	};

@@ -132,7 +132,7 @@ static void a_silent_one_times_out(void **state)
 	assert_true(is_alive(f));
 }
 
-static void a_stopped_one_times_out_and_was_asked_nothing(void **state)
+static void a_stopped_one_is_named_and_asked_nothing(void **state)
 {
 	struct fake_jvm *f = *state;
 	struct tapir_str reply = {};
@@ -142,8 +142,9 @@ static void a_stopped_one_times_out_and_was_asked_nothing(void **state)
 	kill(f->pid, SIGSTOP);
 	assert_int_equal(waitpid(f->pid, NULL, WUNTRACED), f->pid); /* it has stopped by now */
 	from_ns = tapir_clock__now_ns();
-	assert_int_equal(ask_within(f, 800 * MS, &reply), -ETIMEDOUT);
-	assert_in_range((tapir_clock__now_ns() - from_ns) / MS, 300, 20000);
+	assert_int_equal(ask_within(f, 60000 * MS, &reply), -EAGAIN);
+	/* A stop may be short, so it waits for its end, but not for all of its own time. */
+	assert_in_range((tapir_clock__now_ns() - from_ns) / MS, 1490, 20000);
 	line_has("it is stopped");
 	kill(f->pid, SIGCONT);
 	assert_int_equal(ask_within(f, 0, &reply), 0);
@@ -388,7 +389,7 @@ int main(void)
 		FAKE_TEST(an_answer_without_end_is_refused_at_64_kb),
 		FAKE_TEST(one_that_hangs_up_is_reported),
 		FAKE_TEST(a_silent_one_times_out),
-		FAKE_TEST(a_stopped_one_times_out_and_was_asked_nothing),
+		FAKE_TEST(a_stopped_one_is_named_and_asked_nothing),
 		FAKE_TEST(a_cancel_ends_it_at_once),
 		FAKE_TEST(one_that_sleeps_is_woken_and_nothing_is_left),
 		FAKE_TEST(one_that_does_not_wake_times_out_and_nothing_is_left),

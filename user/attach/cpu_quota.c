@@ -13,8 +13,10 @@
 #include "attach/cgroup.h"
 #include "base/file.h"
 
-#define MAX_DEPTH 32
-#define MAX_BYTES 4096
+#define MAX_DEPTH      32
+#define MAX_BYTES      4096
+
+#define ENOUGH_PERCENT 2
 
 static int read_in(const char *dir, const char *name, char **text)
 {
@@ -104,4 +106,11 @@ static int find_below(const char *root, const char *path, bool is_v2, void *ctx)
 int tapir_cpu_quota__find(uint32_t tgid, struct tapir_cpu_quota *out)
 {
 	return tapir_cgroup__each_of_process(tgid, "cpu", find_below, out) ? 0 : -ENOENT;
+}
+
+bool tapir_cpu_quota__is_starving(uint32_t tgid)
+{
+	struct tapir_cpu_quota q = {};
+
+	return !tapir_cpu_quota__find(tgid, &q) && q.quota_us * 100 / q.period_us < ENOUGH_PERCENT;
 }

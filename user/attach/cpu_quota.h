@@ -23,6 +23,11 @@ struct tapir_cpu_quota {
  * or its cgroups cannot be seen from here.
  */
 int tapir_cpu_quota__find(uint32_t tgid, struct tapir_cpu_quota *out);
+/*
+ * Returns true if a process has so little CPU time, below 2 % of one CPU, that it could not answer
+ * within seconds.
+ */
+bool tapir_cpu_quota__is_starving(uint32_t tgid);
 /* Reads the numbers of quota->dir as they are now. -errno without a line. */
 int tapir_cpu_quota__read(struct tapir_cpu_quota *quota);
 

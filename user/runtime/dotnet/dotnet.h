@@ -49,8 +49,8 @@ enum tapir_dotnet_kind tapir_dotnet__kind_of_file(const char *path);
 int tapir_dotnet__inspect(uint32_t tgid, struct tapir_dotnet_info *out);
 
 /*
- * 0, or -EAGAIN with a line: its cgroup is frozen, or it waits for a tool to resume it at its
- * start. task: "list the heap". Other failures as dotnet_client.h has them.
+ * 0, or -EAGAIN with a line: it cannot answer (peer_ability.h), or it waits for a tool to resume it
+ * at its start. task: "list the heap". Other failures as dotnet_client.h has them.
  */
 int tapir_dotnet__check_runs(uint32_t tgid, const char *task);
 

@@ -30,9 +30,7 @@
 #define RUNTIME_TIMEOUT	  10000
 #define ENVIRON_MAX_BYTES (4u << 20)
 #define FIND_NS		  (500 * TAPIR_NS_PER_MS)
-#define WARM_WORKER_DESCRIPTORS                                                                    \
-	16u /* with fewer than 2 the runtime aborts in AttachProfiler (10.0.12)                    \
-	     */
+#define ATTACH_FDS	  16u /* with fewer than 2 the runtime aborts in AttachProfiler (10.0.12) */
 
 static int put_request(struct tapir_str *out, const char *path, uint64_t key)
 {
@@ -120,44 +118,12 @@ static int attach(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_prof
 	return err;
 }
 
-/* A number that cannot be counted is taken to be sufficient. */
-static bool has_spare_descriptors(uint32_t tgid)
-{
-	struct rlimit limit;
-	char path[32];
-	rlim_t cnt = 0;
-	DIR *dir;
-
-	if (prlimit((pid_t)tgid, RLIMIT_NOFILE, NULL, &limit) || limit.rlim_cur == RLIM_INFINITY)
-		return true;
-	snprintf(path, sizeof(path), "/proc/%u/fd", tgid);
-	dir = opendir(path);
-	if (!dir)
-		return true;
-	while (cnt + WARM_WORKER_DESCRIPTORS <= limit.rlim_cur && readdir(dir))
-		cnt++;
-	closedir(dir);
-	return cnt + WARM_WORKER_DESCRIPTORS <= limit.rlim_cur;
-}
-
 static int check_runtime(const struct tapir_dotnet_talk *talk)
 {
 	if (talk->facts.is_off)
 		return tapir_dotnet_talk__no_diagnostics(talk);
 	/* Before a file is created that would stay until the process runs again. */
-	if (tapir_peer__is_stopped(talk->facts.peer.proc_fd))
-		return tapir_diag__fail(
-			-EAGAIN,
-			"cannot attach to .NET process %u: it is stopped (kill -CONT %u continues it)",
-			talk->job.tgid, talk->job.tgid);
-	if (tapir_dotnet_talk__check_runs(talk))
-		return -EAGAIN;
-	if (!has_spare_descriptors(talk->job.tgid))
-		return tapir_diag__fail(
-			-EMFILE,
-			"cannot attach to .NET process %u: it has fewer than %u file descriptors left (raise its limit: prlimit --nofile)",
-			talk->job.tgid, WARM_WORKER_DESCRIPTORS);
-	return 0;
+	return tapir_dotnet_talk__check_runs(talk, 0);
 }
 
 int tapir_dotnet__attach_profiler(const struct tapir_dotnet_opts *opts,
@@ -169,6 +135,7 @@ int tapir_dotnet__attach_profiler(const struct tapir_dotnet_opts *opts,
 	if (err)
 		return err;
 	talk.job.task = "attach to .NET";
+	talk.job.needed_fds = ATTACH_FDS;
 	err = check_runtime(&talk);
 	if (!err)
 		err = attach(&talk, profiler);

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
+#include "runtime/peer/peer_ability.h"
 
 #define CLEANUP_NS (300 * TAPIR_NS_PER_MS) /* the child's part of the timeout's end */
 #define PORT_NS	   (500 * TAPIR_NS_PER_MS) /* for it to connect to tapir's port */
@@ -76,21 +77,15 @@ int tapir_dotnet_talk__no_diagnostics(const struct tapir_dotnet_talk *talk)
 		talk->job.tgid);
 }
 
-int tapir_dotnet_talk__check_thawed(const struct tapir_dotnet_talk *talk)
+int tapir_dotnet_talk__check_runs(const struct tapir_dotnet_talk *talk, uint64_t patience_ns)
 {
-	return tapir_peer__check_thawed(talk->job.tgid, talk->job.task);
-}
-
-int tapir_dotnet_talk__check_runs(const struct tapir_dotnet_talk *talk)
-{
-	int err = tapir_dotnet_talk__check_thawed(talk);
-
-	if (err || !tapir_dotnet_facts__is_suspended(&talk->facts))
-		return err;
-	return tapir_diag__fail(
-		-EAGAIN,
-		"cannot %s in process %u: its runtime waits at its start for a resume command from a diagnostics tool (DOTNET_DefaultDiagnosticPortSuspend, DOTNET_DiagnosticPorts)",
-		talk->job.task, talk->job.tgid);
+	return tapir_peer__check_able(
+		&talk->job,
+		tapir_dotnet_facts__is_suspended(&talk->facts)
+			? "its runtime waits at its start for a resume command from a diagnostics "
+			  "tool (DOTNET_DefaultDiagnosticPortSuspend, DOTNET_DiagnosticPorts)"
+			: NULL,
+		patience_ns);
 }
 
 int tapir_dotnet__check_runs(uint32_t tgid, const char *task)
@@ -102,7 +97,7 @@ int tapir_dotnet__check_runs(uint32_t tgid, const char *task)
 	if (err)
 		return err;
 	talk.job.task = task;
-	err = tapir_dotnet_talk__check_runs(&talk);
+	err = tapir_dotnet_talk__check_runs(&talk, TAPIR_PEER_PATIENCE_NS);
 	tapir_dotnet_talk__fini(&talk);
 	return err;
 }
@@ -111,12 +106,11 @@ static int connect_to(struct tapir_dotnet_talk *talk, int *fd)
 {
 	struct tapir_peer_answer answer;
 	uint64_t port_end_ns = tapir_clock__now_ns() + PORT_NS;
-	int err = 0;
+	int err;
 
 	if (talk->facts.is_off)
 		return tapir_dotnet_talk__no_diagnostics(talk);
-	if (!talk->job.may_be_stopped)
-		err = tapir_dotnet_talk__check_thawed(talk);
+	err = tapir_peer__check_able(&talk->job, NULL, TAPIR_PEER_PATIENCE_NS);
 	if (err)
 		return err;
 	/* A process of another user was not allowed to find it. */
@@ -134,9 +128,11 @@ static int receive(const struct tapir_dotnet_talk *talk, int fd, size_t want, st
 	char bytes[4096];
 
 	while (want) {
-		int err = tapir_peer_helper__poll(&talk->job, fd, POLLIN, talk->deadline_ns);
+		int err = tapir_peer__await(&talk->job, fd, talk->deadline_ns);
 		ssize_t n = err ? 0 : read(fd, bytes, want < sizeof(bytes) ? want : sizeof(bytes));
 
+		if (err == -EAGAIN)
+			return err;
 		if (!err && n < 0 && errno != EINTR && errno != EAGAIN)
 			err = -errno;
 		if (!err && !n)

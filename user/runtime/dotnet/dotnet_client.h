@@ -72,16 +72,10 @@ void tapir_dotnet_talk__fini(struct tapir_dotnet_talk *talk);
 int tapir_dotnet_talk__no_diagnostics(const struct tapir_dotnet_talk *talk);
 
 /*
- * 0, or -EAGAIN with a line where the process is frozen: a request would be carried out when tapir
- * no longer waits for it.
+ * Does what tapir_peer__check_able does, also for a runtime that is suspended at its start: until
+ * it is resumed it loads and collects nothing.
  */
-int tapir_dotnet_talk__check_thawed(const struct tapir_dotnet_talk *talk);
-
-/*
- * Frozen, or suspended at its start: a failure, with its line. Until it is resumed it loads and
- * collects nothing.
- */
-int tapir_dotnet_talk__check_runs(const struct tapir_dotnet_talk *talk);
+int tapir_dotnet_talk__check_runs(const struct tapir_dotnet_talk *talk, uint64_t patience_ns);
 
 /*
  * One request and its reply, which borrows from *message; *fd, also yours on failure, is the

@@ -17,6 +17,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "runtime/jvm/jvm_child.h"
+#include "runtime/peer/peer_ability.h"
 #include "runtime/jvm/jvm_facts.h"
 #include "runtime/peer/peer_helper.h"
 #include "runtime/peer/peer_lock.h"
@@ -45,13 +46,7 @@ static int begin_attach(const struct tapir_jvm_opts *opts, struct talk *talk)
 	*talk = (struct talk){.deadline_ns = now + timeout_ns,
 			      .max_reply_bytes = opts->max_reply_bytes ? opts->max_reply_bytes
 								       : TAPIR_JVM_MAX_REPLY_BYTES};
-	/*
-	 * A frozen or stopped process would answer when it continues, perhaps long after this
-	 * tapir.
-	 */
-	err = tapir_peer__check_thawed(opts->tgid, "attach to the JVM");
-	if (!err)
-		err = tapir_jvm_facts__read(opts->tgid, &talk->facts);
+	err = tapir_jvm_facts__read(opts->tgid, &talk->facts);
 	if (err)
 		return err;
 	talk->job = (struct tapir_peer_helper){
@@ -74,7 +69,10 @@ static int begin_attach(const struct tapir_jvm_opts *opts, struct talk *talk)
 		.perfdata_va = talk->facts.perfdata_va,
 		.perfdata_bytes = talk->facts.perfdata_bytes,
 	};
-	return 0;
+	err = tapir_peer__check_able(&talk->job, NULL, TAPIR_PEER_PATIENCE_NS);
+	if (err)
+		tapir_jvm_facts__fini(&talk->facts);
+	return err;
 }
 
 static void end_attach(struct talk *talk)
@@ -127,9 +125,11 @@ static int receive_all(const struct talk *talk, int fd, struct tapir_str *out)
 	char bytes[4096];
 
 	for (;;) {
-		int err = tapir_peer_helper__poll(&talk->job, fd, POLLIN, talk->deadline_ns);
+		int err = tapir_peer__await(&talk->job, fd, talk->deadline_ns);
 		ssize_t n = err ? 0 : read(fd, bytes, sizeof(bytes));
 
+		if (err == -EAGAIN)
+			return err;
 		if (!err && n < 0 && errno != EINTR && errno != EAGAIN)
 			err = -errno;
 		if (err)

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "attach/cgroup.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/proc_text.h"
@@ -89,16 +88,6 @@ int tapir_peer_facts__read(uint32_t tgid, const char *task, struct tapir_peer_fa
 	tapir_peer_facts__fini(&facts);
 	return tapir_diag__fail(err, "cannot %s in process %u: %s", task, tgid,
 				tapir_errno__text(err));
-}
-
-int tapir_peer__check_thawed(uint32_t tgid, const char *task)
-{
-	if (!tapir_cgroup__is_frozen(tgid))
-		return 0;
-	return tapir_diag__fail(
-		-EAGAIN,
-		"cannot %s in process %u: its cgroup is frozen (resume the paused container)", task,
-		tgid);
 }
 
 void tapir_peer_facts__fini(struct tapir_peer_facts *facts)

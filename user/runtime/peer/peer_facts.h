@@ -26,13 +26,6 @@ int tapir_peer_facts__read(uint32_t tgid, const char *task, struct tapir_peer_fa
 void tapir_peer_facts__fini(struct tapir_peer_facts *facts);
 
 /*
- * 0, or -EAGAIN with a line: its cgroup is frozen. Ask before anything is sent: what a frozen
- * process was sent it does when it is thawed, long after tapir has gone (a JVM then prints its
- * threads for a SIGQUIT).
- */
-int tapir_peer__check_thawed(uint32_t tgid, const char *task);
-
-/*
  * Returns true if the process of this directory of /proc is stopped, by a signal or by a tracer: it
  * answers nothing until it is continued.
  */

@@ -92,6 +92,7 @@ struct tapir_peer_helper {
 	uint64_t dev, inode;	  /* __remove, __find: which one it must be; 0: any */
 	uint64_t absent_until_ns; /* .NET: it may have no socket yet */
 	bool may_be_stopped;	  /* .NET: what is sent may be done when it runs again */
+	unsigned needed_fds;	  /* descriptors that its answer takes, if more than one */
 	uint8_t no_signal; /* JVM: enum tapir_peer_why that forbids SIGQUIT; NONE: nothing known */
 	uint64_t perfdata_va; /* JVM: hsperfdata in its memory; 0: none */
 	size_t perfdata_bytes;
