@@ -305,8 +305,10 @@ def test_archive_of_a_session_has_lines_when_its_files_are_gone(t):
     t.eq(server.ask(session + "/stop", method="POST")[0], 200, "it ends")
     status, _, data = server.ask(session + "/trace?format=archive")
     t.ok(status >= 500 and b"larger than" in data, f"beyond the limit: {status} {data[:300]}")
-    error = server.json(session + "?format=archive", method="DELETE", expect=400)["error"]
-    t.ok(error.startswith("format:") and server.json(session)["state"] == "finished", f"the session stays: {error}")
+    server.json(session + "/trace?format=none", expect=400)
+    status, _, data = server.ask(session + "?format=archive", method="DELETE")
+    t.ok(status >= 500 and b"larger than" in data, f"beyond the limit: {status} {data[:300]}")
+    until(t, lambda: server.ask(session)[0] == 200, "the session stays")
     target.kill()
 
 
@@ -328,6 +330,46 @@ def test_archive_is_for_who_may_record(t):
     t.eq(server.ask(session + "/trace")[0], 200, "its trace alone")
 
 
+def test_recording_whose_last_answer_fails_is_kept(t):
+    target = t.target("burner", 60000)
+    server = Server(t)
+    sessions = []
+    for _ in range(3):
+        sessions.append(begin_session(server, pid=target.pid))
+        until(t, lambda: server.json(sessions[-1])["samples"] > 0, "samples")
+        t.eq(server.json(sessions[-1] + "/stop?format=none", method="POST"), {}, "the answer to a stop without a trace")
+    broken, left, plain = sessions
+
+    def file_of(session):
+        return os.path.join(server.state, session.rsplit("/", 1)[1] + ".tapir")
+
+    # An export that fails: what has no header is no recording for it.
+    with open(file_of(broken), "r+b") as file:
+        head = file.read(64)
+        file.seek(0)
+        file.write(bytes(64))
+    status, _, data = server.ask(broken + "?format=folded", method="DELETE")
+    t.ok(status >= 400 and b"error" in data, f"{status} {data[:300]}")
+    until(t, lambda: server.ask(broken)[0] == 200, "the recording is there again")
+    with open(file_of(broken), "r+b") as file:
+        file.write(head)
+    t.ok(server.ask(broken + "?format=folded", method="DELETE")[2].startswith(b"burner;"), "its stacks")
+    server.json(broken, expect=404)
+    # A client that goes before it has all: more than all buffers on the way hold.
+    os.truncate(file_of(left), 64 << 20)
+    sock = server.connect()
+    sock.sendall(f"DELETE {left} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {server.token}\r\n\r\n".encode())
+    t.ok(sock.recv(12).startswith(b"HTTP/1.1 200"), "its answer begins")
+    server.json(left, expect=404)
+    sock.close()
+    until(t, lambda: server.ask(left)[0] == 200, "the recording is there again")
+    t.ok(os.path.exists(file_of(left)), "its file")
+    server.json("/v1/profile?pid=1&format=none", expect=400)
+    t.eq(server.json(plain + "?format=none", method="DELETE"), {}, "the answer to a DELETE without a trace")
+    server.json(plain, expect=404)
+    until(t, lambda: not os.path.exists(file_of(plain)), "the end of its file")
+
+
 def test_killed_agent_leaves_nothing_but_its_traces(t):
     target = t.target("burner", 60000)
     server = Server(t)
@@ -344,6 +386,21 @@ def test_killed_agent_leaves_nothing_but_its_traces(t):
     with open(t.path("cut.tapir"), "wb") as file:
         file.write(again.ask(path + "/trace")[2])
     t.eq(again.json(path)["samples"], len(t.events(t.path("cut.tapir"), "sample")), "samples of a recording that was cut")
+
+
+def test_audit_lines_of_wrong_tokens_are_bounded(t):
+    """From many addresses, none of which is slowed down: at most 20 lines a minute, and the metrics count all."""
+    server = Server(t)
+    port = int(server.address.rsplit(":", 1)[1])
+    for host in range(1, 61):
+        sock = socket.create_connection(("127.0.0.1", port), source_address=(f"127.0.1.{host}", 0))
+        sock.sendall(b"GET /v1/processes HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer " + b"x" * 64 + b"\r\n\r\n")
+        t.ok(sock.recv(12).endswith(b"401"), "refused")
+        sock.close()
+    metrics = server.ask("/metrics")[2].decode()
+    t.ok("tapir_wrong_tokens_total 60\n" in metrics, re.findall("tapir_wrong.*", metrics))
+    lines = [line for line in server.audit("wrong-token") if "wrong-token" in line]
+    t.ok(len(lines) <= 40, f"{len(lines)} lines")  # of two minutes, if one ends meanwhile
 
 
 def test_sessions_belong_to_whoever_began_them(t):
@@ -381,6 +438,19 @@ def test_traces_of_others_are_not_pushed_out(t):
     t.eq([server.ask(one)[0] for one in own], [404, 404, 200, 200], "traces of the one who records")
     server.token = "b" * 32
     t.eq(server.ask(kept + "/trace")[0], 200, "the trace of the other one")
+    deleted = [line for line in server.audit(f"deletes POST /v1/sessions {own[1].rsplit('/', 1)[1]}") if " deletes " in line]
+    t.eq(len(deleted), 2, f"a line for each trace that made room: {deleted}")
+    t.ok("tapir_traces_given_up_total 2\n" in server.ask("/metrics")[2].decode(), "and a figure")
+    # Where those of others take it all, nothing is deleted.
+    server.token = "a" * 32
+    for one in own[2:]:
+        t.eq(server.ask(one + "?format=none", method="DELETE")[0], 200, "its own are deleted")
+    others = [kept, record("b"), record("b")]
+    server.token = "a" * 32
+    error = server.json("/v1/sessions", method="POST", body=json.dumps({"pid": target.pid, "seconds": 1}), expect=507)["error"]
+    t.ok("no room for another trace" in error and "traces of others" in error, error)
+    server.token = "b" * 32
+    t.eq([server.ask(one)[0] for one in others], [200] * 3, "they are all there")
 
 
 def test_framing_of_a_request_is_plain(t):

@@ -203,18 +203,31 @@ static void page_has_no_script_or_style_of_its_own(void **state)
 static void download_offers_every_format(void **state)
 {
 	json_t *sessions = parse("{\"sessions\":[{\"id\":\"1\",\"state\":\"finished\"}]}");
+	json_t *view = parse("{\"role\":\"view\"}"), *profile = parse("{\"role\":\"profile\"}");
+	struct tapir_answer_format f;
 	char option[64];
-	size_t i = 0;
+	size_t cnt = 0, for_view = 0;
 
 	(void)state;
-	tapir_page__sessions(&out, NULL, sessions);
-	for (; tapir_answer_format__name(i); i++) {
-		snprintf(option, sizeof(option), "<option>%s</option>",
-			 tapir_answer_format__name(i));
-		assert_int_equal(count(option), 1);
+	tapir_page__sessions(&out, profile, sessions);
+	for (size_t i = 0; tapir_answer_format__find(tapir_answer_format__name(i), &f) &&
+			   tapir_answer_format__name(i);
+	     i++) {
+		snprintf(option, sizeof(option), "<option>%s</option>", f.name);
+		assert_int_equal(count(option), !f.is_none);
+		cnt += !f.is_none;
+		for_view += !f.is_none && !f.has_files;
 	}
-	assert_int_equal(count("<option>"), i);
+	assert_int_equal(count("<option>"), cnt);
+	/* What the agent refuses a role is not offered to it. */
+	tapir_str__clear(&out);
+	tapir_page__sessions(&out, view, sessions);
+	assert_int_equal(count("<option>"), for_view);
+	assert_int_equal(count("<option>archive</option>"), 0);
+	assert_true(for_view < cnt);
 	json_decref(sessions);
+	json_decref(view);
+	json_decref(profile);
 }
 
 static void reader_sees_what_the_role_permits(void **state)

@@ -113,6 +113,7 @@ static const struct tapir_answer_format others[] = {
 	 .mime = TAPIR_MIME_SVG,
 	 .argv = {"flamegraph", "-"}},
 	{.name = "html", .suffix = "html", .mime = TAPIR_MIME_HTML, .argv = {"html", "-"}},
+	{.name = "none", .mime = TAPIR_MIME_JSON, .is_none = true},
 };
 
 #define OTHER_CNT (sizeof(others) / sizeof(others[0]))

@@ -49,7 +49,12 @@ struct tapir_answer_format {
 	const char *argv[TAPIR_ANSWER_FORMAT_WORDS + 1];
 	/* True where other files of this machine are in it: for role profile, up to a limit. */
 	bool has_files;
+	/* True for no recording at all: for a client that stops or deletes one and needs no copy.
+	 */
+	bool is_none;
 };
+
+#define TAPIR_ANSWER_NONE_MISPLACED "format: 'none' is for recordings that are stopped or deleted"
 
 /* NULL: the recording itself. false: no such form. */
 bool tapir_answer_format__find(const char *name, struct tapir_answer_format *out);

@@ -29,14 +29,13 @@ void tapir_page_doc__get(struct tapir_page_job *job, struct tapir_page_doc *doc,
 	tapir_page_doc__ask(job, doc, &rq);
 }
 
-static void take_doc(struct tapir_page_job *job, struct tapir_page_doc *doc, bool is_whole)
+static void take_doc(struct tapir_page_job *job, struct tapir_page_doc *doc)
 {
 	int err;
 
 	if (doc->fd < 0)
 		return;
-	err = tapir_front__take(job->front, job->connection, doc->fd, &doc->head,
-				is_whole ? &doc->text : NULL);
+	err = tapir_front__take(job->front, job->connection, doc->fd, &doc->head, &doc->text);
 	doc->fd = -1;
 	if (err)
 		doc->head = (struct tapir_wire_head){};
@@ -44,16 +43,10 @@ static void take_doc(struct tapir_page_job *job, struct tapir_page_doc *doc, boo
 
 bool tapir_page_doc__take(struct tapir_page_job *job, struct tapir_page_doc *doc)
 {
-	take_doc(job, doc, true);
+	take_doc(job, doc);
 	if (doc->head.mime == TAPIR_MIME_JSON && doc->text.data)
 		doc->json = tapir_answer__parse(doc->text.data, doc->text.len);
 	return doc->head.status == 200;
-}
-
-bool tapir_page_doc__take_head(struct tapir_page_job *job, struct tapir_page_doc *doc)
-{
-	take_doc(job, doc, false);
-	return doc->head.status == 200 || doc->head.status == 201;
 }
 
 void tapir_page_doc__fini(struct tapir_page_doc *doc)

@@ -41,8 +41,6 @@ void tapir_page_doc__ask(struct tapir_page_job *job, struct tapir_page_doc *doc,
 			 struct tapir_wire_request *rq);
 /* Takes the document's answer. true: it has the status 200. */
 bool tapir_page_doc__take(struct tapir_page_job *job, struct tapir_page_doc *doc);
-/* Reads the beginning of it alone: what follows is not wanted. true: 200 or 201. */
-bool tapir_page_doc__take_head(struct tapir_page_job *job, struct tapir_page_doc *doc);
 void tapir_page_doc__fini(struct tapir_page_doc *doc);
 
 /* Requests "GET /v1/...". arg: of the path; NULL: none. */

@@ -82,9 +82,14 @@ static void end_session(struct tapir_page_job *job, enum tapir_route_id route, c
 		return;
 	rq.route = (uint16_t)route;
 	rq.path_arg = job->exchange->match.arg;
+	if (rq.pair_cnt == TAPIR_WIRE_MAX_PAIRS) {
+		tapir_page_job__refuse(job, 400, "The form has too many fields.");
+		return;
+	}
+	rq.pairs[rq.pair_cnt++] = (struct tapir_wire_pair){"format", "none"};
 	tapir_page_doc__ask(job, &answer, &rq);
-	/* The trace is not wanted here; one that failed has none, and is removed all the same. */
-	if (tapir_page_doc__take_head(job, &answer) || answer.head.status == 409)
+	/* A session that failed has no trace, and is removed all the same. */
+	if (tapir_page_doc__take(job, &answer) || answer.head.status == 409)
 		tapir_page_job__redirect(job, then);
 	else
 		tapir_page_job__fail(job, &answer);

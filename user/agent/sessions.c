@@ -88,8 +88,11 @@ static void answer_one(int fd, unsigned status, const struct tapir_session_entry
 	answer_json(fd, status, status == 201 ? s->id : NULL, &body);
 }
 
+/* A session that is being deleted is seen by no one, so that a client has its end at once. */
 static bool may_see(const struct tapir_caller *caller, const struct tapir_session_entry *s)
 {
+	if (s->last_reader)
+		return false;
 	return caller->role == TAPIR_ROLE_ADMIN ||
 	       (*caller->name && !strcmp(caller->name, s->owner));
 }
@@ -238,29 +241,30 @@ static bool has_trace(const struct tapir_session_entry *s, int fd)
 }
 
 /*
- * A task that reads the trace, and another one; NULL: none. true: the socket belongs to it.
+ * Starts a task that reads the trace, and another one; NULL: none. Returns its process id: the
+ * socket belongs to it. 0: the client was answered.
  */
-static bool start_reader(struct tapir_agent *agent, const struct tapir_session_entry *s,
-			 const struct tapir_session_entry *other, struct tapir_task *task, int fd)
+static pid_t start_reader(struct tapir_agent *agent, const struct tapir_session_entry *s,
+			  const struct tapir_session_entry *other, struct tapir_task *task, int fd)
 {
 	int err;
 
 	if (!has_trace(s, fd) || (other && !has_trace(other, fd)))
-		return false;
+		return 0;
 	task->trace_fd = s->fd;
 	task->other_fd = other ? other->fd : -1;
 	err = tapir_agent__start_task(
 		agent, fd, (int *const[]){&task->trace_fd, other ? &task->other_fd : NULL, NULL},
 		false, task->run, task);
 	if (err > 0)
-		return true;
+		return err;
 	(void)tapir_answer__error(fd, 503, "as many requests run as the agent permits",
 				  MSG_DONTWAIT);
-	return false;
+	return 0;
 }
 
-static bool send_trace(struct tapir_agent *agent, const struct tapir_session_entry *s,
-		       const char *format, int fd)
+static pid_t send_trace(struct tapir_agent *agent, const struct tapir_session_entry *s,
+			const char *format, int fd)
 {
 	char name[32];
 	struct tapir_task task = {.run = tapir_task__trace, .format = format, .path_arg = name};
@@ -296,8 +300,25 @@ static bool report(struct tapir_agent *agent, const struct tapir_session_entry *
 	int err = tapir_task__check(&task);
 
 	if (!err)
-		return start_reader(agent, s, other, &task, fd);
+		return start_reader(agent, s, other, &task, fd) > 0;
 	(void)tapir_answer__diag(fd, tapir_answer__status(err), MSG_DONTWAIT);
+	return false;
+}
+
+/*
+ * Hands a session out for the last time. It goes when the client has its whole trace (see
+ * tapir_sessions__task_ended): one whose export fails, or whose client goes, is kept. A session
+ * that failed has no trace that could be lost.
+ */
+static bool send_last(struct tapir_agent *agent, size_t at, const char *format, int fd)
+{
+	struct tapir_session_entry *s = &agent->sessions->all.data[at];
+
+	s->last_reader = send_trace(agent, s, format, fd);
+	if (s->last_reader)
+		return true;
+	if (s->state == TAPIR_SESSION_FAILED)
+		tapir_sessions__forget(agent, at);
 	return false;
 }
 
@@ -305,7 +326,6 @@ static bool stop_session(struct tapir_agent *agent, size_t at, const char *forma
 			 int fd)
 {
 	struct tapir_session_entry *s = &agent->sessions->all.data[at];
-	bool is_taken;
 
 	if (s->waiter_fd >= 0) {
 		(void)tapir_answer__error(fd, 409, "another client stops this recording",
@@ -320,17 +340,36 @@ static bool stop_session(struct tapir_agent *agent, size_t at, const char *forma
 		tapir_agent__end_task(agent, s->pid);
 		return true;
 	}
-	is_taken = send_trace(agent, s, format, fd);
-	if (goes_after)
-		tapir_sessions__forget(agent, at);
-	return is_taken;
+	return goes_after ? send_last(agent, at, format, fd) : send_trace(agent, s, format, fd) > 0;
 }
 
-void tapir_sessions__task_ended(struct tapir_agent *agent, pid_t pid)
+/* A client that stopped the session waits for its trace: a task answers it. */
+static void answer_waiter(struct tapir_agent *agent, size_t at)
+{
+	struct tapir_session_entry *s = &agent->sessions->all.data[at];
+	int waiter_fd = s->waiter_fd;
+	bool is_taken;
+
+	s->waiter_fd = -1;
+	if (waiter_fd < 0)
+		return;
+	is_taken = s->goes_after ? send_last(agent, at, s->waiter_format, waiter_fd)
+				 : send_trace(agent, s, s->waiter_format, waiter_fd) > 0;
+	if (!is_taken)
+		close(waiter_fd);
+}
+
+void tapir_sessions__task_ended(struct tapir_agent *agent, pid_t pid, int status)
 {
 	for (size_t i = 0; i < agent->sessions->all.cnt; i++) {
 		struct tapir_session_entry *s = &agent->sessions->all.data[i];
-		int waiter_fd = s->waiter_fd;
+
+		if (s->last_reader == pid) {
+			s->last_reader = 0;
+			if (!status)
+				tapir_sessions__forget(agent, i);
+			return;
+		}
 
 		if (s->counter == pid) {
 			s->counter = 0;
@@ -359,15 +398,7 @@ void tapir_sessions__task_ended(struct tapir_agent *agent, pid_t pid)
 		tapir_session__save(agent, s);
 		if (s->state != TAPIR_SESSION_FAILED)
 			tapir_agent_push__take_session(agent, s->id, s->fd);
-		/*
-		 * A client that stopped the session waits for its trace: the reader task answers
-		 * it.
-		 */
-		s->waiter_fd = -1;
-		if (waiter_fd >= 0 && !send_trace(agent, s, s->waiter_format, waiter_fd))
-			close(waiter_fd);
-		if (waiter_fd >= 0 && s->goes_after)
-			tapir_sessions__forget(agent, i);
+		answer_waiter(agent, i);
 		return;
 	}
 }
@@ -485,14 +516,9 @@ static size_t find_session(const struct tapir_agent *agent, const struct tapir_c
 static bool may_have(const struct tapir_answer_format *f, const struct tapir_wire_request *rq,
 		     const struct tapir_caller *caller, int fd)
 {
-	if (!f->has_files)
-		return true;
-	if (rq->route == TAPIR_ROUTE_SESSION_DELETE)
-		(void)tapir_answer__error(fd, 400,
-					  "format: DELETE has no archive, which may be refused: "
-					  "stop the recording and ask for its trace",
-					  MSG_DONTWAIT);
-	else if (caller->role < TAPIR_ROLE_PROFILE)
+	if (f->is_none && rq->route == TAPIR_ROUTE_SESSION_TRACE)
+		(void)tapir_answer__error(fd, 400, TAPIR_ANSWER_NONE_MISPLACED, MSG_DONTWAIT);
+	else if (f->has_files && caller->role < TAPIR_ROLE_PROFILE)
 		(void)tapir_answer__error(fd, 403, "format: an archive requires the role profile",
 					  MSG_DONTWAIT);
 	else
@@ -522,7 +548,7 @@ static bool handle_one(struct tapir_agent *agent, const struct tapir_wire_reques
 		return stop_session(agent, at, format, true, fd);
 	case TAPIR_ROUTE_SESSION_TRACE:
 		if (!s->pid)
-			return send_trace(agent, s, format, fd);
+			return send_trace(agent, s, format, fd) > 0;
 		(void)tapir_answer__error(fd, 409, "the recording has not ended", MSG_DONTWAIT);
 		return false;
 	case TAPIR_ROUTE_SESSION_FINDINGS:

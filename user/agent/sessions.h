@@ -20,10 +20,11 @@ int tapir_sessions__open(struct tapir_agent *agent);
 void tapir_sessions__close(struct tapir_sessions *sessions);
 
 /*
- * A task has ended: if it was the recording of a session, that is complete, and clients that wait
- * for it are answered.
+ * A task has ended, with this status of waitpid(2): if it was the recording of a session, that is
+ * complete, and clients that wait for it are answered; if it sent the trace of a session that is
+ * deleted, and succeeded, the session goes.
  */
-void tapir_sessions__task_ended(struct tapir_agent *agent, pid_t pid);
+void tapir_sessions__task_ended(struct tapir_agent *agent, pid_t pid, int status);
 /* Returns true if __check has to be called each second: for a lease, or counts that are missing. */
 bool tapir_sessions__are_watched(const struct tapir_sessions *sessions);
 void tapir_sessions__check(struct tapir_agent *agent);

@@ -33,6 +33,7 @@ struct tapir_session_entry {
 	const char *waiter_format;	/* of the table */
 	bool goes_after;		/* the waiter deletes it */
 	bool is_uncounted;		/* its counts were lost with its agent or recording */
+	pid_t last_reader;		/* sends the trace to a client that deletes it; 0: none */
 	pid_t counter;			/* the task that reads them from the trace; 0: none */
 };
 

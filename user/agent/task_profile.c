@@ -58,6 +58,18 @@ static int add_view(const struct tapir_task *task, struct tapir_str *out)
 					  task->path_arg);
 }
 
+/* A recording of which nothing is sent would be made for no one. */
+static int check_format(const struct tapir_task *task)
+{
+	struct tapir_answer_format format;
+
+	return task->run == tapir_task__profile &&
+			       tapir_answer_format__find(task->params->format, &format) &&
+			       format.is_none
+		       ? tapir_diag__fail(-EINVAL, TAPIR_ANSWER_NONE_MISPLACED)
+		       : 0;
+}
+
 int tapir_task__check(const struct tapir_task *task)
 {
 	struct tapir_request request;
@@ -91,6 +103,9 @@ int tapir_task__check(const struct tapir_task *task)
 		return tapir_diag__fail(-EINVAL,
 					"seconds: at most %llu are permitted by this agent",
 					(unsigned long long)task->limits->seconds);
+	err = check_format(task);
+	if (err)
+		return err;
 	return task->run == tapir_task__question
 		       ? tapir_question_params__check(task->params)
 		       : tapir_request_params__request(task->params, &request);
@@ -149,25 +164,36 @@ static int send_converted(struct trace_answer *a, int fd, const char *const *arg
 	return err;
 }
 
-/* Hands out a trace: HEAD, content in this format, END; or an error. name: before the suffix. */
+/*
+ * Hands out a trace: HEAD, content in this format, END; or an error. name: before the suffix.
+ * Returns 0 only if the client was sent all of it.
+ */
 static int send_trace(int fd, const char *format, const char *name, int client_fd)
 {
 	struct tapir_answer_format f;
 	struct trace_answer a = {.client_fd = client_fd,
 				 .head = {.status = 200, .is_streamed = true}};
+	sigset_t ends;
 	int err;
 
 	if (!tapir_answer_format__find(format, &f))
 		return -EINVAL;
 	a.head.mime = (uint8_t)f.mime;
-	snprintf(a.head.file_name, sizeof(a.head.file_name), "%s.%s", name, f.suffix);
-	err = f.argv[0] ? send_converted(&a, fd, f.argv) : send_file(&a, fd);
+	if (!f.is_none)
+		snprintf(a.head.file_name, sizeof(a.head.file_name), "%s.%s", name, f.suffix);
+	err = f.is_none	  ? pass_on(&a, "{}\n", 3)
+	      : f.argv[0] ? send_converted(&a, fd, f.argv)
+			  : send_file(&a, fd);
 	if (err && !a.has_begun)
-		return tapir_answer__diag(client_fd, tapir_answer__status(err), 0);
+		(void)tapir_answer__diag(client_fd, tapir_answer__status(err), 0);
 	if (err) /* an answer without an end is seen as such */
 		return err;
 	if (!a.has_begun)
 		err = tapir_wire__send_head(client_fd, &a.head, 0);
+	/* A client that has its end hangs up, for which the agent ends its task: it succeeded. */
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ends, NULL);
 	return err ? err : tapir_wire__send_end(client_fd, 0);
 }
 

@@ -9,8 +9,11 @@
 #include "agent/pages/pages_impl.h"
 #include "output/render/human_units.h"
 
-/* Formats of agent/answer.c that `tapir export` does not have; the flame graph has a page. */
-static const char *const others[] = {"tapir", "archive", "report", "flamegraph", "html"};
+/*
+ * Formats of agent/answer.c that `tapir export` does not have, but for "none"; the flame graph has
+ * a page. The last one has files of the machine in it, so that role view does not get it.
+ */
+static const char *const others[] = {"tapir", "report", "flamegraph", "html", "archive"};
 
 static bool is_running(const json_t *s)
 {
@@ -28,13 +31,15 @@ static void add_button(struct tapir_str *out, const json_t *caller, const json_t
 }
 
 /* A form, so that it works without scripts and takes one control. */
-static void add_download(struct tapir_str *out, const json_t *s)
+static void add_download(struct tapir_str *out, const json_t *s, bool may_profile)
 {
+	size_t cnt = sizeof(others) / sizeof(others[0]) - !may_profile;
+
 	tapir_html__add(out,
 			"<form method=\"get\" action=\"/v1/sessions/%s/trace\">"
 			"<select name=\"format\" aria-label=\"Format\">",
 			tapir_member__text(s, "id"));
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+	for (size_t i = 0; i < cnt; i++)
 		tapir_html__add(out, "<option>%s</option>", others[i]);
 	for (size_t i = 0; tapir_sink__name(i); i++)
 		tapir_html__add(out, "<option>%s</option>", tapir_sink__name(i));
@@ -49,7 +54,7 @@ static void add_actions(struct tapir_str *out, const json_t *caller, const json_
 	if (is_running(s) && may_profile)
 		add_button(out, caller, s, "stop", "Stop");
 	if (!is_running(s) && !tapir_member__is(s, "state", "failed"))
-		add_download(out, s);
+		add_download(out, s, may_profile);
 	if (!is_running(s) && may_profile)
 		add_button(out, caller, s, "delete", "Delete");
 	tapir_str__adds(out, "</div>");
