@@ -152,8 +152,8 @@ void tapir_finding_doing__add_statement(struct tapir_finding *f, uint32_t tid,
 void tapir_finding_doing__add_worst(const struct tapir_found_labels *statements, uint64_t of,
 				    struct tapir_str *out)
 {
-	const struct tapir_found_label *worst = tapir_found_labels__worst(statements);
+	const struct tapir_found_label *worst = tapir_found_labels__most(statements, of);
 
-	if (worst && worst->ns * 100 >= of * TAPIR_LIMIT(MOST))
+	if (worst)
 		tapir_str__addf(out, ", most for %s", worst->label);
 }

@@ -314,7 +314,7 @@ static void add_type(const struct tapir_finding *f, const struct tapir_found_lab
 	if (!thrower)
 		return;
 	tapir_str__adds(out, ", ");
-	if (type->cnt * 100 < cnt * TAPIR_LIMIT(ONE_THROWS))
+	if (!TAPIR_IS_SHARE(ONE_THROWS, type->cnt, cnt))
 		tapir_str__addf(out, "%.0f%% of these ", tapir_finding__percent(type->cnt, cnt));
 	tapir_str__adds(out, "thrown by ");
 	tapir_str__add_printable(out, thrower, strlen(thrower));

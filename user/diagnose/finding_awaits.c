@@ -92,11 +92,13 @@ void tapir_finding_awaits__add_for_requests(struct tapir_finding *f, uint64_t re
 	double at_once = span_ns ? (double)requests_ns / (double)span_ns : 0;
 	double calls;
 
-	if (!worst || !request_cnt || tapir_await_site__at_once(worst) * 2 < at_once)
+	if (!worst || !request_cnt ||
+	    !TAPIR_IS_SHARE(MOST, tapir_await_site__at_once(worst), at_once))
 		return;
 	tapir_str__adds(out, ", most of it awaiting ");
 	add_site(f, worst, out);
 	calls = (double)worst->cnt / (double)request_cnt;
-	if (calls >= 1.5 && request_cnt >= TAPIR_LIMIT(CUT_REQUESTS) * (double)cut_cnt)
+	if (calls >= TAPIR_LIMIT(CALLS_SHOWN) &&
+	    request_cnt >= TAPIR_LIMIT(CUT_REQUESTS) * (double)cut_cnt)
 		tapir_str__addf(out, " (%.0f a request)", calls);
 }

@@ -89,12 +89,12 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 	const struct tapir_lore_wait *wait;
 	struct tapir_blocked_kind *kind = NULL;
 	struct tapir_blocked_thread *thread;
-	uint32_t own = tapir_own_code__of(&f->own, tree, w->node);
+	uint32_t own = tapir_finding__own(f, w->node);
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 
 	if (!w->state)
 		return false;
-	wait = tapir_wait_reasons__find(&f->reasons, tree, w->node);
+	wait = tapir_finding__wait_at(f, w->node);
 	if (wait && wait->is_interpreter && !is_given(f, w))
 		took_ns = w->until_ns - w->from_ns;
 	if (wait)
@@ -179,9 +179,10 @@ void tapir_finding_blocked__close(struct tapir_finding *f, const struct tapir_in
 
 static bool waited_throughout(const struct tapir_blocked_thread *thread, uint64_t span_ns)
 {
-	return thread->ns * 100 >= span_ns * TAPIR_LIMIT(STUCK_SHARE) &&
+	return TAPIR_IS_SHARE(STUCK_SHARE, thread->ns, span_ns) &&
 	       thread->other_ns * 100 <= span_ns * (100 - TAPIR_LIMIT(STUCK_SHARE)) &&
-	       (double)thread->cnt <= 2 + TAPIR_LIMIT(STUCK_WAKES) * (double)span_ns / 1e9;
+	       (double)thread->cnt <=
+		       TAPIR_LIMIT(STUCK_WAITS) + TAPIR_LIMIT(STUCK_WAKES) * (double)span_ns / 1e9;
 }
 
 /*
@@ -302,8 +303,8 @@ static void add_object(struct tapir_finding *f, const struct tapir_blocked_kind 
 	const struct tapir_found_label *most;
 
 	count_seen(f, kind, are_stuck, false, &objects);
-	most = tapir_found_labels__worst(&objects);
-	if (most && most->ns > all_ns / 2)
+	most = tapir_found_labels__most(&objects, all_ns);
+	if (most)
 		tapir_str__addf(out, " (%s)", most->label);
 	tapir_found_labels__fini(&objects);
 }
@@ -356,19 +357,15 @@ static void add_holder(struct tapir_finding *f, uint32_t tid, struct tapir_str *
 	const struct tapir_tl_thread *t = tid ? tapir_timeline__thread(f->tl, tid) : NULL;
 	const struct tapir_seen_wait *seen;
 	const struct tapir_lore_wait *wait;
-	struct tapir_sv comm;
 
 	if (!tid)
 		return;
-	comm = tapir_timeline__comm(f->tl, tid, tapir_timeline__stats(f->tl)->last_ns);
 	tapir_str__adds(out, "; ");
-	tapir_str__add_printable(out, comm.data, comm.len);
-	tapir_str__addf(out, " %u holds it", tid);
+	tapir_finding__add_thread_id(f, tid, out);
+	tapir_str__adds(out, " holds it");
 	if (tapir_finding_sessions__add(f, tid, out))
 		return;
-	wait = t && t->out_ns ? tapir_wait_reasons__find(&f->reasons, tapir_timeline__stacks(f->tl),
-							 t->offcpu_node)
-			      : NULL;
+	wait = t && t->out_ns ? tapir_finding__wait_at(f, t->offcpu_node) : NULL;
 	if (wait && !strcmp(wait->reason, "sleep"))
 		tapir_str__adds(out, " and sleeps");
 	else if (wait && !wait->is_common) /* a futex may be anything */
@@ -464,7 +461,7 @@ void tapir_finding_blocked__list(struct tapir_finding *f, struct tapir_found_lis
 		others = sum_of(kind, false);
 
 		/* Events know more of the same waits. */
-		if (!span_ns || f->blocked.event_ns * 2 >= stuck.ns + others.ns)
+		if (!span_ns || TAPIR_IS_SHARE(MOST, f->blocked.event_ns, stuck.ns + others.ns))
 			continue;
 		if (tapir_found_list__admits(list, TAPIR_FOUND_DEADLOCK, (double)stuck.thread_cnt,
 					     TAPIR_NO_CHECKS) &&

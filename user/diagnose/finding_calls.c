@@ -22,9 +22,7 @@ enum role { ROLE_UNKNOWN, ROLE_MIXED, ROLE_WORK, ROLE_FIRST_ROW };
 static bool is_for_one_socket(struct tapir_finding *f, const struct tapir_wait *w)
 {
 	static const char *const reasons[] = {"socket", "poll", "select"};
-	const char *reason = w->state ? tapir_wait_reasons__of(
-						&f->reasons, tapir_timeline__stacks(f->tl), w->node)
-				      : NULL;
+	const char *reason = tapir_finding__reason(f, w);
 
 	for (size_t i = 0; reason && i < sizeof(reasons) / sizeof(*reasons); i++)
 		if (!strcmp(reason, reasons[i]))
@@ -226,7 +224,7 @@ void tapir_finding_calls__add_waiters(const struct tapir_finding *f,
 {
 	const struct tapir_called *called = tapir_finding_calls__waiters(f, row);
 
-	if (!called || called->waited_ns * 100 < open_ns(row) * TAPIR_LIMIT(CALL_WAITERS))
+	if (!called || !TAPIR_IS_SHARE(CALL_WAITERS, called->waited_ns, open_ns(row)))
 		return; /* an event loop, that waited for this peer alone now and then */
 	tapir_str__addf(out, "%zu thread%s", called->tids.cnt,
 			called->tids.cnt == 1 ? " waits" : "s wait");

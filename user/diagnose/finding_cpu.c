@@ -70,7 +70,7 @@ static void count_compiler(struct tapir_finding *f, uint64_t time_ns)
 static void add_finalizer(struct tapir_finding *f, const struct tapir_tl_thread *t,
 			  const struct tapir_rec_sample *sample, uint32_t node)
 {
-	uint32_t own = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node);
+	uint32_t own = tapir_finding__own(f, node);
 
 	if (own != TAPIR_OWN_CODE_NONE)
 		tapir_finding_gc__finalizer(f, t->tgid, own, sample->period);
@@ -103,9 +103,7 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 		f->cpu.cpu_cnt = sample->h.cpu + 1u;
 	f->cpu.gc += work == TAPIR_WORK_GC;
 	if (work == TAPIR_WORK_GC)
-		tapir_weights__add(f, &f->gc.askers,
-				   tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node),
-				   1);
+		tapir_weights__add(f, &f->gc.askers, tapir_finding__own(f, node), 1);
 	if (work == TAPIR_WORK_JIT)
 		count_compiler(f, sample->h.time_ns);
 	if (role == TAPIR_ROLE_FINALIZER)
@@ -168,7 +166,8 @@ void tapir_finding_jit__list(struct tapir_finding *f, struct tapir_found_list *l
 		    .used = cpus < 0 ? 1 : cpus * share / 100,
 		    /* A share of a CPU that is hardly wanted costs little, and
 		       what ends by itself less. */
-		    .percent = share * (cpus >= 0 && cpus < 1 ? cpus : 1) / (is_warm ? 1 : 2),
+		    .percent = share * (cpus >= 0 && cpus < 1 ? cpus : 1) *
+			       (is_warm ? 1 : TAPIR_LIMIT(JIT_STARTS) / 100),
 		    .where = &f->jit.askers,
 		    .note = is_warm ? NULL : "; the program is warming up");
 }
@@ -221,13 +220,13 @@ static const char *add_function(struct tapir_finding *f, double share,
 {
 	if (share >= TAPIR_LIMIT(TELLING))
 		tapir_str__addf(out, "%.0f%% of the CPU in ", share);
-	else if (share >= 1)
+	else if (share >= TAPIR_LIMIT(SMALL))
 		tapir_str__addf(out, "at most %.0f%% of the CPU in any function, most in ", share);
 	else if (tapir_finding__percent(f->cpu.kernel, f->cpu.samples) >= TAPIR_LIMIT(MOST))
 		tapir_str__adds(out, "most of the CPU in system calls");
 	else
 		tapir_str__adds(out, "less than 1% of the CPU in any function");
-	if (share < 1)
+	if (share < TAPIR_LIMIT(SMALL))
 		return NULL;
 	tapir_finding__add_name(f, w->best_name, out);
 	add_leaf(f, w->best_name, out);

@@ -18,8 +18,9 @@
 
 /* ---- what for ------------------------------------------------------------------------------- */
 
-static const struct tapir_lore_doing *doing_of(const char *name)
+const struct tapir_lore_doing *tapir_finding_doing__of_name(const char *name)
 {
+	name = tapir_own_code__without_type(name);
 	tapir_lore_for_each (lore)
 		for (const struct tapir_lore_doing *d = lore->doings; d && d->function; d++) {
 			size_t len = strlen(d->function);
@@ -32,11 +33,6 @@ static const struct tapir_lore_doing *doing_of(const char *name)
 	return NULL;
 }
 
-static uint8_t has_doing(const char *name)
-{
-	return doing_of(tapir_own_code__without_type(name)) != NULL;
-}
-
 /*
  * The activity of any function on the stack, up to the program's own: what its caller does is
  * separate, as in code that continues where a connection was opened.
@@ -46,13 +42,12 @@ const struct tapir_lore_doing *tapir_finding_doing__of(struct tapir_finding *f, 
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 
 	for (uint32_t n = node < tree->nodes.cnt ? node : 0; n; n = tree->nodes.data[n].parent) {
-		uint32_t idx = tree->nodes.data[n].name;
-		const char *name = tree->names.data[idx];
+		const char *name = tree->names.data[tree->nodes.data[n].name];
 
 		if (tapir_own_code__is_own(&tree->nodes.data[n], name))
 			return NULL;
-		if (tapir_name_traits__of(&f->facts.doings, tree, idx, has_doing))
-			return doing_of(tapir_own_code__without_type(name));
+		if (tapir_node_facts__marks(f, n) & TAPIR_MARK_DOING)
+			return tapir_finding_doing__of_name(name);
 	}
 	return NULL;
 }
@@ -87,7 +82,7 @@ void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t
 	if (!sum)
 		return;
 	sum->cnt++;
-	own = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node);
+	own = tapir_finding__own(f, node);
 	tapir_weights__add(f, &f->doings.callers, own, 1);
 	if (!strcmp(doing->what, TAPIR_DOING_STARTS_PROCESSES))
 		tapir_weights__add(f, &f->doings.starters, own, 1);
@@ -205,19 +200,15 @@ void tapir_finding_doing__process(struct tapir_finding *f, uint32_t tgid)
 /* Children that run other programs are in no recording of their parent alone. */
 void tapir_finding_doing__wait(struct tapir_finding *f, const struct tapir_wait *wait)
 {
-	const char *reason =
-		wait->state ? tapir_wait_reasons__of(&f->reasons, tapir_timeline__stacks(f->tl),
-						     wait->node)
-			    : NULL;
+	const char *reason = tapir_finding__reason(f, wait);
 
 	if (reason && !strcmp(reason, "start of a process")) {
 		f->doings.child_cnt++;
 		tapir_finding__weigh(f, &f->doings.parents, wait->node, 1);
 	} else if (reason && !strcmp(reason, TAPIR_REASON_THREAD_START)) {
 		tapir_finding__weigh(f, &f->doings.thread_starters, wait->node, 1);
-		tapir_weights__add(
-			f, &f->doings.own_thread_starters,
-			tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), wait->node), 1);
+		tapir_weights__add(f, &f->doings.own_thread_starters,
+				   tapir_finding__own(f, wait->node), 1);
 	}
 }
 
@@ -236,8 +227,7 @@ void tapir_finding_doing__event(struct tapir_finding *f, const struct tapir_find
 	if (e->meaning != TAPIR_MEANS_CONNECTS)
 		return;
 	f->doings.connect_cnt++;
-	tapir_weights__add(f, &f->doings.connectors,
-			   tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), e->node), 1);
+	tapir_weights__add(f, &f->doings.connectors, tapir_finding__own(f, e->node), 1);
 }
 
 /* The number of processes with events that were started in the recording. */
@@ -331,9 +321,7 @@ static void list_threads(struct tapir_finding *f, struct tapir_found_list *list)
 		tapir_str__fini(&name);
 	}
 	/* A name that most of them share is the pool or the task that starts them. */
-	most = tapir_found_labels__worst(&names);
-	if (most && most->ns * 100 < cnt * TAPIR_LIMIT(MOST))
-		most = NULL;
+	most = tapir_found_labels__most(&names, cnt);
 	/* Threads of a library start more of them: what the program does counts, if not most. */
 	if (!tapir_finding__most(f, own) || own->best_name == starters->best_name)
 		own = NULL;

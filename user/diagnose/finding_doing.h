@@ -67,7 +67,8 @@ struct tapir_doings {
 /* Takes a sample: its stack says for what the CPU was used. */
 void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t node,
 				 const struct tapir_node_facts *facts);
-/* Returns the activity of a stack, for node_facts.h. NULL: no known one. */
+/* Return the activity of a function, and of a stack, for node_facts.h. NULL: no known one. */
+const struct tapir_lore_doing *tapir_finding_doing__of_name(const char *name);
 const struct tapir_lore_doing *tapir_finding_doing__of(struct tapir_finding *f, uint32_t node);
 void tapir_finding_doing__wait(struct tapir_finding *f, const struct tapir_wait *wait);
 /* Takes a thread of a snapshot. node: where it is, if it does not run. */

@@ -70,7 +70,7 @@ static void count_held(struct tapir_finding *f, struct tapir_either_lock *lock,
 	if (!holder || !ns)
 		return;
 	node = tapir_tl_thread__doing(holder, since_ns, w->wake_ns);
-	wait = tapir_wait_reasons__find(&f->reasons, tapir_timeline__stacks(f->tl), node);
+	wait = tapir_finding__wait_at(f, node);
 	tapir_weights__add(f, &lock->holders, w->waker_tid, ns);
 	if (wait && !wait->may_be_work)
 		tapir_found_labels__add(&lock->held_for, 1, wait->reason, TAPIR_OWN_CODE_NONE, ns);
@@ -88,8 +88,7 @@ static bool may_be_one(const struct tapir_lore_wait *wait, const struct tapir_wa
 bool tapir_finding_either__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_open)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	const struct tapir_lore_wait *wait =
-		w->state ? tapir_wait_reasons__find(&f->reasons, tree, w->node) : NULL;
+	const struct tapir_lore_wait *wait = tapir_finding__lore_wait(f, w);
 	bool is_attributed = wait && wait->may_be_work;
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 	struct tapir_either_lock *lock;
@@ -113,7 +112,7 @@ bool tapir_finding_either__wait(struct tapir_finding *f, const struct tapir_wait
 	lock->ns += took_ns;
 	lock->cnt++;
 	lock->got_cnt += !is_open;
-	tapir_weights__add(f, &lock->callers, tapir_own_code__of(&f->own, tree, w->node), took_ns);
+	tapir_weights__add(f, &lock->callers, tapir_finding__own(f, w->node), took_ns);
 	count_share(&f->either, lock, w->thread->tid, took_ns, is_open);
 	compare(lock, w);
 	if (!is_open)
@@ -146,8 +145,7 @@ void tapir_finding_either__snapshot(struct tapir_finding *f, const struct tapir_
 				    uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	const struct tapir_lore_wait *wait =
-		rec->out_tid ? tapir_wait_reasons__find(&f->reasons, tree, node) : NULL;
+	const struct tapir_lore_wait *wait = rec->out_tid ? tapir_finding__wait_at(f, node) : NULL;
 	uint32_t name =
 		wait ? tapir_own_code__or_library(&f->own, tree, node) : TAPIR_OWN_CODE_NONE;
 	struct tapir_either_lock *lock;
@@ -227,10 +225,10 @@ static void add_function(struct tapir_finding *f, const struct tapir_either_lock
 static void add_holder(struct tapir_finding *f, const struct tapir_either_lock *lock,
 		       struct tapir_str *out)
 {
-	const struct tapir_found_label *most = tapir_found_labels__worst(&lock->held_for);
+	const struct tapir_found_label *most =
+		tapir_found_labels__most(&lock->held_for, lock->holders.sum);
 	double share = tapir_finding__percent(lock->holders.best, lock->holders.sum);
-	bool is_one = share >= TAPIR_LIMIT(ONE_HAS_IT),
-	     is_wait = most && most->ns * 100 >= lock->holders.sum * TAPIR_LIMIT(MOST);
+	bool is_one = share >= TAPIR_LIMIT(ONE_HAS_IT), is_wait = most;
 	struct tapir_sv comm;
 
 	if (is_one) {
@@ -298,7 +296,7 @@ static void list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 		 */
 		if (!seen || seen->differs || !seen->wait->may_be_work || share->got_cnt ||
 		    f->either.locks.data[share->lock].got_cnt ||
-		    share->ns * 100 < span_ns * TAPIR_LIMIT(THROUGHOUT))
+		    !TAPIR_IS_SHARE(THROUGHOUT, share->ns, span_ns))
 			continue;
 		fact.subject = seen->wait->reason;
 		tapir_weights__add(f, &places, seen->name, 1);

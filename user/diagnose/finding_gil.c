@@ -16,15 +16,6 @@
 
 #define MAX_THREADS 65536u
 
-static uint8_t is_loop(const char *name)
-{
-	tapir_lore_for_each (lore)
-		for (const char *const *loop = lore->interpreter_loops; loop && *loop; loop++)
-			if (!strcmp(name, *loop))
-				return true;
-	return false;
-}
-
 enum tapir_gil_place tapir_finding_gil__place(struct tapir_finding *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
@@ -32,12 +23,11 @@ enum tapir_gil_place tapir_finding_gil__place(struct tapir_finding *f, uint32_t 
 	uint32_t n = leaf;
 	const struct tapir_lore_wait *wait;
 
-	while (n && !tapir_name_traits__of(&f->facts.interpreters, tree, tree->nodes.data[n].name,
-					   is_loop))
+	while (n && !(tapir_node_facts__marks(f, n) & TAPIR_MARK_INTERPRETER))
 		n = tree->nodes.data[n].parent;
 	if (!n) /* most stacks: what they wait for need not be known */
 		return TAPIR_GIL_ELSEWHERE;
-	wait = tapir_wait_reasons__find(&f->reasons, tree, node);
+	wait = tapir_finding__wait_at(f, node);
 	if (wait && wait->is_interpreter) /* it is about to wait itself */
 		return TAPIR_GIL_ELSEWHERE;
 	return tree->nodes.data[leaf].kind == TAPIR_FRAME_NATIVE ? TAPIR_GIL_OUTSIDE
@@ -54,8 +44,7 @@ static struct tapir_gil_thread *thread_of(struct tapir_finding *f, uint32_t tid)
 static uint32_t function_of(struct tapir_finding *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	uint32_t own = tapir_own_code__of(&f->own, tree, node),
-		 leaf = tapir_stack_tree__user_leaf(tree, node);
+	uint32_t own = tapir_finding__own(f, node), leaf = tapir_stack_tree__user_leaf(tree, node);
 
 	if (own != TAPIR_OWN_CODE_NONE)
 		return own;
@@ -102,7 +91,7 @@ void tapir_finding_gil__add_holder(struct tapir_finding *f, struct tapir_str *ou
 			most = thread;
 	if (!most || sum < TAPIR_LIMIT(HOLDER_SAMPLES))
 		return;
-	if (samples_of(most, inside) * 100 < sum * TAPIR_LIMIT(ONE_HAS_IT)) {
+	if (!TAPIR_IS_SHARE(ONE_HAS_IT, samples_of(most, inside), sum)) {
 		tapir_str__addf(out, "; %zu threads take turns in the interpreter",
 				f->gil.threads.cnt);
 		return;

@@ -57,11 +57,23 @@ void tapir_weights__fini(struct tapir_weights *w);
 void tapir_found_labels__add(struct tapir_found_labels *labels, uint64_t key, const char *label,
 			     uint32_t name, uint64_t ns);
 const struct tapir_found_label *tapir_found_labels__worst(const struct tapir_found_labels *labels);
+/* Returns the same if it has most of it; NULL: none has. */
+const struct tapir_found_label *tapir_found_labels__most(const struct tapir_found_labels *labels,
+							 uint64_t of);
 void tapir_found_labels__fini(struct tapir_found_labels *labels);
 
 /* Returns the function of a stack by which it is named: its own, else a managed library's. */
 uint32_t tapir_finding__function(struct tapir_finding *f, uint32_t node);
-/* Adds that function. */
+/* Returns the program's own managed function of a stack, or TAPIR_OWN_CODE_NONE. */
+uint32_t tapir_finding__own(struct tapir_finding *f, uint32_t node);
+/* Return what a thread with that stack waits for; NULL: not known. */
+const struct tapir_lore_wait *tapir_finding__wait_at(struct tapir_finding *f, uint32_t node);
+const char *tapir_finding__reason_at(struct tapir_finding *f, uint32_t node);
+/* Return the same of a wait; NULL also if it was one for a CPU. */
+const struct tapir_lore_wait *tapir_finding__lore_wait(struct tapir_finding *f,
+						       const struct tapir_wait *w);
+const char *tapir_finding__reason(struct tapir_finding *f, const struct tapir_wait *w);
+/* Weighs the function by which a stack is named. */
 void tapir_finding__weigh(struct tapir_finding *f, struct tapir_weights *w, uint32_t node,
 			  uint64_t weight);
 /*
@@ -72,7 +84,11 @@ bool tapir_finding__add_most(const struct tapir_finding *f, const struct tapir_w
 /* name: as tapir_finding__most has it. "draw shop.js:12:3" of a JavaScript engine's name. */
 void tapir_finding__add_name(const struct tapir_finding *f, uint32_t name, struct tapir_str *out);
 const char *tapir_finding__most(const struct tapir_finding *f, const struct tapir_weights *w);
+/* Appends "clerk-*": threads of one purpose have a name in common. */
 void tapir_finding__add_thread(const struct tapir_finding *f, uint32_t tid, struct tapir_str *out);
+/* Appends "clerk-7 4711". */
+void tapir_finding__add_thread_id(const struct tapir_finding *f, uint32_t tid,
+				  struct tapir_str *out);
 double tapir_finding__percent(uint64_t part, uint64_t of);
 
 /* The role of a thread, by its name. */

@@ -12,12 +12,11 @@
 
 #include "diagnose/finding_impl.h"
 
-#define STEADY_SHARE 0.5 /* of the growth of all of the time, in the second half of it */
-#define MAX_JVMS     256u
-#define MAX_CAUSES   32u
+#define MAX_JVMS   256u
+#define MAX_CAUSES 32u
 /* A poll knows the cause of the last collection alone and counts all since the poll before by it:
    what one poll says of many may be wrong, what several say is a sample. */
-#define MAX_MS	     1e12
+#define MAX_MS	   1e12
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
@@ -227,7 +226,7 @@ static void list_growth(struct tapir_finding *f, const struct tapir_jvm_counts *
 	struct tapir_jvm_point from = {s->first, s->first_ns}, middle = middle_of(s);
 
 	/* A program that loads something as it starts does not grow by that later. */
-	if (rate_since(s, &middle) < STEADY_SHARE * rate_since(s, &from))
+	if (!TAPIR_IS_SHARE(HEAP_START, rate_since(s, &middle), rate_since(s, &from)))
 		from = middle;
 	TAPIR_JUDGE(f, list, OLD_GENERATION, .cnt = s->cnt,
 		    .seconds = (double)(s->last_ns - from.time_ns) / 1e9,

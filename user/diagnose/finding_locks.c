@@ -205,16 +205,12 @@ static size_t cycle_of(struct tapir_finding *f, struct tapir_held_up *first)
 /* Adds the name of a thread that a snapshot shows; nth: after how many others. */
 static void add_name(const struct tapir_finding *f, uint32_t tid, size_t nth, struct tapir_str *out)
 {
-	struct tapir_sv comm =
-		tapir_timeline__comm(f->tl, tid, tapir_timeline__stats(f->tl)->last_ns);
-
 	if (nth == NAMES_SHOWN)
 		tapir_str__adds(out, ", ...");
 	if (nth >= NAMES_SHOWN)
 		return;
 	tapir_str__adds(out, nth ? ", " : "");
-	tapir_str__add_printable(out, comm.data, comm.len);
-	tapir_str__addf(out, " %u", tid);
+	tapir_finding__add_thread_id(f, tid, out);
 }
 
 static bool list_deadlock(struct tapir_finding *f, struct tapir_found_list *list)
@@ -300,13 +296,12 @@ void tapir_finding_locks__close(struct tapir_finding *f, const struct tapir_inte
 static const char *lock_by_stack(struct tapir_finding *f, const struct tapir_wait *w)
 {
 	const struct tapir_interval *causing = tapir_tl_thread__causing(w->thread);
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	const char *reason;
 
 	if (!w->state || (causing && causing->cause == TAPIR_CAUSE_LOCK) ||
-	    tapir_own_code__of(&f->own, tree, w->node) == TAPIR_OWN_CODE_NONE)
+	    tapir_finding__own(f, w->node) == TAPIR_OWN_CODE_NONE)
 		return NULL;
-	reason = tapir_wait_reasons__of(&f->reasons, tree, w->node);
+	reason = tapir_finding__reason_at(f, w->node);
 	return reason && tapir_wait_reason__is_lock(reason) ? reason : NULL;
 }
 
@@ -316,8 +311,7 @@ static const char *lock_by_stack(struct tapir_finding *f, const struct tapir_wai
  */
 static uint64_t turns_of(struct tapir_finding *f, const struct tapir_wait *w)
 {
-	const struct tapir_lore_wait *wait =
-		tapir_wait_reasons__find(&f->reasons, tapir_timeline__stacks(f->tl), w->node);
+	const struct tapir_lore_wait *wait = tapir_finding__wait_at(f, w->node);
 
 	return wait && wait->has_turns
 		       ? tapir_hash__bytes(w->thread->tgid, wait->reason, strlen(wait->reason)) | 1
@@ -326,9 +320,8 @@ static uint64_t turns_of(struct tapir_finding *f, const struct tapir_wait *w)
 
 static void add_stuck(struct tapir_finding *f, const struct tapir_wait *w)
 {
-	struct tapir_stuck stuck = {
-		.name = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), w->node),
-		.turns = turns_of(f, w)};
+	struct tapir_stuck stuck = {.name = tapir_finding__own(f, w->node),
+				    .turns = turns_of(f, w)};
 
 	tapir_weights__add(f, &f->locks.stuck, stuck.name, 1);
 	if (f->locks.stuck_in.cnt < MAX_HELD_UP)
@@ -454,12 +447,10 @@ static void add_places(const struct tapir_finding *f, struct tapir_str *out)
  */
 static void add_holder(struct tapir_finding *f, struct tapir_str *out)
 {
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	const struct tapir_tl_thread *holder = NULL;
 	const struct tapir_held_up *h;
 	const char *reason;
 	uint32_t name;
-	struct tapir_sv comm;
 
 	tapir_vec_for_each (h, &f->locks.held_up)
 		if (!h->is_over && h->owner_seen_tid && !held_up_of(f, h->owner_tgid, h->owner))
@@ -469,11 +460,10 @@ static void add_holder(struct tapir_finding *f, struct tapir_str *out)
 	name = tapir_finding__function(f, holder->offcpu_node);
 	if (name == TAPIR_OWN_CODE_NONE)
 		return;
-	comm = tapir_timeline__comm(f->tl, holder->tid, tapir_timeline__stats(f->tl)->last_ns);
-	reason = tapir_wait_reasons__of(&f->reasons, tree, holder->offcpu_node);
+	reason = tapir_finding__reason_at(f, holder->offcpu_node);
 	tapir_str__adds(out, "; the thread that holds it, ");
-	tapir_str__add_printable(out, comm.data, comm.len);
-	tapir_str__addf(out, " %u, waits in ", holder->tid);
+	tapir_finding__add_thread_id(f, holder->tid, out);
+	tapir_str__adds(out, ", waits in ");
 	tapir_finding__add_name(f, name, out);
 	if (reason)
 		tapir_str__addf(out, " (%s)", reason);

@@ -58,7 +58,7 @@ const char *tapir_finding_looks__add_most(const struct tapir_finding *f, struct 
 
 	tapir_vec_for_each (thread, &f->looks.threads)
 		sample_cnt += thread->sample_cnt;
-	if (!tells(f, functions) || sample_cnt * 100 < f->cpu.samples * TAPIR_LIMIT(MOST))
+	if (!tells(f, functions) || !TAPIR_IS_SHARE(MOST, sample_cnt, f->cpu.samples))
 		return NULL;
 	add_function(f, functions, out);
 	return tapir_timeline__stacks(f->tl)->names.data[functions->best_name];

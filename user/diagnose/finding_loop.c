@@ -91,9 +91,28 @@ static void end_stand(struct tapir_loop *loop, uint64_t now_ns, bool is_open)
 	uint64_t took_ns = loop->from_ns && now_ns > loop->from_ns ? now_ns - loop->from_ns : 0;
 
 	if (took_ns >= TAPIR_LIMIT_NS(LOOP_BLOCKED) &&
-	    loop->attributed_ns * 100 >= took_ns * TAPIR_LIMIT(LOOP_KNOWN))
+	    TAPIR_IS_SHARE(LOOP_KNOWN, loop->attributed_ns, took_ns))
 		keep_stand(loop, took_ns, is_open);
 	forget_times(loop);
+}
+
+/*
+ * Counts the time between two sleeps. It counts only if enough of it is explained by samples and
+ * waits: else records were lost, or a sleep was not seen, and the loop would seem busy. A turn that
+ * is shorter than the time between two samples counts without samples.
+ */
+static void count_busy(struct tapir_loop_busy *busy, uint64_t from_ns, uint64_t until_ns)
+{
+	uint64_t ns = from_ns && until_ns > from_ns ? until_ns - from_ns : 0;
+
+	if (ns < TAPIR_LIMIT_NS(TURN_KNOWN) ||
+	    TAPIR_IS_SHARE(LOOP_KNOWN, busy->attributed_ns, ns)) {
+		busy->ns += ns;
+		busy->runnable_ns += busy->attributed_runnable_ns;
+		busy->longest_ns = ns > busy->longest_ns ? ns : busy->longest_ns;
+	}
+	busy->attributed_ns = 0;
+	busy->attributed_runnable_ns = 0;
 }
 
 /* The thread sleeps in the loop. */
@@ -106,9 +125,10 @@ static void end_turn(struct tapir_loop *loop, uint64_t now_ns)
 	}
 	for (size_t i = loop->turn_first_stand; i < loop->stands.cnt; i++)
 		loop->stands.data[i].is_most =
-			loop->slept_ns && loop->stands.data[i].ns * 2 >= now_ns - loop->slept_ns;
+			loop->slept_ns &&
+			TAPIR_IS_SHARE(MOST, loop->stands.data[i].ns, now_ns - loop->slept_ns);
 	loop->turn_first_stand = loop->stands.cnt;
-	tapir_loop_busy__turn(&loop->busy, loop->slept_ns, now_ns);
+	count_busy(&loop->busy, loop->slept_ns, now_ns);
 	loop->turn = (struct tapir_loop_points){};
 	loop->back_cnt = 0;
 	loop->slept_ns = 0;
@@ -139,13 +159,12 @@ static void add_point(struct tapir_loop *loop, enum tapir_loop_place place, uint
 static void add_time(struct tapir_finding *f, struct tapir_loop *loop, uint32_t node,
 		     struct tapir_loop_time time)
 {
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	struct tapir_loop_time *row;
 
 	loop->attributed_ns += time.ns;
-	time.name = tapir_own_code__of(&f->own, tree, node);
-	time.called = tapir_loop_spot__called(tree, node);
-	time.queue = tapir_loop_spot__queue(tree, node);
+	time.name = tapir_finding__own(f, node);
+	time.called = tapir_loop_spot__called(f, node);
+	time.queue = tapir_loop_spot__queue(f, node);
 	tapir_vec_for_each (row, &loop->times)
 		if (row->name == time.name && row->called == time.called &&
 		    row->queue == time.queue && row->reason == time.reason &&
@@ -157,19 +176,29 @@ static void add_time(struct tapir_finding *f, struct tapir_loop *loop, uint32_t 
 		(void)tapir_vec__push(&loop->times, time);
 }
 
+/* Time of a thread with that stack, for a reason (NULL: on a CPU, or waiting for one). */
 static void add_sync(struct tapir_finding *f, struct tapir_loop *loop, uint32_t node,
 		     const char *reason, uint64_t ns, uint64_t runnable_ns)
 {
-	tapir_loop_sync__add(f, &loop->sync, node,
-			     tapir_loop_spot__called(tapir_timeline__stacks(f->tl), node), reason,
-			     ns, runnable_ns);
+	struct tapir_loop_sync *sync = &loop->sync;
+
+	if (!(tapir_node_facts__of(f, node)->marks & TAPIR_MARK_SYNC))
+		return;
+	sync->ns += ns;
+	sync->runnable_ns += runnable_ns;
+	tapir_weights__add(f, &sync->called, tapir_loop_spot__called(f, node), ns);
+	tapir_weights__add(f, &sync->own, tapir_finding__own(f, node), ns);
+	if (reason && *reason)
+		tapir_found_labels__add(&sync->reasons, 1, reason, TAPIR_OWN_CODE_NONE,
+					ns - runnable_ns);
 }
 
+/* The thread ran, or slept in a call. */
 static void add_busy_time(struct tapir_finding *f, struct tapir_loop *loop, uint32_t node,
 			  uint64_t ns)
 {
-	tapir_loop_busy__add(f, &loop->busy,
-			     tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node), ns);
+	loop->busy.attributed_ns += ns;
+	tapir_weights__add(f, &loop->busy.own, tapir_finding__own(f, node), ns);
 }
 
 void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_thread *thread,
@@ -196,8 +225,7 @@ void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_t
 static void sleep_in_call(struct tapir_finding *f, struct tapir_loop *loop,
 			  const struct tapir_wait *w)
 {
-	const char *reason =
-		tapir_wait_reasons__of(&f->reasons, tapir_timeline__stacks(f->tl), w->node);
+	const char *reason = tapir_finding__reason_at(f, w->node);
 
 	if (!loop->from_ns)
 		loop->from_ns = w->from_ns;
@@ -212,7 +240,7 @@ void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *
 	struct tapir_loop_spot spot =
 		w->node == TAPIR_NO_NODE
 			? (struct tapir_loop_spot){TAPIR_LOOP_ELSEWHERE, NULL, false, 0}
-			: tapir_loop_spot__of(f, w->node);
+			: tapir_node_facts__of(f, w->node)->spot;
 	struct tapir_loop *loop = loop_of(f, w->thread->tgid, w->thread->tid, &spot);
 	enum tapir_loop_place place;
 	uint64_t ready_ns = w->state ? w->wake_ns : w->from_ns;
@@ -223,10 +251,8 @@ void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *
 	if (w->state)
 		place = spot.place; /* the loop itself sleeps for events alone */
 	if (place == TAPIR_LOOP_CALLED)
-		add_sync(
-			f, loop, w->node,
-			tapir_wait_reasons__of(&f->reasons, tapir_timeline__stacks(f->tl), w->node),
-			w->until_ns - w->from_ns, w->until_ns - ready_ns);
+		add_sync(f, loop, w->node, tapir_finding__reason_at(f, w->node),
+			 w->until_ns - w->from_ns, w->until_ns - ready_ns);
 	loop->seen_ns = w->until_ns;
 	if (!w->state) {
 		add_point(loop, place, w->from_ns);
@@ -246,8 +272,10 @@ void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *
 		loop->from_ns = loop->slept_ns;
 		return;
 	}
-	if (w->until_ns > ready_ns)
-		tapir_loop_busy__add_runnable(&loop->busy, w->until_ns - ready_ns);
+	if (w->until_ns > ready_ns) {
+		loop->busy.attributed_ns += w->until_ns - ready_ns;
+		loop->busy.attributed_runnable_ns += w->until_ns - ready_ns;
+	}
 	if (loop->from_ns && w->until_ns > ready_ns)
 		add_time(f, loop, w->node,
 			 (struct tapir_loop_time){.ns = w->until_ns - ready_ns,
@@ -257,7 +285,7 @@ void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *
 /* Proves that a thread runs a loop, by its functions' names. NULL: this stack does not show it. */
 static struct tapir_loop *prove(struct tapir_finding *f, uint32_t tgid, uint32_t tid, uint32_t node)
 {
-	const struct tapir_lore *lore = tapir_loop_spot__lore(tapir_timeline__stacks(f->tl), node);
+	const struct tapir_lore *lore = tapir_loop_spot__lore(f, node);
 	struct tapir_loop_spot spot = {TAPIR_LOOP_ELSEWHERE, lore, true, 0};
 
 	return lore ? loop_of(f, tgid, tid, &spot) : NULL;
@@ -267,10 +295,10 @@ void tapir_finding_loop__snapshot(struct tapir_finding *f, const struct tapir_re
 				  uint32_t node)
 {
 	struct tapir_loop *loop = rec->out_tid ? prove(f, rec->out_tgid, rec->out_tid, node) : NULL;
-	uint32_t own = loop ? tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node)
-			    : TAPIR_OWN_CODE_NONE;
+	uint32_t own = loop ? tapir_finding__own(f, node) : TAPIR_OWN_CODE_NONE;
 
-	if (own != TAPIR_OWN_CODE_NONE && tapir_loop_spot__of(f, node).place == TAPIR_LOOP_CALLED)
+	if (own != TAPIR_OWN_CODE_NONE &&
+	    tapir_node_facts__of(f, node)->spot.place == TAPIR_LOOP_CALLED)
 		tapir_weights__add(f, &loop->seen, own, 1);
 }
 
@@ -278,8 +306,7 @@ void tapir_finding_loop__interp_sample(struct tapir_finding *f,
 				       const struct tapir_rec_interp_sample *sample, uint32_t node)
 {
 	struct tapir_loop *loop = prove(f, sample->tgid, sample->tid, node);
-	uint32_t own = loop ? tapir_loop_spot__own(tapir_timeline__stacks(f->tl), node)
-			    : TAPIR_OWN_CODE_NONE;
+	uint32_t own = loop ? tapir_loop_spot__own(f, node) : TAPIR_OWN_CODE_NONE;
 
 	if (own != TAPIR_OWN_CODE_NONE)
 		tapir_weights__add(f, &loop->seen, own, 1);
@@ -355,11 +382,12 @@ void tapir_finding_loop__fini(struct tapir_finding *f)
 		tapir_vec__fini(&loop->kept);
 		tapir_weights__fini(&loop->own);
 		tapir_weights__fini(&loop->seen);
-		tapir_loop_sync__fini(&loop->sync);
-		tapir_loop_busy__fini(&loop->busy);
+		tapir_weights__fini(&loop->sync.called);
+		tapir_weights__fini(&loop->sync.own);
+		tapir_found_labels__fini(&loop->sync.reasons);
+		tapir_weights__fini(&loop->busy.own);
 		tapir_weights__fini(&loop->called);
 		tapir_found_labels__fini(&loop->reasons);
 	}
 	tapir_keyed__fini(&f->loops.rows);
-	tapir_map__fini(&f->loops.sync_by_node);
 }

@@ -9,8 +9,6 @@
 
 #include "base/keyed.h"
 #include "diagnose/found.h"
-#include "diagnose/loop_busy.h"
-#include "diagnose/loop_sync.h"
 #include "diagnose/weights.h"
 
 struct tapir_finding;
@@ -51,6 +49,28 @@ struct tapir_loop_points {
 	uint64_t in_loop, called;
 };
 
+/*
+ * Synchronous calls (lore's loop_sync: a file that is read while all others wait): however short
+ * each is, the loop serves nothing else during it.
+ */
+struct tapir_loop_sync {
+	uint64_t ns, runnable_ns; /* in such calls; of that, waiting for a CPU */
+	struct tapir_weights called,
+		own; /* functions of the runtime; the program's that call them */
+	struct tapir_found_labels reasons; /* of waits */
+};
+
+/*
+ * How long a loop did not sleep, whether it was in one long call or in many short ones: what
+ * performance.eventLoopUtilization() of Node.js measures.
+ */
+struct tapir_loop_busy {
+	uint64_t ns, longest_ns;			/* between two sleeps */
+	uint64_t runnable_ns;				/* of that, waiting for a CPU */
+	uint64_t attributed_ns, attributed_runnable_ns; /* since it slept */
+	struct tapir_weights own;
+};
+
 struct tapir_loop {
 	uint32_t tgid, tid;
 	const struct tapir_lore *lore; /* whose loop it is */
@@ -82,7 +102,6 @@ struct tapir_loop {
 
 struct tapir_loops {
 	struct tapir_keyed(struct tapir_loop) rows; /* by tid */
-	struct tapir_map sync_by_node;
 };
 
 /*

@@ -60,7 +60,7 @@ static void add_others(const struct tapir_finding *f, const struct tapir_neighbo
 	tapir_str__addf(out, ": other processes used %.2f of %" PRIu64 " CPUs",
 			(double)all_ns / 1e9 / seconds, n->cpu_cnt);
 	for (unsigned i = 0; i < n->cnt && i < 2; i++) {
-		if (n->rows[i].cpu_ns * 100 < all_ns * TAPIR_LIMIT(NEIGHBOUR_NAMED))
+		if (!TAPIR_IS_SHARE(NEIGHBOUR_NAMED, n->rows[i].cpu_ns, all_ns))
 			break; /* the busiest comes first */
 		tapir_str__adds(out, cnt++ ? ", " : ", most ");
 		tapir_str__add_printable(out, n->rows[i].comm,
@@ -68,7 +68,7 @@ static void add_others(const struct tapir_finding *f, const struct tapir_neighbo
 		tapir_str__addf(out, " (%u) %.2f", n->rows[i].tgid,
 				(double)n->rows[i].cpu_ns / 1e9 / seconds);
 	}
-	if (ended_ns * 100 < all_ns * TAPIR_LIMIT(WORTH))
+	if (!TAPIR_IS_SHARE(WORTH, ended_ns, all_ns))
 		return;
 	if (cnt)
 		tapir_str__addf(out, ", processes that have ended %.2f",
@@ -141,7 +141,7 @@ void tapir_finding_machine__add_crowd(const struct tapir_finding *f, struct tapi
 	own_ns = own_wait_ns(f, &n, span_ns);
 	wanted = (double)(f->cpu.ns + f->machine.runnable_ns) / (double)span_ns;
 	if (wanted < TAPIR_LIMIT(CROWD) * (double)n.cpu_cnt ||
-	    own_ns * 100 < f->machine.runnable_ns * TAPIR_LIMIT(MOST))
+	    !TAPIR_IS_SHARE(MOST, own_ns, f->machine.runnable_ns))
 		return;
 	tapir_str__addf(out,
 			"; its threads want %.1f CPUs of %" PRIu64

@@ -54,8 +54,7 @@ static void count_nameless(struct tapir_passed *p, const struct tapir_wait *w)
 bool tapir_finding_passed__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_open)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	const struct tapir_lore_wait *wait =
-		w->state ? tapir_wait_reasons__find(&f->reasons, tree, w->node) : NULL;
+	const struct tapir_lore_wait *wait = tapir_finding__lore_wait(f, w);
 	struct tapir_passed_row like = {.tgid = w->thread->tgid, .waker_tid = w->waker_tid};
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 	struct tapir_passed_row *row;
@@ -66,7 +65,7 @@ bool tapir_finding_passed__wait(struct tapir_finding *f, const struct tapir_wait
 		(void)tapir_vec__push(&f->passed.parked,
 				      ((struct tapir_parked){w->thread->tid, took_ns}));
 	like.wait = wait;
-	like.name = tapir_own_code__of(&f->own, tree, w->node);
+	like.name = tapir_finding__own(f, w->node);
 	if (like.name == TAPIR_OWN_CODE_NONE) {
 		/*
 		 * The stack ends before the program's own function. These waits are given to the
@@ -197,7 +196,7 @@ void tapir_finding_passed__add_parked(const struct tapir_finding *f, struct tapi
 	tapir_vec_for_each (parked, &f->passed.parked) {
 		struct tapir_str name = {};
 
-		if (parked->ns * 100 < span_ns * TAPIR_LIMIT(THROUGHOUT))
+		if (!TAPIR_IS_SHARE(THROUGHOUT, parked->ns, span_ns))
 			continue;
 		tapir_finding__add_thread(f, parked->tid, &name);
 		if (name.data)

@@ -45,8 +45,7 @@ bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *
 	if (role == TAPIR_ROLE_FINALIZER) {
 		/* Else it waits for work: a program whose objects have no finalizers gives it none.
 		 */
-		if (tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), w->node) !=
-		    TAPIR_OWN_CODE_NONE)
+		if (tapir_finding__own(f, w->node) != TAPIR_OWN_CODE_NONE)
 			tapir_finding_gc__finalizer(f, w->thread->tgid,
 						    tapir_finding__function(f, w->node),
 						    w->until_ns - w->from_ns);
@@ -55,7 +54,7 @@ bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *
 	/* Not by its role, which is up to a second old: a new worker gets its name late. */
 	if (!tapir_pool__has(f->tl, w->thread->tid, w->until_ns))
 		return false;
-	own = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), w->node);
+	own = tapir_finding__own(f, w->node);
 	switch (tapir_pool_waits__add(&f->pool.waits, f->tl, w, own != TAPIR_OWN_CODE_NONE)) {
 	case TAPIR_POOL_IDLE:
 	case TAPIR_POOL_UNBEGUN:

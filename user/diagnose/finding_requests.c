@@ -134,7 +134,8 @@ bool tapir_finding_requests__is_timed(const struct tapir_finding *f,
 	 * The durations of intervals that were paired before it was seen that they move are not
 	 * known either.
 	 */
-	return !(kind->is_unknown_by_thread && row->by_thread_cnt * 2 > row->took.cnt) &&
+	return !(kind->is_unknown_by_thread && row->by_thread_cnt &&
+		 TAPIR_IS_SHARE(MOST, row->by_thread_cnt, row->took.cnt)) &&
 	       row->took.cnt >= TAPIR_LIMIT(REQUEST_CNT) && kind->unbegun <= row->took.cnt;
 }
 
@@ -183,7 +184,7 @@ void tapir_finding_requests__add_part(const struct tapir_request_kind *row, cons
 			most = row->parts.ns[TAPIR_CAUSE_NONE][state];
 			what = states[state];
 		}
-	if (!what || most * 2 < row->sum_ns)
+	if (!what || !TAPIR_IS_SHARE(MOST, most, row->sum_ns))
 		return;
 	/* A request by key that no thread works for: whether it awaits or is queued is not known.
 	 */
@@ -193,7 +194,7 @@ void tapir_finding_requests__add_part(const struct tapir_request_kind *row, cons
 	if (inside && most == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_INSIDE])
 		tapir_str__addf(out, "in %s", inside->label);
 	else if (task && most == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN] &&
-		 task->ns * 2 > most)
+		 TAPIR_IS_SHARE(MOST, task->ns, most))
 		tapir_str__addf(out, "awaiting %s", task->label);
 	else
 		tapir_str__adds(out, what);

@@ -64,7 +64,7 @@ static uint64_t idle_ns(struct tapir_finding *f, const struct tapir_idle_session
 
 	if (!t || t->is_gone || t->state != TAPIR_THREAD_SLEEPING || t->out_ns > row->seen_ns)
 		return 0;
-	wait = tapir_wait_reasons__find(&f->reasons, tapir_timeline__stacks(f->tl), t->offcpu_node);
+	wait = tapir_finding__wait_at(f, t->offcpu_node);
 	if (wait && !wait->is_common && strcmp(wait->reason, "client") != 0)
 		return 0;
 	return row->idle_ns + (tapir_timeline__stats(f->tl)->last_ns - row->seen_ns);
@@ -88,12 +88,9 @@ static void judge_longest(struct tapir_finding *f, const struct tapir_idle_sessi
 			  size_t cnt, struct tapir_found_list *list)
 {
 	uint64_t ns = idle_ns(f, longest);
-	struct tapir_sv comm =
-		tapir_timeline__comm(f->tl, longest->tid, tapir_timeline__stats(f->tl)->last_ns);
 	struct tapir_str who = {};
 
-	tapir_str__add_printable(&who, comm.data, comm.len);
-	tapir_str__addf(&who, " %u", longest->tid);
+	tapir_finding__add_thread_id(f, longest->tid, &who);
 	TAPIR_JUDGE(f, list, IDLE_SESSIONS, .cnt = cnt, .other = longest->transaction,
 		    .seconds = ns / 1e9, .ns = ns,
 		    .own_ns = (double)(longest->transaction_ns - longest->idle_ns + ns),

@@ -86,9 +86,7 @@ void tapir_finding_statements__wait(struct tapir_finding *f, const struct tapir_
 		f->statements.sessions.cnt && w->state
 			? tapir_keyed__get(&f->statements.sessions, w->thread->tid)
 			: NULL;
-	const char *reason = session ? tapir_wait_reasons__of(
-					       &f->reasons, tapir_timeline__stacks(f->tl), w->node)
-				     : NULL;
+	const char *reason = session ? tapir_finding__reason_at(f, w->node) : NULL;
 
 	if (reason && !strcmp(reason, "client"))
 		session->client_ns += w->wake_ns - w->from_ns;
@@ -119,7 +117,7 @@ static const struct tapir_statement_row *most_of(const struct tapir_statements *
 	tapir_vec_for_each (row, &s->rows)
 		if (row->text && (!most || row->cnt > most->cnt))
 			most = row;
-	return most && most->cnt * 100 >= s->cnt * TAPIR_LIMIT(MOST) ? most : NULL;
+	return most && TAPIR_IS_SHARE(MOST, most->cnt, s->cnt) ? most : NULL;
 }
 
 void tapir_finding_statements__list(struct tapir_finding *f, struct tapir_found_list *list)

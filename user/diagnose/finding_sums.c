@@ -90,6 +90,14 @@ const struct tapir_found_label *tapir_found_labels__worst(const struct tapir_fou
 	return worst;
 }
 
+const struct tapir_found_label *tapir_found_labels__most(const struct tapir_found_labels *labels,
+							 uint64_t of)
+{
+	const struct tapir_found_label *worst = tapir_found_labels__worst(labels);
+
+	return worst && TAPIR_IS_SHARE(MOST, worst->ns, of) ? worst : NULL;
+}
+
 void tapir_found_labels__fini(struct tapir_found_labels *labels)
 {
 	struct tapir_found_label *row;
@@ -111,6 +119,32 @@ void tapir_finding__weigh(struct tapir_finding *f, struct tapir_weights *w, uint
 			  uint64_t weight)
 {
 	tapir_weights__add(f, w, tapir_finding__function(f, node), weight);
+}
+
+uint32_t tapir_finding__own(struct tapir_finding *f, uint32_t node)
+{
+	return tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node);
+}
+
+const struct tapir_lore_wait *tapir_finding__wait_at(struct tapir_finding *f, uint32_t node)
+{
+	return tapir_wait_reasons__find(&f->reasons, tapir_timeline__stacks(f->tl), node);
+}
+
+const char *tapir_finding__reason_at(struct tapir_finding *f, uint32_t node)
+{
+	return tapir_wait_reasons__of(&f->reasons, tapir_timeline__stacks(f->tl), node);
+}
+
+const struct tapir_lore_wait *tapir_finding__lore_wait(struct tapir_finding *f,
+						       const struct tapir_wait *w)
+{
+	return w->state ? tapir_finding__wait_at(f, w->node) : NULL;
+}
+
+const char *tapir_finding__reason(struct tapir_finding *f, const struct tapir_wait *w)
+{
+	return w->state ? tapir_finding__reason_at(f, w->node) : NULL;
 }
 
 double tapir_finding__percent(uint64_t part, uint64_t of)
@@ -152,6 +186,16 @@ void tapir_finding__add_thread(const struct tapir_finding *f, uint32_t tid, stru
 	tapir_str__add_printable(out, comm.data, len);
 	if (len < comm.len)
 		tapir_str__addc(out, '*');
+}
+
+void tapir_finding__add_thread_id(const struct tapir_finding *f, uint32_t tid,
+				  struct tapir_str *out)
+{
+	struct tapir_sv comm =
+		tapir_timeline__comm(f->tl, tid, tapir_timeline__stats(f->tl)->last_ns);
+
+	tapir_str__add_printable(out, comm.data, comm.len);
+	tapir_str__addf(out, " %u", tid);
 }
 
 /* ---- what is not the program's own ---------------------------------------------------------- */
@@ -204,8 +248,8 @@ double tapir_finding__cpus(const struct tapir_finding *f)
 	if (!f->has_clock)
 		return -1;
 	/* More than there are, or much of few samples: the recording is too short to tell. */
-	if ((f->cpu.cpu_cnt && cpus > 1.1 * f->cpu.cpu_cnt) ||
-	    (f->cpu.samples < TAPIR_LIMIT(SAMPLES) && cpus > 1))
+	if ((f->cpu.cpu_cnt && TAPIR_IS_SHARE(CPUS_MOST, cpus, f->cpu.cpu_cnt)) ||
+	    (f->cpu.samples < TAPIR_LIMIT(SAMPLES) && cpus > TAPIR_LIMIT(CPUS_FEW)))
 		return -1;
 	return cpus;
 }

@@ -3,18 +3,7 @@
  * Exceptions of runtimes that have no event of one: the share of the CPU in functions that lore/
  * knows as the work of throwing.
  */
-#include <string.h>
-
 #include "diagnose/finding_impl.h"
-#include "spec/runtime_db/lore.h"
-
-static uint8_t throws(const char *name)
-{
-	tapir_lore_for_each (lore)
-		if (tapir_sv__starts_with_any(tapir_sv__of(name), lore->throwing))
-			return true;
-	return false;
-}
 
 /* The outermost function of throwing, whose caller throws; 0: none. */
 uint32_t tapir_finding_throws__of(struct tapir_finding *f, uint32_t node)
@@ -23,8 +12,7 @@ uint32_t tapir_finding_throws__of(struct tapir_finding *f, uint32_t node)
 	uint32_t found = 0;
 
 	for (uint32_t n = node < tree->nodes.cnt ? node : 0; n; n = tree->nodes.data[n].parent)
-		if (tapir_name_traits__of(&f->facts.throwing, tree, tree->nodes.data[n].name,
-					  throws))
+		if (tapir_node_facts__marks(f, n) & TAPIR_MARK_THROWS)
 			found = n;
 	return found;
 }
@@ -38,7 +26,7 @@ void tapir_finding_throws__samples(struct tapir_finding *f, const struct tapir_n
 	if (!thrown)
 		return;
 	f->throws.samples += cnt;
-	tapir_weights__add(f, &f->throws.throwers, tapir_own_code__of(&f->own, tree, thrown), cnt);
+	tapir_weights__add(f, &f->throws.throwers, tapir_finding__own(f, thrown), cnt);
 	tapir_weights__add(f, &f->throws.functions, tree->nodes.data[thrown].name, cnt);
 }
 

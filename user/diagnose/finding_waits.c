@@ -49,7 +49,7 @@ static bool is_for_thread(const char *reason)
 static void count_for_thread(struct tapir_finding *f, const struct tapir_wait *w,
 			     const char *reason)
 {
-	uint32_t own = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), w->node);
+	uint32_t own = tapir_finding__own(f, w->node);
 
 	if (own != TAPIR_OWN_CODE_NONE)
 		tapir_found_labels__add(&f->waits.for_threads, 1, reason, own,
@@ -59,7 +59,7 @@ static void count_for_thread(struct tapir_finding *f, const struct tapir_wait *w
 /* Functions without names are one place. */
 static uint64_t hash_of_wait(struct tapir_finding *f, uint32_t tid, uint32_t node, int what)
 {
-	uint32_t name = tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node);
+	uint32_t name = tapir_finding__own(f, node);
 
 	return tapir_hash__mix(tapir_hash__mix(tapir_hash__mix(9, tid), name), (uint64_t)what);
 }
@@ -110,8 +110,7 @@ void tapir_finding_waits__take(struct tapir_finding *f, const struct tapir_wait 
 			       bool is_cut)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	const struct tapir_lore_wait *wait =
-		w->state ? tapir_wait_reasons__find(&f->reasons, tree, w->node) : NULL;
+	const struct tapir_lore_wait *wait = tapir_finding__lore_wait(f, w);
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 	struct tapir_str name = {};
 	const char *reason = wait ? wait->reason : "";
@@ -123,7 +122,7 @@ void tapir_finding_waits__take(struct tapir_finding *f, const struct tapir_wait 
 	if (what < 0)
 		return;
 	is_no_work = dependencies[what].is_no_work;
-	has_own = tapir_own_code__of(&f->own, tree, w->node) != TAPIR_OWN_CODE_NONE;
+	has_own = tapir_finding__own(f, w->node) != TAPIR_OWN_CODE_NONE;
 	/*
 	 * A read may wait for the next request, which is idleness: a function of the program on the
 	 * stack shows that it waits for an answer. Functions without names may be the program's.

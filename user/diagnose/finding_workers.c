@@ -17,41 +17,7 @@
 #define MAX_WORKERS 65536u
 #define MAX_POOLS   256u
 
-/* The traits that a stack shows. */
-enum { IS_KNOWN = 1, IS_WORKER = 2, IS_IDLE = 4, IS_FOR_TASK = 8 };
-
 /* ---- waits ---------------------------------------------------------------------------------- */
-
-static unsigned traits_of(const char *name)
-{
-	struct tapir_sv text = tapir_sv__of(tapir_own_code__without_type(name));
-	unsigned traits = 0;
-
-	tapir_lore_for_each (lore) {
-		traits |= tapir_sv__starts_with_any(text, lore->workers) ? IS_WORKER : 0;
-		traits |= tapir_sv__starts_with_any(text, lore->takes_work) ? IS_IDLE : 0;
-		traits |= tapir_sv__starts_with_any(text, lore->task_waits) ? IS_FOR_TASK : 0;
-	}
-	return traits;
-}
-
-/* The traits of the functions from the node out to where the thread begins. */
-static unsigned traits_at(struct tapir_finding *f, uint32_t node)
-{
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	const uint64_t *known = tapir_map__get(&f->workers.traits_by_node, node);
-	unsigned traits = IS_KNOWN;
-	uint64_t *kept;
-
-	if (known)
-		return (unsigned)*known;
-	for (uint32_t at = node; at && at < tree->nodes.cnt; at = tree->nodes.data[at].parent)
-		traits |= traits_of(tree->names.data[tree->nodes.data[at].name]);
-	kept = tapir_map__put(&f->workers.traits_by_node, node, NULL);
-	if (kept)
-		*kept = traits;
-	return traits;
-}
 
 static struct tapir_worker *worker_of(struct tapir_workers *w, const struct tapir_tl_thread *thread)
 {
@@ -60,40 +26,33 @@ static struct tapir_worker *worker_of(struct tapir_workers *w, const struct tapi
 	return tapir_keyed__add(&w->rows, thread->tid, MAX_WORKERS, made);
 }
 
-static bool is_sleep(struct tapir_finding *f, uint32_t node)
-{
-	const char *reason =
-		tapir_wait_reasons__of(&f->reasons, tapir_timeline__stacks(f->tl), node);
-
-	return reason && !strcmp(reason, "sleep");
-}
-
 void tapir_finding_workers__wait(struct tapir_finding *f, const struct tapir_wait *w)
 {
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 	struct tapir_worker *worker;
-	unsigned traits;
+	const char *reason;
+	uint32_t marks;
 	bool is_asleep;
 
-	if (!w->state || !w->node || w->node >= tree->nodes.cnt)
+	if (!w->state)
 		return;
-	traits = traits_at(f, w->node);
-	worker = traits & IS_WORKER ? worker_of(&f->workers, w->thread) : NULL;
+	marks = tapir_node_facts__of(f, w->node)->marks;
+	worker = marks & TAPIR_MARK_WORKER ? worker_of(&f->workers, w->thread) : NULL;
 	if (!worker)
 		return;
-	is_asleep = is_sleep(f, w->node);
-	if (traits & IS_IDLE)
+	reason = tapir_finding__reason_at(f, w->node);
+	is_asleep = reason && !strcmp(reason, "sleep");
+	if (marks & TAPIR_MARK_TAKES_WORK)
 		worker->idle_ns += took_ns;
-	else if (traits & IS_FOR_TASK)
+	else if (marks & TAPIR_MARK_TASK_WAIT)
 		worker->task_ns += took_ns;
 	else if (is_asleep)
 		worker->sleep_ns += took_ns;
-	if (traits & IS_IDLE || !(traits & IS_FOR_TASK || is_asleep))
+	if (marks & TAPIR_MARK_TAKES_WORK || !(marks & TAPIR_MARK_TASK_WAIT || is_asleep))
 		return;
-	if (traits & IS_FOR_TASK && took_ns > worker->longest_task_ns)
+	if (marks & TAPIR_MARK_TASK_WAIT && took_ns > worker->longest_task_ns)
 		worker->longest_task_ns = took_ns;
-	tapir_weights__add(f, &worker->places, tapir_own_code__of(&f->own, tree, w->node), took_ns);
+	tapir_weights__add(f, &worker->places, tapir_finding__own(f, w->node), took_ns);
 }
 
 /* ---- pools ---------------------------------------------------------------------------------- */
@@ -154,7 +113,7 @@ static void find_pools(struct tapir_finding *f, struct pools *pools)
 		if (!pool)
 			continue;
 		pool->thread_cnt++;
-		pool->stuck_cnt += w->longest_task_ns * 100 >= span_ns * TAPIR_LIMIT(THROUGHOUT);
+		pool->stuck_cnt += TAPIR_IS_SHARE(THROUGHOUT, w->longest_task_ns, span_ns);
 		pool->idle_ns += w->idle_ns;
 		pool->task_ns += w->task_ns;
 		pool->sleep_ns += w->sleep_ns;
@@ -212,5 +171,4 @@ void tapir_finding_workers__fini(struct tapir_finding *f)
 	tapir_vec_for_each (w, &f->workers.rows)
 		tapir_weights__fini(&w->places);
 	tapir_keyed__fini(&f->workers.rows);
-	tapir_map__fini(&f->workers.traits_by_node);
 }

@@ -31,7 +31,6 @@ struct tapir_worker {
 
 struct tapir_workers {
 	struct tapir_keyed(struct tapir_worker) rows;
-	struct tapir_map traits_by_node; /* enum in finding_workers.c */
 };
 
 /* Takes a wait of a thread that may be a worker; __fini frees the pools. */

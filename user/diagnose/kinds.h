@@ -313,6 +313,7 @@ enum tapir_limit_role {
 /* clang-format off */
 #define TAPIR_LIMITS(X) \
 	X(MOST, KIND_CNT, TAPIR_WORDS, 50, "%", "of a sum is most of it") \
+	X(SMALL, KIND_CNT, TAPIR_WORDS, 1, "%", "of the CPU: a function with less is not named") \
 	X(TELLING, KIND_CNT, TAPIR_WORDS, 10, "%", "of a sum: a function with less explains nothing") \
 	X(WORTH, KIND_CNT, TAPIR_WORDS, 25, "%", "of a time: a part with less is not mentioned") \
 	X(THROUGHOUT, KIND_CNT, TAPIR_COUNTS, 95, "%", "of the recording is throughout") \
@@ -325,6 +326,7 @@ enum tapir_limit_role {
 	X(CUT_WAITS, KIND_CNT, TAPIR_COUNTS, 5, "times", "a wait's time may be with truncated stacks") \
 	X(STUCK, DEADLOCK, TAPIR_AT_LEAST, 0.5, "s", "recorded: less says nothing of what never happens") \
 	X(STUCK_SHARE, DEADLOCK, TAPIR_COUNTS, 85, "%", "of the recording: first stacks may be cut") \
+	X(STUCK_WAITS, DEADLOCK, TAPIR_COUNTS, 2, "waits", "besides, of a thread that is stuck") \
 	X(STUCK_WAKES, DEADLOCK, TAPIR_COUNTS, 3, "1/s", "wakeups: a thread that looks for the lock") \
 	X(LOCK_CLASS, LOCKS, TAPIR_WORDS, 20, "%", "of the waits: a lock with less is one of many") \
 	X(HOLDER_SAMPLES, LOCKS, TAPIR_WORDS, 20, "samples", "in an interpreter: fewer show no holder") \
@@ -334,6 +336,8 @@ enum tapir_limit_role {
 	X(POOL_WAITING, WORKERS, TAPIR_AT_LEAST, 90, "%", "of the time of all of the pool's threads") \
 	X(POOL_IDLE, WORKERS, TAPIR_AT_MOST, 1, "%", "of that time without a task") \
 	X(CUT_REQUESTS, REQUESTS, TAPIR_WORDS, 20, "times", "as many as the edges cut: awaits of each") \
+	X(CALLS_SHOWN, REQUESTS, TAPIR_WORDS, 1.5, "awaits", "or calls of a request: their number is told") \
+	X(SECOND_PART, REQUESTS, TAPIR_WORDS, 10, "%", "of their time: a second part is mentioned") \
 	X(REQUEST_CNT, REQUESTS, TAPIR_COUNTS, 3, "requests", ": fewer have no percentiles") \
 	X(LOOP_BLOCKED, LOOP, TAPIR_COUNTS, 50, "ms", "for less a loop is not blocked") \
 	X(LOOP_RESTS, LOOP, TAPIR_COUNTS, 10, "times", "as long without a pause: it hardly has any") \
@@ -353,6 +357,7 @@ enum tapir_limit_role {
 	X(INDUCED_POLLS, INDUCED_GC, TAPIR_AT_LEAST, 3, "values", "of a JVM's counters have the cause") \
 	X(HEAP_GCS, HEAP, TAPIR_AT_LEAST, 3, "collections", ": fewer show no growth") \
 	X(HEAP_STEADY, HEAP, TAPIR_AT_LEAST, 25, "%", "of the growth is left at its least, later") \
+	X(HEAP_START, HEAP, TAPIR_COUNTS, 50, "%", "of a JVM's growth, later: else it was of its start") \
 	X(HEAP_FALL, HEAP, TAPIR_AT_MOST, 10, "%", "of a JVM's growth fell again") \
 	X(HEAP_LOWS, HEAP, TAPIR_COUNTS, 100, "ms", "of which the smallest heap is kept") \
 	X(MEMORY_POINTS, MEMORY, TAPIR_AT_LEAST, 4, "values", ": fewer show no growth") \
@@ -368,7 +373,10 @@ enum tapir_limit_role {
 	X(JIT_CPUS, JIT, TAPIR_AT_LEAST, 0.1, "CPUs", "for the compiler") \
 	X(JIT_METHODS, JIT, TAPIR_COUNTS, 10, "1/s", "methods: fewer are for the recorder's sake") \
 	X(JIT_AGAIN, JIT, TAPIR_COUNTS, 60, "%", "of the methods were compiled before: warming up") \
+	X(JIT_STARTS, JIT, TAPIR_COUNTS, 50, "%", "of the share counts while a program starts") \
 	X(JIT_MIDDLE, JIT, TAPIR_COUNTS, 0.35, "", "of the recording: steady work has its middle at 0.5") \
+	X(CPUS_MOST, CPU, TAPIR_COUNTS, 110, "%", "of the CPUs: more cannot have been used") \
+	X(CPUS_FEW, CPU, TAPIR_COUNTS, 1, "CPUs", "with too few samples: more is not believed") \
 	X(CPUS, CPU, TAPIR_AT_LEAST, 0.1, "CPUs", "a share of less says little") \
 	X(CPU_LEAF, CPU, TAPIR_WORDS, 20, "%", "of the CPU in a function that the named one calls") \
 	X(CPU_HARDLY, CPU, TAPIR_WORDS, 0.5, "CPUs", ": with less, what was not recorded is mentioned") \
@@ -424,6 +432,9 @@ static inline double tapir_limit(enum tapir_limit limit)
 /* TAPIR_LIMIT(MOST) */
 #define TAPIR_LIMIT(id)	   tapir_limit(TAPIR_LIMIT_##id)
 #define TAPIR_LIMIT_NS(id) tapir_limit__ns(TAPIR_LIMIT_##id)
+/* TAPIR_IS_SHARE(MOST, part, of): the part is at least that percentage of it. */
+#define TAPIR_IS_SHARE(id, part, of)                                                               \
+	((double)(part)*100 >= (double)(of)*tapir_limit(TAPIR_LIMIT_##id))
 
 /* Returns the number, which is in seconds or milliseconds, in nanoseconds. */
 static inline uint64_t tapir_limit__ns(enum tapir_limit limit)

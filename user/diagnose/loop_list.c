@@ -13,7 +13,8 @@
 /* The time in which it is known whether it was blocked: not where stacks lack their callers. */
 static uint64_t known_ns(const struct tapir_loop *loop, uint64_t span_ns)
 {
-	return loop->unknown_ns < span_ns / 2 ? span_ns - loop->unknown_ns : span_ns;
+	return !TAPIR_IS_SHARE(MOST, loop->unknown_ns, span_ns) ? span_ns - loop->unknown_ns
+								: span_ns;
 }
 
 /* The percentage without the time in which others had the CPU, which is not its own fault. */
@@ -104,7 +105,7 @@ static bool has_name(const struct tapir_finding *f, uint32_t name)
 /* One callback takes long, or there are many: then some of the time is between them. */
 static void add_queue(const struct tapir_loop *loop, struct tapir_str *out)
 {
-	if (loop->queue_ns * 100 >= loop->ns * TAPIR_LIMIT(WORTH) && loop->lore->loop_queued &&
+	if (TAPIR_IS_SHARE(WORTH, loop->queue_ns, loop->ns) && loop->lore->loop_queued &&
 	    loop->steps_ns * TAPIR_LIMIT(LOOP_STEPS) >= loop->queue_ns)
 		tapir_str__addf(out, ", %.0f%% of it %s",
 				tapir_finding__percent(loop->queue_ns, loop->ns),
@@ -118,17 +119,17 @@ static void add_function(const struct tapir_finding *f, const struct tapir_loop 
 	const struct tapir_found_label *reason = tapir_found_labels__worst(&loop->reasons);
 
 	add_queue(loop, out);
-	if (loop->own.best * 100 >= loop->ns * TAPIR_LIMIT(WORTH)) {
+	if (TAPIR_IS_SHARE(WORTH, loop->own.best, loop->ns)) {
 		tapir_str__addf(out, ", %.0f%% of it in ",
 				tapir_finding__percent(loop->own.best, loop->ns));
 		tapir_finding__add_name(f, loop->own.best_name, out);
 	}
-	if (loop->called.best * 100 >= loop->ns * TAPIR_LIMIT(MOST) &&
+	if (TAPIR_IS_SHARE(MOST, loop->called.best, loop->ns) &&
 	    has_name(f, loop->called.best_name)) {
 		tapir_str__adds(out, ", in a call of ");
 		tapir_finding__add_name(f, loop->called.best_name, out);
 	}
-	if (reason && reason->ns * 100 >= loop->ns * TAPIR_LIMIT(MOST)) {
+	if (reason && TAPIR_IS_SHARE(MOST, reason->ns, loop->ns)) {
 		if (!strcmp(reason->label, "sleep"))
 			tapir_str__adds(out, ", asleep");
 		else
@@ -139,7 +140,7 @@ static void add_function(const struct tapir_finding *f, const struct tapir_loop 
 static void add_remedy(struct tapir_finding *f, const struct tapir_loop *loop,
 		       const struct tapir_weights *own, uint64_t of_ns, struct tapir_str *out)
 {
-	if (own->best * 100 < of_ns * TAPIR_LIMIT(MOST) &&
+	if (!TAPIR_IS_SHARE(MOST, own->best, of_ns) &&
 	    !tapir_finding__add_most(f, &loop->seen, "; it was seen in ", out) && !own->best)
 		tapir_str__addf(out, "; its functions have no names: %s", loop->lore->names.remedy);
 }
@@ -147,8 +148,7 @@ static void add_remedy(struct tapir_finding *f, const struct tapir_loop *loop,
 /* The percentage of a part that is worth mentioning; else 0. */
 static double worth(uint64_t part_ns, uint64_t of_ns)
 {
-	return part_ns * 100 >= of_ns * TAPIR_LIMIT(WORTH) ? tapir_finding__percent(part_ns, of_ns)
-							   : 0;
+	return TAPIR_IS_SHARE(WORTH, part_ns, of_ns) ? tapir_finding__percent(part_ns, of_ns) : 0;
 }
 
 static void judge(struct tapir_finding *f, struct tapir_found_list *list,
@@ -173,7 +173,7 @@ static void add_sync_calls(struct tapir_finding *f, const struct tapir_loop *loo
 				       .where = &sync->own,
 				       .elsewhere = &sync->called};
 
-	if (reason && reason->ns * 100 >= sync->ns * TAPIR_LIMIT(MOST))
+	if (reason && TAPIR_IS_SHARE(MOST, reason->ns, sync->ns))
 		fact.label = reason->label;
 	add_remedy(f, loop, &sync->own, sync->ns, &fact.more);
 	judge(f, list, loop, fact);
@@ -209,7 +209,7 @@ static void add_second(struct tapir_finding *f, const struct tapir_loop *loop,
 	    tapir_found__counts(TAPIR_FOUND_LOOP,
 				own_percent(loop, sync->ns, sync->runnable_ns, span_ns)))
 		add_sync_calls(f, loop, TAPIR_FACT_LOOP_CALLS_TOO, list);
-	if (ns * 100 < loop->ns * TAPIR_LIMIT(WORTH) || second == sync->own.best_name)
+	if (!TAPIR_IS_SHARE(WORTH, ns, loop->ns) || second == sync->own.best_name)
 		return;
 	tapir_finding__add_name(f, second, &name);
 	judge(f, list, loop,
@@ -244,7 +244,8 @@ void tapir_finding_loop__list(struct tapir_finding *f, struct tapir_found_list *
 	worst = worst_loop(f, span_ns, list, &cnt);
 	busiest = busiest_loop(f, span_ns, list);
 	/* Calls may be of less weight than what else keeps it from sleeping. */
-	is_minor = worst && is_by_sync(worst) && busiest && worst->sync.ns * 2 < busiest->busy.ns;
+	is_minor = worst && is_by_sync(worst) && busiest &&
+		   !TAPIR_IS_SHARE(MOST, worst->sync.ns, busiest->busy.ns);
 	if (busiest && (!worst || is_minor))
 		add_busy(f, busiest, list);
 	if (worst && is_by_sync(worst))

@@ -13,7 +13,6 @@
 
 struct tapir_finding;
 struct tapir_lore;
-struct tapir_stack_tree;
 
 enum tapir_loop_place {
 	TAPIR_LOOP_ELSEWHERE, /* no loop is on the stack, or it was cut short */
@@ -29,23 +28,21 @@ struct tapir_loop_spot {
 	uint8_t depth;		       /* calls of the interpreter on the stack; 0: it has none */
 };
 
-/* Classifies the stack at node, which the finding caches. */
-struct tapir_loop_spot tapir_loop_spot__of(struct tapir_finding *f, uint32_t node);
-/* The same without a cache, for node_facts.h, which has one. */
+/* Classifies the stack at node, for node_facts.h, which has the answer from then on. */
 struct tapir_loop_spot tapir_loop_spot__look_up(struct tapir_finding *f, uint32_t node);
 /*
  * Returns the runtime's function that compiled or interpreted code called; NONE: the time is its
  * own.
  */
-uint32_t tapir_loop_spot__called(const struct tapir_stack_tree *tree, uint32_t node);
+uint32_t tapir_loop_spot__called(struct tapir_finding *f, uint32_t node);
 /*
  * Classifies a stack as in callbacks of a queue that the loop does not leave before it is empty, or
  * in the code that fills the queue.
  */
-enum tapir_loop_queue tapir_loop_spot__queue(const struct tapir_stack_tree *tree, uint32_t node);
+enum tapir_loop_queue tapir_loop_spot__queue(struct tapir_finding *f, uint32_t node);
 /* Returns the runtime whose loop a function on the stack is, if it has a name; NULL: none. */
-const struct tapir_lore *tapir_loop_spot__lore(const struct tapir_stack_tree *tree, uint32_t node);
+const struct tapir_lore *tapir_loop_spot__lore(struct tapir_finding *f, uint32_t node);
 /* Returns the program's own function that such a one called; NONE: it is in none. */
-uint32_t tapir_loop_spot__own(const struct tapir_stack_tree *tree, uint32_t node);
+uint32_t tapir_loop_spot__own(struct tapir_finding *f, uint32_t node);
 
 #endif

@@ -5,40 +5,117 @@
  */
 #include "diagnose/node_facts.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "diagnose/finding_impl.h"
+#include "spec/runtime_db/lore.h"
 
-static bool is_timer(const char *name)
+/* ---- names ---------------------------------------------------------------------------------- */
+
+enum { ONE = 1, WHOLE = 2, MANAGED = 4 };
+
+static const struct {
+	enum tapir_name_mark mark;
+	size_t member; /* offset in struct tapir_lore */
+	unsigned how;
+} rows[] = {
+#define ROW(id, member, how) {TAPIR_MARK_##id, offsetof(struct tapir_lore, member), how},
+	TAPIR_NAME_MARKS(ROW)};
+#define ROW_CNT (sizeof(rows) / sizeof(*rows))
+
+static bool is_listed(const struct tapir_lore *lore, size_t row, struct tapir_sv name)
 {
-	return strstr(name, "System.Threading.TimerQueue") != NULL;
+	const char *one[] = {NULL, NULL}, *const *list = one;
+
+	if (rows[row].how & ONE)
+		memcpy(&one[0], (const char *)lore + rows[row].member, sizeof(one[0]));
+	else
+		memcpy(&list, (const char *)lore + rows[row].member, sizeof(list));
+	if (!(rows[row].how & WHOLE))
+		return tapir_sv__starts_with_any(name, list);
+	for (; list && *list; list++)
+		if (tapir_sv__is(name, *list))
+			return true;
+	return false;
 }
 
-/* A task that a timer completes: what awaited it continues there, and is no timer. */
-static bool is_continuation(const char *name)
+static const struct tapir_lore *lore_of(size_t row, const char *name)
 {
-	return !strncmp(name, "System.Threading.Tasks.", 23) ||
-	       strstr(name, "AsyncStateMachineBox") != NULL;
+	struct tapir_sv text =
+		tapir_sv__of(rows[row].how & MANAGED ? tapir_own_code__without_type(name) : name);
+
+	tapir_lore_for_each (lore)
+		if (is_listed(lore, row, text))
+			return lore;
+	return NULL;
 }
 
-enum { IS_TIMER = 1, IS_CONTINUATION };
-
-static uint8_t timer_trait(const char *name)
+const struct tapir_lore *tapir_name_mark__lore(enum tapir_name_mark mark, const char *name)
 {
-	return is_continuation(name) ? IS_CONTINUATION : is_timer(name) ? IS_TIMER : 0;
+	size_t row = 0;
+
+	while (rows[row].mark != mark)
+		row++;
+	return lore_of(row, name);
+}
+
+static uint32_t judge_name(const char *name)
+{
+	uint32_t marks = TAPIR_MARK_IS_KNOWN;
+
+	for (size_t i = 0; i < ROW_CNT; i++)
+		marks |= lore_of(i, name) ? rows[i].mark : 0;
+	if (strstr(name, "epoll_wait") || strstr(name, "epoll_pwait"))
+		marks |= TAPIR_MARK_ASKS;
+	if (!strncmp(name, "0x", 2))
+		marks |= TAPIR_MARK_NO_FILE;
+	if (tapir_finding_doing__of_name(name))
+		marks |= TAPIR_MARK_DOING;
+	if (!strncmp(name, "System.Threading.Tasks.", 23) || strstr(name, "AsyncStateMachineBox"))
+		marks |= TAPIR_MARK_CONTINUATION;
+	else if (strstr(name, "System.Threading.TimerQueue"))
+		marks |= TAPIR_MARK_TIMER;
+	return marks;
+}
+
+uint32_t tapir_node_facts__marks(struct tapir_finding *f, uint32_t node)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	struct tapir_nodes_facts *facts = &f->facts;
+	uint32_t name = tree->nodes.data[node].name;
+
+	while (facts->marks_by_name.cnt <= name)
+		if (!tapir_vec__add(&facts->marks_by_name))
+			return judge_name(tree->names.data[name]);
+	if (!facts->marks_by_name.data[name])
+		facts->marks_by_name.data[name] = judge_name(tree->names.data[name]);
+	return facts->marks_by_name.data[name];
+}
+
+/* ---- stacks --------------------------------------------------------------------------------- */
+
+static uint32_t marks_of_all(struct tapir_finding *f, uint32_t node)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	uint32_t marks = 0;
+
+	for (uint32_t n = node < tree->nodes.cnt ? node : 0; n; n = tree->nodes.data[n].parent)
+		marks |= tapir_node_facts__marks(f, n);
+	return marks;
 }
 
 /* Returns true if a timer called this, and not by completing a task. */
 static bool is_in_timer(struct tapir_finding *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	uint8_t trait = 0;
+	uint32_t marks = 0;
 
-	for (uint32_t n = node < tree->nodes.cnt ? node : 0; n && !trait;
+	for (uint32_t n = node < tree->nodes.cnt ? node : 0;
+	     n && !(marks & (TAPIR_MARK_TIMER | TAPIR_MARK_CONTINUATION));
 	     n = tree->nodes.data[n].parent)
-		trait = tapir_name_traits__of(&f->facts.timers, tree, tree->nodes.data[n].name,
-					      timer_trait);
-	return trait == IS_TIMER;
+		marks = tapir_node_facts__marks(f, n);
+	return marks & TAPIR_MARK_TIMER;
 }
 
 static void judge_node(struct tapir_finding *f, uint32_t node, struct tapir_node_facts *facts)
@@ -53,6 +130,7 @@ static void judge_node(struct tapir_finding *f, uint32_t node, struct tapir_node
 		.gil_place = (uint8_t)tapir_finding_gil__place(f, node),
 		.work = (uint8_t)tapir_works__classify(&f->works, tree, node),
 		.is_in_timer = is_in_timer(f, node),
+		.marks = marks_of_all(f, node),
 		.node = node,
 	};
 	facts->is_outside_loops = facts->spot.place != TAPIR_LOOP_ITSELF && !facts->spot.is_proof;
@@ -98,11 +176,6 @@ void tapir_node_facts__expect(struct tapir_finding *f, uint32_t node)
 void tapir_node_facts__fini(struct tapir_finding *f)
 {
 	tapir_vec__fini(&f->facts.by_node);
-	tapir_keyed__fini(&f->facts.spots);
 	tapir_vec__fini(&f->facts.rows);
-	tapir_name_traits__fini(&f->facts.loops);
-	tapir_name_traits__fini(&f->facts.throwing);
-	tapir_name_traits__fini(&f->facts.doings);
-	tapir_name_traits__fini(&f->facts.timers);
-	tapir_name_traits__fini(&f->facts.interpreters);
+	tapir_vec__fini(&f->facts.marks_by_name);
 }

@@ -59,7 +59,7 @@ void tapir_overview__wait(struct tapir_finding *f, const struct tapir_wait *w, b
 
 	if (!w->state) /* preempted: it waited for a CPU */
 		return;
-	wait = tapir_wait_reasons__find(&f->reasons, tree, w->node);
+	wait = tapir_finding__wait_at(f, w->node);
 	made.reason = wait ? wait->reason : NULL;
 	made.name = function_of(f, w->node);
 	made.is_telling = made.name != TAPIR_OWN_CODE_NONE || is_for_others(wait, is_open) ||
@@ -122,7 +122,7 @@ static void add_ends(const struct tapir_finding *f, const struct place *place,
 	}
 	worst = tapir_found_labels__worst(&enders);
 	/* If most of the time is of waits that have not ended, an ender explains little. */
-	out->is_open = open_ns * 2 > place->ns;
+	out->is_open = open_ns && TAPIR_IS_SHARE(MOST, open_ns, place->ns);
 	out->ended_by = worst && *worst->label ? strdup(worst->label) : NULL;
 	tapir_str__fini(&name);
 	tapir_found_labels__fini(&enders);
@@ -198,7 +198,7 @@ static void add_functions(struct tapir_finding *f, struct tapir_overview *o)
 		double percent = tapir_finding__percent(slot->value, f->cpu.samples);
 		struct tapir_str name = {};
 
-		if (percent < 1)
+		if (percent < TAPIR_LIMIT(SMALL))
 			break;
 		tapir_finding__add_name(f, (uint32_t)slot->key, &name);
 		o->failed |= name.failed;

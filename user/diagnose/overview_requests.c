@@ -11,9 +11,6 @@
 #include "base/order.h"
 #include "diagnose/finding_impl.h"
 
-#define CALLS_SHOWN    1.5 /* of a request, from which on their number is told */
-#define PERCENT_SECOND 10  /* of the time, from which on a second part is told */
-
 struct candidates {
 	struct tapir_vec(struct tapir_overview_request) rows;
 	bool failed;
@@ -56,7 +53,8 @@ static void add_part(const struct tapir_view_rows *parts,
 	tapir_str__addf(out, "%.0f%% %s", tapir_view_rows__f64(parts, row, "percent", 0), name);
 	for (size_t i = 0; i < tapir_view_rows__cnt(dependencies); i++)
 		if (!strcmp(tapir_view_rows__text(dependencies, i, "what"), name) &&
-		    tapir_view_rows__f64(dependencies, i, "a_request", 0) >= CALLS_SHOWN)
+		    tapir_view_rows__f64(dependencies, i, "a_request", 0) >=
+			    TAPIR_LIMIT(CALLS_SHOWN))
 			tapir_str__addf(out, " (%.0f a request)",
 					tapir_view_rows__f64(dependencies, i, "a_request", 0));
 }
@@ -71,7 +69,7 @@ static void add_spent(const struct tapir_view_rows *routes, size_t row, struct t
 		return;
 	add_part(&parts, &dependencies, first, out);
 	if (second == SIZE_MAX ||
-	    tapir_view_rows__f64(&parts, second, "percent", 0) < PERCENT_SECOND)
+	    tapir_view_rows__f64(&parts, second, "percent", 0) < TAPIR_LIMIT(SECOND_PART))
 		return;
 	tapir_str__adds(out, ", ");
 	add_part(&parts, &dependencies, second, out);
