@@ -439,6 +439,8 @@ def test_each_kind_is_explained_as_it_is_reported(t):
         t.eq([f["text"] for f in listed], [found[kind]["text"]] if kind in found else [], kind)
         if kind in found:
             t.ok(explained["is_met"] and explained["measured"] >= explained["report_at"], f"{kind} is met: {explained}")
+            rests_on = [(f["facts"], f["from_ns"], f["to_ns"], f["shown_by"]) for f in (listed[0], found[kind])]
+            t.ok(rests_on[0] == rests_on[1] and rests_on[0][1] < rests_on[0][2] and rests_on[0][3], f"{kind} rests on {rests_on}")
         facts = [dict(number.rsplit(" ", 1) for number in f["facts"].split(", ")) for f in listed]
         if kind == "induced-gc":  # its sentence has them
             t.ok(f"{facts[0]['cnt']} of {facts[0]['of']} collections are induced" in listed[0]["text"], f"facts {facts}")

@@ -112,9 +112,12 @@ static size_t check_file(const char *name)
 	assert_int_equal(tapir_report__read(&report, reader, &pairs, &rq), 0);
 	judge_shuffled(name, &report);
 	cnt = report.findings.rows.cnt;
-	for (size_t i = 0; i < cnt; i++)
-		if (!report.findings.rows.data[i].facts)
-			fail_msg("%s: '%s' is of no fact", name, report.findings.rows.data[i].text);
+	for (size_t i = 0; i < cnt; i++) {
+		const struct tapir_found *found = &report.findings.rows.data[i];
+
+		if (!found->facts || !found->source || found->from_ns > found->to_ns)
+			fail_msg("%s: '%s' is of no fact, or no time", name, found->text);
+	}
 	tapir_report__fini(&report);
 	tapir_pairs__fini(&pairs);
 	tapir_reader__close(reader);
@@ -192,7 +195,7 @@ static void a_part_that_is_explained_weighs_less(void **state)
 
 	(void)state;
 	add(&list, TAPIR_FOUND_NEIGHBOUR, 60);
-	tapir_found_list__set_threads(&list, 2);
+	list.rows.data[0].threads = 2;
 	add(&list, TAPIR_FOUND_LOCKS, 5.9);
 	tapir_found_list__judge(&list);
 	assert_true(list.rows.data[1].magnitude == 60);

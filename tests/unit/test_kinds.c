@@ -142,6 +142,35 @@ static void parts_without_a_value_are_left_out(void **state)
 	expect_sentence(&fact, "{ns}< of {own_ns}>", "1.500 s");
 }
 
+static void expect_share(double cnt, double of, const char *said)
+{
+	struct tapir_str out = {};
+
+	tapir_rules__add_share(cnt, of, &out);
+	assert_string_equal(out.data, said);
+	tapir_str__fini(&out);
+}
+
+/* To 95 %: 25 of 50 are 37 to 63 %, 40 of 50 are 67 to 89 %, 45 of 50 are 79 to 96 %. */
+static void a_share_of_few_samples_has_no_figure(void **state)
+{
+	struct tapir_rule_fact fact = {.cnt = 40, .of = 50};
+
+	(void)state;
+	expect_share(25, 50, "part");
+	expect_share(40, 50, "most");
+	expect_share(45, 50, "90%");
+	expect_share(5, 10, "part");
+	expect_share(10, 10, "most");
+	expect_share(400, 1000, "40%");
+	expect_share(0, 0, "0%");
+	expect_sentence(&fact, "<{sampled} of the CPU in timers>", "most of the CPU in timers");
+	fact = (struct tapir_rule_fact){.cnt = 400, .of = 500};
+	expect_sentence(&fact, "<{sampled} of the CPU in timers>", "80% of the CPU in timers");
+	fact.cnt = 0;
+	expect_sentence(&fact, "<{sampled} of the CPU in timers>", "");
+}
+
 static void words_go_with_their_number(void **state)
 {
 	struct tapir_rule_fact fact = {.cnt = 1, .of = 2};
@@ -222,6 +251,7 @@ int main(void)
 		cmocka_unit_test(critical_begins_where_help_says),
 		cmocka_unit_test(each_rule_has_names_of_values),
 		cmocka_unit_test(parts_without_a_value_are_left_out),
+		cmocka_unit_test(a_share_of_few_samples_has_no_figure),
 		cmocka_unit_test(words_go_with_their_number),
 		cmocka_unit_test(help_has_each_kind_and_each_limit),
 		cmocka_unit_test(what_was_measured_is_explained),

@@ -67,34 +67,20 @@ static bool is_elsewhere(const struct tapir_cut_wait *a, const struct tapir_cut_
 	return a->futex && b->futex && a->futex != b->futex;
 }
 
-/* Returns true if any stack of the thread that is not cut passes there and has another reason. */
-static bool has_other(const struct tapir_finding *f, const struct tapir_cut_wait *cut,
-		      const char *reason)
+/*
+ * Returns true if a stack of the thread that is not cut passes there, and is for that reason, or
+ * for another one.
+ */
+static bool passes_there(const struct tapir_finding *f, const struct tapir_cut_wait *cut,
+			 const char *reason, bool is_for_it)
 {
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	const uint64_t *first = tapir_map__get(&f->cuts.first_by_tid, cut->tid);
 	const struct tapir_cut_wait *row;
 
 	for (size_t at = first ? *first : 0; at; at = row->next) {
 		row = &f->cuts.rows.data[at - 1];
-		if (!row->is_cut && strcmp(row->wait->reason, reason) != 0 &&
+		if (!row->is_cut && !strcmp(row->wait->reason, reason) == is_for_it &&
 		    !is_elsewhere(row, cut) &&
-		    tapir_wait_reason__passes(tree, row->node, cut->wait))
-			return true;
-	}
-	return false;
-}
-
-/* The lock's own stacks pass there. */
-static bool leads_to(const struct tapir_finding *f, const struct tapir_cut_wait *cut,
-		     const char *reason)
-{
-	const uint64_t *first = tapir_map__get(&f->cuts.first_by_tid, cut->tid);
-	const struct tapir_cut_wait *row;
-
-	for (size_t at = first ? *first : 0; at; at = row->next) {
-		row = &f->cuts.rows.data[at - 1];
-		if (!row->is_cut && !strcmp(row->wait->reason, reason) && !is_elsewhere(row, cut) &&
 		    tapir_wait_reason__passes(tapir_timeline__stacks(f->tl), row->node, cut->wait))
 			return true;
 	}
@@ -111,7 +97,8 @@ uint64_t tapir_cut_waits__of(const struct tapir_finding *f, uint32_t tid, const 
 	*cnt = 0;
 	for (size_t at = first ? *first : 0; at; at = row->next) {
 		row = &f->cuts.rows.data[at - 1];
-		if (!row->is_cut || !leads_to(f, row, reason) || has_other(f, row, reason))
+		if (!row->is_cut || !passes_there(f, row, reason, true) ||
+		    passes_there(f, row, reason, false))
 			continue;
 		sum_ns += row->ns;
 		*cnt += row->cnt;

@@ -148,12 +148,3 @@ void tapir_finding_doing__add_statement(struct tapir_finding *f, uint32_t tid,
 		tapir_found_labels__add(statements, 1, text.data, TAPIR_OWN_CODE_NONE, weight);
 	tapir_str__fini(&text);
 }
-
-void tapir_finding_doing__add_worst(const struct tapir_found_labels *statements, uint64_t of,
-				    struct tapir_str *out)
-{
-	const struct tapir_found_label *worst = tapir_found_labels__most(statements, of);
-
-	if (worst)
-		tapir_str__addf(out, ", most for %s", worst->label);
-}

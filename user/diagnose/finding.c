@@ -304,34 +304,25 @@ static uint64_t exceptions_of(const struct tapir_finding *f, const char *type)
 	return cnt;
 }
 
-static void add_type(const struct tapir_finding *f, const struct tapir_found_label *type,
-		     const char *thrower, struct tapir_str *out)
-{
-	uint64_t cnt = exceptions_of(f, type->label);
-
-	tapir_str__addf(out, ", %.0f%% of them ", tapir_finding__percent(cnt, f->exceptions.cnt));
-	tapir_str__add_printable(out, type->label, strlen(type->label));
-	if (!thrower)
-		return;
-	tapir_str__adds(out, ", ");
-	if (!TAPIR_IS_SHARE(ONE_THROWS, type->cnt, cnt))
-		tapir_str__addf(out, "%.0f%% of these ", tapir_finding__percent(type->cnt, cnt));
-	tapir_str__adds(out, "thrown by ");
-	tapir_str__add_printable(out, thrower, strlen(thrower));
-}
-
 void tapir_finding_exceptions__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	const struct tapir_found_label *type = tapir_found_labels__worst(&f->exceptions.types);
 	const char *thrower = type && type->name != TAPIR_OWN_CODE_NONE
 				      ? tapir_timeline__stacks(f->tl)->names.data[type->name]
 				      : NULL;
-	struct tapir_str what = {};
+	uint64_t cnt = type ? exceptions_of(f, type->label) : 0;
+	struct tapir_rule_fact fact =
+		TAPIR_FACT(EXCEPTIONS, .cnt = f->exceptions.cnt, .subject = thrower);
 
-	if (type && *type->label)
-		add_type(f, type, thrower, &what);
-	TAPIR_JUDGE(f, list, EXCEPTIONS, .cnt = f->exceptions.cnt, .subject = thrower,
-		    .more = what);
+	if (type && *type->label) {
+		fact.percent = tapir_finding__percent(cnt, f->exceptions.cnt);
+		tapir_str__add_printable(&fact.object, type->label, strlen(type->label));
+		if (thrower)
+			tapir_str__add_printable(&fact.who, thrower, strlen(thrower));
+		if (!TAPIR_IS_SHARE(ONE_THROWS, type->cnt, cnt))
+			fact.rest = tapir_finding__percent(type->cnt, cnt);
+	}
+	tapir_rules__judge(f, list, fact);
 }
 
 void (*const tapir_detectors[TAPIR_DETECTOR_CNT])(struct tapir_finding *f,
@@ -347,15 +338,9 @@ void (*const tapir_detectors[TAPIR_DETECTOR_CNT])(struct tapir_finding *f,
  */
 void tapir_finding__conclude(struct tapir_finding *f)
 {
-	tapir_finding_cpu__conclude(f);
-	tapir_finding_locks__conclude(f);
-	tapir_finding_blocked__conclude(f);
-	tapir_finding_either__conclude(f);
-	tapir_finding_calls__conclude(f);
-	tapir_finding_waits__conclude(f);
-	tapir_finding_doing__conclude(f);
-	tapir_finding_loop__conclude(f);
-	tapir_finding_awaits__conclude(f);
+#define CONCLUDE(name) tapir_finding_##name##__conclude(f);
+	TAPIR_CONCLUDED(CONCLUDE)
+#undef CONCLUDE
 	tapir_lives__finish(&f->lives);
 }
 
@@ -364,17 +349,19 @@ static void add_beyond(const struct tapir_finding *f, struct tapir_found_list *l
 {
 #define ADD(table) (list->more += (table).more, list->failed |= (table).failed)
 	const struct tapir_blocked_kind *kind;
-	struct tapir_request_kind *const *request;
+	const struct tapir_request_kind *request;
 
+	ADD(f->blocked.kinds);
 	tapir_vec_for_each (kind, &f->blocked.kinds)
 		ADD(kind->threads);
 	tapir_vec_for_each (request, &f->requests) {
-		ADD((*request)->inside.rows);
-		ADD((*request)->tasks.rows);
+		ADD(request->inside.rows);
+		ADD(request->tasks.rows);
 	}
 	for (unsigned i = 0; i < TAPIR_WAITED_FOR_CNT; i++)
 		ADD(f->waits.by_reason[i].threads.rows);
 	ADD(f->waits.for_threads.rows);
+	ADD(f->requests);
 	ADD(f->exceptions.types.rows);
 	ADD(f->gc.processes);
 	ADD(f->locks.labels.rows);
@@ -402,6 +389,7 @@ static void add_beyond(const struct tapir_finding *f, struct tapir_found_list *l
 	ADD(f->statements.sessions);
 	ADD(f->sessions.rows);
 	ADD(f->calls.threads);
+	ADD(f->calls.called);
 	ADD(f->failed_calls.rows);
 	ADD(f->overview.rows);
 	ADD(f->lives);
@@ -420,29 +408,12 @@ void tapir_finding__list(struct tapir_finding *f, struct tapir_found_list *list)
 
 void tapir_finding__fini(struct tapir_finding *f)
 {
-	tapir_finding_gc__fini(f);
-	tapir_finding_locks__fini(f);
-	tapir_finding_blocked__fini(f);
+#define FINI(name) tapir_finding_##name##__fini(f);
+	TAPIR_PARTS(FINI)
+#undef FINI
 	tapir_cut_waits__fini(f);
-	tapir_finding_passed__fini(f);
-	tapir_finding_either__fini(f);
-	tapir_finding_workers__fini(f);
-	tapir_finding_jvm__fini(f);
-	tapir_finding_throws__fini(f);
-	tapir_finding_doing__fini(f);
 	tapir_lives__fini(&f->lives);
 	tapir_awaits__fini(&f->awaits);
-	tapir_finding_postgresql__fini(f);
-	tapir_finding_gil__fini(f);
-	tapir_finding_loop__fini(f);
-	tapir_finding_looks__fini(f);
-	tapir_finding_statements__fini(f);
-	tapir_finding_sessions__fini(f);
-	tapir_finding_pool__fini(f);
-	tapir_finding_cpu__fini(f);
-	tapir_finding_requests__fini(f);
-	tapir_finding_calls__fini(f);
-	tapir_finding_waits__fini(f);
 	tapir_found_labels__fini(&f->exceptions.types);
 	tapir_allocators__fini(&f->allocators);
 	tapir_works__fini(&f->works);
@@ -453,5 +424,6 @@ void tapir_finding__fini(struct tapir_finding *f)
 	tapir_failed_calls__fini(&f->failed_calls);
 	tapir_map__fini(&f->meaning_by_probe);
 	tapir_node_facts__fini(f);
+	tapir_vec__fini(&f->marks.by_name);
 	tapir_map__fini(&f->role_by_tid);
 }

@@ -26,6 +26,7 @@
 #include "diagnose/finding_workers.h"
 #include "diagnose/found.h"
 #include "diagnose/weights.h"
+#include "diagnose/name_marks.h"
 #include "diagnose/node_facts.h"
 #include "diagnose/overview.h"
 #include "base/histogram.h"
@@ -192,7 +193,7 @@ struct tapir_finding {
 	struct tapir_looks looks;
 	struct tapir_statements statements;
 	struct tapir_idle_sessions sessions;
-	struct tapir_vec(struct tapir_request_kind *) requests;
+	struct tapir_keyed(struct tapir_request_kind) requests;
 	struct tapir_request_routes *routes; /* NULL: no request and no call was seen */
 	bool routes_failed;		     /* out of memory */
 	uint64_t header_cnt; /* requests that were sent with a header for lack of any activity */
@@ -206,6 +207,7 @@ struct tapir_finding {
 	struct tapir_own_code own;
 	struct tapir_wait_reasons reasons;
 	struct tapir_nodes_facts facts;
+	struct tapir_name_marks marks;
 	struct tapir_map meaning_by_probe, role_by_tid;
 };
 

@@ -11,8 +11,6 @@
 
 struct tapir_finding;
 
-/* Awaits are complete, and what is said of them below is known. */
-void tapir_finding_awaits__conclude(struct tapir_finding *f);
 /* Appends "; 1.0 awaits at a time for a delay in Shop.Poll (async), 1.00 s each of 5". */
 void tapir_finding_awaits__add_few(struct tapir_finding *f, struct tapir_str *out);
 /*

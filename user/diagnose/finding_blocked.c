@@ -23,21 +23,9 @@
 static struct tapir_blocked_kind *kind_of(struct tapir_finding *f,
 					  const struct tapir_lore_wait *wait)
 {
-	struct tapir_blocked_kind *kind;
-
-	tapir_vec_for_each (kind, &f->blocked.kinds)
-		if (!strcmp(kind->wait->reason, wait->reason))
-			return kind;
-	kind = f->blocked.kinds.cnt < MAX_KINDS ? tapir_vec__add(&f->blocked.kinds) : NULL;
-	if (kind)
-		*kind = (struct tapir_blocked_kind){.wait = wait};
-	return kind;
-}
-
-static struct tapir_blocked_thread *thread_of(struct tapir_blocked_kind *kind, uint32_t tid)
-{
-	return tapir_keyed__add(&kind->threads, tid, MAX_THREADS,
-				((struct tapir_blocked_thread){.tid = tid}));
+	return tapir_keyed__add(&f->blocked.kinds,
+				tapir_hash__bytes(7, wait->reason, strlen(wait->reason)), MAX_KINDS,
+				((struct tapir_blocked_kind){.wait = wait}));
 }
 
 /* A thread that waits for anything else, as far as it is known for what, is not stuck. */
@@ -101,7 +89,9 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 		tapir_cut_waits__add(f, w, wait);
 	if (wait && wait->is_lock && !is_by_function(wait, own))
 		kind = kind_of(f, wait);
-	thread = kind ? thread_of(kind, w->thread->tid) : NULL;
+	thread = kind ? tapir_keyed__add(&kind->threads, w->thread->tid, MAX_THREADS,
+					 ((struct tapir_blocked_thread){.tid = w->thread->tid}))
+		      : NULL;
 	/* Common functions, such as a condition's, say nothing of what is waited for. */
 	if (!thread && wait && !wait->is_common)
 		count_other(f, w);
@@ -111,14 +101,9 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 	thread->cnt++;
 	thread->got_cnt += !is_cut && !(w->flags & TAPIR_SWITCH_WOKEN_BY_IRQ);
 	thread->place = own;
-	tapir_weights__add(f, &kind->callers, tapir_own_code__or_native(&f->own, tree, w->node),
-			   took_ns);
+	tapir_weights__add_at(f, &kind->callers, tapir_own_code__or_native(&f->own, tree, w->node),
+			      w->node, took_ns);
 	return true;
-}
-
-static struct tapir_seen_wait *seen_of(struct tapir_finding *f, uint32_t tid)
-{
-	return tapir_keyed__get(&f->blocked.seen, tid);
 }
 
 static void free_seen(struct tapir_seen_wait *seen)
@@ -126,11 +111,6 @@ static void free_seen(struct tapir_seen_wait *seen)
 	free(seen->object);
 	free(seen->statement);
 	free(seen->holder_statement);
-}
-
-static struct tapir_seen_wait *make_seen(struct tapir_finding *f, uint32_t tid)
-{
-	return tapir_keyed__add(&f->blocked.seen, tid, MAX_THREADS, (struct tapir_seen_wait){});
 }
 
 /* The statement without its numbers. NULL: there is none. */
@@ -150,7 +130,10 @@ void tapir_finding_blocked__call(struct tapir_finding *f, const struct tapir_rec
 	bool is_other_owner;
 
 	tapir_wait_view__of(rec, &wait);
-	seen = wait.object.len || wait.rec->owner_tid ? make_seen(f, wait.rec->tid) : NULL;
+	seen = wait.object.len || wait.rec->owner_tid
+		       ? tapir_keyed__add(&f->blocked.seen, wait.rec->tid, MAX_THREADS,
+					  (struct tapir_seen_wait){})
+		       : NULL;
 	if (!seen)
 		return;
 	if (wait.object.len)
@@ -247,15 +230,9 @@ static void add_names(struct tapir_finding *f, const struct tapir_blocked_kind *
 	const struct tapir_found_label *most;
 	const struct tapir_blocked_thread *t;
 
-	tapir_vec_for_each (t, &kind->threads) {
-		struct tapir_str name = {};
-
+	tapir_vec_for_each (t, &kind->threads)
 		if (is_among(kind, t, are_stuck))
-			tapir_finding__add_thread(f, t->tid, &name);
-		if (name.data)
-			tapir_found_labels__add(&names, 1, name.data, TAPIR_OWN_CODE_NONE, t->ns);
-		tapir_str__fini(&name);
-	}
+			tapir_finding__count_thread(f, &names, t->tid, t->ns);
 	most = tapir_found_labels__worst(&names);
 	if (most && *most->label)
 		tapir_str__addf(out, ", %s%s", names.rows.cnt > 1 ? "most of them " : "",
@@ -270,7 +247,8 @@ static void add_names(struct tapir_finding *f, const struct tapir_blocked_kind *
  */
 static bool never_got(struct tapir_finding *f, const struct tapir_blocked_thread *t)
 {
-	const struct tapir_seen_wait *seen = t->got_cnt ? seen_of(f, t->tid) : NULL;
+	const struct tapir_seen_wait *seen =
+		t->got_cnt ? tapir_keyed__get(&f->blocked.seen, t->tid) : NULL;
 
 	return !t->got_cnt || (seen && seen->cnt > 1 && !seen->has_changed && seen->owner_tid &&
 			       waited_throughout(t, tapir_timeline__switched_ns(f->tl)));
@@ -288,36 +266,27 @@ static void count_seen(struct tapir_finding *f, const struct tapir_blocked_kind 
 	const char *text;
 
 	tapir_vec_for_each (t, &kind->threads) {
-		seen = is_among(kind, t, are_stuck) && never_got(f, t) ? seen_of(f, t->tid) : NULL;
+		seen = is_among(kind, t, are_stuck) && never_got(f, t)
+			       ? tapir_keyed__get(&f->blocked.seen, t->tid)
+			       : NULL;
 		text = !seen ? NULL : are_statements ? seen->statement : seen->object;
 		if (text)
 			tapir_found_labels__add(out, 1, text, TAPIR_OWN_CODE_NONE, t->ns);
 	}
 }
 
-/* " (relation orders (OID 16412 of database shop))", if more than half of the time was for it. */
-static void add_object(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
-		       bool are_stuck, uint64_t all_ns, struct tapir_str *out)
+/*
+ * Appends what most of the time was waited for: "relation orders (OID 16412 of database shop)", or
+ * executed.
+ */
+static void add_seen(struct tapir_finding *f, const struct tapir_blocked_kind *kind, bool are_stuck,
+		     bool are_statements, uint64_t all_ns, struct tapir_str *out)
 {
-	struct tapir_found_labels objects = {};
-	const struct tapir_found_label *most;
+	struct tapir_found_labels seen = {};
 
-	count_seen(f, kind, are_stuck, false, &objects);
-	most = tapir_found_labels__most(&objects, all_ns);
-	if (most)
-		tapir_str__addf(out, " (%s)", most->label);
-	tapir_found_labels__fini(&objects);
-}
-
-/* ", most for update accounts ..." */
-static void add_statement(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
-			  bool are_stuck, uint64_t all_ns, struct tapir_str *out)
-{
-	struct tapir_found_labels statements = {};
-
-	count_seen(f, kind, are_stuck, true, &statements);
-	tapir_finding_doing__add_worst(&statements, all_ns, out);
-	tapir_found_labels__fini(&statements);
+	count_seen(f, kind, are_stuck, are_statements, &seen);
+	tapir_found_labels__add_most(&seen, all_ns, out);
+	tapir_found_labels__fini(&seen);
 }
 
 /* The one who holds what most of them wait for, or what those wait for who hold that. */
@@ -351,8 +320,8 @@ static bool has_moved(struct tapir_finding *f, const struct tapir_blocked_kind *
 	return false;
 }
 
-/* "; postgres 4711 holds it and waits for a client" */
-static void add_holder(struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
+/* Adds who holds it, "postgres 4711", and what that one does: " and waits for a client". */
+static void add_holder(struct tapir_finding *f, uint32_t tid, struct tapir_rule_fact *fact)
 {
 	const struct tapir_tl_thread *t = tid ? tapir_timeline__thread(f->tl, tid) : NULL;
 	const struct tapir_seen_wait *seen;
@@ -360,73 +329,46 @@ static void add_holder(struct tapir_finding *f, uint32_t tid, struct tapir_str *
 
 	if (!tid)
 		return;
-	tapir_str__adds(out, "; ");
-	tapir_finding__add_thread_id(f, tid, out);
-	tapir_str__adds(out, " holds it");
-	if (tapir_finding_sessions__add(f, tid, out))
+	tapir_finding__add_thread_id(f, tid, &fact->holder);
+	if (tapir_finding_sessions__add(f, tid, &fact->does))
 		return;
 	wait = t && t->out_ns ? tapir_finding__wait_at(f, t->offcpu_node) : NULL;
-	if (wait && !strcmp(wait->reason, "sleep"))
-		tapir_str__adds(out, " and sleeps");
-	else if (wait && !wait->is_common) /* a futex may be anything */
-		tapir_str__addf(out, " and waits for a %s", wait->reason);
+	if (wait &&
+	    (!wait->is_common || !strcmp(wait->reason, "sleep"))) { /* a futex may be anything */
+		tapir_str__adds(&fact->does, " and ");
+		tapir_finding__add_waits(wait->reason, &fact->does);
+	}
 	tapir_vec_for_each (seen, &f->blocked.seen) {
 		if (seen->owner_tid != tid || !seen->holder_statement)
 			continue;
-		tapir_str__addf(out, ", in %s", seen->holder_statement);
+		tapir_str__addf(&fact->does, ", in %s", seen->holder_statement);
 		return;
 	}
 }
 
-static void list_stuck(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
-		       const struct blocked_sum *all, struct tapir_found_list *list)
+static void list_kind(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
+		      bool are_stuck, const struct blocked_sum *all, struct tapir_found_list *list)
 {
-	uint32_t holder = holder_of(f, kind, true);
-	struct tapir_str names = {}, object = {};
-	struct tapir_rule_fact fact = {.what = holder ? TAPIR_FACT_KEPT_LOCK : TAPIR_FACT_NEVER_GOT,
-				       .cnt = (double)all->thread_cnt,
-				       .other = (double)all->wait_cnt,
-				       .ns = (double)tapir_timeline__switched_ns(f->tl),
-				       .own_ns = (double)all->cut_ns,
-				       .where = &kind->callers,
-				       .subject = kind->wait->reason};
+	/* Where the lock is passed on, the one who held it at the end was one of many. */
+	uint32_t holder = are_stuck || !has_moved(f, kind) ? holder_of(f, kind, are_stuck) : 0;
+	bool is_interpreter = kind->wait->is_interpreter;
+	struct tapir_rule_fact fact = {
+		.what = are_stuck ? (holder ? TAPIR_FACT_KEPT_LOCK : TAPIR_FACT_NEVER_GOT)
+				  : (is_interpreter ? TAPIR_FACT_GIL : TAPIR_FACT_CONVOY),
+		.cnt = (double)all->thread_cnt,
+		.other = (double)all->wait_cnt,
+		.ns = (double)(are_stuck ? tapir_timeline__switched_ns(f->tl) : all->ns),
+		.own_ns = (double)all->cut_ns,
+		.where = &kind->callers,
+		.subject = kind->wait->reason};
 
-	add_names(f, kind, true, &names);
-	add_object(f, kind, true, all->ns, &object);
-	add_statement(f, kind, true, all->ns, &fact.more);
-	add_holder(f, holder, &fact.more);
-	fact.label = names.data;
-	fact.note = object.data;
+	add_names(f, kind, are_stuck, &fact.who);
+	if (is_interpreter && !are_stuck)
+		tapir_finding_gil__add_holder(f, &fact.who);
+	add_seen(f, kind, are_stuck, false, all->ns, &fact.object);
+	add_seen(f, kind, are_stuck, true, all->ns, &fact.request);
+	add_holder(f, holder, &fact);
 	tapir_rules__judge(f, list, fact);
-	tapir_str__fini(&names);
-	tapir_str__fini(&object);
-}
-
-static void list_convoy(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
-			const struct blocked_sum *all, struct tapir_found_list *list)
-{
-	struct tapir_str names = {}, object = {};
-	struct tapir_rule_fact fact = {.what = kind->wait->is_interpreter ? TAPIR_FACT_GIL
-									  : TAPIR_FACT_CONVOY,
-				       .cnt = (double)all->thread_cnt,
-				       .other = (double)all->wait_cnt,
-				       .ns = (double)all->ns,
-				       .own_ns = (double)all->cut_ns,
-				       .where = &kind->callers,
-				       .subject = kind->wait->reason};
-
-	add_object(f, kind, false, all->ns, &object);
-	add_names(f, kind, false, &names);
-	if (kind->wait->is_interpreter)
-		tapir_finding_gil__add_holder(f, &names);
-	add_statement(f, kind, false, all->ns, &fact.more);
-	if (!has_moved(f, kind)) /* else the one who held it at the end was one of many */
-		add_holder(f, holder_of(f, kind, false), &fact.more);
-	fact.label = names.data;
-	fact.note = object.data;
-	tapir_rules__judge(f, list, fact);
-	tapir_str__fini(&names);
-	tapir_str__fini(&object);
 }
 
 static void add_cut_waits(struct tapir_finding *f, struct tapir_blocked_kind *kind)
@@ -466,12 +408,12 @@ void tapir_finding_blocked__list(struct tapir_finding *f, struct tapir_found_lis
 		if (tapir_found_list__admits(list, TAPIR_FOUND_DEADLOCK, (double)stuck.thread_cnt,
 					     TAPIR_NO_CHECKS) &&
 		    !f->locks.are_deadlocked) /* else it is named */
-			list_stuck(f, kind, &stuck, list);
+			list_kind(f, kind, true, &stuck, list);
 		else if (stuck.thread_cnt)
 			others = sum_of_all(kind);
 		if (tapir_found_list__admits(list, TAPIR_FOUND_LOCKS,
 					     (double)others.ns / (double)span_ns, TAPIR_NO_CHECKS))
-			list_convoy(f, kind, &others, list);
+			list_kind(f, kind, false, &others, list);
 	}
 }
 
@@ -484,7 +426,7 @@ void tapir_finding_blocked__fini(struct tapir_finding *f)
 		tapir_weights__fini(&kind->callers);
 		tapir_keyed__fini(&kind->threads);
 	}
-	tapir_vec__fini(&f->blocked.kinds);
+	tapir_keyed__fini(&f->blocked.kinds);
 	tapir_vec_for_each (seen, &f->blocked.seen)
 		free_seen(seen);
 	tapir_keyed__fini(&f->blocked.seen);

@@ -17,6 +17,7 @@
 struct tapir_finding;
 struct tapir_interval;
 struct tapir_lore_wait;
+struct tapir_rec;
 struct tapir_wait;
 
 /* A thread that waited for a kind of lock. */
@@ -47,7 +48,7 @@ struct tapir_seen_wait {
 };
 
 struct tapir_blocked {
-	struct tapir_vec(struct tapir_blocked_kind) kinds;
+	struct tapir_keyed(struct tapir_blocked_kind) kinds; /* by reason */
 	uint64_t event_ns; /* of waits for locks that have events */
 	struct tapir_keyed(struct tapir_seen_wait) seen;
 };
@@ -62,6 +63,5 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 void tapir_finding_blocked__call(struct tapir_finding *f, const struct tapir_rec *rec);
 /* Takes an interval that has ended: the times of waits for locks that have events are added up. */
 void tapir_finding_blocked__close(struct tapir_finding *f, const struct tapir_interval *i);
-void tapir_finding_blocked__fini(struct tapir_finding *f);
 
 #endif

@@ -13,6 +13,7 @@
 #include "diagnose/finding_impl.h"
 
 #define MAX_THREADS 65536u
+#define MAX_ROWS    65536u
 #define MAX_NODES   65536u
 
 /* A stack tells what is waited for with it; from FIRST_ROW on: answers to calls of that row. */
@@ -41,19 +42,6 @@ static bool is_recorded(struct tapir_finding *f)
 	return c->is_recorded;
 }
 
-static struct tapir_called *called_at(struct tapir_calls *c, uint32_t idx)
-{
-	while (c->called.cnt <= idx) {
-		struct tapir_called *added = tapir_vec__add(&c->called);
-
-		c->tally.failed |= !added;
-		if (!added)
-			return NULL;
-		*added = (struct tapir_called){};
-	}
-	return &c->called.data[idx];
-}
-
 /* ---- waits ---------------------------------------------------------------------------------- */
 
 static void learn(struct tapir_calls *c, uint32_t node, uint64_t role)
@@ -69,7 +57,8 @@ static void learn(struct tapir_calls *c, uint32_t node, uint64_t role)
 static void charge(struct tapir_finding *f, uint32_t idx, uint32_t tid,
 		   const struct tapir_call_wait *w)
 {
-	struct tapir_called *called = called_at(&f->calls, idx);
+	struct tapir_called *called =
+		tapir_keyed__add(&f->calls.called, idx, MAX_ROWS, (struct tapir_called){});
 
 	if (!called)
 		return;
@@ -207,8 +196,7 @@ void tapir_finding_calls__conclude(struct tapir_finding *f)
 const struct tapir_called *tapir_finding_calls__waiters(const struct tapir_finding *f,
 							const struct tapir_exchange_row *row)
 {
-	const struct tapir_called *called =
-		row->idx < f->calls.called.cnt ? &f->calls.called.data[row->idx] : NULL;
+	const struct tapir_called *called = tapir_keyed__get(&f->calls.called, row->idx);
 
 	return called && called->waited_ns ? called : NULL;
 }
@@ -264,8 +252,8 @@ void tapir_finding_calls__list(struct tapir_finding *f, struct tapir_found_list 
 					   ? tapir_finding__percent(open_ns(worst), all_ns)
 					   : 0,
 			.subject = place.data,
+			.object = place,
 			.more = waiters});
-	tapir_str__fini(&place);
 }
 
 void tapir_finding_calls__fini(struct tapir_finding *f)
@@ -276,7 +264,7 @@ void tapir_finding_calls__fini(struct tapir_finding *f)
 		tapir_weights__fini(&called->callers);
 		tapir_map__fini(&called->tids);
 	}
-	tapir_vec__fini(&f->calls.called);
+	tapir_keyed__fini(&f->calls.called);
 	tapir_keyed__fini(&f->calls.threads);
 	tapir_map__fini(&f->calls.role_by_node);
 	tapir_exchange_tally__fini(&f->calls.tally);

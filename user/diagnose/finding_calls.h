@@ -39,7 +39,7 @@ struct tapir_called {
 
 struct tapir_calls {
 	struct tapir_exchange_tally tally;
-	struct tapir_vec(struct tapir_called) called; /* by the rows' idx */
+	struct tapir_keyed(struct tapir_called) called; /* by the rows' idx */
 	struct tapir_keyed(struct tapir_call_thread) threads;
 	struct tapir_map role_by_node; /* what was waited for with that stack: enum role */
 	bool is_known, is_recorded;    /* by --net */
@@ -53,14 +53,11 @@ void tapir_finding_calls__exchange(struct tapir_finding *f, const struct tapir_r
  * tapir_finding_waits__take() later, before the list is made.
  */
 bool tapir_finding_calls__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_cut);
-/* Decides what is left, and sorts the tally. */
-void tapir_finding_calls__conclude(struct tapir_finding *f);
 /* Returns those who waited for a row of the sorted tally; NULL: no thread did. */
 const struct tapir_called *tapir_finding_calls__waiters(const struct tapir_finding *f,
 							const struct tapir_exchange_row *row);
 /* Appends "8 threads wait in ask_rates"; nothing where that is an event loop's. */
 void tapir_finding_calls__add_waiters(const struct tapir_finding *f,
 				      const struct tapir_exchange_row *row, struct tapir_str *out);
-void tapir_finding_calls__fini(struct tapir_finding *f);
 
 #endif

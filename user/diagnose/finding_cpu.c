@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The CPU: who used it, compilation, timers, or that it was hardly used. tapir's own threads do
- * not count. Attaching makes a .NET runtime compile a few hundred methods: in a process that does
- * little else that is most of the CPU, so shares count only where the CPU was used at all.
+ * The CPU: who used it, compilation, timers, exceptions, or that it was hardly used. tapir's own
+ * threads do not count. Attaching makes a .NET runtime compile a few hundred methods: in a process
+ * that does little else that is most of the CPU, so shares count only where the CPU was used at
+ * all.
  */
 #include <string.h>
 
@@ -34,6 +35,19 @@ static void count_kernel(struct tapir_finding *f, const struct tapir_stack_tree 
 	tapir_weights__add(f, &f->cpu.calls, leaf ? nodes[leaf].name : TAPIR_OWN_CODE_NONE, cnt);
 }
 
+static void count_throws(struct tapir_finding *f, const struct tapir_node_facts *facts,
+			 uint64_t cnt)
+{
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	uint32_t thrown = facts->thrown;
+
+	if (!thrown)
+		return;
+	f->throws.samples += cnt;
+	tapir_finding__weigh_own(f, &f->throws.throwers, thrown, cnt);
+	tapir_weights__add(f, &f->throws.functions, tree->nodes.data[thrown].name, cnt);
+}
+
 /* Adds samples at a node to the sums by function, of which only the totals are needed. */
 static void add_samples(struct tapir_finding *f, const struct tapir_node_facts *facts,
 			uint32_t node, uint64_t cnt)
@@ -44,9 +58,9 @@ static void add_samples(struct tapir_finding *f, const struct tapir_node_facts *
 		f->cpu.timers += cnt;
 		tapir_finding__weigh(f, &f->cpu.timer_own, node, cnt);
 	}
-	tapir_finding_throws__samples(f, facts, cnt);
-	tapir_weights__add(f, &f->cpu.own, facts->function, cnt);
-	tapir_weights__add(f, &f->cpu.leaf, leaf_of(tree, node), cnt);
+	count_throws(f, facts, cnt);
+	tapir_weights__add_at(f, &f->cpu.own, facts->function, node, cnt);
+	tapir_weights__add_at(f, &f->cpu.leaf, leaf_of(tree, node), node, cnt);
 	count_kernel(f, tree, node, cnt);
 }
 
@@ -103,7 +117,7 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 		f->cpu.cpu_cnt = sample->h.cpu + 1u;
 	f->cpu.gc += work == TAPIR_WORK_GC;
 	if (work == TAPIR_WORK_GC)
-		tapir_weights__add(f, &f->gc.askers, tapir_finding__own(f, node), 1);
+		tapir_finding__weigh_own(f, &f->gc.askers, node, 1);
 	if (work == TAPIR_WORK_JIT)
 		count_compiler(f, sample->h.time_ns);
 	if (role == TAPIR_ROLE_FINALIZER)
@@ -178,6 +192,14 @@ void tapir_finding_timers__list(struct tapir_finding *f, struct tapir_found_list
 		    .where = &f->cpu.timer_own);
 }
 
+/* Exceptions of runtimes that have no event of one. */
+void tapir_finding_throws__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	TAPIR_JUDGE(f, list, THROWS, .cnt = f->throws.samples, .of = f->cpu.samples,
+		    .other = f->exceptions.cnt, .where = &f->throws.throwers,
+		    .elsewhere = &f->throws.functions);
+}
+
 /* If CPU time is not what a program waits for, it may wait without a thread. */
 static void add_not_recorded(const struct tapir_finding *f, struct tapir_str *out)
 {
@@ -196,7 +218,9 @@ static void add_kernel(const struct tapir_finding *f, struct tapir_str *out)
 
 	if (share < TAPIR_LIMIT(MOST))
 		return;
-	tapir_str__addf(out, " (%.0f%% in the kernel", share);
+	tapir_str__adds(out, " (");
+	tapir_rules__add_share((double)f->cpu.kernel, (double)f->cpu.samples, out);
+	tapir_str__adds(out, " in the kernel");
 	tapir_finding__add_most(f, &f->cpu.calls, ", most in ", out);
 	tapir_str__addc(out, ')');
 }
@@ -209,7 +233,9 @@ static void add_leaf(const struct tapir_finding *f, uint32_t name, struct tapir_
 
 	if (!leaf->best || share < TAPIR_LIMIT(CPU_LEAF) || leaf->best_name == name)
 		return;
-	tapir_str__addf(out, " (%.0f%% within ", share);
+	tapir_str__adds(out, " (");
+	tapir_rules__add_share((double)leaf->best, (double)f->cpu.samples, out);
+	tapir_str__adds(out, " within ");
 	tapir_finding__add_name(f, leaf->best_name, out);
 	tapir_str__addc(out, ')');
 }
@@ -218,9 +244,10 @@ static void add_leaf(const struct tapir_finding *f, uint32_t name, struct tapir_
 static const char *add_function(struct tapir_finding *f, double share,
 				const struct tapir_weights *w, struct tapir_str *out)
 {
-	if (share >= TAPIR_LIMIT(TELLING))
-		tapir_str__addf(out, "%.0f%% of the CPU in ", share);
-	else if (share >= TAPIR_LIMIT(SMALL))
+	if (share >= TAPIR_LIMIT(TELLING)) {
+		tapir_rules__add_share((double)w->best, (double)f->cpu.samples, out);
+		tapir_str__adds(out, " of the CPU in ");
+	} else if (share >= TAPIR_LIMIT(SMALL))
 		tapir_str__addf(out, "at most %.0f%% of the CPU in any function, most in ", share);
 	else if (tapir_finding__percent(f->cpu.kernel, f->cpu.samples) >= TAPIR_LIMIT(MOST))
 		tapir_str__adds(out, "most of the CPU in system calls");
@@ -260,6 +287,7 @@ void tapir_finding_busy__list(struct tapir_finding *f, struct tapir_found_list *
 	if (w == &f->cpu.leaf) /* an interpreter's own, for one */
 		looked_at = tapir_finding_looks__add_most(f, &fact.more);
 	fact.subject = looked_at ? looked_at : add_function(f, share, w, &fact.more);
+	fact.where = fact.subject ? w : NULL;
 	add_kernel(f, &fact.more);
 	tapir_finding_machine__add_crowd(f, &fact.more);
 	if (!looked_at && share < TAPIR_LIMIT(TELLING) && cpus >= 0 &&
@@ -299,4 +327,6 @@ void tapir_finding_cpu__fini(struct tapir_finding *f)
 	tapir_weights__fini(&f->cpu.timer_own);
 	tapir_weights__fini(&f->cpu.calls);
 	tapir_weights__fini(&f->jit.askers);
+	tapir_weights__fini(&f->throws.throwers);
+	tapir_weights__fini(&f->throws.functions);
 }

@@ -18,21 +18,6 @@
 
 /* ---- what for ------------------------------------------------------------------------------- */
 
-const struct tapir_lore_doing *tapir_finding_doing__of_name(const char *name)
-{
-	name = tapir_own_code__without_type(name);
-	tapir_lore_for_each (lore)
-		for (const struct tapir_lore_doing *d = lore->doings; d && d->function; d++) {
-			size_t len = strlen(d->function);
-			bool is_prefix = d->function[len - 1] == '*';
-
-			if (is_prefix ? !strncmp(name, d->function, len - 1)
-				      : !strcmp(name, d->function))
-				return d;
-		}
-	return NULL;
-}
-
 /*
  * The activity of any function on the stack, up to the program's own: what its caller does is
  * separate, as in code that continues where a connection was opened.
@@ -46,8 +31,8 @@ const struct tapir_lore_doing *tapir_finding_doing__of(struct tapir_finding *f, 
 
 		if (tapir_own_code__is_own(&tree->nodes.data[n], name))
 			return NULL;
-		if (tapir_node_facts__marks(f, n) & TAPIR_MARK_DOING)
-			return tapir_finding_doing__of_name(name);
+		if (tapir_finding__marks(f, n) & TAPIR_MARK_DOING)
+			return tapir_name_mark__doing(name);
 	}
 	return NULL;
 }
@@ -169,11 +154,11 @@ static void list_purpose(struct tapir_finding *f, struct tapir_found_list *list)
 
 	if (p.most)
 		sum_up(f, NULL, &statements, p.most->label);
-	tapir_finding_doing__add_worst(&statements, p.most ? p.most->ns : 0, &most);
+	tapir_found_labels__add_most(&statements, p.most ? p.most->ns : 0, &most);
 	TAPIR_JUDGE(f, list, PURPOSE, .cnt = p.most ? (double)p.most->ns : 0, .of = f->cpu.samples,
 		    .label = p.most ? p.most->label : NULL,
 		    .subject = p.most ? p.most->label : NULL, .where = &f->doings.callers,
-		    .more = most);
+		    .request = most);
 	tapir_found_labels__fini(&p.whats);
 	tapir_found_labels__fini(&statements);
 }
@@ -185,8 +170,10 @@ void tapir_finding_doing__add_share(const struct tapir_finding *f, struct tapir_
 	double share = worst ? tapir_finding__percent(worst->ns, f->cpu.samples) : 0;
 
 	if (share >= TAPIR_LIMIT(MOST) && !f->doings.names_statements &&
-	    tapir_finding_doing__is_believed(f, worst->label))
-		tapir_str__addf(out, "%.0f%% of the CPU for %s, ", share, worst->label);
+	    tapir_finding_doing__is_believed(f, worst->label)) {
+		tapir_rules__add_share((double)worst->ns, (double)f->cpu.samples, out);
+		tapir_str__addf(out, " of the CPU for %s, ", worst->label);
+	}
 }
 
 /* ---- processes ------------------------------------------------------------------------------ */
@@ -207,8 +194,7 @@ void tapir_finding_doing__wait(struct tapir_finding *f, const struct tapir_wait 
 		tapir_finding__weigh(f, &f->doings.parents, wait->node, 1);
 	} else if (reason && !strcmp(reason, TAPIR_REASON_THREAD_START)) {
 		tapir_finding__weigh(f, &f->doings.thread_starters, wait->node, 1);
-		tapir_weights__add(f, &f->doings.own_thread_starters,
-				   tapir_finding__own(f, wait->node), 1);
+		tapir_finding__weigh_own(f, &f->doings.own_thread_starters, wait->node, 1);
 	}
 }
 
@@ -227,7 +213,7 @@ void tapir_finding_doing__event(struct tapir_finding *f, const struct tapir_find
 	if (e->meaning != TAPIR_MEANS_CONNECTS)
 		return;
 	f->doings.connect_cnt++;
-	tapir_weights__add(f, &f->doings.connectors, tapir_finding__own(f, e->node), 1);
+	tapir_finding__weigh_own(f, &f->doings.connectors, e->node, 1);
 }
 
 /* The number of processes with events that were started in the recording. */
@@ -308,17 +294,12 @@ static void list_threads(struct tapir_finding *f, struct tapir_found_list *list)
 	uint64_t cnt = 0;
 
 	for (size_t i = 0; i < f->role_by_tid.cap; i++) {
-		struct tapir_str name = {};
-
 		uint32_t tid = (uint32_t)f->role_by_tid.slots[i].key;
 
 		if (!f->role_by_tid.slots[i].used || !is_started(f, tid))
 			continue;
 		cnt++;
-		tapir_finding__add_thread(f, tid, &name);
-		if (name.data)
-			tapir_found_labels__add(&names, 1, name.data, TAPIR_OWN_CODE_NONE, 1);
-		tapir_str__fini(&name);
+		tapir_finding__count_thread(f, &names, tid, 1);
 	}
 	/* A name that most of them share is the pool or the task that starts them. */
 	most = tapir_found_labels__most(&names, cnt);
@@ -351,7 +332,8 @@ void tapir_finding_doing__list(struct tapir_finding *f, struct tapir_found_list 
 		TAPIR_FACT(CONNECTIONS, .cnt = d->connect_cnt,
 			   .where = telling(f, &d->connectors, &d->connecting)),
 		TAPIR_FACT(THREADS_LEFT, .cnt = first && last > first ? (double)(last - first) : 0,
-			   .from = first, .to = last,
+			   .from = first, .to = last, .since_ns = d->first_thread_ns,
+			   .until_ns = d->last_thread_ns,
 			   .seconds =
 				   ((double)d->last_thread_ns - (double)d->first_thread_ns) / 1e9,
 			   .where = &d->new_threads)};

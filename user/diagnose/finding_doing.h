@@ -67,8 +67,7 @@ struct tapir_doings {
 /* Takes a sample: its stack says for what the CPU was used. */
 void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t node,
 				 const struct tapir_node_facts *facts);
-/* Return the activity of a function, and of a stack, for node_facts.h. NULL: no known one. */
-const struct tapir_lore_doing *tapir_finding_doing__of_name(const char *name);
+/* Returns the activity of a stack, for node_facts.h. NULL: no known one. */
 const struct tapir_lore_doing *tapir_finding_doing__of(struct tapir_finding *f, uint32_t node);
 void tapir_finding_doing__wait(struct tapir_finding *f, const struct tapir_wait *wait);
 /* Takes a thread of a snapshot. node: where it is, if it does not run. */
@@ -90,11 +89,7 @@ bool tapir_finding_doing__is_believed(const struct tapir_finding *f, const char 
 /* Weighs it. */
 void tapir_finding_doing__add_statement(struct tapir_finding *f, uint32_t tid,
 					struct tapir_found_labels *statements, uint64_t weight);
-/* Appends ", most for SELECT ...", if one has most of it. */
-void tapir_finding_doing__add_worst(const struct tapir_found_labels *statements, uint64_t of,
-				    struct tapir_str *out);
 /* Appends "98% of the CPU for SELECT ..., ", if one has most of it and no other finding says so. */
 void tapir_finding_doing__add_share(const struct tapir_finding *f, struct tapir_str *out);
-void tapir_finding_doing__fini(struct tapir_finding *f);
 
 #endif

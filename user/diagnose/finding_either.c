@@ -22,13 +22,6 @@ static uint64_t lock_key(uint32_t tgid, uint64_t futex_va)
 	return tapir_hash__mix(tapir_hash__mix(17, tgid), futex_va);
 }
 
-/* NULL: there are too many. */
-static struct tapir_either_lock *lock_of(struct tapir_either *e, const struct tapir_wait *w)
-{
-	return tapir_keyed__add(&e->locks, lock_key(w->thread->tgid, w->futex_va), MAX_ROWS,
-				((struct tapir_either_lock){.tgid = w->thread->tgid}));
-}
-
 static void count_share(struct tapir_either *e, const struct tapir_either_lock *lock, uint32_t tid,
 			uint64_t ns, bool is_open)
 {
@@ -95,7 +88,10 @@ bool tapir_finding_either__wait(struct tapir_finding *f, const struct tapir_wait
 
 	if (!is_attributed && !may_be_one(wait, w))
 		return false;
-	lock = w->futex_va ? lock_of(&f->either, w) : NULL;
+	lock = w->futex_va ? tapir_keyed__add(&f->either.locks,
+					      lock_key(w->thread->tgid, w->futex_va), MAX_ROWS,
+					      ((struct tapir_either_lock){.tgid = w->thread->tgid}))
+			   : NULL;
 	if (is_attributed)
 		tapir_found_labels__add(&f->either.told, 1, wait->reason, TAPIR_OWN_CODE_NONE,
 					took_ns);
@@ -112,7 +108,7 @@ bool tapir_finding_either__wait(struct tapir_finding *f, const struct tapir_wait
 	lock->ns += took_ns;
 	lock->cnt++;
 	lock->got_cnt += !is_open;
-	tapir_weights__add(f, &lock->callers, tapir_finding__own(f, w->node), took_ns);
+	tapir_finding__weigh_own(f, &lock->callers, w->node, took_ns);
 	count_share(&f->either, lock, w->thread->tid, took_ns, is_open);
 	compare(lock, w);
 	if (!is_open)
@@ -159,11 +155,6 @@ void tapir_finding_either__snapshot(struct tapir_finding *f, const struct tapir_
 		lock->is_named = true;
 }
 
-static const struct tapir_either_seen *seen_of(const struct tapir_either *e, uint32_t tid)
-{
-	return tapir_keyed__get(&e->seen, tid);
-}
-
 /* ---- findings ------------------------------------------------------------------------------- */
 
 static bool is_lock(const struct tapir_either_lock *lock)
@@ -201,50 +192,40 @@ static struct lock_sum sum_of(const struct tapir_either *e)
 	return all;
 }
 
-/* Adds the function by the stacks of their waits; else by the snapshots' stacks. */
-static void add_function(struct tapir_finding *f, const struct tapir_either_lock *lock,
-			 struct tapir_str *out)
+/* The functions of the threads that wait for it, as the snapshots show them. */
+static void add_seen_places(struct tapir_finding *f, const struct tapir_either_lock *lock,
+			    struct tapir_weights *places)
 {
 	uint32_t idx = (uint32_t)(lock - f->either.locks.data);
 	const struct tapir_either_share *share;
 	const struct tapir_either_seen *seen;
-	struct tapir_weights places = {};
 
-	if (tapir_finding__add_most(f, &lock->callers, ", in ", out))
-		return;
 	tapir_vec_for_each (share, &f->either.shares) {
-		seen = share->lock == idx ? seen_of(&f->either, share->tid) : NULL;
+		seen = share->lock == idx ? tapir_keyed__get(&f->either.seen, share->tid) : NULL;
 		if (seen && seen->wait->may_be_work)
-			tapir_weights__add(f, &places, seen->name, share->ns);
+			tapir_weights__add(f, places, seen->name, share->ns);
 	}
-	tapir_finding__add_most(f, &places, ", in ", out);
-	tapir_weights__fini(&places);
 }
 
-/* "; thread 7 (python3) holds it 98% of the time, and sleeps"; "; the holder sleeps" */
+/* Adds who holds it most of the time, "thread 7 (python3)", and what the holders mostly wait for.
+ */
 static void add_holder(struct tapir_finding *f, const struct tapir_either_lock *lock,
-		       struct tapir_str *out)
+		       struct tapir_rule_fact *fact)
 {
 	const struct tapir_found_label *most =
 		tapir_found_labels__most(&lock->held_for, lock->holders.sum);
-	double share = tapir_finding__percent(lock->holders.best, lock->holders.sum);
-	bool is_one = share >= TAPIR_LIMIT(ONE_HAS_IT), is_wait = most;
 	struct tapir_sv comm;
 
-	if (is_one) {
+	fact->rest = tapir_finding__percent(lock->holders.best, lock->holders.sum);
+	if (fact->rest >= TAPIR_LIMIT(ONE_HAS_IT)) {
 		comm = tapir_timeline__comm(f->tl, lock->holders.best_name,
 					    tapir_timeline__stats(f->tl)->last_ns);
-		tapir_str__addf(out, "; thread %u (", lock->holders.best_name);
-		tapir_str__add_printable(out, comm.data, comm.len);
-		tapir_str__addf(out, ") holds it %.0f%% of the time", share);
+		tapir_str__addf(&fact->holder, "thread %u (", lock->holders.best_name);
+		tapir_str__add_printable(&fact->holder, comm.data, comm.len);
+		tapir_str__addc(&fact->holder, ')');
 	}
-	if (!is_wait)
-		return;
-	tapir_str__adds(out, is_one ? ", and " : "; the holder ");
-	if (!strcmp(most->label, "sleep"))
-		tapir_str__adds(out, "sleeps");
-	else
-		tapir_str__addf(out, "waits for a %s", most->label);
+	if (most)
+		tapir_finding__add_waits(most->label, &fact->does);
 }
 
 /* Waits whose own stacks have no names are for what the same thread was seen to wait for. */
@@ -254,7 +235,7 @@ void tapir_finding_either__conclude(struct tapir_finding *f)
 	const struct tapir_either_seen *seen;
 
 	tapir_vec_for_each (share, &f->either.shares) {
-		seen = seen_of(&f->either, share->tid);
+		seen = tapir_keyed__get(&f->either.seen, share->tid);
 		if (!seen || seen->differs || seen->wait->may_be_work ||
 		    !f->either.locks.data[share->lock].wait ||
 		    is_lock(&f->either.locks.data[share->lock]))
@@ -267,16 +248,23 @@ void tapir_finding_either__conclude(struct tapir_finding *f)
 static void list_locks(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	struct lock_sum all = sum_of(&f->either);
-	struct tapir_str holder = {};
+	struct tapir_weights seen = {};
+	struct tapir_rule_fact fact =
+		TAPIR_FACT(SHARED_LOCKS, .cnt = all.thread_cnt, .of = all.lock_cnt,
+			   .other = all.wait_cnt, .ns = all.ns);
 
 	if (!all.worst)
 		return;
-	add_function(f, all.worst, &holder);
-	add_holder(f, all.worst, &holder);
-	TAPIR_JUDGE(f, list, SHARED_LOCKS, .cnt = all.thread_cnt, .of = all.lock_cnt,
-		    .other = all.wait_cnt, .ns = all.ns,
-		    .percent = all.lock_cnt > 1 ? tapir_finding__percent(all.worst->ns, all.ns) : 0,
-		    .subject = all.worst->wait->reason, .more = holder);
+	fact.percent = all.lock_cnt > 1 ? tapir_finding__percent(all.worst->ns, all.ns) : 0;
+	fact.subject = all.worst->wait->reason;
+	fact.where = &all.worst->callers;
+	if (!tapir_finding__most(f, fact.where)) {
+		add_seen_places(f, all.worst, &seen);
+		fact.where = &seen;
+	}
+	add_holder(f, all.worst, &fact);
+	tapir_rules__judge(f, list, fact);
+	tapir_weights__fini(&seen);
 }
 
 /* Threads that wait in functions for locks which no thread releases: each other's, or another's. */
@@ -289,7 +277,7 @@ static void list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 	struct tapir_rule_fact fact = TAPIR_FACT(HELD_LOCKS, .ns = span_ns, .where = &places);
 
 	tapir_vec_for_each (share, &f->either.shares) {
-		seen = seen_of(&f->either, share->tid);
+		seen = tapir_keyed__get(&f->either.seen, share->tid);
 		/*
 		 * A thread that ever got one of its locks, or waited in two places, makes progress:
 		 * it is slow, and not stuck.

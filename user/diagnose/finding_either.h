@@ -73,6 +73,5 @@ void tapir_finding_either__snapshot(struct tapir_finding *f, const struct tapir_
  * distinguished.
  */
 void tapir_finding_either__add_rest(const struct tapir_finding *f, struct tapir_str *out);
-void tapir_finding_either__fini(struct tapir_finding *f);
 
 #endif

@@ -268,19 +268,25 @@ static void add_process(const struct tapir_finding *f, const struct tapir_collec
 	tapir_str__addf(out, " (%u)", gc->tgid);
 }
 
+static void add_cpu_share(const struct tapir_finding *f, const char *before, const char *after,
+			  struct tapir_str *out)
+{
+	tapir_str__adds(out, before);
+	tapir_rules__add_share((double)f->cpu.gc, (double)f->cpu.samples, out);
+	tapir_str__adds(out, after);
+}
+
 static void add_times(const struct tapir_finding *f, const struct tapir_collector *gc, double time,
 		      struct tapir_str *out)
 {
 	char sum[TAPIR_NS_TEXT_BYTES], worst[TAPIR_NS_TEXT_BYTES];
-	double cpu = tapir_finding__percent(f->cpu.gc, f->cpu.samples);
 
 	/* Without its events only the collector's own threads are known to collect. */
 	if (has_cpu_share(f) && !gc->cnt && !gc->started_cnt)
-		tapir_str__addf(out,
-				"at least %.0f%% of the CPU in GC, whose events were not recorded",
-				cpu);
+		add_cpu_share(f, "at least ", " of the CPU in GC, whose events were not recorded",
+			      out);
 	else if (has_cpu_share(f))
-		tapir_str__addf(out, "%.0f%% of the CPU in GC", cpu);
+		add_cpu_share(f, "", " of the CPU in GC", out);
 	else
 		tapir_str__addf(out, "%.0f%% of the time in GC", time);
 	if (!gc->cnt && !gc->started_cnt)
@@ -413,8 +419,10 @@ static void list_growth(struct tapir_finding *f, const struct tapir_collector *g
 	add_allocator(f, &what);
 	TAPIR_JUDGE(f, list, HEAP, .cnt = gc->heap_cnt, .seconds = seconds,
 		    .rate = seconds > 0 ? (to - from) / 1e6 / seconds : 0, .from = from / 1e6,
-		    .to = to / 1e6, .percent = grown_percent(from, to), .rest = steady_percent(gc),
-		    .subject = allocator(f), .label = process.data, .more = what);
+		    .to = to / 1e6, .since_ns = gc->heap_first.at_ns,
+		    .until_ns = gc->heap_last.at_ns, .percent = grown_percent(from, to),
+		    .rest = steady_percent(gc), .subject = allocator(f), .label = process.data,
+		    .more = what);
 	tapir_str__fini(&process);
 }
 
@@ -427,7 +435,6 @@ static void list_finalizer(struct tapir_finding *f, const struct tapir_collector
 {
 	/* Samples count for a little more or less than the time for which they stand. */
 	uint64_t ns = gc->finalizers.sum < span_ns ? gc->finalizers.sum : span_ns;
-	struct tapir_str process = {};
 	struct tapir_rule_fact fact =
 		TAPIR_FACT(FINALIZER, .cnt = gc->finalized_cnt ? 0 : (double)gc->started_cnt,
 			   .seconds = ns / 1e9, .ns = span_ns,
@@ -436,10 +443,8 @@ static void list_finalizer(struct tapir_finding *f, const struct tapir_collector
 
 	if (!ns)
 		return;
-	add_process(f, gc, &process);
-	fact.label = process.data;
+	add_process(f, gc, &fact.who);
 	tapir_rules__judge(f, list, fact);
-	tapir_str__fini(&process);
 }
 
 void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *list)

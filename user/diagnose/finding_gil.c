@@ -23,7 +23,7 @@ enum tapir_gil_place tapir_finding_gil__place(struct tapir_finding *f, uint32_t 
 	uint32_t n = leaf;
 	const struct tapir_lore_wait *wait;
 
-	while (n && !(tapir_node_facts__marks(f, n) & TAPIR_MARK_INTERPRETER))
+	while (n && !(tapir_finding__marks(f, n) & TAPIR_MARK_INTERPRETER))
 		n = tree->nodes.data[n].parent;
 	if (!n) /* most stacks: what they wait for need not be known */
 		return TAPIR_GIL_ELSEWHERE;
@@ -99,8 +99,9 @@ void tapir_finding_gil__add_holder(struct tapir_finding *f, struct tapir_str *ou
 	comm = tapir_timeline__comm(f->tl, most->tid, tapir_timeline__stats(f->tl)->last_ns);
 	tapir_str__addf(out, "; thread %u (", most->tid);
 	tapir_str__add_printable(out, comm.data, comm.len);
-	tapir_str__addf(out, ") holds it: %.0f%% of the interpreter's CPU time",
-			tapir_finding__percent(samples_of(most, inside), sum));
+	tapir_str__adds(out, ") holds it: ");
+	tapir_rules__add_share((double)samples_of(most, inside), (double)sum, out);
+	tapir_str__adds(out, " of the interpreter's CPU time");
 	if (!tapir_finding_looks__add_of_thread(f, most->tid, ", ", out))
 		tapir_finding__add_most(f, &most->functions, ", most in ", out);
 }

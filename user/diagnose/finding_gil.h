@@ -42,6 +42,5 @@ enum tapir_gil_place tapir_finding_gil__place(struct tapir_finding *f, uint32_t 
  * Appends "; thread 7 (python3) has it: 98% of the CPU ...": who has it while others wait for it.
  */
 void tapir_finding_gil__add_holder(struct tapir_finding *f, struct tapir_str *out);
-void tapir_finding_gil__fini(struct tapir_finding *f);
 
 #endif

@@ -28,16 +28,24 @@ enum tapir_meaning {
 };
 
 /*
- * Call it after the last record, before anything is listed: sums that only all records give, and
- * what one cause knows of waits that another one counts.
+ * Causes that know something only after the last record, before anything is listed: sums that only
+ * all records give, and what one cause knows of waits that another one counts. In this order.
  */
-void tapir_finding_cpu__conclude(struct tapir_finding *f);
-void tapir_finding_locks__conclude(struct tapir_finding *f);
-void tapir_finding_blocked__conclude(struct tapir_finding *f);
-void tapir_finding_either__conclude(struct tapir_finding *f);
-void tapir_finding_waits__conclude(struct tapir_finding *f);
-void tapir_finding_doing__conclude(struct tapir_finding *f);
-void tapir_finding_loop__conclude(struct tapir_finding *f);
+/* clang-format off */
+#define TAPIR_CONCLUDED(X) \
+	X(cpu) X(locks) X(blocked) X(either) X(calls) X(waits) X(doing) X(loop) X(awaits)
+/* Causes that own memory, which their __fini frees. */
+#define TAPIR_PARTS(X) \
+	X(gc) X(locks) X(blocked) X(passed) X(either) X(workers) X(jvm) X(doing) X(postgresql) \
+	X(gil) X(loop) X(looks) X(statements) X(sessions) X(pool) X(cpu) X(requests) X(calls) X(waits)
+/* clang-format on */
+
+#define TAPIR_CONCLUDE(name) void tapir_finding_##name##__conclude(struct tapir_finding *f);
+TAPIR_CONCLUDED(TAPIR_CONCLUDE)
+#undef TAPIR_CONCLUDE
+#define TAPIR_PART(name) void tapir_finding_##name##__fini(struct tapir_finding *f);
+TAPIR_PARTS(TAPIR_PART)
+#undef TAPIR_PART
 
 struct tapir_finding_event {
 	enum tapir_meaning meaning;
@@ -50,16 +58,22 @@ struct tapir_finding_event {
 /* Adds weight to a name. What finds no room is in the sum alone, and is counted in f. */
 void tapir_weights__add(struct tapir_finding *f, struct tapir_weights *w, uint32_t name,
 			uint64_t weight);
-/* Returns the heaviest but for the best, and its sum; TAPIR_OWN_CODE_NONE and 0: there is none. */
-uint32_t tapir_weights__second(const struct tapir_weights *w, uint64_t *sum);
+/* The same of a stack, of which the heaviest function keeps one. */
+void tapir_weights__add_at(struct tapir_finding *f, struct tapir_weights *w, uint32_t name,
+			   uint32_t node, uint64_t weight);
+/* Returns the heaviest function that comes after another one (NULL: of all); NULL: none does. */
+const struct tapir_map_slot *tapir_weights__next(const struct tapir_weights *w,
+						 const struct tapir_map_slot *after);
 void tapir_weights__fini(struct tapir_weights *w);
 /* name: of a function by which equal labels are distinguished, or TAPIR_OWN_CODE_NONE. */
 void tapir_found_labels__add(struct tapir_found_labels *labels, uint64_t key, const char *label,
 			     uint32_t name, uint64_t ns);
 const struct tapir_found_label *tapir_found_labels__worst(const struct tapir_found_labels *labels);
-/* Returns the same if it has most of it; NULL: none has. */
+/* Returns the same if it has most of it; NULL: none has. Appends it. */
 const struct tapir_found_label *tapir_found_labels__most(const struct tapir_found_labels *labels,
 							 uint64_t of);
+void tapir_found_labels__add_most(const struct tapir_found_labels *labels, uint64_t of,
+				  struct tapir_str *out);
 void tapir_found_labels__fini(struct tapir_found_labels *labels);
 
 /* Returns the function of a stack by which it is named: its own, else a managed library's. */
@@ -73,9 +87,11 @@ const char *tapir_finding__reason_at(struct tapir_finding *f, uint32_t node);
 const struct tapir_lore_wait *tapir_finding__lore_wait(struct tapir_finding *f,
 						       const struct tapir_wait *w);
 const char *tapir_finding__reason(struct tapir_finding *f, const struct tapir_wait *w);
-/* Weighs the function by which a stack is named. */
+/* Weigh the function by which a stack is named; the program's own alone. */
 void tapir_finding__weigh(struct tapir_finding *f, struct tapir_weights *w, uint32_t node,
 			  uint64_t weight);
+void tapir_finding__weigh_own(struct tapir_finding *f, struct tapir_weights *w, uint32_t node,
+			      uint64_t weight);
 /*
  * Appends " in Shop.Draw(int)", if one function has at least a tenth of it; before: "" or a word.
  */
@@ -84,8 +100,13 @@ bool tapir_finding__add_most(const struct tapir_finding *f, const struct tapir_w
 /* name: as tapir_finding__most has it. "draw shop.js:12:3" of a JavaScript engine's name. */
 void tapir_finding__add_name(const struct tapir_finding *f, uint32_t name, struct tapir_str *out);
 const char *tapir_finding__most(const struct tapir_finding *f, const struct tapir_weights *w);
+/* Appends "waits for a socket", or "sleeps". */
+void tapir_finding__add_waits(const char *reason, struct tapir_str *out);
 /* Appends "clerk-*": threads of one purpose have a name in common. */
 void tapir_finding__add_thread(const struct tapir_finding *f, uint32_t tid, struct tapir_str *out);
+/* Counts a thread by that name. */
+void tapir_finding__count_thread(const struct tapir_finding *f, struct tapir_found_labels *names,
+				 uint32_t tid, uint64_t ns);
 /* Appends "clerk-7 4711". */
 void tapir_finding__add_thread_id(const struct tapir_finding *f, uint32_t tid,
 				  struct tapir_str *out);
@@ -105,7 +126,6 @@ enum tapir_thread_role tapir_finding__role(struct tapir_finding *f, struct tapir
 /* Take events, closed intervals and finalizers' time of the collector. */
 void tapir_finding_gc__event(struct tapir_finding *f, const struct tapir_finding_event *e);
 void tapir_finding_gc__close(struct tapir_finding *f, const struct tapir_interval *i);
-void tapir_finding_gc__fini(struct tapir_finding *f);
 /* function: that the finalizer thread of the process was in, for so many nanoseconds. */
 void tapir_finding_gc__finalizer(struct tapir_finding *f, uint32_t tgid, uint32_t function,
 				 uint64_t ns);
@@ -128,17 +148,10 @@ void tapir_finding_locks__close(struct tapir_finding *f, const struct tapir_inte
 /* Takes a wait. is_open: it has not ended in the recording. True: it was a wait for a lock. */
 bool tapir_finding_locks__wait(struct tapir_finding *f, const struct tapir_wait *wait,
 			       bool is_open);
-void tapir_finding_locks__fini(struct tapir_finding *f);
 
 /* Takes a sample, which is counted for its function. */
 void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *t,
 			       const struct tapir_rec_sample *sample);
-/* Takes cnt samples of a stack. */
-void tapir_finding_throws__samples(struct tapir_finding *f, const struct tapir_node_facts *facts,
-				   uint64_t cnt);
-/* Returns the node of a stack that threw, for node_facts.h; 0: none. */
-uint32_t tapir_finding_throws__of(struct tapir_finding *f, uint32_t node);
-void tapir_finding_throws__fini(struct tapir_finding *f);
 
 /* Takes an event of the JIT compiler. */
 void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_finding_event *e);
@@ -148,7 +161,6 @@ void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_findin
  * for shares.
  */
 const struct tapir_weights *tapir_finding_cpu__functions(const struct tapir_finding *f);
-void tapir_finding_cpu__fini(struct tapir_finding *f);
 
 /* Takes an event of a pool: its size, its queue. */
 void tapir_finding_pool__event(struct tapir_finding *f, const struct tapir_finding_event *e);
@@ -158,7 +170,6 @@ void tapir_finding_pool__close(struct tapir_finding *f, const struct tapir_inter
 bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *wait, bool is_open);
 /* Appends "; threads of the pool were blocked for 5.912 s in Shop.Store(int)": most of the time. */
 void tapir_finding_pool__add_blocked(const struct tapir_finding *f, struct tapir_str *out);
-void tapir_finding_pool__fini(struct tapir_finding *f);
 
 /* Takes a wait, of which the time for which the thread was runnable counts. */
 void tapir_finding_machine__wait(struct tapir_finding *f, const struct tapir_wait *wait);
@@ -185,7 +196,6 @@ bool tapir_finding_requests__is_timed(const struct tapir_finding *f,
  */
 void tapir_finding_requests__add_part(const struct tapir_request_kind *row, const char *words,
 				      struct tapir_str *out);
-void tapir_finding_requests__fini(struct tapir_finding *f);
 /* Adds the requests of the first screen, once. */
 void tapir_overview_requests__add(struct tapir_finding *f, struct tapir_overview *overview);
 
@@ -202,6 +212,5 @@ void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uin
 bool tapir_finding_waits__is_dependency(const char *reason);
 /* Appends "; 6.0 threads waited in Shop.Ask() (condition): for work, or for other threads". */
 void tapir_finding_waits__add_for_threads(const struct tapir_finding *f, struct tapir_str *out);
-void tapir_finding_waits__fini(struct tapir_finding *f);
 
 #endif

@@ -229,9 +229,9 @@ static void list_growth(struct tapir_finding *f, const struct tapir_jvm_counts *
 	if (!TAPIR_IS_SHARE(HEAP_START, rate_since(s, &middle), rate_since(s, &from)))
 		from = middle;
 	TAPIR_JUDGE(f, list, OLD_GENERATION, .cnt = s->cnt,
-		    .seconds = (double)(s->last_ns - from.time_ns) / 1e9,
-		    .rate = rate_since(s, &from), .from = from.value / 1e6, .to = s->last / 1e6,
-		    .percent = percent_of(s->last - from.value, from.value),
+		    .seconds = (double)(s->last_ns - from.time_ns) / 1e9, .since_ns = from.time_ns,
+		    .until_ns = s->last_ns, .rate = rate_since(s, &from), .from = from.value / 1e6,
+		    .to = s->last / 1e6, .percent = percent_of(s->last - from.value, from.value),
 		    .rest = percent_of(s->fell, s->last - from.value), .subject = "old generation");
 }
 
@@ -242,6 +242,7 @@ static void list_classes(struct tapir_finding *f, const struct tapir_jvm_counts 
 	double unloaded = jvm->unloaded.last - jvm->unloaded.first;
 
 	TAPIR_JUDGE(f, list, CLASSES, .cnt = s->last - s->first, .other = s->cnt,
+		    .since_ns = s->first_ns, .until_ns = s->last_ns,
 		    .seconds = (double)(s->last_ns - s->first_ns) / 1e9,
 		    .percent = unloaded > 0 ? percent_of(unloaded, s->last - s->first) : 0,
 		    .from = metaspace->first / 1e6,

@@ -55,6 +55,5 @@ void tapir_finding_jvm__counter(struct tapir_finding *f, const struct tapir_rec_
  */
 bool tapir_finding_jvm__fills_heap(const struct tapir_finding *f, uint32_t tgid,
 				   uint64_t first_bytes, uint64_t last_bytes);
-void tapir_finding_jvm__fini(struct tapir_finding *f);
 
 #endif

@@ -218,7 +218,6 @@ static bool list_deadlock(struct tapir_finding *f, struct tapir_found_list *list
 	struct tapir_rule_fact fact = {.what = TAPIR_FACT_CYCLE};
 	uint64_t stuck = 0, since_ns = 0;
 	struct tapir_weights where = {};
-	struct tapir_str names = {};
 	struct tapir_held_up *h;
 	size_t name_cnt = 0;
 
@@ -230,16 +229,15 @@ static bool list_deadlock(struct tapir_finding *f, struct tapir_found_list *list
 		since_ns = h->from_ns > since_ns ? h->from_ns : since_ns;
 		tapir_finding__weigh(f, &where, h->node, 1);
 		if (h->seen_tid)
-			add_name(f, h->seen_tid, name_cnt++, &names);
+			add_name(f, h->seen_tid, name_cnt++, &fact.who);
 	}
 	fact.ns = (double)(tapir_timeline__stats(f->tl)->last_ns - since_ns);
+	fact.since_ns = since_ns;
 	fact.other = (double)stuck - fact.cnt;
 	fact.where = &where;
-	fact.label = names.data;
 	fact.view = name_cnt ? "stacks" : NULL;
 	tapir_rules__judge(f, list, fact);
 	tapir_weights__fini(&where);
-	tapir_str__fini(&names);
 	return fact.cnt > 0;
 }
 
@@ -399,47 +397,20 @@ static bool nothing_moved(const struct tapir_finding *f)
 	return f->locks.stuck.best;
 }
 
-static bool is_among(const uint32_t *names, unsigned cnt, uint32_t name)
-{
-	while (cnt--)
-		if (names[cnt] == name)
-			return true;
-	return false;
-}
-
-/* The function with most stuck threads but these; *threads: 0, there is none. */
-static uint32_t next_place(const struct tapir_finding *f, const uint32_t *seen, unsigned cnt,
-			   uint64_t *threads)
-{
-	uint32_t best = TAPIR_OWN_CODE_NONE;
-	const struct tapir_stuck *stuck;
-
-	*threads = 0;
-	tapir_vec_for_each (stuck, &f->locks.stuck_in) {
-		const uint64_t *here = tapir_map__get(&f->locks.stuck.by_name, stuck->name);
-
-		if (!here || *here <= *threads || is_among(seen, cnt, stuck->name))
-			continue;
-		*threads = *here;
-		best = stuck->name;
-	}
-	return best;
-}
-
 /* ", 3 in Shop.Draw(int), 2 in Shop.Price()": as many as fit a line. */
 static void add_places(const struct tapir_finding *f, struct tapir_str *out)
 {
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	uint32_t seen[PLACES_SHOWN];
-	uint64_t threads;
+	const struct tapir_map_slot *place = NULL;
 
 	for (unsigned cnt = 0; cnt < PLACES_SHOWN; cnt++) {
-		seen[cnt] = next_place(f, seen, cnt, &threads);
-		if (!threads)
+		const char *name;
+
+		place = tapir_weights__next(&f->locks.stuck, place);
+		if (!place)
 			return;
-		tapir_str__addf(out, ", %" PRIu64 " in ", threads);
-		tapir_str__add_printable(out, tree->names.data[seen[cnt]],
-					 strlen(tree->names.data[seen[cnt]]));
+		name = tapir_timeline__stacks(f->tl)->names.data[place->key];
+		tapir_str__addf(out, ", %" PRIu64 " in ", place->value);
+		tapir_str__add_printable(out, name, strlen(name));
 	}
 }
 
@@ -504,9 +475,10 @@ static void list_waits(struct tapir_finding *f, bool are_in_deadlock, struct tap
 {
 	uint64_t span_ns = watched_ns(f);
 	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->locks.labels);
-	struct tapir_rule_fact fact = TAPIR_FACT(
-		LOCKS, .cnt = f->locks.cnt, .other = f->locks.open_cnt, .ns = f->locks.ns,
-		.in_threads = span_ns ? (double)f->locks.ns / (double)span_ns : 0);
+	struct tapir_rule_fact fact =
+		TAPIR_FACT(LOCKS, .cnt = f->locks.cnt, .other = f->locks.open_cnt,
+			   .ns = f->locks.ns, .where = &f->locks.waiters,
+			   .in_threads = span_ns ? (double)f->locks.ns / (double)span_ns : 0);
 
 	if (!tapir_rules__are_met(f, list, &fact) || !worst || are_in_deadlock)
 		return;
@@ -516,8 +488,7 @@ static void list_waits(struct tapir_finding *f, bool are_in_deadlock, struct tap
 	fact.percent = tapir_finding__percent(worst->ns, f->locks.ns);
 	fact.subject = worst->label;
 	fact.label = type_of(f, worst->label);
-	if (!tapir_finding__add_most(f, &f->locks.waiters, " in ", &fact.more))
-		tapir_finding_doing__add_worst(&f->locks.statements, f->locks.ns, &fact.more);
+	tapir_found_labels__add_most(&f->locks.statements, f->locks.ns, &fact.request);
 	tapir_rules__judge(f, list, fact);
 }
 

@@ -39,6 +39,5 @@ const char *tapir_finding_looks__add_most(const struct tapir_finding *f, struct 
 /* The same of one thread, after before; true if it is known. */
 bool tapir_finding_looks__add_of_thread(const struct tapir_finding *f, uint32_t tid,
 					const char *before, struct tapir_str *out);
-void tapir_finding_looks__fini(struct tapir_finding *f);
 
 #endif

@@ -187,7 +187,7 @@ static void add_sync(struct tapir_finding *f, struct tapir_loop *loop, uint32_t 
 	sync->ns += ns;
 	sync->runnable_ns += runnable_ns;
 	tapir_weights__add(f, &sync->called, tapir_loop_spot__called(f, node), ns);
-	tapir_weights__add(f, &sync->own, tapir_finding__own(f, node), ns);
+	tapir_finding__weigh_own(f, &sync->own, node, ns);
 	if (reason && *reason)
 		tapir_found_labels__add(&sync->reasons, 1, reason, TAPIR_OWN_CODE_NONE,
 					ns - runnable_ns);
@@ -198,7 +198,7 @@ static void add_busy_time(struct tapir_finding *f, struct tapir_loop *loop, uint
 			  uint64_t ns)
 {
 	loop->busy.attributed_ns += ns;
-	tapir_weights__add(f, &loop->busy.own, tapir_finding__own(f, node), ns);
+	tapir_finding__weigh_own(f, &loop->busy.own, node, ns);
 }
 
 void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_thread *thread,

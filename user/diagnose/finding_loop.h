@@ -116,7 +116,5 @@ void tapir_finding_loop__snapshot(struct tapir_finding *f, const struct tapir_re
 				  uint32_t node);
 void tapir_finding_loop__interp_sample(struct tapir_finding *f,
 				       const struct tapir_rec_interp_sample *sample, uint32_t node);
-/* Frees all loops. */
-void tapir_finding_loop__fini(struct tapir_finding *f);
 
 #endif

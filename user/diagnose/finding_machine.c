@@ -36,7 +36,7 @@ void tapir_finding_quota__list(struct tapir_finding *f, struct tapir_found_list 
 		    .took_s = q.throttled_ns / 1e9, .seconds = q.wall_ns / 1e9,
 		    .percent = tapir_finding__percent(q.throttled_ns, q.wall_ns),
 		    .rest = tapir_finding__percent(q.quota_us, q.period_us), .subject = "quota",
-		    .more = dir);
+		    .object = dir);
 }
 
 /*
@@ -106,49 +106,58 @@ static uint64_t own_wait_ns(const struct tapir_finding *f, const struct tapir_ne
 	return own_ns < (double)f->machine.runnable_ns ? (uint64_t)own_ns : f->machine.runnable_ns;
 }
 
-void tapir_finding_neighbours__list(struct tapir_finding *f, struct tapir_found_list *list)
+/* What the threads wanted of the CPUs, and who else did. False: not known. */
+struct demand {
+	struct tapir_neighbours others;
+	uint64_t own_wait_ns; /* for one another */
+	double wanted;	      /* CPUs */
+};
+
+static bool find_demand(const struct tapir_finding *f, struct demand *out)
 {
-	uint64_t span_ns = tapir_timeline__switched_ns(f->tl), own_ns;
-	uint64_t all_ns = f->machine.runnable_ns, wanted_ns = f->cpu.ns + all_ns;
-	struct tapir_neighbours n;
-	struct tapir_str others = {};
-	double percent, wanted;
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 
 	if (!f->has_clock || !span_ns ||
-	    !tapir_usage_text__neighbours(meta_of(f, TAPIR_USAGE_NEIGHBOURS), &n))
+	    !tapir_usage_text__neighbours(meta_of(f, TAPIR_USAGE_NEIGHBOURS), &out->others))
+		return false;
+	out->own_wait_ns = own_wait_ns(f, &out->others, span_ns);
+	out->wanted = (double)(f->cpu.ns + f->machine.runnable_ns) / (double)span_ns;
+	return true;
+}
+
+void tapir_finding_neighbours__list(struct tapir_finding *f, struct tapir_found_list *list)
+{
+	uint64_t all_ns = f->machine.runnable_ns, wanted_ns = f->cpu.ns + all_ns;
+	struct tapir_str others = {};
+	struct demand d;
+	double percent;
+
+	if (!find_demand(f, &d))
 		return;
-	own_ns = own_wait_ns(f, &n, span_ns);
-	percent = tapir_finding__percent(all_ns - own_ns, wanted_ns);
-	wanted = (double)wanted_ns / (double)span_ns;
-	add_others(f, &n, &others);
+	percent = tapir_finding__percent(all_ns - d.own_wait_ns, wanted_ns);
+	add_others(f, &d.others, &others);
 	TAPIR_JUDGE(f, list, RUNNABLE, .cnt = all_ns, .of = wanted_ns, .ns = all_ns,
-		    .own_ns = own_ns, .percent = percent,
-		    .rate = wanted < 1 ? percent * wanted : percent, .rest = busy_percent(f, &n),
-		    .in_threads = all_ns / (double)span_ns,
-		    .subject = n.cnt ? n.rows[0].comm : NULL, .more = others);
+		    .own_ns = d.own_wait_ns, .percent = percent,
+		    .rate = d.wanted < 1 ? percent * d.wanted : percent,
+		    .rest = busy_percent(f, &d.others),
+		    .in_threads = all_ns / (double)tapir_timeline__switched_ns(f->tl),
+		    .subject = d.others.cnt ? d.others.rows[0].comm : NULL, .more = others);
 }
 
 void tapir_finding_machine__add_crowd(const struct tapir_finding *f, struct tapir_str *out)
 {
-	uint64_t span_ns = tapir_timeline__switched_ns(f->tl), own_ns;
-	struct tapir_neighbours n;
 	char text[TAPIR_NS_TEXT_BYTES];
-	double wanted;
+	struct demand d;
 
-	if (!f->has_clock || !span_ns ||
-	    !tapir_usage_text__neighbours(meta_of(f, TAPIR_USAGE_NEIGHBOURS), &n))
-		return;
-	own_ns = own_wait_ns(f, &n, span_ns);
-	wanted = (double)(f->cpu.ns + f->machine.runnable_ns) / (double)span_ns;
-	if (wanted < TAPIR_LIMIT(CROWD) * (double)n.cpu_cnt ||
-	    !TAPIR_IS_SHARE(MOST, own_ns, f->machine.runnable_ns))
+	if (!find_demand(f, &d) || d.wanted < TAPIR_LIMIT(CROWD) * (double)d.others.cpu_cnt ||
+	    !TAPIR_IS_SHARE(MOST, d.own_wait_ns, f->machine.runnable_ns))
 		return;
 	tapir_str__addf(out,
 			"; its threads want %.1f CPUs of %" PRIu64
 			": they waited %s for one, %s of "
 			"it for one another",
-			wanted, n.cpu_cnt, tapir_ns__text(f->machine.runnable_ns, text),
-			own_ns == f->machine.runnable_ns ? "all" : "most");
+			d.wanted, d.others.cpu_cnt, tapir_ns__text(f->machine.runnable_ns, text),
+			d.own_wait_ns == f->machine.runnable_ns ? "all" : "most");
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -192,7 +201,7 @@ static bool grows(const struct tapir_finding *f, const struct tapir_memory_serie
 	middle = &s->points[s->cnt / 2];
 	grown = mb(last->resident_bytes) - mb(first->resident_bytes);
 	later = mb(last->resident_bytes) - mb(middle->resident_bytes);
-	*out = TAPIR_FACT(MEMORY, .cnt = s->cnt,
+	*out = TAPIR_FACT(MEMORY, .cnt = s->cnt, .since_ns = first->at_ns, .until_ns = last->at_ns,
 			  .seconds = ((double)last->at_ns - (double)first->at_ns) / 1e9,
 			  .from = mb(first->resident_bytes), .to = mb(last->resident_bytes),
 			  .percent = first->resident_bytes ? 100 * grown / mb(first->resident_bytes)

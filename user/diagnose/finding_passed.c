@@ -18,13 +18,6 @@ static uint64_t key_of(uint32_t tgid, uint32_t name, uint32_t tid)
 	return tapir_hash__mix(tapir_hash__mix(tapir_hash__mix(13, tgid), name), tid);
 }
 
-static struct tapir_passed_row *row_of(struct tapir_passed *p, const struct tapir_passed_row *like)
-{
-	uint64_t key = key_of(like->tgid, like->name, like->waker_tid);
-
-	return tapir_keyed__add(&p->rows, key, MAX_ROWS, *like);
-}
-
 static void count_thread(struct tapir_passed *p, const struct tapir_passed_row *like, uint32_t tid,
 			 uint64_t ns)
 {
@@ -80,7 +73,11 @@ bool tapir_finding_passed__wait(struct tapir_finding *f, const struct tapir_wait
 			       NULL);
 	count_thread(&f->passed, &like, w->thread->tid, took_ns);
 	/* Only a wait that ended shows which thread passed the semaphore on. */
-	row = is_open || !w->waker_tid ? NULL : row_of(&f->passed, &like);
+	row = is_open || !w->waker_tid
+		      ? NULL
+		      : tapir_keyed__add(&f->passed.rows,
+					 key_of(like.tgid, like.name, like.waker_tid), MAX_ROWS,
+					 like);
 	if (row) {
 		row->ns += took_ns;
 		row->cnt++;
@@ -193,16 +190,9 @@ void tapir_finding_passed__add_parked(const struct tapir_finding *f, struct tapi
 	const struct tapir_found_label *most;
 	const struct tapir_parked *parked;
 
-	tapir_vec_for_each (parked, &f->passed.parked) {
-		struct tapir_str name = {};
-
-		if (!TAPIR_IS_SHARE(THROUGHOUT, parked->ns, span_ns))
-			continue;
-		tapir_finding__add_thread(f, parked->tid, &name);
-		if (name.data)
-			tapir_found_labels__add(&names, 1, name.data, TAPIR_OWN_CODE_NONE, 1);
-		tapir_str__fini(&name);
-	}
+	tapir_vec_for_each (parked, &f->passed.parked)
+		if (TAPIR_IS_SHARE(THROUGHOUT, parked->ns, span_ns))
+			tapir_finding__count_thread(f, &names, parked->tid, 1);
 	most = tapir_found_labels__worst(&names);
 	if (most && most->cnt >= TAPIR_LIMIT(PARKED))
 		tapir_str__addf(out,

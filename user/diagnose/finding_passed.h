@@ -63,6 +63,5 @@ bool tapir_finding_passed__wait(struct tapir_finding *f, const struct tapir_wait
  * hangs.
  */
 void tapir_finding_passed__add_parked(const struct tapir_finding *f, struct tapir_str *out);
-void tapir_finding_passed__fini(struct tapir_finding *f);
 
 #endif

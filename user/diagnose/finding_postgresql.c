@@ -39,13 +39,13 @@ void tapir_finding_postgresql__list(struct tapir_finding *f, struct tapir_found_
 	const struct tapir_postgresql_finding *p = &f->postgresql;
 	struct tapir_str statement = {};
 
-	tapir_finding_doing__add_worst(&p->statements, p->file_sort_cnt, &statement);
+	tapir_found_labels__add_most(&p->statements, p->file_sort_cnt, &statement);
 	TAPIR_JUDGE(f, list, CHECKPOINTS, .cnt = p->checkpoint_cnt,
 		    .note = p->by_log_cnt && TAPIR_IS_SHARE(MOST, p->by_log_cnt, p->checkpoint_cnt)
 				    ? "max_wal_size"
 				    : NULL);
 	TAPIR_JUDGE(f, list, FILE_SORTS, .cnt = p->file_sort_cnt, .of = p->sort_cnt,
-		    .mb = p->most_blocks * BLOCK_BYTES / 1e6, .more = statement);
+		    .mb = p->most_blocks * BLOCK_BYTES / 1e6, .request = statement);
 }
 
 void tapir_finding_postgresql__fini(struct tapir_finding *f)

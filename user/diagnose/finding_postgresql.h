@@ -20,8 +20,7 @@ struct tapir_postgresql_finding {
 	struct tapir_found_labels statements;
 };
 
-/* Takes an event of a server's process; __fini frees what is counted. */
+/* Takes an event of a server's process. */
 void tapir_finding_postgresql__event(struct tapir_finding *f, const struct tapir_finding_event *e);
-void tapir_finding_postgresql__fini(struct tapir_finding *f);
 
 #endif

@@ -23,20 +23,8 @@ bool tapir_finding_requests__is_one(const struct tapir_kind *kind)
 
 static struct tapir_request_kind *kind_of(struct tapir_finding *f, uint32_t kind)
 {
-	struct tapir_request_kind **row, *made;
-
-	tapir_vec_for_each (row, &f->requests)
-		if ((*row)->kind == kind)
-			return *row;
-	if (f->requests.cnt == MAX_KINDS)
-		return NULL;
-	made = calloc(1, sizeof(*made));
-	if (made && tapir_vec__push(&f->requests, made)) {
-		made->kind = kind;
-		return made;
-	}
-	free(made);
-	return NULL;
+	return tapir_keyed__add(&f->requests, kind, MAX_KINDS,
+				((struct tapir_request_kind){.kind = kind}));
 }
 
 /*
@@ -141,16 +129,13 @@ bool tapir_finding_requests__is_timed(const struct tapir_finding *f,
 
 static const struct tapir_request_kind *slowest(const struct tapir_finding *f)
 {
-	struct tapir_request_kind *const *row;
-	const struct tapir_request_kind *worst = NULL;
+	const struct tapir_request_kind *row, *worst = NULL;
 
-	tapir_vec_for_each (row, &f->requests) {
-		if (!tapir_finding_requests__is_timed(f, *row))
-			continue;
-		if (!worst || tapir_histogram__percentile(&(*row)->took, 99) >
-				      tapir_histogram__percentile(&worst->took, 99))
-			worst = *row;
-	}
+	tapir_vec_for_each (row, &f->requests)
+		if (tapir_finding_requests__is_timed(f, row) &&
+		    (!worst || tapir_histogram__percentile(&row->took, 99) >
+				       tapir_histogram__percentile(&worst->took, 99)))
+			worst = row;
 	return worst;
 }
 
@@ -221,7 +206,7 @@ static void list_untimed(const struct tapir_finding *f, struct tapir_found_list 
 		tapir_str__addf(&what, "%s:%s", most->provider, most->name);
 	TAPIR_JUDGE(f, list, UNTIMED, .cnt = most ? (double)most->unended : 0,
 		    .subject = most ? most->name : NULL,
-		    .label = most && most->lacks_key ? most->key : NULL, .more = what);
+		    .label = most && most->lacks_key ? most->key : NULL, .object = what);
 }
 
 static void list_slowest(struct tapir_finding *f, const struct tapir_request_kind *row,
@@ -230,27 +215,26 @@ static void list_slowest(struct tapir_finding *f, const struct tapir_request_kin
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
 	const char *label = row->worst_label;
 	uint64_t p99_ns = tapir_histogram__percentile(&row->took, 99);
-	struct tapir_str name = {}, view = {}, worst = {};
+	struct tapir_str view = {};
 	struct tapir_rule_fact fact =
 		TAPIR_FACT(REQUESTS, .cnt = row->took.cnt, .ms = p99_ns / 1e6, .ns = row->worst_ns,
 			   .p50_ns = (double)tapir_histogram__percentile(&row->took, 50),
 			   .p99_ns = p99_ns, .subject = kind->name);
 
-	tapir_str__addf(&name, "%s:%s takes", kind->provider, kind->name);
+	if (kind->is_request)
+		tapir_str__adds(&fact.who, "requests take");
+	else
+		tapir_str__addf(&fact.who, "%s:%s takes", kind->provider, kind->name);
 	tapir_str__addf(&view, "slow=%s:%s", kind->provider, kind->name);
-	fact.label = kind->is_request ? "requests take" : name.data;
 	fact.view = kind->is_request ? "requests" : view.data;
 	tapir_finding_requests__add_part(row, "of their time ", &fact.more);
 	if (kind->is_request)
 		tapir_finding_awaits__add_for_requests(
 			f, row->took.cnt, kind->unbegun + kind->unended, row->sum_ns, &fact.more);
 	if (label)
-		tapir_str__add_printable(&worst, label, strnlen(label, 100));
-	fact.note = worst.data;
+		tapir_str__add_printable(&fact.request, label, strnlen(label, 100));
 	tapir_rules__judge(f, list, fact);
-	tapir_str__fini(&name);
 	tapir_str__fini(&view);
-	tapir_str__fini(&worst);
 }
 
 void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_list *list)
@@ -265,14 +249,13 @@ void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_li
 
 void tapir_finding_requests__fini(struct tapir_finding *f)
 {
-	struct tapir_request_kind **row;
+	struct tapir_request_kind *row;
 
 	tapir_vec_for_each (row, &f->requests) {
-		tapir_found_labels__fini(&(*row)->inside);
-		tapir_found_labels__fini(&(*row)->tasks);
-		free((*row)->worst_label);
-		free(*row);
+		tapir_found_labels__fini(&row->inside);
+		tapir_found_labels__fini(&row->tasks);
+		free(row->worst_label);
 	}
-	tapir_vec__fini(&f->requests);
+	tapir_keyed__fini(&f->requests);
 	tapir_request_routes__free(f->routes);
 }

@@ -93,8 +93,9 @@ static void judge_longest(struct tapir_finding *f, const struct tapir_idle_sessi
 	tapir_finding__add_thread_id(f, longest->tid, &who);
 	TAPIR_JUDGE(f, list, IDLE_SESSIONS, .cnt = cnt, .other = longest->transaction,
 		    .seconds = ns / 1e9, .ns = ns,
+		    .since_ns = tapir_timeline__stats(f->tl)->last_ns - ns,
 		    .own_ns = (double)(longest->transaction_ns - longest->idle_ns + ns),
-		    .subject = longest->statement, .more = who);
+		    .subject = longest->statement, .who = who);
 }
 
 void tapir_finding_sessions__list(struct tapir_finding *f, struct tapir_found_list *list)

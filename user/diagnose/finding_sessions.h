@@ -33,6 +33,5 @@ void tapir_finding_sessions__call(struct tapir_finding *f, const struct tapir_re
  * session.
  */
 bool tapir_finding_sessions__add(struct tapir_finding *f, uint32_t tid, struct tapir_str *out);
-void tapir_finding_sessions__fini(struct tapir_finding *f);
 
 #endif

@@ -32,9 +32,8 @@ struct tapir_statements {
 	uint64_t cnt; /* short ones */
 };
 
-/* Take a closed interval, which may be a statement, and a wait of a session; __fini frees them. */
+/* Take a closed interval, which may be a statement, and a wait of a session. */
 void tapir_finding_statements__close(struct tapir_finding *f, const struct tapir_interval *i);
 void tapir_finding_statements__wait(struct tapir_finding *f, const struct tapir_wait *wait);
-void tapir_finding_statements__fini(struct tapir_finding *f);
 
 #endif

@@ -38,21 +38,30 @@ void tapir_weights__add(struct tapir_finding *f, struct tapir_weights *w, uint32
 	}
 }
 
-uint32_t tapir_weights__second(const struct tapir_weights *w, uint64_t *sum)
+void tapir_weights__add_at(struct tapir_finding *f, struct tapir_weights *w, uint32_t name,
+			   uint32_t node, uint64_t weight)
 {
-	uint32_t second = TAPIR_OWN_CODE_NONE;
+	tapir_weights__add(f, w, name, weight);
+	if (w->best && w->best_name == name)
+		w->node = node;
+}
 
-	*sum = 0;
+const struct tapir_map_slot *tapir_weights__next(const struct tapir_weights *w,
+						 const struct tapir_map_slot *after)
+{
+	const struct tapir_map_slot *best = NULL;
+
 	for (size_t i = 0; i < w->by_name.cap; i++) {
 		const struct tapir_map_slot *slot = &w->by_name.slots[i];
-		uint64_t value = slot->used ? slot->value : 0;
+		bool is_later = !after || slot->value < after->value ||
+				(slot->value == after->value && slot->key > after->key);
 
-		if (value <= *sum || slot->key == w->best_name)
-			continue;
-		*sum = value;
-		second = (uint32_t)slot->key;
+		if (slot->used && is_later &&
+		    (!best || slot->value > best->value ||
+		     (slot->value == best->value && slot->key < best->key)))
+			best = slot;
 	}
-	return second;
+	return best;
 }
 
 void tapir_weights__fini(struct tapir_weights *w)
@@ -98,6 +107,15 @@ const struct tapir_found_label *tapir_found_labels__most(const struct tapir_foun
 	return worst && TAPIR_IS_SHARE(MOST, worst->ns, of) ? worst : NULL;
 }
 
+void tapir_found_labels__add_most(const struct tapir_found_labels *labels, uint64_t of,
+				  struct tapir_str *out)
+{
+	const struct tapir_found_label *most = tapir_found_labels__most(labels, of);
+
+	if (most)
+		tapir_str__adds(out, most->label);
+}
+
 void tapir_found_labels__fini(struct tapir_found_labels *labels)
 {
 	struct tapir_found_label *row;
@@ -118,7 +136,13 @@ uint32_t tapir_finding__function(struct tapir_finding *f, uint32_t node)
 void tapir_finding__weigh(struct tapir_finding *f, struct tapir_weights *w, uint32_t node,
 			  uint64_t weight)
 {
-	tapir_weights__add(f, w, tapir_finding__function(f, node), weight);
+	tapir_weights__add_at(f, w, tapir_finding__function(f, node), node, weight);
+}
+
+void tapir_finding__weigh_own(struct tapir_finding *f, struct tapir_weights *w, uint32_t node,
+			      uint64_t weight)
+{
+	tapir_weights__add_at(f, w, tapir_finding__own(f, node), node, weight);
 }
 
 uint32_t tapir_finding__own(struct tapir_finding *f, uint32_t node)
@@ -174,6 +198,14 @@ void tapir_finding__add_name(const struct tapir_finding *f, uint32_t name, struc
 	tapir_function_name__add(tapir_timeline__stacks(f->tl)->names.data[name], out);
 }
 
+void tapir_finding__add_waits(const char *reason, struct tapir_str *out)
+{
+	if (!strcmp(reason, "sleep"))
+		tapir_str__adds(out, "sleeps");
+	else
+		tapir_str__addf(out, "waits for a %s", reason);
+}
+
 /* "clerk-*": threads of one purpose have a name in common. */
 void tapir_finding__add_thread(const struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
 {
@@ -186,6 +218,17 @@ void tapir_finding__add_thread(const struct tapir_finding *f, uint32_t tid, stru
 	tapir_str__add_printable(out, comm.data, len);
 	if (len < comm.len)
 		tapir_str__addc(out, '*');
+}
+
+void tapir_finding__count_thread(const struct tapir_finding *f, struct tapir_found_labels *names,
+				 uint32_t tid, uint64_t ns)
+{
+	struct tapir_str name = {};
+
+	tapir_finding__add_thread(f, tid, &name);
+	if (name.data)
+		tapir_found_labels__add(names, 1, name.data, TAPIR_OWN_CODE_NONE, ns);
+	tapir_str__fini(&name);
 }
 
 void tapir_finding__add_thread_id(const struct tapir_finding *f, uint32_t tid,

@@ -79,7 +79,8 @@ static uint32_t function_of(struct tapir_finding *f, uint32_t node)
 static void count_wait(struct tapir_finding *f, uint32_t node, int what, uint64_t took_ns)
 {
 	f->waits.by_reason[what].ns += took_ns;
-	tapir_weights__add(f, &f->waits.by_reason[what].callers, function_of(f, node), took_ns);
+	tapir_weights__add_at(f, &f->waits.by_reason[what].callers, function_of(f, node), node,
+			      took_ns);
 }
 
 /*
@@ -169,12 +170,14 @@ static void list_one(struct tapir_finding *f, int what, struct tapir_found_list 
 	const struct tapir_waited *waited = &f->waits.by_reason[what];
 	const struct tapir_found_label *thread = tapir_found_labels__worst(&waited->threads);
 
-	tapir_rules__judge(f, list,
-			   (struct tapir_rule_fact){.what = dependencies[what].fact,
-						    .ns = (double)waited->ns,
-						    .where = &waited->callers,
-						    .label = dependencies[what].reason,
-						    .note = thread ? thread->label : NULL});
+	struct tapir_rule_fact fact = {.what = dependencies[what].fact,
+				       .ns = (double)waited->ns,
+				       .where = &waited->callers,
+				       .label = dependencies[what].reason};
+
+	if (thread)
+		tapir_str__adds(&fact.who, thread->label);
+	tapir_rules__judge(f, list, fact);
 }
 
 void tapir_finding_waits__list(struct tapir_finding *f, struct tapir_found_list *list)

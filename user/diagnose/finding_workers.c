@@ -19,17 +19,10 @@
 
 /* ---- waits ---------------------------------------------------------------------------------- */
 
-static struct tapir_worker *worker_of(struct tapir_workers *w, const struct tapir_tl_thread *thread)
-{
-	struct tapir_worker made = {.tgid = thread->tgid, .tid = thread->tid};
-
-	return tapir_keyed__add(&w->rows, thread->tid, MAX_WORKERS, made);
-}
-
 void tapir_finding_workers__wait(struct tapir_finding *f, const struct tapir_wait *w)
 {
 	uint64_t took_ns = w->wake_ns - w->from_ns;
-	struct tapir_worker *worker;
+	struct tapir_worker made = {.tgid = w->thread->tgid, .tid = w->thread->tid}, *worker;
 	const char *reason;
 	uint32_t marks;
 	bool is_asleep;
@@ -37,7 +30,9 @@ void tapir_finding_workers__wait(struct tapir_finding *f, const struct tapir_wai
 	if (!w->state)
 		return;
 	marks = tapir_node_facts__of(f, w->node)->marks;
-	worker = marks & TAPIR_MARK_WORKER ? worker_of(&f->workers, w->thread) : NULL;
+	worker = marks & TAPIR_MARK_WORKER
+			 ? tapir_keyed__add(&f->workers.rows, w->thread->tid, MAX_WORKERS, made)
+			 : NULL;
 	if (!worker)
 		return;
 	reason = tapir_finding__reason_at(f, w->node);
@@ -52,7 +47,7 @@ void tapir_finding_workers__wait(struct tapir_finding *f, const struct tapir_wai
 		return;
 	if (marks & TAPIR_MARK_TASK_WAIT && took_ns > worker->longest_task_ns)
 		worker->longest_task_ns = took_ns;
-	tapir_weights__add(f, &worker->places, tapir_finding__own(f, w->node), took_ns);
+	tapir_finding__weigh_own(f, &worker->places, w->node, took_ns);
 }
 
 /* ---- pools ---------------------------------------------------------------------------------- */
@@ -100,6 +95,8 @@ static void add_weights(struct tapir_finding *f, struct tapir_weights *to,
 		if (from->by_name.slots[i].used)
 			tapir_weights__add(f, to, (uint32_t)from->by_name.slots[i].key,
 					   from->by_name.slots[i].value);
+	if (from->best && to->best_name == from->best_name)
+		to->node = from->node;
 }
 
 static void find_pools(struct tapir_finding *f, struct pools *pools)
@@ -148,7 +145,7 @@ static void list_pool(struct tapir_finding *f, const struct pool *pool,
 			.rest_s = (double)pool->idle_ns / 1e9,
 			.where = &pool->places,
 			.note = pool->task_ns >= pool->sleep_ns ? "wait for other tasks" : "sleep",
-			.more = name});
+			.who = name});
 }
 
 void tapir_finding_workers__list(struct tapir_finding *f, struct tapir_found_list *list)

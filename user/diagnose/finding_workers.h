@@ -33,8 +33,7 @@ struct tapir_workers {
 	struct tapir_keyed(struct tapir_worker) rows;
 };
 
-/* Takes a wait of a thread that may be a worker; __fini frees the pools. */
+/* Takes a wait of a thread that may be a worker. */
 void tapir_finding_workers__wait(struct tapir_finding *f, const struct tapir_wait *wait);
-void tapir_finding_workers__fini(struct tapir_finding *f);
 
 #endif

@@ -64,7 +64,7 @@ double tapir_found__magnitude_at(const struct tapir_finding_kind *kind, double s
 	       (kind->severe - kind->least) * (severity - kind->low) / (kind->high - kind->low);
 }
 
-static char *take_text_over(struct tapir_found_list *list, struct tapir_str *text)
+char *tapir_found_list__take_text(struct tapir_found_list *list, struct tapir_str *text)
 {
 	char *data = text ? text->data : NULL;
 
@@ -88,44 +88,31 @@ static void fini_one(struct tapir_found *found)
 	free(found->text);
 	free(found->evidence);
 	free(found->facts);
+	free(found->source);
 	free(found->view);
 	free(found->process);
 }
 
-void tapir_found_list__add(struct tapir_found_list *list, enum tapir_found_kind kind,
-			   double magnitude, const char *subject, struct tapir_str *text,
-			   struct tapir_str *evidence, const char *view)
+struct tapir_found *tapir_found_list__add(struct tapir_found_list *list, enum tapir_found_kind kind,
+					  double magnitude, const char *subject,
+					  struct tapir_str *text, struct tapir_str *evidence,
+					  const char *view)
 {
 	const struct tapir_finding_kind *t = &tapir_finding_kinds[kind];
 	struct tapir_found found = {.kind = kind,
 				    .severity = severity_of(t, magnitude),
 				    .magnitude = magnitude,
 				    .subject = copy(list, subject),
-				    .text = take_text_over(list, text),
-				    .evidence = take_text_over(list, evidence),
+				    .text = tapir_found_list__take_text(list, text),
+				    .evidence = tapir_found_list__take_text(list, evidence),
 				    .view = copy(list, view ? view : t->view)};
 
 	if (found.text && tapir_found__counts(kind, magnitude) &&
 	    tapir_vec__push(&list->rows, found))
-		return;
+		return &list->rows.data[list->rows.cnt - 1];
 	list->failed |= !found.text || tapir_found__counts(kind, magnitude);
 	fini_one(&found);
-}
-
-void tapir_found_list__set_threads(struct tapir_found_list *list, double threads)
-{
-	if (list->rows.cnt)
-		list->rows.data[list->rows.cnt - 1].threads = threads;
-}
-
-void tapir_found_list__set_facts(struct tapir_found_list *list, struct tapir_str *facts)
-{
-	char *text = take_text_over(list, facts);
-
-	if (list->rows.cnt && !list->rows.data[list->rows.cnt - 1].facts)
-		list->rows.data[list->rows.cnt - 1].facts = text;
-	else
-		free(text);
+	return NULL;
 }
 
 bool tapir_limit__holds(enum tapir_limit limit, double value)

@@ -20,9 +20,11 @@ struct tapir_found {
 	char *text;	  /* "threads waited 20.3 s for locks, ..." */
 	char *evidence;	  /* what else was counted; NULL: nothing */
 	char *facts;	  /* "cnt 51, of 60, share 85"; NULL: none are known */
-	char *view;	  /* for --view; NULL: the report itself */
-	char *process;	  /* "java (4711)", whose it is; NULL: of all that was asked for */
-	uint32_t pid;	  /* its id, or 0 */
+	char *source;	  /* "stack: futex_wait < Shop.Draw(int)": what shows it; NULL: not known */
+	uint64_t from_ns, to_ns; /* when it was counted, since the recording began */
+	char *view;		 /* for --view; NULL: the report itself */
+	char *process;		 /* "java (4711)", whose it is; NULL: of all that was asked for */
+	uint32_t pid;		 /* its id, or 0 */
 	const struct tapir_explanation *explained; /* why its magnitude is less; NULL: it is not */
 };
 
@@ -76,16 +78,17 @@ bool tapir_limit__holds(enum tapir_limit limit, double value);
 bool tapir_found_list__admits(struct tapir_found_list *list, enum tapir_found_kind kind,
 			      double magnitude, const struct tapir_check *checks, size_t cnt);
 /*
- * Adds a finding if it counts. text and evidence (NULL: none) are taken, also if it does not;
+ * Adds a finding if it counts, and returns it, borrowed until the next is added; NULL: it does not,
+ * or there is no memory. text and evidence (NULL: none) are taken, also if it does not;
  * subject and view are copied and may be NULL: the view then is the kind's. A lack of memory is in
  * list->failed.
  */
-void tapir_found_list__add(struct tapir_found_list *list, enum tapir_found_kind kind,
-			   double magnitude, const char *subject, struct tapir_str *text,
-			   struct tapir_str *evidence, const char *view);
-/* Sets what is known of the finding added last: threads that it is about; facts are taken. */
-void tapir_found_list__set_threads(struct tapir_found_list *list, double threads);
-void tapir_found_list__set_facts(struct tapir_found_list *list, struct tapir_str *facts);
+struct tapir_found *tapir_found_list__add(struct tapir_found_list *list, enum tapir_found_kind kind,
+					  double magnitude, const char *subject,
+					  struct tapir_str *text, struct tapir_str *evidence,
+					  const char *view);
+/* Takes a text for a finding; NULL: there is none, or no memory, which is in list->failed. */
+char *tapir_found_list__take_text(struct tapir_found_list *list, struct tapir_str *text);
 /* Applies the explanations and ranks what is left, in whatever order it was added. */
 void tapir_found_list__judge(struct tapir_found_list *list);
 /* Moves what a process's list has to another one; process is copied. Rank that one afterwards. */

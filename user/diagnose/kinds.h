@@ -319,6 +319,7 @@ enum tapir_limit_role {
 	X(THROUGHOUT, KIND_CNT, TAPIR_COUNTS, 95, "%", "of the recording is throughout") \
 	X(ONE_HAS_IT, KIND_CNT, TAPIR_WORDS, 80, "%", "of the time others waited: one thread has it") \
 	X(SAMPLES, KIND_CNT, TAPIR_AT_LEAST, 50, "samples", ": fewer say nothing of a share") \
+	X(SHARE_RANGE, KIND_CNT, TAPIR_WORDS, 20, "%", "points in which a share of samples is to 95 %") \
 	X(GROWTH, KIND_CNT, TAPIR_AT_LEAST, 20, "%", "more than at the beginning") \
 	X(POINTS, KIND_CNT, TAPIR_AT_LEAST, 3, "values", ": fewer show no growth") \
 	X(SPAN, KIND_CNT, TAPIR_AT_LEAST, 1.5, "s", "between the first value and the last") \
@@ -336,7 +337,7 @@ enum tapir_limit_role {
 	X(POOL_WAITING, WORKERS, TAPIR_AT_LEAST, 90, "%", "of the time of all of the pool's threads") \
 	X(POOL_IDLE, WORKERS, TAPIR_AT_MOST, 1, "%", "of that time without a task") \
 	X(CUT_REQUESTS, REQUESTS, TAPIR_WORDS, 20, "times", "as many as the edges cut: awaits of each") \
-	X(CALLS_SHOWN, REQUESTS, TAPIR_WORDS, 1.5, "awaits", "or calls of a request: their number is told") \
+	X(CALLS_SHOWN, REQUESTS, TAPIR_WORDS, 1.5, "awaits", "or calls of a request: with more, it has their number") \
 	X(SECOND_PART, REQUESTS, TAPIR_WORDS, 10, "%", "of their time: a second part is mentioned") \
 	X(REQUEST_CNT, REQUESTS, TAPIR_COUNTS, 3, "requests", ": fewer have no percentiles") \
 	X(LOOP_BLOCKED, LOOP, TAPIR_COUNTS, 50, "ms", "for less a loop is not blocked") \

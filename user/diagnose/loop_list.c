@@ -187,21 +187,19 @@ static void add_loop(struct tapir_finding *f, const struct tapir_loop *loop, siz
 		.own_ns = loop->worst_ns, .ms = TAPIR_LIMIT(LOOP_BLOCKED),
 		.runnable = worth(loop->runnable_ns, loop->ns), .where = &loop->own,
 		.note = loop->is_open ? "; it still was when the recording ended" : NULL);
-	struct tapir_str place = {};
 
-	add_function(f, loop, &place);
+	add_function(f, loop, &fact.does);
 	add_remedy(f, loop, &loop->own, loop->ns, &fact.more);
-	fact.label = place.data;
 	judge(f, list, loop, fact);
-	tapir_str__fini(&place);
 }
 
 /* Adds what else blocks it: another function, or calls that are too short to be seen one by one. */
 static void add_second(struct tapir_finding *f, const struct tapir_loop *loop,
 		       struct tapir_found_list *list)
 {
-	uint64_t span_ns = tapir_timeline__switched_ns(f->tl), ns;
-	uint32_t second = tapir_weights__second(&loop->own, &ns);
+	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
+	const struct tapir_map_slot *second = tapir_weights__next(
+		&loop->own, loop->own.best ? tapir_weights__next(&loop->own, NULL) : NULL);
 	const struct tapir_loop_sync *sync = &loop->sync;
 	struct tapir_str name = {};
 
@@ -209,12 +207,13 @@ static void add_second(struct tapir_finding *f, const struct tapir_loop *loop,
 	    tapir_found__counts(TAPIR_FOUND_LOOP,
 				own_percent(loop, sync->ns, sync->runnable_ns, span_ns)))
 		add_sync_calls(f, loop, TAPIR_FACT_LOOP_CALLS_TOO, list);
-	if (!TAPIR_IS_SHARE(WORTH, ns, loop->ns) || second == sync->own.best_name)
+	if (!second || !TAPIR_IS_SHARE(WORTH, second->value, loop->ns) ||
+	    second->key == sync->own.best_name)
 		return;
-	tapir_finding__add_name(f, second, &name);
+	tapir_finding__add_name(f, (uint32_t)second->key, &name);
 	judge(f, list, loop,
 	      (struct tapir_rule_fact){
-		      .what = TAPIR_FACT_LOOP_SECOND, .ns = (double)ns, .more = name});
+		      .what = TAPIR_FACT_LOOP_SECOND, .ns = (double)second->value, .more = name});
 }
 
 static void add_busy(struct tapir_finding *f, const struct tapir_loop *loop,

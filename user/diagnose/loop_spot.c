@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * See loop_spot.h. Marks of names decide (node_facts.h). A loop is recognized by its function
+ * See loop_spot.h. Marks of names decide (name_marks.h). A loop is recognized by its function
  * (libuv), or, if it is written in its language, by the functions through which it calls the
  * program (asyncio).
  */
@@ -35,7 +35,7 @@ static struct tapir_loop_spot look_up_function(struct tapir_finding *f,
 	bool is_own = true;
 
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
-		uint32_t marks = tapir_node_facts__marks(f, node);
+		uint32_t marks = tapir_finding__marks(f, node);
 
 		if (marks & TAPIR_MARK_LOOP)
 			spot = (struct tapir_loop_spot){
@@ -61,7 +61,7 @@ static struct tapir_loop_spot look_up_caller(struct tapir_finding *f,
 	uint32_t all = 0, marks;
 
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
-		marks = tapir_node_facts__marks(f, node);
+		marks = tapir_finding__marks(f, node);
 		all |= marks;
 		if (!caller && marks & TAPIR_MARK_CALLER)
 			caller = tapir_name_mark__lore(TAPIR_MARK_CALLER, name_at(tree, node));
@@ -102,7 +102,7 @@ uint32_t tapir_loop_spot__called(struct tapir_finding *f, uint32_t node)
 		if (n->kind == TAPIR_FRAME_JIT || n->kind == TAPIR_FRAME_INTERPRETER)
 			return called;
 		if (n->kind == TAPIR_FRAME_RUNTIME &&
-		    !(tapir_node_facts__marks(f, node) & TAPIR_MARK_PLUMBING))
+		    !(tapir_finding__marks(f, node) & TAPIR_MARK_PLUMBING))
 			called = n->name;
 	}
 	return TAPIR_OWN_CODE_NONE;
@@ -114,7 +114,7 @@ enum tapir_loop_queue tapir_loop_spot__queue(struct tapir_finding *f, uint32_t n
 	bool is_in_call = false;
 
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
-		uint32_t marks = tapir_node_facts__marks(f, node);
+		uint32_t marks = tapir_finding__marks(f, node);
 		uint8_t kind = tree->nodes.data[node].kind;
 
 		if (!is_in_call && marks & TAPIR_MARK_QUEUE_STEP)
@@ -131,7 +131,7 @@ const struct tapir_lore *tapir_loop_spot__lore(struct tapir_finding *f, uint32_t
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent)
-		if (tapir_node_facts__marks(f, node) & TAPIR_MARK_LOOP_NAME)
+		if (tapir_finding__marks(f, node) & TAPIR_MARK_LOOP_NAME)
 			return tapir_name_mark__lore(TAPIR_MARK_LOOP_NAME, name_at(tree, node));
 	return NULL;
 }
@@ -141,7 +141,7 @@ uint32_t tapir_loop_spot__own(struct tapir_finding *f, uint32_t node)
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
-		if (tapir_node_facts__marks(f, node) & TAPIR_MARK_LOOP_NAME)
+		if (tapir_finding__marks(f, node) & TAPIR_MARK_LOOP_NAME)
 			break;
 		if (tapir_own_code__is_own(&tree->nodes.data[node], name_at(tree, node)))
 			return tree->nodes.data[node].name;

@@ -164,29 +164,10 @@ static void add_places(struct tapir_finding *f, struct tapir_overview *o)
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-/* The heaviest function that comes after another one. */
-static const struct tapir_map_slot *heaviest(const struct tapir_weights *w,
-					     const struct tapir_map_slot *after)
-{
-	const struct tapir_map_slot *best = NULL;
-
-	for (size_t i = 0; i < w->by_name.cap; i++) {
-		const struct tapir_map_slot *slot = &w->by_name.slots[i];
-		bool is_later = !after || slot->value < after->value ||
-				(slot->value == after->value && slot->key > after->key);
-
-		if (slot->used && is_later &&
-		    (!best || slot->value > best->value ||
-		     (slot->value == best->value && slot->key < best->key)))
-			best = slot;
-	}
-	return best;
-}
-
 static void add_functions(struct tapir_finding *f, struct tapir_overview *o)
 {
 	const struct tapir_weights *w = tapir_finding_cpu__functions(f);
-	const struct tapir_map_slot *slot = w ? heaviest(w, NULL) : NULL;
+	const struct tapir_map_slot *slot = w ? tapir_weights__next(w, NULL) : NULL;
 	struct tapir_str looked_at = {};
 
 	o->has_shares = w != NULL;
@@ -204,7 +185,7 @@ static void add_functions(struct tapir_finding *f, struct tapir_overview *o)
 		o->failed |= name.failed;
 		o->functions[o->function_cnt++] =
 			(struct tapir_overview_function){.name = name.data, .percent = percent};
-		slot = heaviest(w, slot);
+		slot = tapir_weights__next(w, slot);
 	}
 }
 

@@ -141,16 +141,16 @@ static void add_kind(struct tapir_finding *f, const struct tapir_request_kind *r
 static void add_kinds(struct tapir_finding *f, bool has_routes, bool has_calls,
 		      struct candidates *c)
 {
-	struct tapir_request_kind **row;
+	const struct tapir_request_kind *row;
 
 	tapir_vec_for_each (row, &f->requests) {
 		const struct tapir_kind *kind =
-			&tapir_timeline__pairs(f->tl)->kinds.data[(*row)->kind];
+			&tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
 
 		if (!(kind->is_request && has_routes) &&
 		    !(kind->is_call && (has_routes || has_calls)) &&
-		    tapir_finding_requests__is_timed(f, *row))
-			add_kind(f, *row, c);
+		    tapir_finding_requests__is_timed(f, row))
+			add_kind(f, row, c);
 	}
 }
 

@@ -6,12 +6,15 @@
 #include "diagnose/rules.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "analyze/view.h"
 #include "diagnose/finding_impl.h"
 
+#define Z_95	     1.96 /* standard deviations within which 95 % of a normal distribution are */
+#define FRAMES_SHOWN 6u
 #define NUMBER(name) offsetof(struct tapir_rule_fact, name)
 #define REQUIRES(limit, name)                                                                      \
 	{                                                                                          \
@@ -29,10 +32,13 @@ const struct tapir_rule *tapir_rules = rows;
 static const struct {
 	const char *name;
 	size_t at;
-} numbers[] = {
+} numbers[] =
+	{
 #define NAMED(name) {#name, NUMBER(name)},
-	TAPIR_FACT_NUMBERS(NAMED) TAPIR_DERIVED_NUMBERS(NAMED)};
+		TAPIR_FACT_NUMBERS(NAMED) TAPIR_DERIVED_NUMBERS(NAMED)},
+  words[] = {TAPIR_FACT_WORDS(NAMED)};
 #define NUMBER_CNT (sizeof(numbers) / sizeof(*numbers))
+#define WORD_CNT   (sizeof(words) / sizeof(*words))
 
 static double number_at(const struct tapir_rule_fact *fact, size_t at)
 {
@@ -40,6 +46,11 @@ static double number_at(const struct tapir_rule_fact *fact, size_t at)
 
 	memcpy(&number, (const char *)fact + at, sizeof(number));
 	return number;
+}
+
+static struct tapir_str *word_at(struct tapir_rule_fact *fact, size_t i)
+{
+	return (struct tapir_str *)((char *)fact + words[i].at);
 }
 
 static void derive(const struct tapir_finding *f, struct tapir_rule_fact *fact)
@@ -67,10 +78,24 @@ static bool add_place(const struct tapir_finding *f, const struct tapir_weights 
 	return where && tapir_finding__add_most(f, where, "", out);
 }
 
-static bool add_words(const char *words, struct tapir_str *out)
+static bool add_words(const char *text, struct tapir_str *out)
 {
-	tapir_str__adds(out, words ? words : "");
-	return words && *words;
+	tapir_str__adds(out, text ? text : "");
+	return text && *text;
+}
+
+void tapir_rules__add_share(double cnt, double of, struct tapir_str *out)
+{
+	/* Wilson's interval, which holds for few samples and for shares near 0 and 1, too. */
+	double share = of > 0 ? cnt / of : 0, z2_of = of > 0 ? Z_95 * Z_95 / of : 0;
+	double middle = (share + z2_of / 2) / (1 + z2_of);
+	double half =
+		of > 0 ? Z_95 * sqrt(share * (1 - share) / of + z2_of / (4 * of)) / (1 + z2_of) : 0;
+
+	if (200 * half <= TAPIR_LIMIT(SHARE_RANGE))
+		tapir_str__addf(out, "%.0f%%", 100 * share);
+	else
+		tapir_str__adds(out, 100 * (middle - half) >= TAPIR_LIMIT(MOST) ? "most" : "part");
 }
 
 /* how: "" or ".1" after the name for decimals, "|one|many" for a word that goes with it. */
@@ -91,6 +116,18 @@ static bool add_figure(double number, struct tapir_sv name, struct tapir_sv how,
 	return number != 0;
 }
 
+static bool add_own_words(const struct tapir_rule_fact *fact, struct tapir_sv name,
+			  struct tapir_str *out)
+{
+	size_t i = 0;
+
+	while (i < WORD_CNT && !tapir_sv__is(name, words[i].name))
+		i++;
+	assert(i < WORD_CNT); /* else it is no value of a fact */
+	return i < WORD_CNT &&
+	       add_words(((const struct tapir_str *)((const char *)fact + words[i].at))->data, out);
+}
+
 /* Returns false if it is 0 or not known. */
 static bool add_value(const struct tapir_finding *f, const struct tapir_rule_fact *fact,
 		      struct tapir_sv value, struct tapir_str *out)
@@ -104,13 +141,14 @@ static bool add_value(const struct tapir_finding *f, const struct tapir_rule_fac
 			return add_figure(
 				number_at(fact, numbers[i].at), (struct tapir_sv){value.data, len},
 				(struct tapir_sv){value.data + len, value.len - len}, out);
+	if (tapir_sv__is(value, "sampled"))
+		return tapir_rules__add_share(fact->cnt, fact->of, out), fact->cnt != 0;
 	return tapir_sv__is(value, "place")	  ? add_place(f, fact->where, out)
 	       : tapir_sv__is(value, "elsewhere") ? add_place(f, fact->elsewhere, out)
 	       : tapir_sv__is(value, "subject")	  ? add_words(fact->subject, out)
 	       : tapir_sv__is(value, "label")	  ? add_words(fact->label, out)
 	       : tapir_sv__is(value, "note")	  ? add_words(fact->note, out)
-	       : tapir_sv__is(value, "more")	  ? add_words(fact->more.data, out)
-						  : (assert(!"a value of a fact"), false);
+						  : add_own_words(fact, value, out);
 }
 
 /* Returns false if one of the values is not known. */
@@ -164,6 +202,47 @@ static void add_facts(const struct tapir_rule_fact *fact, struct tapir_str *out)
 					number_at(fact, numbers[i].at));
 }
 
+/* "stack: futex_wait < Shop.Draw(int) < Shop.Serve()": what shows it. */
+static void add_source(const struct tapir_finding *f, const struct tapir_rule_fact *fact,
+		       struct tapir_str *out)
+{
+#define STACK		   NULL
+#define SOURCE(id, source) source,
+	static const char *const sources[] = {TAPIR_FACTS(SOURCE)};
+	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
+	uint32_t node = fact->where && fact->where->best ? fact->where->node : 0;
+	bool has_stack = !sources[fact->what] && node && node < tree->nodes.cnt;
+
+	if (!has_stack)
+		tapir_str__adds(out, sources[fact->what] ? sources[fact->what]
+							 : "SAMPLE and SWITCH records");
+	for (unsigned cnt = 0; has_stack && node; node = tree->nodes.data[node].parent) {
+		tapir_str__adds(out, !cnt ? "stack: " : cnt < FRAMES_SHOWN ? " < " : " < ...");
+		if (cnt++ == FRAMES_SHOWN)
+			break;
+		tapir_finding__add_name(f, tree->nodes.data[node].name, out);
+	}
+}
+
+/* Adds what else is known of a finding: the fact's numbers, its time, and what shows it. */
+static void describe(const struct tapir_finding *f, const struct tapir_rule_fact *fact,
+		     struct tapir_found_list *list, struct tapir_found *found)
+{
+	const struct tapir_timeline_stats *stats = tapir_timeline__stats(f->tl);
+	uint64_t until_ns = fact->until_ns ? fact->until_ns : stats->last_ns;
+	struct tapir_str facts = {}, source = {};
+
+	found->threads = fact->in_threads;
+	/* Times that a server or a counter tells may be of before the recording, or of no time. */
+	found->to_ns = until_ns > stats->first_ns ? until_ns - stats->first_ns : 0;
+	found->from_ns = fact->since_ns > stats->first_ns ? fact->since_ns - stats->first_ns : 0;
+	found->from_ns = found->from_ns < found->to_ns ? found->from_ns : 0;
+	add_facts(fact, &facts);
+	add_source(f, fact, &source);
+	found->facts = tapir_found_list__take_text(list, &facts);
+	found->source = tapir_found_list__take_text(list, &source);
+}
+
 /* ---- judging -------------------------------------------------------------------------------- */
 
 static bool is_met(const struct tapir_rule *rule, const struct tapir_rule_fact *fact,
@@ -201,19 +280,22 @@ void tapir_rules__judge(const struct tapir_finding *f, struct tapir_found_list *
 		subject = tapir_finding__most(f, fact.where);
 	for (const struct tapir_rule *rule = tapir_rules; rule < tapir_rules + TAPIR_RULE_CNT;
 	     rule++) {
-		struct tapir_str text = {}, evidence = {}, facts = {};
+		struct tapir_str text = {}, evidence = {};
+		struct tapir_found *found;
 
 		if (rule->fact != fact.what || !is_met(rule, &fact, list))
 			continue;
 		tapir_rules__add_sentence(f, &fact, rule->sentence, &text);
 		tapir_rules__add_sentence(f, &fact, rule->evidence ? rule->evidence : "",
 					  &evidence);
-		tapir_found_list__add(list, rule->kind, number_at(&fact, rule->magnitude), subject,
-				      &text, &evidence, fact.view ? fact.view : rule->view);
-		tapir_found_list__set_threads(list, fact.in_threads);
-		add_facts(&fact, &facts);
-		tapir_found_list__set_facts(list, &facts);
+		found = tapir_found_list__add(list, rule->kind, number_at(&fact, rule->magnitude),
+					      subject, &text, &evidence,
+					      fact.view ? fact.view : rule->view);
+		if (found)
+			describe(f, &fact, list, found);
 	}
-	list->failed |= fact.more.failed;
-	tapir_str__fini(&fact.more);
+	for (size_t i = 0; i < WORD_CNT; i++) {
+		list->failed |= word_at(&fact, i)->failed;
+		tapir_str__fini(word_at(&fact, i));
+	}
 }

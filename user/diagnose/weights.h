@@ -14,6 +14,7 @@
 struct tapir_weights {
 	uint64_t sum, best;
 	uint32_t best_name; /* idx in the tree's names, or TAPIR_OWN_CODE_NONE */
+	uint32_t node;	    /* a stack of that function; 0: none is known */
 	struct tapir_map by_name;
 };
 

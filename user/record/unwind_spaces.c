@@ -345,8 +345,9 @@ static void find_interp(struct tapir_unwind_spaces *s, struct space *space)
 }
 
 /* Searches in spaces of tgids by one of their counts of looks; some ms each, so not in all. */
-static void find_each(struct tapir_unwind_spaces *s, __typeof__(s->described) *tgids, size_t looks_off,
-		      size_t most, void (*find)(struct tapir_unwind_spaces *s, struct space *space),
+static void find_each(struct tapir_unwind_spaces *s, __typeof__(s->described) *tgids,
+		      size_t looks_off, size_t most,
+		      void (*find)(struct tapir_unwind_spaces *s, struct space *space),
 		      bool looks_again)
 {
 	size_t kept = 0, scanned = 0;

@@ -205,9 +205,17 @@ static void add_found(const char *name, const struct tapir_found *found, struct 
 		tapir_str__addf(&text, "; explained by %s: %s",
 				tapir_found__explainer(found->explained), found->explained->why);
 	add_line(out, "", &text);
-	tapir_str__fini(&text);
 	if (found->facts)
 		add_text(out, "facts", found->facts);
+	tapir_str__clear(&text);
+	if (found->to_ns) {
+		tapir_str__addf(&text, "%.1f s to %.1f s of the recording",
+				(double)found->from_ns / 1e9, (double)found->to_ns / 1e9);
+		add_line(out, "time", &text);
+	}
+	if (found->source)
+		add_text(out, "evidence", found->source);
+	tapir_str__fini(&text);
 }
 
 static size_t add_all_found(const struct tapir_found_list *list, unsigned kind,
@@ -268,7 +276,7 @@ static void add_measured(unsigned kind, const struct tapir_trial *trial, struct 
 static bool is_close(unsigned kind, const struct tapir_trial *trial)
 {
 	return trial->was_tried && !trial->was_admitted &&
-	       trial->magnitude * 2 >= tapir_finding_kinds[kind].least;
+	       TAPIR_IS_SHARE(MOST, trial->magnitude, tapir_finding_kinds[kind].least);
 }
 
 static void add_close(const struct tapir_found_list *list, unsigned but, struct tapir_str *out)
@@ -351,6 +359,14 @@ static void json_trial(struct tapir_json *j, unsigned kind, const struct tapir_t
 	tapir_json__close(j, ']');
 }
 
+void tapir_finding_page__add_facts(struct tapir_json *j, const struct tapir_found *found)
+{
+	tapir_json__str(j, "facts", found->facts);
+	tapir_json__u64(j, "from_ns", found->from_ns);
+	tapir_json__u64(j, "to_ns", found->to_ns);
+	tapir_json__str(j, "shown_by", found->source);
+}
+
 static void json_found(struct tapir_json *j, const struct tapir_found *found, bool is_listed)
 {
 	tapir_json__open(j, NULL, '{');
@@ -361,7 +377,7 @@ static void json_found(struct tapir_json *j, const struct tapir_found *found, bo
 	tapir_json__str(j, "subject", found->subject);
 	tapir_json__str(j, "text", found->text);
 	tapir_json__str(j, "evidence", found->evidence);
-	tapir_json__str(j, "facts", found->facts);
+	tapir_finding_page__add_facts(j, found);
 	tapir_json__str(j, "view", found->view);
 	tapir_json__str(j, "explained_by",
 			found->explained ? tapir_found__explainer(found->explained) : NULL);

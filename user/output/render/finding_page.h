@@ -8,6 +8,8 @@
 
 #include "base/str.h"
 
+struct tapir_found;
+struct tapir_json;
 struct tapir_report_view;
 
 /* Adds all kinds of findings with their numbers. */
@@ -20,5 +22,7 @@ void tapir_finding_page__explain(const struct tapir_report_view *view, unsigned 
 				 struct tapir_str *out);
 void tapir_finding_page__explain_json(const struct tapir_report_view *view, unsigned kind,
 				      struct tapir_str *out);
+/* Adds the members that tell what a finding rests on: its numbers, their time, what shows them. */
+void tapir_finding_page__add_facts(struct tapir_json *j, const struct tapir_found *found);
 
 #endif

@@ -4,6 +4,7 @@
  * does not need.
  */
 #include "base/json.h"
+#include "output/render/finding_page.h"
 #include "output/render/human_units.h"
 #include "spec/runtime_db/lore.h"
 #include "output/render/remedies.h"
@@ -347,6 +348,7 @@ static void json_findings(struct tapir_json *j, const struct tapir_found_list *l
 		tapir_json__str(j, "subject", found->subject);
 		tapir_json__str(j, "text", found->text);
 		tapir_json__str(j, "evidence", found->evidence);
+		tapir_finding_page__add_facts(j, found);
 		tapir_json__str(j, "view", found->view);
 		tapir_json__close(j, '}');
 	}

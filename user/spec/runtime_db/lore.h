@@ -314,7 +314,7 @@ struct tapir_lore {
 	 */
 	const char *const *async_methods, *const *continuers, *const *task_runners;
 	const char *const *async_dispatchers;
-	/* Prefixes of functions that create and throw exceptions (diagnose/finding_throws.c). */
+	/* Prefixes of functions that create and throw exceptions (diagnose/finding_cpu.c). */
 	const char *const *throwing;
 	/* Another tool that shows which sampled objects are alive (heap/heap.c); NULL: unknown */
 	const char *live_from;

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * name_marks.h - what names of functions imply, found once per name: a recording has a million
+ * stacks and a few thousand names. One thread.
+ */
+#ifndef TAPIR_USER_NAME_MARKS_H
+#define TAPIR_USER_NAME_MARKS_H
+
+#include <stdint.h>
+
+#include "base/vec.h"
+
+struct tapir_finding;
+struct tapir_lore;
+struct tapir_lore_doing;
+
+/*
+ * What the name of a function implies: the lists of runtimes (spec/runtime_db) that have it, a
+ * member of struct tapir_lore each, as one string or a list, of whole names or of prefixes. MANAGED
+ * names are compared without the type that a JVM puts before them.
+ *
+ * X(ID, member, how)
+ */
+#define TAPIR_NAME_MARKS(X)                                                                        \
+	X(LOOP, loop_function, ONE | WHOLE)                                                        \
+	X(OF_LOOP, loop_prefix, ONE)                                                               \
+	X(CALLER, loop_callers, 0)                                                                 \
+	X(INTERPRETER, interpreter_loops, WHOLE)                                                   \
+	X(LOOP_NAME, loop_names, 0)                                                                \
+	X(PLUMBING, loop_plumbing, 0)                                                              \
+	X(QUEUE, loop_queue, ONE | WHOLE)                                                          \
+	X(QUEUE_STEP, loop_queue_steps, 0)                                                         \
+	X(SYNC, loop_sync, 0)                                                                      \
+	X(THROWS, throwing, 0)                                                                     \
+	X(WORKER, workers, MANAGED)                                                                \
+	X(TAKES_WORK, takes_work, MANAGED)                                                         \
+	X(TASK_WAIT, task_waits, MANAGED)
+
+enum tapir_name_mark_bit {
+#define TAPIR_NAME_MARK_BIT(id, ...) TAPIR_NAME_MARK_BIT_##id,
+	TAPIR_NAME_MARKS(TAPIR_NAME_MARK_BIT)
+#undef TAPIR_NAME_MARK_BIT
+		TAPIR_NAME_MARK_CNT
+};
+
+enum tapir_name_mark {
+#define TAPIR_NAME_MARK(id, ...) TAPIR_MARK_##id = 1 << TAPIR_NAME_MARK_BIT_##id,
+	TAPIR_NAME_MARKS(TAPIR_NAME_MARK)
+#undef TAPIR_NAME_MARK
+	/* Names that are of no list. */
+	TAPIR_MARK_ASKS = 1 << 24,	   /* the kernel's or the C library's wait for events */
+	TAPIR_MARK_NO_FILE = 1 << 25,	   /* an address: the code is of no file */
+	TAPIR_MARK_DOING = 1 << 26,	   /* says what the CPU is used for */
+	TAPIR_MARK_TIMER = 1 << 27,	   /* a timer of .NET */
+	TAPIR_MARK_CONTINUATION = 1 << 28, /* a task, which a timer may complete */
+	TAPIR_MARK_IS_KNOWN = 1 << 29,
+};
+
+struct tapir_name_marks {
+	struct tapir_vec(uint32_t) by_name; /* 0: not judged yet */
+};
+
+/* Returns the marks of the function of a node, which the tree has. */
+uint32_t tapir_finding__marks(struct tapir_finding *f, uint32_t node);
+/* Returns the first runtime that gives the name this mark; NULL: none does. */
+const struct tapir_lore *tapir_name_mark__lore(enum tapir_name_mark mark, const char *name);
+/* Returns what the CPU is used for in a function of that name; NULL: not known. */
+const struct tapir_lore_doing *tapir_name_mark__doing(const char *name);
+
+#endif
