@@ -10,7 +10,7 @@
 #define TAPIR_USER_QUESTION_H
 
 #include "analyze/pairs.h"
-#include "analyze/question_hit.h"
+#include "decode/question_hit.h"
 #include "analyze/timeline.h"
 #include "base/fold.h"
 

@@ -8,28 +8,13 @@
 
 #include <string.h>
 
+#include "decode/kernel_condition.h"
+
 /* Finds the probe's argument that a slot stands for: it must be a number, as the kernel has it. */
 static bool find_argument(const struct tapir_offer *o, const struct tapir_question_operand *slot,
 			  uint32_t *out)
 {
-	const struct tapir_event_fields *fields = o->hit->begin.fields;
-	const struct tapir_value *v = tapir_hit__value(o->hit, o->names, slot);
-
-	if (!v || (v->type != TAPIR_FIELD_INT && v->type != TAPIR_FIELD_UINT &&
-		   v->type != TAPIR_FIELD_PTR))
-		return false;
-	*out = (uint32_t)(v - fields->values);
-	return *out < TAPIR_QUESTION_SLOTS;
-}
-
-/* Finds the slot that the kernel has the number in: an argument, or how long an interval took. */
-static bool find_slot(const struct tapir_offer *o, const struct tapir_question_operand *operand,
-		      uint32_t *out)
-{
-	if (!tapir_hit__is_took(operand))
-		return find_argument(o, operand, out);
-	*out = TAPIR_HIT_TOOK;
-	return true;
+	return tapir_kernel_condition__slot(o->hit, o->names, slot, out) && *out != TAPIR_HIT_TOOK;
 }
 
 /* ---- the condition --------------------------------------------------------------------------- */
@@ -37,22 +22,8 @@ static bool find_slot(const struct tapir_offer *o, const struct tapir_question_o
 static bool make_condition(const struct tapir_offer *o, struct tapir_hit_question *out,
 			   const char **reason)
 {
-	const struct tapir_program *p = &o->programs[0];
-
 	*reason = "--where needs more than numbers of the event";
-	if (p->step_cnt)
-		return false;
-	for (unsigned i = 0; i < p->term_cnt; i++) {
-		struct tapir_question_term *t = &out->terms[i];
-
-		*t = p->terms[i];
-		if (t->source != TAPIR_TERM_SLOT || t->compare > TAPIR_COMPARE_ANY_BIT ||
-		    !find_slot(o, &p->slots[t->which], &t->which))
-			return false;
-		out->needs_slots |= t->which != TAPIR_HIT_TOOK;
-	}
-	out->term_cnt = p->term_cnt;
-	return p->term_cnt > 0;
+	return tapir_kernel_condition__make(o->hit, o->names, &o->programs[0], out);
 }
 
 /* ---- adding up ------------------------------------------------------------------------------- */
@@ -70,7 +41,7 @@ static bool make_value(const struct tapir_offer *o, unsigned idx, const struct t
 		  : p->is_register					    ? "arithmetic"
 				   : "a value is no number of the event";
 	if (o->question->fold.columns[idx].scale == TAPIR_FOLD_LINEAR || p->is_register ||
-	    !find_slot(o, &p->slots[p->which], &slot))
+	    !tapir_kernel_condition__slot(o->hit, o->names, &p->slots[p->which], &slot))
 		return false;
 	*reason = "a value is signed in some of the events";
 	if (*known && *known != sign)
@@ -165,24 +136,11 @@ static bool make_sums(const struct tapir_offer *o, struct tapir_hit_question *ou
 	return true;
 }
 
-/* A lane in the process itself has no program of the kernel in its way. */
-static const char *refuse_lane(const struct tapir_hit_end *end)
-{
-	const struct tapir_rec_probe *probe = end->probe.rec;
-
-	if (probe->lane != TAPIR_LANE_PROBE)
-		return "its process sends the events itself, without a probe";
-	return probe->encoding != TAPIR_ENCODING_SLOTS || end->fields->cnt != probe->field_cnt ||
-			       probe->probe_id > UINT16_MAX
-		       ? "its events are not those of a probe"
-		       : NULL;
-}
-
 bool tapir_offer__make(const struct tapir_offer *offer, struct tapir_hit_question *out,
 		       const char **reason)
 {
 	*out = (struct tapir_hit_question){};
-	*reason = refuse_lane(&offer->hit->begin);
+	*reason = tapir_kernel_condition__refuse_lane(&offer->hit->begin);
 	if (*reason)
 		return false;
 	if (offer->has_condition && !make_condition(offer, out, reason))
@@ -231,9 +189,9 @@ bool tapir_offer__make_pair(const struct tapir_offer *o, const struct tapir_kind
 {
 	struct tapir_hit_question both = {};
 
-	*reason = refuse_lane(&o->hit->begin);
+	*reason = tapir_kernel_condition__refuse_lane(&o->hit->begin);
 	if (!*reason)
-		*reason = refuse_lane(o->hit->end);
+		*reason = tapir_kernel_condition__refuse_lane(o->hit->end);
 	if (!*reason && (!o->hit->begin.probe.file.len || !o->hit->end->probe.file.len))
 		*reason = "its events are not those of programs";
 	if (*reason || (o->has_condition && !make_condition(o, &both, reason)) ||

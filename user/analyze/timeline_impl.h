@@ -5,7 +5,7 @@
 
 #include "decode/lock_names.h"
 #include "trace/reorder.h"
-#include "analyze/record_where.h"
+#include "decode/record_where.h"
 #include "analyze/timeline.h"
 
 #define PAUSES_KEPT 8

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "analyze/record_where.h"
+#include "decode/record_where.h"
 #include "cli/options.h"
 #include "cli/symbol_options.h"
 #include "output/export/event_lines.h"

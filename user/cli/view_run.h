@@ -6,7 +6,7 @@
 #ifndef TAPIR_USER_VIEW_RUN_H
 #define TAPIR_USER_VIEW_RUN_H
 
-#include "analyze/record_where.h"
+#include "decode/record_where.h"
 #include "analyze/view.h"
 #include "cli/options.h"
 #include "trace/reader.h"

@@ -14,7 +14,7 @@
 
 #include "decode/event_fields.h"
 #include "analyze/pairs.h"
-#include "analyze/question_hit.h"
+#include "decode/question_hit.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/duration.h"

@@ -12,7 +12,7 @@
 
 #include "analyze/interval_names.h"
 #include "analyze/own_code.h"
-#include "analyze/record_where.h"
+#include "decode/record_where.h"
 #include "analyze/spans/request_routes.h"
 #include "analyze/spans/route_of_path.h"
 #include "analyze/tally.h"

@@ -11,7 +11,7 @@
 
 #include "analyze/capture_check.h"
 #include "analyze/folded_tree.h"
-#include "analyze/record_where.h"
+#include "decode/record_where.h"
 #include "analyze/runtime_work.h"
 #include "analyze/wait_reason.h"
 #include "base/clock.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/record_where.h"
+#include "decode/record_where.h"
 #include "analyze/wait_reason.h"
 #include "base/keyed.h"
 #include "base/order.h"

@@ -9,7 +9,7 @@
 #include "diagnose/found.h"
 #include "diagnose/overview.h"
 #include "analyze/pairs.h"
-#include "analyze/record_where.h"
+#include "decode/record_where.h"
 #include "analyze/summary.h"
 #include "output/render/report_programs.h"
 #include "output/render/screen.h"

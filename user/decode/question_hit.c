@@ -4,7 +4,7 @@
  * are. A plain name is first a built-in (pid, comm, stack ...), then a field; ".name" is the field
  * alone.
  */
-#include "analyze/question_hit.h"
+#include "decode/question_hit.h"
 
 #include <limits.h>
 #include <math.h>

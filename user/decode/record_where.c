@@ -5,14 +5,14 @@
  * of it is chosen; whether that is a mistake is known only at the end, since another kind may have
  * the field.
  */
-#include "analyze/record_where.h"
+#include "decode/record_where.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/question_hit.h"
 #include "base/diag.h"
+#include "decode/question_hit.h"
 #include "trace/family.h"
 
 #define MAX_KINDS  (1u << 16)
