@@ -103,6 +103,7 @@
 	X(KERNEL_SKIPPED, KERNEL, "the kernel skipped a program of faults, interrupts or locks")   \
 	X(KERNEL_DISK, KERNEL, "the file could not be written: faults, interrupts or locks")       \
 	X(KERNEL_STACK_LOST, PART, "no space in the ring buffer for a page fault's stack")         \
+	X(NOT_WHERE, INFO, "events for which --where is not true")                                 \
 	/* A cause is a row above this line. */
 
 /*

@@ -184,5 +184,9 @@ int tapir_question_params__prepare(struct tapir_request_params *params, struct t
 		err = find_specs(params, are_intervals, &specs);
 	params->no_samples = params->no_sched = true;
 	params->rate_hz = params->rate_hz ? params->rate_hz : TAPIR_QUESTION_MAX_HZ;
-	return err ? err : make_command(params, are_intervals, argv);
+	if (!err)
+		err = make_command(params, are_intervals, argv);
+	/* The command decides, which counts what was rejected: all events are recorded for it. */
+	params->where = NULL;
+	return err;
 }

@@ -22,6 +22,7 @@
 #include "cli/archive_file.h"
 #include "cli/commands.h"
 #include "cli/recorder.h"
+#include "cli/recording_file.h"
 #include "cli/start_time.h"
 #include "cli/target_options.h"
 #include "flight/flight.h"
@@ -33,6 +34,7 @@ struct args {
 	struct tapir_target_args target;
 	struct tapir_capture_args capture;
 	const char *output;
+	const char *where;
 	const char *at;
 	uint64_t sample_hz;
 	const char *sample_event;
@@ -68,6 +70,10 @@ static const struct args defaults = {
 static const struct tapir_option options[] = {
 	TAPIR_STRING("output", 'o', "FILE", "write the recording to FILE; '-': standard output",
 		     struct args, output),
+	TAPIR_STRING("where", 0, "EXPR",
+		     "record only events for which it is true; the others are counted ('tapir help "
+		     "where')",
+		     struct args, where),
 	TAPIR_U64("frequency", 'F', "HZ", "CPU samples per second (default: 999, with -a 99)",
 		  struct args, sample_hz, 1, TAPIR_SAMPLER_MAX_HZ),
 	TAPIR_CHOICE("event", 'e', "EVENT", "sample on this event instead of the CPU clock",
@@ -182,6 +188,8 @@ static const struct tapir_example examples[] = {
 	 "garbage collections of a JVM for 30 seconds"},
 	{"record 'postgresql:query__*' --comm postgres --stack -o slow.tapir",
 	 "queries of every PostgreSQL backend, with stacks; new backends included"},
+	{"record postgresql:query__start --where 'query ~ \"UPDATE*\"' --comm postgres",
+	 "statements that begin with UPDATE; how many others there were is counted"},
 	{"record -p 4711 'Microsoft-Windows-DotNETRuntime:GC' 'MyCompany-*'",
 	 "events of a .NET runtime and of EventSources"},
 	{"record -a --at /10s -d 30 -o $(hostname).tapir",
@@ -475,6 +483,7 @@ static int run_record(struct tapir_cli *cli)
 
 	/* Set even if something failed before: the request is only read below if nothing did. */
 	request.rules.children = args->children;
+	request.where = args->where;
 	request.no_samples = args->no_samples;
 	request.jvm_locks = args->jvm_locks;
 	request.activities = args->activities;
@@ -497,7 +506,7 @@ static int run_record(struct tapir_cli *cli)
 	if (!err && at_ns)
 		wait_for(&r, at_ns);
 	if (!err)
-		err = record_file(&r, args, triggers, cli);
+		err = tapir_where_option__status(args->where, record_file(&r, args, triggers, cli));
 	tapir_recorder__fini(&r);
 	tapir_triggers__free(triggers);
 	tapir_vec__fini(&request.more_specs);

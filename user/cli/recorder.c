@@ -213,6 +213,10 @@ static void add_numbers(const struct tapir_recorder *r, const struct tapir_recor
 		if (i == TAPIR_FAMILY_EVENT || tapir_recording__wants(&r->plan.opts, i))
 			add_number(line, result->stats.captured[i], tapir_families[i].one,
 				   tapir_families[i].many);
+	if (r->plan.opts.where) {
+		tapir_human__add_count(line, result->stats.left_out_cnt);
+		tapir_str__adds(line, " left out, ");
+	}
 	tapir_human__add_count(line, result->stats.lost_cnt);
 	tapir_str__adds(line, " lost");
 	if (result->stats.unseen_cnt) {

@@ -12,11 +12,13 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "decode/kernel_condition.h"
 #include "decode/question_hit.h"
 #include "trace/family.h"
 
 #define MAX_KINDS  (1u << 16)
 #define MAX_LISTED 60 /* fields, for a message */
+#define MAX_KNOWN  1024
 
 struct bound_kind {
 	const struct tapir_rec_probe *probe; /* NULL: of a family */
@@ -41,6 +43,8 @@ struct tapir_where {
 	struct tapir_vec(struct known_field) known; /* of the events that came, for a message */
 	struct tapir_str misfit; /* lines about the first kind whose fields do not compare */
 	bool fits, has_kind, has_misfit, failed;
+	void (*offer)(void *ctx, uint32_t probe_id, const struct tapir_hit_question *condition);
+	void *offer_ctx;
 	uint64_t chosen[TAPIR_FAMILY_CNT], seen[TAPIR_FAMILY_CNT];
 };
 
@@ -103,6 +107,15 @@ void tapir_where__begin(struct tapir_where *w, const struct tapir_catalog *catal
 	w->catalog = catalog;
 }
 
+void tapir_where__set_offer(struct tapir_where *w,
+			    void (*offer)(void *ctx, uint32_t probe_id,
+					  const struct tapir_hit_question *condition),
+			    void *ctx)
+{
+	w->offer = offer;
+	w->offer_ctx = ctx;
+}
+
 /* ---- binding --------------------------------------------------------------------------------- */
 
 /* A scope that notes whether a name was missing: that is no mistake in a record of another kind. */
@@ -157,7 +170,7 @@ static void learn_fields(struct tapir_where *w, const struct tapir_hit *hit)
 		struct tapir_sv name = fields->values[i].name;
 		struct known_field field = {};
 
-		if (!name.len || known_field(w, name.data, name.len) ||
+		if (!name.len || w->known.cnt == MAX_KNOWN || known_field(w, name.data, name.len) ||
 		    !scope.find(scope.ctx, name.data, name.len, true, &field.operand))
 			continue;
 		field.name = strndup(name.data, name.len);
@@ -207,6 +220,16 @@ static struct tapir_program *bind(struct tapir_where *w, const struct tapir_hit 
 
 /* ---- records --------------------------------------------------------------------------------- */
 
+static void offer_to_kernel(struct tapir_where *w, const struct tapir_hit *hit,
+			    const struct tapir_program *p)
+{
+	struct tapir_hit_question condition = {};
+
+	if (p && w->offer && !tapir_kernel_condition__refuse_lane(&hit->begin) &&
+	    tapir_kernel_condition__make(hit, &w->names, p, &condition))
+		w->offer(w->offer_ctx, hit->begin.probe.rec->probe_id, &condition);
+}
+
 static const struct tapir_program *program_of_event(struct tapir_where *w,
 						    const struct tapir_hit *hit)
 {
@@ -217,10 +240,12 @@ static const struct tapir_program *program_of_event(struct tapir_where *w,
 
 	if (idx && w->kinds.data[*idx - 1].probe == probe)
 		return w->kinds.data[*idx - 1].program;
+	/* Processes that come and go have probes of new ids: so the memory has a bound. */
 	if (w->kinds.cnt == MAX_KINDS)
-		return NULL;
+		unbind(w);
 	learn_fields(w, hit);
 	kind.program = bind(w, hit, NULL);
+	offer_to_kernel(w, hit, kind.program);
 	place = tapir_map__put(&w->by_probe, probe->probe_id, NULL);
 	if (place && tapir_vec__push(&w->kinds, kind)) {
 		*place = w->kinds.cnt;
@@ -372,6 +397,11 @@ static bool fail_unknown(struct tapir_where *w)
 	if (!noting.is_missing)
 		tapir_diag__rewind(mark);
 	return noting.is_missing;
+}
+
+const char *tapir_where__misfit(const struct tapir_where *w)
+{
+	return w->misfit.data;
 }
 
 int tapir_where__check(struct tapir_where *w)

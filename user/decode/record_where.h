@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "base/str.h"
+#include "bpf/question_logic.bpf.h"
 #include "trace/catalog.h"
 
 struct tapir_where;
@@ -30,6 +31,15 @@ void tapir_where__free(struct tapir_where *w);
 void tapir_where__begin(struct tapir_where *w, const struct tapir_catalog *catalog);
 
 /*
+ * Has the kernel decide where it can: offer gets the condition of a probe when its first event has
+ * come, since the arguments are known then. Before the first record.
+ */
+void tapir_where__set_offer(struct tapir_where *w,
+			    void (*offer)(void *ctx, uint32_t probe_id,
+					  const struct tapir_hit_question *condition),
+			    void *ctx);
+
+/*
  * Returns true if a well-formed record is chosen for its thread, `which` as for tapir_rec__tgid. w
  * may be NULL.
  */
@@ -37,6 +47,11 @@ bool tapir_where__has(struct tapir_where *w, const struct tapir_rec *rec, int wh
 /* Does the same, and counts the record, for __chosen and __seen. */
 bool tapir_where__count(struct tapir_where *w, const struct tapir_rec *rec, int which);
 
+/*
+ * Returns lines, each with its end, about the first event that lacks a field of the condition, or
+ * whose fields do not compare; NULL: there was none. w is not NULL.
+ */
+const char *tapir_where__misfit(const struct tapir_where *w);
 /*
  * Call it after reading. -EINVAL with lines: there is no kind of record to which the condition
  * fits, such as one with a misspelt field; -ENOMEM. w may be NULL.

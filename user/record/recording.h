@@ -116,6 +116,7 @@ struct tapir_recording_opts {
 	const char *command_line;		     /* of this tapir, for the file; may be NULL */
 	tapir_session_fn on_record;		     /* live sink, session thread; may be NULL */
 	tapir_session_flush_fn on_flush;
+	const char *where; /* a condition that events must meet (condition_filter.h); NULL: none */
 	bool with_questions; /* tapir_programs__set_question will be called */
 	struct tapir_sums_opts sums;
 	bool with_uses; /* tapir_programs__iterate_uses will be */

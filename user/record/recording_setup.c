@@ -102,6 +102,7 @@ static int start_threads(struct recording *r)
 		.ctx = r->opts->ctx,
 		.flight = r->opts->flight ? &r->opts->flight->session : NULL,
 		.counters = r->opts->counters,
+		.where = r->opts->where,
 		.jvm_counters = r->opts->jvm_counters,
 		.no_names = r->opts->no_names,
 		.with_unwinding = r->opts->with_stack || tapir_recording__wants_any(r->opts),

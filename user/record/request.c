@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "decode/dotnet_tables.h"
 #include "decode/profiles.h"
+#include "decode/record_where.h"
 #include "runtime/dotnet/dotnet_config.h"
 #include "runtime/dotnet/lanes/dotnet_specs.h"
 #include "runtime/dotnet/lanes/dotnet_suggest.h"
@@ -405,6 +406,16 @@ static void add_command_line(struct tapir_recording_plan *p)
 	p->opts.command_line = p->command_line.data;
 }
 
+/* A mistake is reported before anything is attached. */
+static int check_where(const char *where)
+{
+	struct tapir_where *w;
+	int err = tapir_where__new(where, &w);
+
+	tapir_where__free(w);
+	return err;
+}
+
 int tapir_request__plan(const struct tapir_request *q, struct tapir_recording_plan *p)
 {
 	int err;
@@ -423,6 +434,8 @@ int tapir_request__plan(const struct tapir_request *q, struct tapir_recording_pl
 				.no_command_lines = q->no_command_lines,
 				.duration_ns = q->duration_ns,
 				.rate_hz = (uint32_t)q->rate_hz,
+				.where = q->where,
+				.with_questions = q->where,
 			},
 	};
 	if (!q->program && !has_target(&q->rules))
@@ -430,7 +443,9 @@ int tapir_request__plan(const struct tapir_request *q, struct tapir_recording_pl
 	if (q->frames > TAPIR_MAX_FRAMES)
 		return tapir_diag__fail(-EINVAL, "a stack has at most %u frames",
 					(unsigned)TAPIR_MAX_FRAMES);
-	err = choose_lane(p, q);
+	err = check_where(q->where);
+	if (!err)
+		err = choose_lane(p, q);
 	if (!err)
 		err = choose_cpu_data(p, q);
 	if (!err)

@@ -22,6 +22,7 @@ struct tapir_request {
 	struct tapir_words specs; /* SPEC or source of the machine; none: the default profile */
 	struct tapir_words more_specs; /* added to those or the default profile */
 	struct tapir_words profiles;
+	const char *where;	     /* a condition that events must meet ('tapir help where') */
 	bool has_no_default;	     /* no SPEC and no profile: no events */
 	bool has_counters;	     /* of .NET */
 	struct tapir_words counters; /* globs; none: TAPIR_COUNTER_DEFAULT */

@@ -62,6 +62,7 @@
 #include "base/log.h"
 #include "record/call_counts.h"
 #include "record/counter_maker.h"
+#include "record/condition_filter.h"
 #include "record/io_paths.h"
 #include "record/kernel_rows.h"
 #include "record/lane_dedup.h"
@@ -87,6 +88,7 @@ struct tapir_session {
 	struct tapir_runtime_watches watches; /* none: no file, and not requested */
 	struct tapir_loss_poll loss_poll;
 	struct tapir_lane_dedup twice;
+	struct tapir_condition_filter *filter; /* NULL: nothing is left out */
 	struct tapir_io_paths io_paths;
 	struct tapir_call_counts *calls;  /* NULL: none are counted */
 	struct tapir_wait_records *waits; /* NULL: none are summed */
@@ -101,7 +103,8 @@ struct tapir_session {
 	uint64_t trimmed_ns;	 /* when free memory was given back last */
 	struct tapir_diag *diag; /* the lines that belong to err */
 	atomic_uint_least64_t captured[TAPIR_FAMILY_CNT];
-	atomic_uint_least64_t lost_cnt, gap_cnt, unseen_cnt, unwritten_cnt, file_bytes;
+	atomic_uint_least64_t lost_cnt, gap_cnt, unseen_cnt, unwritten_cnt, file_bytes,
+		left_out_cnt;
 	atomic_int shared_err;
 	atomic_bool has_reached_mark; /* and what was posted before is in the kernel */
 };
@@ -158,6 +161,10 @@ static bool handle_event(struct tapir_session *s, const struct tapir_rec *rec)
 
 	if (tapir_namer__on_event(s->namer, ev) || tapir_lane_dedup__filter(&s->twice, ev))
 		return false;
+	if (!tapir_condition_filter__has(s->filter, ev)) {
+		tapir_counter_maker__add(s->counters, s->catalog, ev);
+		return false;
+	}
 	note_write(s, tapir_catalog__use_event(s->catalog, ev));
 	note_write(s, tapir_await_code__on_event(&s->await_code, s->catalog, ev));
 	if (s->opts.on_record && ev->stack_id)
@@ -260,6 +267,8 @@ static void put_loss(void *ctx, const struct tapir_rec_loss *loss)
 	}
 	if (is_whole)
 		atomic_fetch_add(&s->lost_cnt, loss->count);
+	if (loss->cause == TAPIR_LOSS_NOT_WHERE)
+		atomic_fetch_add(&s->left_out_cnt, loss->count);
 	if (tapir_loss__hides_events(loss->cause))
 		atomic_fetch_add(&s->unseen_cnt, loss->count);
 	deliver_to_outputs(s, &loss->h);
@@ -492,6 +501,7 @@ static void tick(struct tapir_session *s)
 	tapir_loss_poll__run(&s->loss_poll, s->opts.programs, put_loss, s);
 	poll_own_losses(s);
 	tapir_lane_dedup__report(&s->twice, put_loss, s);
+	tapir_condition_filter__report(s->filter, put_loss, s);
 	tapir_call_counts__poll(s->calls, last_ns(s), false);
 	tapir_wait_records__poll(s->waits, last_ns(s), false);
 	tapir_kernel_rows__poll(s->kernel, last_ns(s), false);
@@ -519,6 +529,7 @@ static void watch_ring(struct tapir_session *s)
 	if (is_frozen) {
 		tapir_loss_poll__run(&s->loss_poll, s->opts.programs, put_loss, s);
 		poll_own_losses(s);
+		tapir_condition_filter__report(s->filter, put_loss, s);
 	}
 	start_segment(s);
 	note_bytes(s);
@@ -595,6 +606,7 @@ static void *run_session_thread(void *arg)
 	tapir_unwinding__report(s->unwinding);
 	count_unfinished(s);
 	tick(s);
+	note_error(s, tapir_condition_filter__check(s->filter));
 	flush_live(s, true);
 	return NULL;
 }
@@ -608,6 +620,9 @@ static int make_names(struct tapir_session *s)
 	s->catalog = tapir_catalog__new(TAPIR_CATALOG_LIVE, s->opts.writer);
 	err = s->catalog ? tapir_namer__new(s->catalog, s->opts.dotnet_reports_methods, &s->namer)
 			 : -ENOMEM;
+	if (!err)
+		err = tapir_condition_filter__new(s->opts.where, s->catalog, s->opts.programs,
+						  &s->filter);
 	if (!err && s->opts.with_unwinding && !s->opts.no_names) {
 		s->interp_stacks = tapir_interp_stacks__new(s->catalog, describe_name, s);
 		err = s->interp_stacks ? 0 : -ENOMEM;
@@ -709,6 +724,7 @@ void tapir_session__stats(const struct tapir_session *s, struct tapir_session_st
 		.unseen_cnt = atomic_load(&s->unseen_cnt),
 		.unwritten_cnt = atomic_load(&s->unwritten_cnt),
 		.file_bytes = atomic_load(&s->file_bytes),
+		.left_out_cnt = atomic_load(&s->left_out_cnt),
 		.err = atomic_load(&s->shared_err),
 	};
 	for (int family = 0; family < TAPIR_FAMILY_CNT; family++)
@@ -733,6 +749,7 @@ void tapir_session__free(struct tapir_session *s)
 		return;
 	tapir_loss_poll__fini(&s->loss_poll);
 	tapir_lane_dedup__fini(&s->twice);
+	tapir_condition_filter__free(s->filter);
 	tapir_namer__free(s->namer);
 	tapir_await_code__fini(&s->await_code);
 	tapir_unwinding__free(s->unwinding);

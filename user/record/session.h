@@ -58,10 +58,11 @@ struct tapir_session_opts {
 	void *ctx;
 	const struct tapir_flight_sink *flight;	     /* NULL: the writer has one file */
 	const struct tapir_counter_choice *counters; /* NULL: all that appear */
-	bool jvm_counters;			     /* of JVMs, also without a file */
-	bool no_names;	     /* nothing has a stack: no runtime is asked for names of code */
-	bool with_unwinding; /* programs walk user stacks */
-	size_t unwind_bytes; /* of unwind tables, at most; 0: 100 MB */
+	const char *where; /* a condition that events must meet (condition_filter.h); NULL: none */
+	bool jvm_counters; /* of JVMs, also without a file */
+	bool no_names;	   /* nothing has a stack: no runtime is asked for names of code */
+	bool with_unwinding;		   /* programs walk user stacks */
+	size_t unwind_bytes;		   /* of unwind tables, at most; 0: 100 MB */
 	struct tapir_lane_coverage *cover; /* events that rings have; borrowed; NULL: none */
 	bool dotnet_reports_methods; /* .NET processes that tapir attaches to report their code
 					(queue.h) */
@@ -74,6 +75,7 @@ struct tapir_session_stats {
 	uint64_t gap_cnt;	/* GAP records: what was lost in them was not counted */
 	uint64_t unseen_cnt;	/* the same of records of processes and mappings */
 	uint64_t unwritten_cnt; /* of lost_cnt, what did not fit on the disk */
+	uint64_t left_out_cnt;	/* events for which the condition was not true */
 	uint64_t file_bytes;
 	int err; /* of the sink: the session continues to drain and counts */
 };
