@@ -3,6 +3,7 @@
 the kernel (numbers of probes), tapir (texts, and whatever a process sends itself)."""
 import json
 import os
+import signal
 
 import dotnet_fire
 from case_mcp import session, text, tool
@@ -123,3 +124,18 @@ def test_an_assistant_records_what_is_true(t):
                       tool(2, "report", recording="r1"))
     event, = json.loads(text(answers[2]))["events"]
     t.eq((event["captured"], event["left_out"], event["lost"]), (500, 1500, 0), "captured, left out and lost")
+
+
+def test_a_recording_says_what_a_fast_probe_costs(t):
+    """In the line of a terminal, in the report, and to an assistant."""
+    target, file = t.target("storm", 0, 2**40, 4), t.path("fast.tapir")
+    tapir = t.start_tapir("record", "storm:hit", "--where", "arg1 < 0", *EVENTS_ONLY, "-p", target.pid, "-o", file)
+    said = tapir.wait_line("tapir: warning: the probes fire", 60)
+    tapir.signal(signal.SIGINT)
+    t.eq(tapir.wait().rc, 0, "exit of tapir")
+    said = said.removeprefix("tapir: warning: ").rstrip("\n")
+    t.eq(t.report(file)["meta"]["probe_cost"], said, "in JSON")
+    t.ok(said in t.tapir("report", file, "--all").out, "in the report")
+    answer = session(t, tool(1, "record", pid=target.pid, seconds=4, events=["storm:hit"], where="arg1 < 0"))[1]
+    t.ok("the probes fire" in json.loads(text(answer))["probe_cost"], text(answer))
+    target.kill()

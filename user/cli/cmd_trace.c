@@ -4,7 +4,6 @@
  * kernel can add up is not recorded event by event: its sums are read once per interval.
  */
 #include <errno.h>
-#include <stdatomic.h>
 
 #include "attach/programs.h"
 #include "attach/sums.h"
@@ -20,7 +19,6 @@
 #include "output/render/screen.h"
 #include "cli/terminal.h"
 #include "cli/recording_file.h"
-#include "record/hit_watch.h"
 #include "decode/dotnet_tables.h"
 #include "symbol/frame.h"
 
@@ -66,9 +64,7 @@ struct tracer {
 	struct tapir_counter_table *table; /* NULL: one line per value */
 	struct tapir_cli_questions asked;
 	const struct tapir_catalog *catalog;
-	struct tapir_programs *programs;  /* NULL: there are none */
-	atomic_uint_least64_t arrived;	  /* hits of their probes that were recorded or lost */
-	struct tapir_hit_watch hit_watch; /* of all hits; control thread */
+	struct tapir_programs *programs; /* NULL: there are none */
 	struct tapir_vec(struct kernel_probe) kernel_probes;
 	uint64_t interval_ns, interval_from_ns; /* of tables; 0: one at the end */
 	bool json;
@@ -174,31 +170,11 @@ static void add_rejected(struct tracer *t)
 	}
 }
 
-/* Counts a hit of a probe, or those whose record found no room. */
-static void count_arrival(struct tracer *t, const struct tapir_catalog *catalog,
-			  const struct tapir_rec *rec)
-{
-	const struct tapir_rec_event *event = (const void *)rec;
-	const struct tapir_rec_loss *loss = (const void *)rec;
-	const struct tapir_rec_probe *probe;
-	uint64_t cnt = 0;
-
-	if (rec->type == TAPIR_REC_LOSS && loss->cause == TAPIR_LOSS_RING_FULL)
-		cnt = loss->count;
-	if (rec->type == TAPIR_REC_EVENT) {
-		probe = tapir_catalog__probe(catalog, event->probe_id);
-		cnt = probe && probe->lane == TAPIR_LANE_PROBE;
-	}
-	if (cnt)
-		atomic_fetch_add_explicit(&t->arrived, cnt, memory_order_relaxed);
-}
-
 static int on_record(void *ctx, const struct tapir_catalog *catalog, const struct tapir_rec *rec)
 {
 	struct tracer *t = ctx;
 	int err;
 
-	count_arrival(t, catalog, rec);
 	if (t->table && rec->type == TAPIR_REC_COUNTER)
 		return tapir_counter_table__add(t->table, rec);
 	t->catalog = catalog;
@@ -249,53 +225,6 @@ static int on_flush(void *ctx, enum tapir_session_flush when)
 	return err ? err : t->err ? t->err : will_draw || is_held || (t->interval_ns && !is_last);
 }
 
-/* ---- control thread --------------------------------------------------------------------- */
-
-/*
- * Adds what the kernel answers itself, which does not arrive. A begin of an interval is among the
- * rejected.
- */
-static int add_answered(const struct tracer *t, uint64_t *hits)
-{
-	const struct tapir_recording_opts *opts = &t->recorder.plan.opts;
-	uint32_t cnt = tapir_programs__site_cnt(t->programs);
-	uint64_t added_up = 0;
-	int err;
-
-	for (uint32_t probe_id = 1; opts->with_questions && probe_id < cnt; probe_id++)
-		*hits += tapir_programs__rejected(t->programs, probe_id);
-	err = opts->sums.is_on ? tapir_sums__count(t->programs, &added_up) : 0;
-	*hits += added_up;
-	return err;
-}
-
-static void on_progress(void *ctx, const struct tapir_recording_progress *progress)
-{
-	struct tracer *t = ctx;
-	uint64_t hits = atomic_load_explicit(&t->arrived, memory_order_relaxed);
-	uint64_t now_ns = tapir_clock__now_ns();
-	char text[TAPIR_HIT_WATCH_BYTES];
-
-	if (t->programs && !progress->is_stopping &&
-	    tapir_hit_watch__is_due(&t->hit_watch, now_ns) && !add_answered(t, &hits) &&
-	    tapir_hit_watch__take(&t->hit_watch, hits, now_ns, text))
-		tapir_warn("%s", text);
-}
-
-/* The first instruction of a function may have to be stepped over, the one of a marker has no
- * effect. */
-static void init_hit_watch(struct tapir_hit_watch *w, const struct tapir_recording_opts *opts)
-{
-	struct tapir_machine_source *const *source;
-	bool has_markers = opts->specs && opts->specs->cnt;
-
-	if (opts->machine)
-		tapir_vec_for_each (source, opts->machine)
-			w->is_least |= tapir_machine_source__is_function(*source);
-	w->ns_per_hit =
-		has_markers || !opts->machine || w->is_least ? TAPIR_TRAP_NS : TAPIR_CALL_NS;
-}
-
 /* ---- the command ------------------------------------------------------------------------ */
 
 static void on_programs(void *ctx, struct tapir_programs *programs)
@@ -328,8 +257,6 @@ static int trace(struct tracer *t, struct tapir_cli *cli)
 	t->recorder.plan.opts.on_record = on_record;
 	t->recorder.plan.opts.on_flush = on_flush;
 	t->recorder.plan.opts.on_programs = on_programs;
-	t->recorder.plan.opts.on_progress = on_progress;
-	init_hit_watch(&t->hit_watch, &t->recorder.plan.opts);
 	if (t->asked.questions && tapir_questions__may_offer(t->asked.questions))
 		request_kernel_sums(t, &t->recorder.plan.opts);
 	t->live.start_ns = t->interval_from_ns = tapir_clock__now_ns();
@@ -408,6 +335,8 @@ static int run_trace(struct tapir_cli *cli)
 	if (!err)
 		err = tapir_recorder__init(&t.recorder, cli, &request);
 	t.recorder.plan.opts.force = args->force;
+	/* With -a, every runtime of the machine would be asked for names of its code. */
+	t.recorder.plan.opts.no_names = !t.recorder.plan.specs.cnt && !request.stack;
 	if (!err)
 		err = trace(&t, cli);
 	if (t.live.lines)

@@ -5,6 +5,22 @@
 
 #include "base/clock.h"
 
+/*
+ * The first instruction of a function may have to be stepped over; the one of a marker has no
+ * effect.
+ */
+void tapir_hit_watch__init(struct tapir_hit_watch *w, bool has_markers,
+			   const struct tapir_machine_source_list *machine)
+{
+	struct tapir_machine_source *const *source;
+
+	*w = (struct tapir_hit_watch){};
+	if (machine)
+		tapir_vec_for_each (source, machine)
+			w->is_least |= tapir_machine_source__is_function(*source);
+	w->ns_per_hit = has_markers || !machine || w->is_least ? TAPIR_TRAP_NS : TAPIR_CALL_NS;
+}
+
 bool tapir_hit_watch__is_due(const struct tapir_hit_watch *w, uint64_t now_ns)
 {
 	return !w->is_over && (!w->since_ns || now_ns >= w->since_ns + TAPIR_NS_PER_SEC);

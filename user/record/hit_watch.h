@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "spec/machine_source.h"
+
 #define TAPIR_TRAP_NS	   500u /* a uprobe and the program */
 #define TAPIR_CALL_NS	   260u /* both tracepoints of a system call and the program */
 #define TAPIR_HIT_WATCH_HZ 100000u
@@ -23,6 +25,9 @@ struct tapir_hit_watch {
 
 #define TAPIR_HIT_WATCH_BYTES 192u
 
+/* has_markers: of programs, such as USDT probes; machine: other sources, NULL: none. */
+void tapir_hit_watch__init(struct tapir_hit_watch *w, bool has_markers,
+			   const struct tapir_machine_source_list *machine);
 /* Returns true at most once a second, and not after __take did: the hits are to be counted. */
 bool tapir_hit_watch__is_due(const struct tapir_hit_watch *w, uint64_t now_ns);
 /* Takes the number of hits so far. Returns true if there were too many since the last time. */

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
+#include "attach/sums.h"
 #include "base/log.h"
 #include "record/meta.h"
 #include "record/native_watch.h"
@@ -218,6 +219,37 @@ static void poll_pressure(struct recording *r, bool must)
 		tapir_pressure_watch__poll(&r->pressure, r->queue, tapir_clock__now_ns(), must);
 }
 
+/*
+ * Counts all hits of probes: those that the kernel answers itself do not arrive. A begin of an
+ * interval is among the rejected.
+ */
+static int count_hits(const struct recording *r, uint64_t *hits)
+{
+	uint32_t cnt = r->opts->with_questions ? tapir_programs__site_cnt(r->programs) : 0;
+	struct tapir_session_stats stats;
+	uint64_t added_up = 0;
+	int err = r->opts->sums.is_on ? tapir_sums__count(r->programs, &added_up) : 0;
+
+	tapir_session__stats(r->session, &stats);
+	*hits = stats.probe_hit_cnt + added_up;
+	for (uint32_t probe_id = 1; probe_id < cnt; probe_id++)
+		*hits += tapir_programs__rejected(r->programs, probe_id);
+	return err;
+}
+
+/* Says once, and in the file, what probes cost that fire very often. */
+static void watch_hits(struct recording *r)
+{
+	char text[TAPIR_HIT_WATCH_BYTES];
+	uint64_t now_ns = tapir_clock__now_ns(), hits;
+
+	if (r->is_unprivileged || !tapir_hit_watch__is_due(&r->hit_watch, now_ns) ||
+	    count_hits(r, &hits) || !tapir_hit_watch__take(&r->hit_watch, hits, now_ns, text))
+		return;
+	tapir_warn("%s", text);
+	(void)tapir_meta__post_one(r->queue, TAPIR_META_PROBE_COST, text);
+}
+
 /* Polls what is due twice per second. */
 static void poll_sources(struct recording *r)
 {
@@ -228,6 +260,7 @@ static void poll_sources(struct recording *r)
 	if (r->opts->native && !r->is_unprivileged)
 		tapir_native_watch__poll(&r->native, r->programs, r->images, r->queue,
 					 tapir_clock__now_ns());
+	watch_hits(r);
 	poll_publishers(r, false);
 	post_sideband_loss(r);
 	tapir_recording__post_lanes(r);
@@ -604,6 +637,7 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 	int err;
 
 	r.rules.children |= opts->program && !opts->program_is_workload;
+	tapir_hit_watch__init(&r.hit_watch, opts->specs && opts->specs->cnt, opts->machine);
 	err = tapir_recording__set_up(&r);
 	has_begun = !err;
 	if (has_begun && r.writer)

@@ -10,6 +10,7 @@
 #include "attach/holder.h"
 #include "attach/sampler.h"
 #include "attach/sideband.h"
+#include "record/hit_watch.h"
 #include "record/native_watch.h"
 #include "record/pressure_watch.h"
 #include "record/command.h"
@@ -76,6 +77,7 @@ struct recording {
 	int freeze_fd; /* SIGUSR2; -1: there is no ring */
 	bool use_multi, use_sessions, link_by_pid;
 	struct tapir_native_watch native;
+	struct tapir_hit_watch hit_watch;
 	struct tapir_pressure_watch pressure;
 	bool is_unprivileged; /* no programs: rings, and samples of our own, alone; or they would
 				 not know our pids */

@@ -99,12 +99,12 @@ struct tapir_session {
 	int err;	       /* of the sink, the first one */
 	bool sink_has_pending; /* something that it prints soon */
 	bool has_warned;       /* of a segment that could not be written */
-	uint64_t malformed_cnt, refused_cnt;
+	uint64_t malformed_cnt, refused_cnt, probe_hit_cnt;
 	uint64_t trimmed_ns;	 /* when free memory was given back last */
 	struct tapir_diag *diag; /* the lines that belong to err */
 	atomic_uint_least64_t captured[TAPIR_FAMILY_CNT];
 	atomic_uint_least64_t lost_cnt, gap_cnt, unseen_cnt, unwritten_cnt, file_bytes,
-		left_out_cnt;
+		left_out_cnt, shared_probe_hit_cnt;
 	atomic_int shared_err;
 	atomic_bool has_reached_mark; /* and what was posted before is in the kernel */
 };
@@ -159,6 +159,7 @@ static bool handle_event(struct tapir_session *s, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_event *ev = (const void *)rec;
 
+	s->probe_hit_cnt += ev->lane == TAPIR_LANE_PROBE;
 	if (tapir_namer__on_event(s->namer, ev) || tapir_lane_dedup__filter(&s->twice, ev))
 		return false;
 	if (!tapir_condition_filter__has(s->filter, ev)) {
@@ -267,6 +268,8 @@ static void put_loss(void *ctx, const struct tapir_rec_loss *loss)
 	}
 	if (is_whole)
 		atomic_fetch_add(&s->lost_cnt, loss->count);
+	if (loss->cause == TAPIR_LOSS_RING_FULL)
+		s->probe_hit_cnt += loss->count;
 	if (loss->cause == TAPIR_LOSS_NOT_WHERE)
 		atomic_fetch_add(&s->left_out_cnt, loss->count);
 	if (tapir_loss__hides_events(loss->cause))
@@ -358,6 +361,7 @@ static void handle_block(struct tapir_session *s, const struct tapir_block *bloc
 	}
 	for (int family = 0; family < TAPIR_FAMILY_CNT; family++)
 		atomic_fetch_add(&s->captured[family], captured[family]);
+	atomic_store(&s->shared_probe_hit_cnt, s->probe_hit_cnt);
 }
 
 static void handle_notes(struct tapir_session *s, struct tapir_note *note)
@@ -725,6 +729,7 @@ void tapir_session__stats(const struct tapir_session *s, struct tapir_session_st
 		.unwritten_cnt = atomic_load(&s->unwritten_cnt),
 		.file_bytes = atomic_load(&s->file_bytes),
 		.left_out_cnt = atomic_load(&s->left_out_cnt),
+		.probe_hit_cnt = atomic_load(&s->shared_probe_hit_cnt),
 		.err = atomic_load(&s->shared_err),
 	};
 	for (int family = 0; family < TAPIR_FAMILY_CNT; family++)

@@ -217,16 +217,18 @@ struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const c
 bool tapir_catalog__sums_waits(const struct tapir_catalog *c);
 
 /* Keys of META: when the recording began and ended. */
-#define TAPIR_META_BEGAN    "recording.began"
-#define TAPIR_META_ENDED    "recording.ended"
+#define TAPIR_META_BEGAN      "recording.began"
+#define TAPIR_META_ENDED      "recording.ended"
 /* The format of the file that 'tapir import' read; and what that file lacks, a sentence a line. */
-#define TAPIR_META_IMPORTED "imported"
-#define TAPIR_META_LACKS    "imported.lacks"
+#define TAPIR_META_IMPORTED   "imported"
+#define TAPIR_META_LACKS      "imported.lacks"
 /* Written by 'tapir merge': what it merged, what is not known of the clocks; a sentence a line. */
-#define TAPIR_META_MERGED   "merged"
+#define TAPIR_META_MERGED     "merged"
+/* What probes cost that fired very often, a sentence. */
+#define TAPIR_META_PROBE_COST "probe_cost"
 /* The id of the machine's boot; its clock's largest error: "1234 us", or "unsynchronized". */
-#define TAPIR_META_BOOT	    "boot.id"
-#define TAPIR_META_SYNC	    "clock.error"
+#define TAPIR_META_BOOT	      "boot.id"
+#define TAPIR_META_SYNC	      "clock.error"
 /*
  * Returns when all that was requested was attached: what began before may have waited for that. 0:
  * not known, or long before the first record (a frozen recording).

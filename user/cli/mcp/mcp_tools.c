@@ -577,6 +577,8 @@ static int shorten(struct tapir_str *report, unsigned nr)
 
 	snprintf(name, sizeof(name), "r%u", nr);
 	json_object_set_new(brief, "recording", json_string(name));
+	json_object_set(brief, "probe_cost",
+			json_object_get(json_object_get(whole, "meta"), "probe_cost"));
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
 		json_object_set(brief, keys[i], json_object_get(whole, keys[i]));
 	text = whole ? json_dumps(brief, JSON_COMPACT) : NULL;

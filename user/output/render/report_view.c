@@ -314,6 +314,16 @@ static void write_left_out(const struct tapir_report_view *v, struct tapir_str *
 	}
 }
 
+static void write_probe_cost(const struct tapir_report_view *v, struct tapir_str *out)
+{
+	const char *text = tapir_summary__meta(v->summary, TAPIR_META_PROBE_COST);
+
+	if (!text)
+		return;
+	tapir_str__add_printable(out, text, strlen(text));
+	tapir_str__addc(out, '\n');
+}
+
 /* "[..38...]": how much in each part of the recording's time, one digit per part, 9 the most. */
 static void add_times(const struct tapir_loss_row *row, uint64_t until_ns, struct tapir_str *out)
 {
@@ -435,5 +445,6 @@ void tapir_report__write_text(const struct tapir_report_view *v, const struct ta
 	write_stack_ends(v, out);
 	write_missing(v, p, out);
 	write_left_out(v, out);
+	write_probe_cost(v, out);
 	tapir_report__write_tables(v, p, out);
 }
