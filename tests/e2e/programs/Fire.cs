@@ -39,8 +39,8 @@ sealed class Demo : EventSource
 }
 
 /// <summary>
-/// Fire [threads=N] [events=N] [gcs=N] [exceptions=N] [contentions=N] [pace=US] [now]: prints "pid N", waits for
-/// SIGUSR1 (not with "now"), does it, prints what it did as one line of JSON, waits for SIGUSR1 again (not with
+/// Fire [threads=N] [events=N] [gcs=N] [exceptions=N] [contentions=N] [queued=N] [pace=US] [now]: prints "pid N",
+/// waits for SIGUSR1 (not with "now"), does it, prints what it did as one line of JSON, waits for SIGUSR1 again (not with
 /// "now"), prints "over" and ends with 7.
 /// </summary>
 static class Fire
@@ -94,6 +94,17 @@ static class Fire
         }
     }
 
+    /// <summary>One after the other: each is taken from the queue once.</summary>
+    static long Queue(int items)
+    {
+        long before = ThreadPool.CompletedWorkItemCount;
+        for (int i = 0; i < items; i++)
+            ThreadPool.UnsafeQueueUserWorkItem(_ => { }, null);
+        while (ThreadPool.CompletedWorkItemCount - before < items)
+            Thread.Sleep(1);
+        return ThreadPool.CompletedWorkItemCount - before;
+    }
+
     /// <summary>What the runtime's own clock says of each: its number, the milliseconds of its pause.</summary>
     static string Collect(int gcs)
     {
@@ -130,9 +141,11 @@ static class Fire
             thread.Join();
         Throw(Arg(args, "exceptions"));
         Contend(Arg(args, "contentions"));
+        long queued = Queue(Arg(args, "queued"));
         string pauses = Collect(Arg(args, "gcs"));
         Console.WriteLine($"{{\"orders\": {threads * events}, \"lows\": {threads * ((events + 99) / 100)}, " +
                           $"\"exceptions\": {Arg(args, "exceptions")}, \"contentions\": {Monitor.LockContentionCount - locks}, " +
+                          $"\"queued\": {queued}, " +
                           $"\"gcs\": [{GC.CollectionCount(0) - before[0]}, {GC.CollectionCount(1) - before[1]}, {GC.CollectionCount(2) - before[2]}], " +
                           $"\"pauses_ms\": {{{pauses}}}}}");
         if (waits)
