@@ -365,6 +365,28 @@ def test_what_needs_more_than_ones_own_ends_with_3(t):
     nothing_is_left(t, other.pid)
 
 
+def test_machine_is_entered_only_where_a_source_is_declared(t):
+    """With -a, a source that tapir does not know is searched in the assemblies that processes map."""
+    go, file = pathlib.Path(t.path("go")), t.path("trace.tapir")
+    program = t.start(build_dotnet(t, "Declared"), go)
+    program.wait_line("pid ")
+    tapir = t.start_tapir("record", "Tapir-Undeclared", "-a", *EVENTS_ONLY, "-f", "-o", file)
+    said = tapir.wait_ready("waiting for processes with these probes")
+    t.eq(traces_of_us(program.pid), set(), "what is in the process")
+    tapir.signal(signal.SIGINT)
+    said += tapir.wait().err
+    t.ok("declares an event source, that was requested: waiting for one" in said and "not entered)" in said, said)
+    t.ok("Tapir-Undeclared: no process has such a probe, or declares such an event source" in said, said)
+    tapir = t.start_tapir("record", "Tapir-Declared", "-a", *EVENTS_ONLY, "-f", "-o", file)
+    tapir.wait_ready(".NET events")
+    go.touch()
+    t.eq(json.loads(program.wait_line("{"))["fired"], 100, "fired")
+    seen, lost, _ = stop(t, tapir)
+    t.eq((count(seen, "Tapir-Declared", "Happened"), lost), (100, 0), "captured and lost")
+    go.unlink()
+    t.eq(program.wait().rc, 0, "exit of the program")
+
+
 # ---- what goes wrong -------------------------------------------------------------------------------------
 
 

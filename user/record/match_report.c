@@ -66,6 +66,8 @@ static const char *why(const struct tapir_match_report *m, const struct tapir_sp
 		return "memory or file descriptors ran out";
 	if (m->is_waiting && tapir_dotnet_specs__is_for(spec))
 		return "the .NET process does not answer";
+	if (m->undeclared_cnt && !m->may_be_silent && tapir_dotnet_specs__is_for(spec))
+		return "no process has such a probe, or declares such an event source (with -p PID, tapir waits for one that is made at run time)";
 	if (!m->rings && !m->streams && is_defined(m, spec))
 		return ".NET events require --lane auto, ring or stream";
 	return NULL;

@@ -23,10 +23,11 @@ struct tapir_match_report {
 	 * there is no .NET.
 	 */
 	const struct tapir_dotnet_sources *sources;
-	bool may_be_silent;   /* .NET's providers show only when they fire */
-	bool is_waiting;      /* for a .NET process that does not answer */
-	bool are_named;	      /* the processes */
-	bool is_unprivileged; /* no search for probes */
+	bool may_be_silent;    /* .NET's providers show only when they fire */
+	bool is_waiting;       /* for a .NET process that does not answer */
+	size_t undeclared_cnt; /* .NET processes that declare no event source of a SPEC */
+	bool are_named;	       /* the processes */
+	bool is_unprivileged;  /* no search for probes */
 };
 
 /*

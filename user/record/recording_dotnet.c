@@ -263,6 +263,21 @@ static void warn_of_natives(const struct recording *r)
 			")");
 }
 
+/*
+ * With -a, a source that is not known is searched in assemblies: a name that is misspelt would
+ * enter every process of the machine. One source that is known is reason enough to enter each.
+ */
+static const struct tapir_spec_list *must_be_declared(const struct recording *r)
+{
+	const struct tapir_spec_list *specs = r->opts->specs;
+
+	for (size_t i = 0; i < specs->cnt; i++)
+		if (tapir_dotnet_specs__is_for(specs->data[i]) &&
+		    tapir_dotnet_specs__may_be_known(specs->data[i]))
+			return NULL;
+	return r->rules.all ? specs : NULL;
+}
+
 int tapir_recording__start_dotnet(struct recording *r)
 {
 	struct tapir_dotnet_lanes_opts opts = {
@@ -271,6 +286,7 @@ int tapir_recording__start_dotnet(struct recording *r)
 		.queue = r->queue,
 		.key = r->dotnet.key,
 		.are_named = r->rules.pids.cnt || r->program,
+		.declared = must_be_declared(r),
 		.start_path = r->dotnet.library_path[0] ? r->dotnet.library_path : NULL,
 		.start_why = r->dotnet.start_why[0] ? r->dotnet.start_why : NULL,
 	};

@@ -306,6 +306,7 @@ struct tapir_match_report tapir_recording__match_report(const struct recording *
 		.sources = r->opts->sources,
 		.may_be_silent = tapir_dotnet_lanes__attached_cnt(r->dotnet.lanes) > 0,
 		.is_waiting = tapir_dotnet_lanes__may_come(r->dotnet.lanes),
+		.undeclared_cnt = tapir_dotnet_lanes__undeclared_cnt(r->dotnet.lanes),
 		.are_named = r->rules.pids.cnt > 0,
 		.is_unprivileged = r->is_unprivileged,
 	};
@@ -423,12 +424,25 @@ static int attach_to_processes(struct recording *r)
 	return err ? err : tapir_session__mark(r->session);
 }
 
+/* A name that is misspelt is reported before anybody waits for it. */
+static void warn_of_undeclared(const struct recording *r, const struct tapir_match_report *asked)
+{
+	size_t cnt = asked->undeclared_cnt;
+
+	if (cnt && !asked->may_be_silent && !tapir_images__site_cnt(r->images) &&
+	    !tapir_recording__ring_events(r))
+		tapir_warn(
+			"no process has a probe, or declares an event source, that was requested: waiting for one (%zu .NET process%s not entered)",
+			cnt, cnt == 1 ? " is" : "es are");
+}
+
 /* Fails if there is nothing that can be recorded, now or later. */
 static int check_attached(struct recording *r)
 {
 	struct tapir_match_report asked = tapir_recording__match_report(r);
 	int err = r->rules.pids.cnt ? tapir_recording__check_functions(r) : 0;
 
+	warn_of_undeclared(r, &asked);
 	if (err)
 		return err;
 	if (r->machine || tapir_images__site_cnt(r->images) || tapir_recording__ring_events(r) ||

@@ -85,8 +85,12 @@ static void post_gap(struct tapir_targets *t, uint32_t tgid, const char *path, u
 static void detect_dotnet(struct tapir_targets *t, uint32_t tgid,
 			  const struct tapir_mapping_line *line)
 {
-	if (t->opts.lanes && line->path && tapir_dotnet__is_path(line->path, line->path_len))
+	if (!t->opts.lanes || !line->path)
+		return;
+	if (tapir_dotnet__is_path(line->path, line->path_len))
 		tapir_dotnet_lanes__see(t->opts.lanes, tgid);
+	else if (tapir_sv__ends_with((struct tapir_sv){line->path, line->path_len}, ".dll"))
+		tapir_dotnet_lanes__see_assembly(t->opts.lanes, tgid);
 }
 
 void tapir_targets__post_late(void *ctx, const struct tapir_late_mapping *late)

@@ -23,7 +23,9 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "runtime/dotnet/dotnet.h"
+#include "runtime/dotnet/dotnet_assembly.h"
 #include "runtime/dotnet/dotnet_attach.h"
+#include "runtime/dotnet/lanes/dotnet_specs.h"
 
 #define ATTACH_NS      (2 * TAPIR_NS_PER_SEC) /* for one try; a young process may have no socket yet */
 #define OPEN_NS	       (2 * TAPIR_NS_PER_SEC) /* from the loading to the lane */
@@ -32,6 +34,7 @@
 #define MAX_WAIT_NS    (500 * TAPIR_NS_PER_MS)
 #define SILENT_TRIES   3
 #define SILENT_WAIT_NS (20 * TAPIR_NS_PER_SEC) /* after them, where processes are not named */
+#define ASSEMBLY_NS    (100 * TAPIR_NS_PER_MS) /* one is loaded, then what it needs */
 #define TELL_NS	       TAPIR_NS_PER_SEC	       /* a missing answer is reported after this time */
 #define START_WAIT_NS                                                                              \
 	(2 * TAPIR_NS_PER_MS) /* between checks for the lane of a process that tapir started */
@@ -76,6 +79,11 @@ static struct process *find_process(struct tapir_dotnet_lanes *l, uint32_t tgid)
 		if (p->tgid == tgid && !p->is_forgotten)
 			return p;
 	return NULL;
+}
+
+static bool is_undeclared(const struct process *p)
+{
+	return p->state == WAITING && p->err == -ENODATA && !p->is_forgotten;
 }
 
 static struct process *next_due(struct tapir_dotnet_lanes *l)
@@ -256,11 +264,32 @@ static void note_telling(const struct tapir_dotnet_lanes *l, uint32_t tgid)
 		(void)tapir_queue__post(l->opts.queue, &note.h, -1);
 }
 
+/* -ENODATA: by its assemblies, the process has no event source that is requested. */
+static int check_declared(const struct tapir_dotnet_lanes *l, uint32_t tgid)
+{
+	const struct tapir_spec_list *specs = l->opts.declared;
+	struct tapir_dotnet_sources sources = {};
+	bool is_declared = false;
+	int err;
+
+	if (!specs)
+		return 0;
+	err = tapir_dotnet_sources__add_process(&sources, tgid);
+	for (size_t i = 0; i < specs->cnt; i++)
+		is_declared |= tapir_dotnet_specs__is_for(specs->data[i]) &&
+			       tapir_dotnet_specs__is_defined(specs->data[i], sources.all.data,
+							      sources.all.cnt);
+	tapir_dotnet_sources__fini(&sources);
+	return err || is_declared ? err : -ENODATA;
+}
+
 /* 1: by a lane; 2: by a stream. */
 static int bring_in(struct tapir_dotnet_lanes *l, uint32_t tgid, uint64_t seen_ns, bool takes_none)
 {
-	int err;
+	int err = check_declared(l, tgid);
 
+	if (err)
+		return err;
 	if (!l->opts.rings || takes_none) {
 		err = fall_back(l, tgid, takes_none && l->opts.rings ? TAKES_NO_PROFILER : "");
 		if (!err && l->opts.start_why)
@@ -308,7 +337,11 @@ static bool may_try_again(const struct tapir_dotnet_lanes *l, struct process *p,
 		p->wait_ns = SILENT_WAIT_NS;
 		return !l->opts.are_named;
 	}
-	return err == -EINPROGRESS || err == -EAGAIN || err == -EUSERS || err == -ETIMEDOUT;
+	/* An assembly that it loads later may declare one: that is noticed. */
+	if (err == -ENODATA)
+		p->wait_ns = SILENT_WAIT_NS;
+	return err == -ENODATA || err == -EINPROGRESS || err == -EAGAIN || err == -EUSERS ||
+	       err == -ETIMEDOUT;
 }
 
 static void try_later(struct tapir_dotnet_lanes *l, struct process *p, int err)
@@ -419,6 +452,22 @@ void tapir_dotnet_lanes__see(struct tapir_dotnet_lanes *l, uint32_t tgid)
 		add_lane_process(l, tgid, WAITING);
 }
 
+void tapir_dotnet_lanes__see_assembly(struct tapir_dotnet_lanes *l, uint32_t tgid)
+{
+	uint64_t next_ns = tapir_clock__now_ns() + ASSEMBLY_NS;
+	struct process *p;
+
+	if (!l || !l->opts.declared)
+		return;
+	pthread_mutex_lock(&l->lock);
+	p = find_process(l, tgid);
+	if (p && is_undeclared(p) && p->next_ns > next_ns) {
+		p->next_ns = next_ns;
+		pthread_cond_signal(&l->news);
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
 void tapir_dotnet_lanes__poll(struct tapir_dotnet_lanes *l, uint32_t tgid)
 {
 	if (l)
@@ -480,9 +529,23 @@ bool tapir_dotnet_lanes__may_come(struct tapir_dotnet_lanes *l)
 		return false;
 	pthread_mutex_lock(&l->lock);
 	tapir_vec_for_each (p, &l->all)
-		may |= p->state < ATTACHED && !p->is_forgotten;
+		may |= p->state < ATTACHED && !p->is_forgotten && !is_undeclared(p);
 	pthread_mutex_unlock(&l->lock);
 	return may;
+}
+
+size_t tapir_dotnet_lanes__undeclared_cnt(struct tapir_dotnet_lanes *l)
+{
+	const struct process *p;
+	size_t cnt = 0;
+
+	if (!l)
+		return 0;
+	pthread_mutex_lock(&l->lock);
+	tapir_vec_for_each (p, &l->all)
+		cnt += is_undeclared(p);
+	pthread_mutex_unlock(&l->lock);
+	return cnt;
 }
 
 size_t tapir_dotnet_lanes__attached_cnt(struct tapir_dotnet_lanes *l)

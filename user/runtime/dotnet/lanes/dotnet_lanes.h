@@ -25,6 +25,11 @@ struct tapir_dotnet_lanes_opts {
 	uint64_t key;	/* 0: one is generated and passed to the reader */
 	bool are_named; /* the processes: a warning for each that cannot be recorded */
 	/*
+	 * A process is entered when its assemblies declare an event source that one of these
+	 * requests; NULL: each process is entered. Borrowed until __stop.
+	 */
+	const struct tapir_spec_list *declared;
+	/*
 	 * For a program that tapir starts: the library in its environment; NULL: none, and then why
 	 * (NULL: not such a program). Borrowed until __stop.
 	 */
@@ -42,6 +47,8 @@ int tapir_dotnet_lanes__start(const struct tapir_dotnet_lanes_opts *opts,
  * all of these.
  */
 void tapir_dotnet_lanes__see(struct tapir_dotnet_lanes *l, uint32_t tgid);
+/* Notes that a process maps an assembly, which may declare an event source that is requested. */
+void tapir_dotnet_lanes__see_assembly(struct tapir_dotnet_lanes *l, uint32_t tgid);
 /* Inspects the files of a process that may run .NET (NativeAOT maps none that shows it). */
 void tapir_dotnet_lanes__poll(struct tapir_dotnet_lanes *l, uint32_t tgid);
 /* __forget: the process has ended. __restart: another program is in it now. */
@@ -53,6 +60,8 @@ bool tapir_dotnet_lanes__are_settled(struct tapir_dotnet_lanes *l);
 /* Returns true if one is still to be tried, for the first time or again (it is starting, or
  * stopped). */
 bool tapir_dotnet_lanes__may_come(struct tapir_dotnet_lanes *l);
+/* Returns the number of processes that declare no event source that is requested. */
+size_t tapir_dotnet_lanes__undeclared_cnt(struct tapir_dotnet_lanes *l);
 /* Returns the number of processes whose lane, or stream, was opened. */
 size_t tapir_dotnet_lanes__attached_cnt(struct tapir_dotnet_lanes *l);
 

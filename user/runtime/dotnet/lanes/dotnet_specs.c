@@ -289,6 +289,16 @@ bool tapir_dotnet_specs__is_known(const struct tapir_spec *spec)
 	return !spec->path && tapir_dotnet_provider__find(tapir_sv__of(spec->provider));
 }
 
+bool tapir_dotnet_specs__may_be_known(const struct tapir_spec *spec)
+{
+	const struct tapir_layout_provider *p;
+
+	for (unsigned i = 0; !spec->path && (p = tapir_dotnet_provider__at(i)); i++)
+		if (tapir_glob__match(spec->provider, p->name))
+			return true;
+	return false;
+}
+
 bool tapir_dotnet_specs__is_defined(const struct tapir_spec *spec,
 				    const struct tapir_layout_provider *providers, size_t cnt)
 {

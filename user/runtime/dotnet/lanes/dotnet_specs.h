@@ -53,6 +53,8 @@ bool tapir_dotnet_specs__is_native(const struct tapir_layout_provider *p);
 
 /* Is its provider one that is known, with what it names? Then that nothing came is no mistake. */
 bool tapir_dotnet_specs__is_known(const struct tapir_spec *spec);
+/* Returns true if it is known, or a glob that matches one that is. */
+bool tapir_dotnet_specs__may_be_known(const struct tapir_spec *spec);
 /* The same of one of these providers or a known one. */
 bool tapir_dotnet_specs__is_defined(const struct tapir_spec *spec,
 				    const struct tapir_layout_provider *providers, size_t cnt);
