@@ -297,6 +297,21 @@ static void names_are_missing_by_file_and_runtime(void **state)
 	tapir_str__fini(&out);
 }
 
+static void generated_code_without_a_name_is_reported_where_no_runtime_is_known(void **state)
+{
+	struct fixture *f = *state;
+	struct tapir_str out = {};
+
+	add_stack(f, 1, TAPIR_STACK_END_WHOLE, JIT);
+	add_samples(f, 1, 25);
+	tapir_stack_ends__sort(&f->ends);
+	tapir_remedies__add_names(&f->ends, "x.tapir", NULL, &out);
+	assert_string_equal(
+		out.data,
+		"names: 100% of stacks have generated code without a name: their process has no perf map or jitdump (a forked child runs its parent's code: record from before the fork, with the parent)\n");
+	tapir_str__fini(&out);
+}
+
 /* all > [callers lost ...] > deep > deep; what is whole has no such frame. */
 static void tree_has_a_frame_in_the_place_of_the_callers(void **state)
 {
@@ -333,6 +348,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(remedy_is_that_of_the_runtime, setup, teardown),
 		cmocka_unit_test_setup_teardown(names_are_missing_by_file_and_runtime, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			generated_code_without_a_name_is_reported_where_no_runtime_is_known, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(tree_has_a_frame_in_the_place_of_the_callers, setup,
 						teardown),
 	};

@@ -105,6 +105,8 @@ struct tapir_missing_names tapir_missing_names__of(const struct tapir_catalog *c
 		if (frame.is_jit) {
 			has_method |= frame.name.len != 0;
 			runs_others |= !frame.name.len;
+			if (!frame.name.len && !runtime && !missing.path.len)
+				missing.path = tapir_sv__of(TAPIR_GENERATED_CODE);
 			continue;
 		}
 		runs_others |= may_run_methods(&frame);

@@ -23,8 +23,11 @@ const struct tapir_lore *tapir_process_runtime__of(const struct tapir_catalog *c
 void tapir_process_runtime__add(const struct tapir_catalog *catalog, uint32_t tgid,
 				uint64_t time_ns, struct tapir_str *out);
 
+#define TAPIR_GENERATED_CODE "[jit]" /* in the place of a file's path */
+
 struct tapir_missing_names {
-	struct tapir_sv path; /* of the innermost function without a name: its file; or "" */
+	struct tapir_sv path; /* of the innermost function without a name: its file, or
+				 TAPIR_GENERATED_CODE of no runtime that is known; or "" */
 	bool runs_methods;    /* as far as is known: functions of its runtime's language, which can
 				 have names */
 	bool of_methods;      /* and none of them is named */

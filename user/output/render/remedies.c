@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 
 #include "spec/runtime_db/lore.h"
+#include "symbol/process_runtime.h"
 #include "symbol/stack_end.h"
 #include "symbol/symbol_package.h"
 
@@ -101,6 +102,16 @@ static void add_file(const struct tapir_stack_ends *ends, const struct tapir_nam
 	tapir_str__fini(&package);
 }
 
+/* A child that was forked has no map of its own, whatever its parent has. */
+static void add_generated(const struct tapir_stack_ends *ends, const struct tapir_name_gap_row *row,
+			  struct tapir_str *out)
+{
+	tapir_str__addf(
+		out,
+		"names: %.0f%% of stacks have generated code without a name: their process has no perf map or jitdump (a forked child runs its parent's code: record from before the fork, with the parent)\n",
+		percent(row->cnt, ends->searched));
+}
+
 void tapir_remedies__add_names(const struct tapir_stack_ends *ends, const char *path,
 			       const char *host, struct tapir_str *out)
 {
@@ -115,6 +126,10 @@ void tapir_remedies__add_names(const struct tapir_stack_ends *ends, const char *
 		if (!row->path || percent(row->cnt, ends->searched) <= NAMELESS_PERCENT ||
 		    shown == FILES_SHOWN)
 			continue;
+		if (!strcmp(row->path, TAPIR_GENERATED_CODE)) {
+			add_generated(ends, row, out);
+			continue;
+		}
 		add_file(ends, row, has_packages, out);
 		shown++;
 	}
