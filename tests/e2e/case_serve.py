@@ -229,6 +229,31 @@ def test_answers_about_a_process_are_those_of_the_command_line(t):
     t.ok("no interval 'nothing'" in error, error)
 
 
+def test_messages_name_parameters_and_no_options(t):
+    """What a view or finding lacks is said in words of the agent, whose clients have no command line."""
+    target = t.target("burner", 60000)
+    server = Server(t)
+    session = begin_session(server, pid=target.pid)
+    until(t, lambda: server.json(session)["samples"] > 20, "samples")
+    t.eq(server.json(session + "/stop?format=none", method="POST"), {}, "its end")
+    texts = {}
+    for view in ("gc", "jit", "contention", "exceptions", "allocations", "threadpool", "offcpu", "io", "net", "syscalls", "signals", "kernel",
+                 "native-memory", "counters", "processes", "tree", "cpu"):
+        answer = server.json(f"{session}/views/{view}?top=1")
+        texts[view] = [answer["headline"], *answer.get("notes", [])]
+    texts["findings"] = server.json(session + "/findings")["first_screen"].splitlines()
+    t.ok("`io` records them" in texts["io"][0], f"{texts['io']}")
+    for name, lines in texts.items():
+        for line in lines:
+            t.ok(not re.search(r"(?<![\w-])--[a-z]|\btapir (record|report|symbolize)\b", line), f"{name}: {line}")
+    # The same recording on a terminal has its options.
+    with open(t.path("x.tapir"), "wb") as file:
+        file.write(server.ask(session + "/trace")[2])
+    t.ok("`tapir record --io`" in t.tapir("report", t.path("x.tapir"), "--view", "io").out, "on a terminal")
+    page = server.ask("/sessions/" + session.rsplit("/", 1)[1])[2].decode()
+    t.ok(not re.search(r"tapir (record|report) ", page), "the page of the recording")
+
+
 def test_session_that_is_stopped_in_its_first_moment_is_finished(t):
     target = t.target("burner", 60000)
     server = Server(t)
@@ -579,7 +604,7 @@ def test_question_is_answered_of_a_process_and_logged(t):
     server = Server(t)
     path = f"/v1/questions?pid={target.pid}&seconds=1&source="
     for query, status, start in (("", 400, "source:"), ("/etc/passwd:x", 400, "events:"), ("kfunc:vfs_read", 400, "SPEC 'kfunc"),
-                                 ("storm:hit&where=1%2B", 400, "--where"), ("storm:hit&source=locks", 400, "source:")):
+                                 ("storm:hit&where=1%2B", 400, "where:"), ("storm:hit&source=locks", 400, "source:")):
         error = server.json(path + query, expect=status)["error"]
         t.ok(error.startswith(start), f"{query}: {error}")
     answer = server.json(path + "storm:hit&by=pid&sum=arg1&where=arg0%20%3E%3D%200")

@@ -25,6 +25,7 @@
 #include "base/file.h"
 #include "base/libcurl.h"
 #include "base/log.h"
+#include "base/reader_words.h"
 #include "agent/agent_impl.h"
 #include "agent/agent_push.h"
 #include "agent/agent_watch.h"
@@ -148,7 +149,7 @@ static void reap_tasks(struct tapir_agent *agent)
 					   front->listener.name);
 		}
 		forget_task(agent, pid, status);
-		tapir_sessions__task_ended(agent, pid);
+		tapir_sessions__task_ended(agent, pid, status);
 		tapir_agent_watch__task_ended(agent, pid);
 		tapir_continuous__task_ended(agent, pid);
 		tapir_agent_push__task_ended(agent, pid);
@@ -518,6 +519,15 @@ static int start_fronts(struct tapir_agent *agent)
 	return err;
 }
 
+/* Messages are for clients from now on, whose words are parameters; those before were for a
+ * terminal. */
+static int speak_to_clients(struct tapir_agent *agent)
+{
+	(void)agent;
+	tapir_reader_words__use_parameters();
+	return 0;
+}
+
 static void say_listening(const struct tapir_agent *agent)
 {
 	struct tapir_str names = {};
@@ -545,6 +555,7 @@ static int start_agent(struct tapir_agent *agent)
 		open_csrf,
 		open_signals,
 		start_fronts,
+		speak_to_clients,
 		tapir_agent_watch__start,
 		tapir_agent_push__start,
 		tapir_continuous__start,

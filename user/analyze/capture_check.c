@@ -9,6 +9,7 @@
 
 #include "spec/spec.h"
 #include "base/diag.h"
+#include "base/reader_words.h"
 #include "decode/dotnet_tables.h"
 #include "trace/family.h"
 
@@ -177,6 +178,7 @@ static void explain_not_recorded(const struct tapir_capture_check *r,
 				 struct tapir_view_result *result)
 {
 	bool has_none = !s->is_alone && r->runtimes_seen && !(r->runtimes_seen & reporters(s));
+	char words[TAPIR_READER_WORDS_BYTES];
 	struct tapir_fact *fact;
 
 	tapir_str__clear(&result->headline);
@@ -185,7 +187,8 @@ static void explain_not_recorded(const struct tapir_capture_check *r,
 		add_runtimes(&result->headline, r->runtimes_seen);
 		tapir_str__adds(&result->headline, " has no events for them that tapir can record");
 	} else {
-		tapir_str__addf(&result->headline, "%s records them", s->how);
+		tapir_str__addf(&result->headline, "%s records them",
+				tapir_reader_words__of(s->how, words));
 	}
 	tapir_vec_for_each (fact, &result->facts)
 		fact->column.title = NULL; /* zeros for what was not counted */

@@ -10,6 +10,7 @@
 
 #include "base/keyed.h"
 #include "base/order.h"
+#include "base/reader_words.h"
 #include "analyze/view.h"
 
 #define MAX_COUNTERS 4096u
@@ -235,6 +236,7 @@ static void write_unit(struct tapir_view_result *result, size_t t, const struct 
 
 static int counters_finish(void *ctx, struct tapir_view_result *result)
 {
+	char words[TAPIR_READER_WORDS_BYTES];
 	static const char *const kinds[] = {"gauge", "rate", "sum"};
 	static const struct tapir_column columns[] = {{"pid", ">PID", TAPIR_CELL_ID},
 						      {"provider", "PROVIDER", TAPIR_CELL_TEXT},
@@ -287,9 +289,10 @@ static int counters_finish(void *ctx, struct tapir_view_result *result)
 	if (v->rows.cnt)
 		tapir_str__addf(&result->headline, "%zu counters", v->rows.cnt);
 	else
-		tapir_str__adds(
-			&result->headline,
-			"the recording has no counters: `tapir record --counters` records them");
+		tapir_str__adds(&result->headline,
+				tapir_reader_words__of("the recording has no counters: `tapir "
+						       "record --counters` records them",
+						       words));
 	v->args.failed |= v->rows.failed;
 	return 0;
 }

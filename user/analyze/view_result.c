@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/histogram.h"
+#include "base/reader_words.h"
 
 void tapir_view_result__fini(struct tapir_view_result *s)
 {
@@ -155,11 +156,12 @@ void tapir_view_result__percentile(struct tapir_view_result *s, const char *key,
 
 void tapir_view_result__note(struct tapir_view_result *s, const char *fmt, ...)
 {
+	char words[TAPIR_READER_WORDS_BYTES];
 	char *text = NULL;
 	va_list args;
 
 	va_start(args, fmt);
-	if (vasprintf(&text, fmt, args) < 0)
+	if (vasprintf(&text, tapir_reader_words__of(fmt, words), args) < 0)
 		text = NULL;
 	va_end(args);
 	if (!text || !tapir_vec__push(&s->notes, text)) {

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/reader_words.h"
+
 #define LINE_BYTES 1024
 #define LINE_CNT   32
 
@@ -22,9 +24,11 @@ static __thread struct tapir_diag list;
 
 static void add_line(const char *fmt, va_list ap)
 {
+	char words[TAPIR_READER_WORDS_BYTES];
+
 	if (list.cnt == LINE_CNT)
 		return;
-	vsnprintf(list.lines[list.cnt++], LINE_BYTES, fmt, ap);
+	vsnprintf(list.lines[list.cnt++], LINE_BYTES, tapir_reader_words__of(fmt, words), ap);
 }
 
 void tapir_diag__add(const char *fmt, ...)

@@ -4,8 +4,10 @@
  * cmd_NAME.c with its options, text and examples; under the name tapir-agent the static program is
  * the agent.
  */
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/reader_words.h"
 #include "base/child/sibling.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
@@ -32,6 +34,8 @@ static const char *default_command(const char *called)
 
 int main(int argc, char **argv)
 {
+	if (getenv(TAPIR_READER_WORDS_ENV))
+		tapir_reader_words__use_parameters();
 	return tapir_command_line__run("tapir", commands, default_command(argc ? argv[0] : NULL),
 				       argc, argv);
 }

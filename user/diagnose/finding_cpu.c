@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/reader_words.h"
 #include "diagnose/finding_impl.h"
 #include "symbol/frame_kind.h"
 
@@ -203,12 +204,14 @@ void tapir_finding_throws__list(struct tapir_finding *f, struct tapir_found_list
 /* If CPU time is not what a program waits for, it may wait without a thread. */
 static void add_not_recorded(const struct tapir_finding *f, struct tapir_str *out)
 {
-	if (!f->has_dotnet || f->requests.cnt)
-		return;
-	tapir_str__adds(out, f->awaits.has_events
-				     ? "; requests were not recorded (--profile http)"
-				     : "; requests and awaits were not recorded (--profile http, "
-				       "--profile async)");
+	const char *text = f->awaits.has_events
+				   ? "; requests were not recorded (--profile http)"
+				   : "; requests and awaits were not recorded (--profile http, "
+				     "--profile async)";
+	char words[TAPIR_READER_WORDS_BYTES];
+
+	if (f->has_dotnet && !f->requests.cnt)
+		tapir_str__adds(out, tapir_reader_words__of(text, words));
 }
 
 /* " (98% in the kernel, most in fsync)": where it is most of the time. */

@@ -108,10 +108,10 @@ static const char *class_of(const char *line, size_t len)
 	return NULL;
 }
 
-/* The command that comes next is the view's section of the recording's page. */
+/* The view that comes next is a section of the recording's page. */
 static void add_next(struct tapir_str *out, const char *line, size_t len, const char *session)
 {
-	static const char option[] = " --view ";
+	static const char option[] = " view ";
 	const char *at = memmem(line, len, option, sizeof(option) - 1);
 	char view[32] = "";
 
@@ -132,7 +132,7 @@ static void add_line(struct tapir_str *out, const char *line, size_t len, const 
 	tapir_str__adds(out, class ? "</strong>\n" : "\n");
 }
 
-/* The first screen as `tapir report` shows it: its commands would name a file that is not here. */
+/* The first screen as `tapir report` shows it, in the words of the agent. */
 static void add_first_screen(struct tapir_str *out, const char *text, const char *session)
 {
 	for (size_t len; *text; text += len + (text[len] == '\n')) {
@@ -142,7 +142,7 @@ static void add_first_screen(struct tapir_str *out, const char *text, const char
 		class = class_of(text, len);
 		if (!strncmp(text, "   next: ", 9))
 			add_next(out, text, len, session);
-		else if (strncmp(text, "more: ", 6) != 0)
+		else
 			add_line(out, text, len, class);
 	}
 }

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
+#include "base/reader_words.h"
 #include "base/child/capabilities.h"
 
 #define MAX_WORDS	64
@@ -67,12 +68,15 @@ static void name_cache(char *out, size_t size)
 static void exec_words(char **words, bool has_cache)
 {
 	char cache[4096] = "";
-	char *environment[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", NULL, NULL};
+	char *environment[5] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8"};
+	size_t cnt = 2;
 
 	if (has_cache)
 		name_cache(cache, sizeof(cache));
 	if (*cache)
-		environment[2] = cache;
+		environment[cnt++] = cache;
+	if (tapir_reader_words__are_parameters())
+		environment[cnt++] = TAPIR_READER_WORDS_ENV "=parameters";
 	if (program_fd >= 0)
 		fexecve(program_fd, words, environment);
 	else

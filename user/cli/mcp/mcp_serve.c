@@ -26,6 +26,7 @@
 #include "cli/mcp/mcp.h"
 #include "cli/mcp/mcp_tools.h"
 #include "base/child/child_run.h"
+#include "base/reader_words.h"
 
 #define MAX_JOBS    64
 #define MAX_TOOLS   4 /* that run at the same time */
@@ -398,6 +399,7 @@ int tapir_mcp__serve(void)
 	sigset_t ends;
 	int err;
 
+	tapir_reader_words__use_parameters();
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGINT);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/reader_words.h"
 #include "output/render/human_units.h"
 #include "output/export/cut.h"
 #include "output/render/remedies.h"
@@ -126,6 +127,23 @@ static void add_command(const struct writer *w)
 		add_shell_word(w->out, w->v->path);
 	else
 		tapir_str__adds(w->out, "FILE");
+}
+
+/* The name of a view leads on where no command can be given. */
+static void add_next(const struct writer *w, const struct tapir_found *found)
+{
+	if (tapir_reader_words__are_parameters()) {
+		if (found->view)
+			tapir_str__addf(w->out, "   next: view %s\n", found->view);
+		return;
+	}
+	tapir_str__adds(w->out, "   next: ");
+	add_command(w);
+	if (found->pid)
+		tapir_str__addf(w->out, " --pid %u", found->pid);
+	if (found->view)
+		tapir_str__addf(w->out, " --view %s", found->view);
+	tapir_str__addc(w->out, '\n');
 }
 
 /* The word that a group of rows begins with, or as many blanks. */
@@ -310,13 +328,7 @@ static void write_finding(const struct writer *w, const struct tapir_found *foun
 	add_spaces(w->out, w->columns > used + 2 ? w->columns - used : 2);
 	tapir_str__addf(w->out, "%s%s%s\n   ", colour, level, *colour ? w->p->off : "");
 	add_wrapped(w, found->text, 3, idx ? NEXT_LINES : FIRST_LINES);
-	tapir_str__adds(w->out, "   next: ");
-	add_command(w);
-	if (found->pid)
-		tapir_str__addf(w->out, " --pid %u", found->pid);
-	if (found->view)
-		tapir_str__addf(w->out, " --view %s", found->view);
-	tapir_str__addc(w->out, '\n');
+	add_next(w, found);
 	tapir_str__fini(&title);
 }
 
@@ -722,6 +734,8 @@ void tapir_report__write_first_screen(const struct tapir_report_view *v,
 		write_failed_calls(&w);
 	}
 	write_events(&w);
+	if (tapir_reader_words__are_parameters())
+		return;
 	tapir_str__adds(out, "more: ");
 	add_command(&w);
 	tapir_str__adds(out, " --all\n");

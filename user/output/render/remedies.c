@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "base/reader_words.h"
 #include "spec/runtime_db/lore.h"
 #include "symbol/process_runtime.h"
 #include "symbol/stack_end.h"
@@ -135,6 +136,12 @@ void tapir_remedies__add_names(const struct tapir_stack_ends *ends, const char *
 	}
 	if (!shown)
 		return;
+	if (tapir_reader_words__are_parameters()) {
+		tapir_str__adds(out,
+				"names: files or servers that have them are named by `symbols` "
+				"in the agent's configuration\n");
+		return;
+	}
 	tapir_str__adds(out, "names: add them with 'tapir symbolize ");
 	tapir_str__add_printable(out, path, strlen(path));
 	tapir_str__adds(out, " --symbols DIR|URL', also of a debuginfod server ('tapir help "
