@@ -178,7 +178,7 @@ def test_lines_of_dotnet_count_what_a_program_does(t):
         did = dotnet_fire.fire_now(fire)
         dotnet_fire.ends_as_always(t, fire)
         table = total(t, tapir.wait())
-        t.eq((table["hits"], table["lost"], table["unbegun"], table["unended"]), (cnt(did), 0, 0, 0), begin)
+        t.eq((table["hits"], table["lost"], table.get("unbegun", 0), table.get("unended", 0)), (cnt(did), 0, 0, 0), begin)
         if "Exception" in begin:
             t.eq({row["key"]["ExceptionType"] for row in table["rows"]}, {"System.InvalidOperationException"}, "types")
             t.ok(all("Fire.Throw(" in row["key"]["stack"] for row in table["rows"]), f"stacks: {table['rows']}")
