@@ -260,7 +260,7 @@ static void samples_agree(void)
 static void requests_agree(void)
 {
 	const struct tapir_request_kind *row =
-		finding.requests.cnt ? finding.requests.data[0] : NULL;
+		finding.requests.cnt ? &finding.requests.data[0] : NULL;
 
 	if (!row)
 		return;
