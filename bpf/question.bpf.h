@@ -206,7 +206,7 @@ static const __u64 no_hits;
 
 enum key_result { KEY_IS_THERE, KEY_NO_ROOM, KEY_ELSEWHERE };
 
-/* Where the text in the scratch is kept, if it is; and if it is. */
+/* Finds the place that keeps the text in the scratch, or the one that may keep it. */
 static __always_inline struct known_text *place_of_text(struct question_scratch *s, int *is_known)
 {
 	const __u64 *words = (const __u64 *)&s->text;

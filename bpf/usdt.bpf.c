@@ -64,8 +64,8 @@ struct {
 } scratches SEC(".maps");
 
 /*
- * Which task, of those that are wanted as long as they live, passed on this CPU last: by its
- * numbers and the time of its start.
+ * The task that passed on this CPU last, of those that are wanted as long as they live: its numbers
+ * and the time of its start.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -777,6 +777,27 @@ static __always_inline void send_event(struct scratch *s, struct tapir_live *now
 	}
 }
 
+static __always_inline const struct tapir_site *site_of(struct pt_regs *ctx, struct scratch *s)
+{
+	const struct tapir_site *site;
+
+	s->site_idx = bpf_get_attach_cookie(ctx);
+	site = bpf_map_lookup_elem(&sites, &s->site_idx);
+	if (site && site->probe_id)
+		return site;
+	tapir_lose(&zero_key, TAPIR_LOSS_UNKNOWN_SITE);
+	return NULL;
+}
+
+/* Returns true if the question needs no record of the hit, now that its arguments are read. */
+static __always_inline bool is_answered_by_args(struct scratch *s, const struct tapir_site *site)
+{
+	if (!s->question.is_decided)
+		decide_fate(s, site);
+	return s->question.fate == HIT_REJECTED ||
+	       (has_sums && s->question.fate == HIT_ADDED && is_added(s, site));
+}
+
 SEC("uprobe.s")
 int tapir_usdt(struct pt_regs *ctx)
 {
@@ -794,12 +815,9 @@ int tapir_usdt(struct pt_regs *ctx)
 		return 0;
 	if (may_add_plainly() && s->is_listed)
 		keep_wanted_task(task);
-	s->site_idx = bpf_get_attach_cookie(ctx);
-	site = bpf_map_lookup_elem(&sites, &s->site_idx);
-	if (!site || !site->probe_id) {
-		tapir_lose(&zero_key, TAPIR_LOSS_UNKNOWN_SITE);
+	site = site_of(ctx, s);
+	if (!site)
 		return 0;
-	}
 
 	if (has_questions && is_answered_early(ctx, s, site))
 		return 0;
@@ -813,10 +831,7 @@ int tapir_usdt(struct pt_regs *ctx)
 		event_of(s)->h.time_ns = bpf_ktime_get_ns();
 	begin_args(s, site);
 	if (has_questions) {
-		if (!s->question.is_decided)
-			decide_fate(s, site);
-		if (s->question.fate == HIT_REJECTED ||
-		    (has_sums && s->question.fate == HIT_ADDED && is_added(s, site)))
+		if (is_answered_by_args(s, site))
 			return 0;
 		/* To read the clock costs as much as to count a hit. */
 		event_of(s)->h.time_ns = bpf_ktime_get_ns();

@@ -258,7 +258,7 @@ void tapir_session__limit_frozen(struct tapir_agent *agent, const struct tapir_c
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
-/* As the session that records counts them: a record that lacks a part is not lost. */
+/* Counts losses as the session that records does: a record that lacks a part is not lost. */
 static void count_loss(const struct tapir_rec_loss *loss, struct tapir_session_shm *page)
 {
 	if (tapir_loss__is_whole(loss->cause))

@@ -860,7 +860,7 @@ static void add_slot(struct tapir_hit_question *q, uint32_t slot)
 		q->slots[q->slot_cnt++] = (uint8_t)slot;
 }
 
-/* What a program can be spared: the arguments that the question is not about, and its storage. */
+/* Spares a program the arguments that the question is not about, and its storage. */
 static void simplify(const struct tapir_sums_opts *sums, struct tapir_hit_question *q)
 {
 	q->is_plain = q->adds_up && !q->term_cnt && !q->role && sums->column_cnt <= 1 &&

@@ -425,5 +425,6 @@ void tapir_finding__fini(struct tapir_finding *f)
 	tapir_map__fini(&f->meaning_by_probe);
 	tapir_node_facts__fini(f);
 	tapir_vec__fini(&f->marks.by_name);
+	tapir_vec__fini(&f->marks.lists);
 	tapir_map__fini(&f->role_by_tid);
 }

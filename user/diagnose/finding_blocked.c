@@ -349,7 +349,7 @@ static void add_holder(struct tapir_finding *f, uint32_t tid, struct tapir_rule_
 static void list_kind(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
 		      bool are_stuck, const struct blocked_sum *all, struct tapir_found_list *list)
 {
-	/* Where the lock is passed on, the one who held it at the end was one of many. */
+	/* If the lock is passed on, the one who held it at the end was one of many. */
 	uint32_t holder = are_stuck || !has_moved(f, kind) ? holder_of(f, kind, are_stuck) : 0;
 	bool is_interpreter = kind->wait->is_interpreter;
 	struct tapir_rule_fact fact = {

@@ -61,8 +61,8 @@ struct tapir_loop_sync {
 };
 
 /*
- * How long a loop did not sleep, whether it was in one long call or in many short ones: what
- * performance.eventLoopUtilization() of Node.js measures.
+ * The time for which a loop did not sleep, whether it was in one long call or in many short ones:
+ * what performance.eventLoopUtilization() of Node.js measures.
  */
 struct tapir_loop_busy {
 	uint64_t ns, longest_ns;			/* between two sleeps */

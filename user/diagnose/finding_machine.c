@@ -106,7 +106,7 @@ static uint64_t own_wait_ns(const struct tapir_finding *f, const struct tapir_ne
 	return own_ns < (double)f->machine.runnable_ns ? (uint64_t)own_ns : f->machine.runnable_ns;
 }
 
-/* What the threads wanted of the CPUs, and who else did. False: not known. */
+/* The threads' demand for CPUs, and that of other processes. False: not known. */
 struct demand {
 	struct tapir_neighbours others;
 	uint64_t own_wait_ns; /* for one another */

@@ -22,14 +22,20 @@ static const struct {
 	TAPIR_NAME_MARKS(ROW)};
 #define ROW_CNT (sizeof(rows) / sizeof(*rows))
 
+/* A member is one text or a list: NULL where the runtime has none. */
+static const void *member_of(const struct tapir_lore *lore, size_t row)
+{
+	const void *member;
+
+	memcpy(&member, (const char *)lore + rows[row].member, sizeof(member));
+	return member;
+}
+
 static bool is_listed(const struct tapir_lore *lore, size_t row, struct tapir_sv name)
 {
-	const char *one[] = {NULL, NULL}, *const *list = one;
+	const void *member = member_of(lore, row);
+	const char *one[] = {member, NULL}, *const *list = rows[row].how & ONE ? one : member;
 
-	if (rows[row].how & ONE)
-		memcpy(&one[0], (const char *)lore + rows[row].member, sizeof(one[0]));
-	else
-		memcpy(&list, (const char *)lore + rows[row].member, sizeof(list));
 	if (!(rows[row].how & WHOLE))
 		return tapir_sv__starts_with_any(name, list);
 	for (; list && *list; list++)
@@ -73,12 +79,32 @@ const struct tapir_lore_doing *tapir_name_mark__doing(const char *name)
 	return NULL;
 }
 
-static uint32_t judge_name(const char *name)
+/* Most runtimes lack most lists: those that there are, once for all names. */
+static bool find_lists(struct tapir_name_marks *known)
 {
+	tapir_lore_for_each (lore)
+		for (size_t row = 0; row < ROW_CNT; row++) {
+			struct tapir_name_list list = {lore, row};
+
+			if (member_of(lore, row) && !tapir_vec__push(&known->lists, list))
+				return false;
+		}
+	return true;
+}
+
+static uint32_t judge_name(struct tapir_finding *f, const char *name)
+{
+	struct tapir_sv whole = tapir_sv__of(name);
+	struct tapir_sv managed = tapir_sv__of(tapir_own_code__without_type(name));
+	const struct tapir_name_list *list;
 	uint32_t marks = TAPIR_MARK_IS_KNOWN;
 
-	for (size_t i = 0; i < ROW_CNT; i++)
-		marks |= lore_of(i, name) ? rows[i].mark : 0;
+	if (!f->marks.lists.cnt && !find_lists(&f->marks))
+		f->names.failed = true;
+	tapir_vec_for_each (list, &f->marks.lists)
+		if (is_listed(list->lore, list->row,
+			      rows[list->row].how & MANAGED ? managed : whole))
+			marks |= rows[list->row].mark;
 	if (strstr(name, "epoll_wait") || strstr(name, "epoll_pwait"))
 		marks |= TAPIR_MARK_ASKS;
 	if (!strncmp(name, "0x", 2))
@@ -100,8 +126,8 @@ uint32_t tapir_finding__marks(struct tapir_finding *f, uint32_t node)
 
 	while (known->by_name.cnt <= name)
 		if (!tapir_vec__add(&known->by_name))
-			return judge_name(tree->names.data[name]);
+			return judge_name(f, tree->names.data[name]);
 	if (!known->by_name.data[name])
-		known->by_name.data[name] = judge_name(tree->names.data[name]);
+		known->by_name.data[name] = judge_name(f, tree->names.data[name]);
 	return known->by_name.data[name];
 }

@@ -15,7 +15,7 @@ struct tapir_lore;
 struct tapir_lore_doing;
 
 /*
- * What the name of a function implies: the lists of runtimes (spec/runtime_db) that have it, a
+ * The meanings of a function's name: the lists of runtimes (spec/runtime_db) that have it, a
  * member of struct tapir_lore each, as one string or a list, of whole names or of prefixes. MANAGED
  * names are compared without the type that a JVM puts before them.
  *
@@ -56,7 +56,14 @@ enum tapir_name_mark {
 	TAPIR_MARK_IS_KNOWN = 1 << 29,
 };
 
+/* A list that a runtime has: its row of TAPIR_NAME_MARKS. */
+struct tapir_name_list {
+	const struct tapir_lore *lore;
+	size_t row;
+};
+
 struct tapir_name_marks {
+	struct tapir_vec(struct tapir_name_list) lists;
 	struct tapir_vec(uint32_t) by_name; /* 0: not judged yet */
 };
 

@@ -224,7 +224,7 @@ bool tapir_catalog__sums_waits(const struct tapir_catalog *c);
 #define TAPIR_META_LACKS      "imported.lacks"
 /* Written by 'tapir merge': what it merged, what is not known of the clocks; a sentence a line. */
 #define TAPIR_META_MERGED     "merged"
-/* What probes cost that fired very often, a sentence. */
+/* The cost of probes that fired very often, a sentence. */
 #define TAPIR_META_PROBE_COST "probe_cost"
 /* The id of the machine's boot; its clock's largest error: "1234 us", or "unsynchronized". */
 #define TAPIR_META_BOOT	      "boot.id"

@@ -30,17 +30,6 @@ static const struct {
 	{"cpuprofile", "{\"nodes\":", tapir_import_cpuprofile},
 };
 
-int tapir_import__fail(const struct tapir_import_input *input, int err, const char *what,
-		       const char *refused)
-{
-	if (err == -EOPNOTSUPP)
-		return tapir_diag__fail(err, "%s %s", input->name, refused);
-	if (err == -EPROTO)
-		return tapir_diag__fail(-EBADMSG, "%s is damaged: its head is not %s's",
-					input->name, what);
-	return tapir_diag__fail(err, "cannot read %s: %s", input->name, tapir_errno__text(err));
-}
-
 static int fail_unknown(const struct tapir_import_input *input)
 {
 	struct tapir_str names = {};
