@@ -326,7 +326,7 @@ static __always_inline void add_wait(struct tapir_wait_sums *sums, __u32 kind, _
 		sum->steps[step]++;
 }
 
-static __always_inline __u32 kind_of(__u32 state)
+static __always_inline __u32 wait_kind_of(__u32 state)
 {
 	if (!state)
 		return TAPIR_WAIT_RUNNABLE;
@@ -341,13 +341,13 @@ static __always_inline void add_short_wait(struct tapir_wait_sums *sums, __u64 n
 	__u64 since_ns = sums->since_ns, woken_ns = sums->wake_ns;
 
 	if (!sums->out_state || !woken_ns || woken_ns >= now_ns) {
-		add_wait(sums, kind_of(sums->out_state), now_ns - since_ns);
+		add_wait(sums, wait_kind_of(sums->out_state), now_ns - since_ns);
 		return;
 	}
 	/* The wake-up may be a moment older than the leaving that it ended. */
 	if (woken_ns < since_ns)
 		woken_ns = since_ns;
-	add_wait(sums, kind_of(sums->out_state), woken_ns - since_ns);
+	add_wait(sums, wait_kind_of(sums->out_state), woken_ns - since_ns);
 	add_wait(sums, TAPIR_WAIT_WOKEN, now_ns - woken_ns);
 }
 

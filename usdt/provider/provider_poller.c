@@ -145,7 +145,7 @@ static void add_union(const struct tapir_provider *p, struct tapir_enablement *c
 }
 
 /* was: its last notification, for a session that is gone. */
-static uint32_t kind_of(uint32_t idx, const struct last_notified *was)
+static uint32_t session_kind_of(uint32_t idx, const struct last_notified *was)
 {
 	if (idx < TAPIR_RING_SESSIONS)
 		return TAPIR_SESSION_RING;
@@ -165,7 +165,7 @@ static int find_change(struct tapir_provider *p, struct tapir_enablement *change
 {
 	for (uint32_t i = 0; i < PROVIDER_NOTIFIED_CNT; i++) {
 		struct last_notified now;
-		uint32_t kind = kind_of(i, &p->last_notified[i]);
+		uint32_t kind = session_kind_of(i, &p->last_notified[i]);
 
 		compare_requests(p, i, &now, requested);
 		if (!memcmp(&now, &p->last_notified[i], sizeof(now)))

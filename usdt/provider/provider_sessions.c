@@ -44,7 +44,7 @@ static int session_wants(const struct provider_session *s, struct tapir_event *e
 	return 0;
 }
 
-static const struct tapir_event_kind *kind_of(const struct event_state *state)
+static const struct tapir_event_kind *event_kind_of_state(const struct event_state *state)
 {
 	return provider_kind__of(state->provider, &state->provider->events[state->provider_idx]);
 }
@@ -58,7 +58,7 @@ void provider_sessions__match(struct tapir_event *event)
 		if (session_wants(&provider_sessions[i], event))
 			bits |= 1ull << i;
 	if (bits && !provider_kinds[state->table_idx])
-		prov_store_release(&provider_kinds[state->table_idx], kind_of(state));
+		prov_store_release(&provider_kinds[state->table_idx], event_kind_of_state(state));
 	order_release(&provider_kinds[state->table_idx]);
 	__atomic_store_n(&state->wants, bits, __ATOMIC_SEQ_CST);
 	event__set_sessions(event, TAPIR_SESSIONS_PROCESS, bits != 0);

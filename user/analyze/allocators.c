@@ -14,7 +14,8 @@
 
 enum kind { OTHER, TICK, SAMPLE };
 
-static enum kind kind_of(struct tapir_allocators *a, const struct tapir_probe_view *probe)
+static enum kind allocator_event_kind(struct tapir_allocators *a,
+				      const struct tapir_probe_view *probe)
 {
 	uint64_t *known = tapir_map__get(&a->by_probe, probe->rec->probe_id);
 	enum kind kind = OTHER;
@@ -61,7 +62,7 @@ void tapir_allocators__add(struct tapir_allocators *a, struct tapir_timeline *tl
 				      .time_ns = event->rec->h.time_ns,
 				      .stack_id = event->rec->stack_id,
 				      .kstack_id = event->kstack_id};
-	enum kind kind = kind_of(a, probe);
+	enum kind kind = allocator_event_kind(a, probe);
 	uint64_t bytes, *sum;
 	uint32_t node, name;
 

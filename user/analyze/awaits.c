@@ -173,7 +173,7 @@ static uint32_t method_of(struct tapir_awaits *a, uint32_t node)
 	return known ? (uint32_t)*known : method_on_stack(tapir_timeline__stacks(a->tl), node);
 }
 
-static uint8_t kind_of(struct tapir_awaits *a, uint32_t node)
+static uint8_t await_node_kind(struct tapir_awaits *a, uint32_t node)
 {
 	uint64_t *known = tapir_map__get(&a->kind_by_node, node);
 
@@ -340,7 +340,7 @@ static void on_wait(struct tapir_awaits *a, const struct tapir_tl_thread *thread
 	t->kind = 0;
 	t->is_in_queue = t->is_passed = false;
 	if (t->method == TAPIR_AWAIT_LIBRARY) {
-		uint8_t kind = kind_of(a, node);
+		uint8_t kind = await_node_kind(a, node);
 
 		t->is_in_queue = kind && a->kinds.data[kind]->queue;
 	}
@@ -394,7 +394,7 @@ static void on_complete(struct tapir_awaits *a, const struct tapir_await_thread 
 	up = find_task(a, t->awaiter);
 	if (up && up->awaits == id && up->from_ns) {
 		up->done_ns = now_ns;
-		up->kind = kind_of(a, node);
+		up->kind = await_node_kind(a, node);
 		up->is_passed = t->is_passed || passes_on(a, by, up);
 	}
 	forget_task(a, t);
@@ -405,7 +405,7 @@ static void on_unknown_wait(struct tapir_awaits *a, struct tapir_await_task *t, 
 			    uint64_t now_ns)
 {
 	struct tapir_await_pending wait = {
-		.from_ns = t->idle_ns, .until_ns = now_ns, .kind = kind_of(a, node)};
+		.from_ns = t->idle_ns, .until_ns = now_ns, .kind = await_node_kind(a, node)};
 
 	if (!t->idle_ns || t->method == TAPIR_AWAIT_LIBRARY)
 		return;

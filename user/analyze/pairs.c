@@ -57,7 +57,8 @@ static bool is_call(const char *name)
 }
 
 /* like: the template of a new one. TAPIR_NO_KIND: too many, or out of memory. */
-static uint32_t kind_of(struct tapir_pairs *pairs, const struct tapir_pair *like, bool is_guessed)
+static uint32_t find_or_add_kind(struct tapir_pairs *pairs, const struct tapir_pair *like,
+				 bool is_guessed)
 {
 	const struct tapir_pair_more *more = is_guessed ? NULL : tapir_lore__pair_more(like);
 	struct tapir_kind kind = {.scope = like->scope,
@@ -274,7 +275,7 @@ static void add_user_roles(struct tapir_pairs *pairs, const struct names *names,
 			if (!is_named(user, end, names->provider, names->event))
 				continue;
 			user->is_seen[end] = true;
-			add_role(roles, kind_of(pairs, &like, false), !end);
+			add_role(roles, find_or_add_kind(pairs, &like, false), !end);
 		}
 	}
 }
@@ -333,9 +334,9 @@ static void add_known_roles(struct tapir_pairs *pairs, const struct names *names
 				continue;
 			if (is_begin ? !strcmp(p->begin, names->event)
 				     : is_one_of(p->end, names->event))
-				add_role(roles, kind_of(pairs, p, false), is_begin);
+				add_role(roles, find_or_add_kind(pairs, p, false), is_begin);
 			else if (!is_begin && is_aborted_by(p, names->event))
-				add_abort(roles, kind_of(pairs, p, false));
+				add_abort(roles, find_or_add_kind(pairs, p, false));
 		}
 }
 
@@ -387,7 +388,7 @@ static void add_guessed_role(struct tapir_pairs *pairs, const struct tapir_probe
 						  .scope =
 							  guessed_scope(names, suffixes[i].suffix)};
 
-			add_role(roles, kind_of(pairs, &like, true), suffixes[i].is_begin);
+			add_role(roles, find_or_add_kind(pairs, &like, true), suffixes[i].is_begin);
 		}
 		break;
 	}

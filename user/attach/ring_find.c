@@ -110,7 +110,7 @@ struct walk {
 };
 
 /* The kind by its name; false: not a lane's. */
-static bool kind_of(const char *path, bool *is_ctl)
+static bool ring_file_kind(const char *path, bool *is_ctl)
 {
 	*is_ctl = tapir_ring_name__is_ctl(path);
 	return *is_ctl || !strncmp(path, DATA_PATH, strlen(DATA_PATH));
@@ -250,7 +250,7 @@ static int see_descriptor(struct walk *w, int dir_fd, const char *name)
 	if (len <= 0)
 		return 0;
 	path[len] = '\0';
-	if (!kind_of(path, &is_ctl))
+	if (!ring_file_kind(path, &is_ctl))
 		return 0;
 	snprintf(link, sizeof(link), "/proc/%u/fd/%.20s", w->tgid, name);
 	return open_lane(w, link, is_ctl);
@@ -279,7 +279,7 @@ static int see_mapped(const struct tapir_mapping_line *line, void *ctx)
 	char link[96];
 	bool is_ctl;
 
-	if (!line->inode || !kind_of(line->path, &is_ctl))
+	if (!line->inode || !ring_file_kind(line->path, &is_ctl))
 		return 0;
 	snprintf(link, sizeof(link), "/proc/%u/map_files/%llx-%llx", ((struct walk *)ctx)->tgid,
 		 (unsigned long long)line->start_va, (unsigned long long)line->end_va);

@@ -285,7 +285,7 @@ void tapir_top_rows__take_samples(struct tapir_top_rows *rows, double keep)
 
 /* ---- samples and counters --------------------------------------------------------------------- */
 
-static enum tapir_top_work kind_of(enum tapir_work work)
+static enum tapir_top_work top_work_of(enum tapir_work work)
 {
 	switch (work) {
 	case TAPIR_WORK_MANAGED:
@@ -315,10 +315,10 @@ void tapir_top_rows__sample(struct tapir_top_rows *rows, const struct tapir_top_
 	rows->recent[rows->sample_cnt++ % TAPIR_TOP_MAX_SAMPLES] = *sample;
 	process = row_of(rows, sample->tgid, 0);
 	if (process)
-		process->samples[kind_of(work)]++;
+		process->samples[top_work_of(work)]++;
 	thread = row_of(rows, sample->tgid, sample->tid);
 	if (thread)
-		thread->samples[kind_of(work)]++;
+		thread->samples[top_work_of(work)]++;
 }
 
 static double per_second(const struct tapir_rec_counter *rec)

@@ -20,8 +20,8 @@
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
-static struct tapir_blocked_kind *kind_of(struct tapir_finding *f,
-					  const struct tapir_lore_wait *wait)
+static struct tapir_blocked_kind *blocked_kind_of(struct tapir_finding *f,
+						  const struct tapir_lore_wait *wait)
 {
 	return tapir_keyed__add(&f->blocked.kinds,
 				tapir_hash__bytes(7, wait->reason, strlen(wait->reason)), MAX_KINDS,
@@ -88,7 +88,7 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 	if (wait)
 		tapir_cut_waits__add(f, w, wait);
 	if (wait && wait->is_lock && !is_by_function(wait, own))
-		kind = kind_of(f, wait);
+		kind = blocked_kind_of(f, wait);
 	thread = kind ? tapir_keyed__add(&kind->threads, w->thread->tid, MAX_THREADS,
 					 ((struct tapir_blocked_thread){.tid = w->thread->tid}))
 		      : NULL;

@@ -21,7 +21,7 @@ bool tapir_finding_requests__is_one(const struct tapir_kind *kind)
 	return kind->is_guessed && kind->scope == TAPIR_PAIR_ACTIVITY;
 }
 
-static struct tapir_request_kind *kind_of(struct tapir_finding *f, uint32_t kind)
+static struct tapir_request_kind *request_kind_of(struct tapir_finding *f, uint32_t kind)
 {
 	return tapir_keyed__add(&f->requests, kind, MAX_KINDS,
 				((struct tapir_request_kind){.kind = kind}));
@@ -66,7 +66,7 @@ static void count_inside(struct tapir_finding *f, const struct tapir_interval *i
 
 	if (!parent || !tapir_finding_requests__is_one(&pairs->kinds.data[parent->kind]))
 		return;
-	row = kind_of(f, parent->kind);
+	row = request_kind_of(f, parent->kind);
 	if (row)
 		tapir_found_labels__add(&row->inside, 1, pairs->kinds.data[i->kind].name,
 					TAPIR_OWN_CODE_NONE, i->until_ns - i->from_ns);
@@ -76,8 +76,9 @@ void tapir_finding_requests__awaited(struct tapir_finding *f, const struct tapir
 				     uint64_t ns)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
-	struct tapir_request_kind *row =
-		i->await_label && tapir_finding_requests__is_one(kind) ? kind_of(f, i->kind) : NULL;
+	struct tapir_request_kind *row = i->await_label && tapir_finding_requests__is_one(kind)
+						 ? request_kind_of(f, i->kind)
+						 : NULL;
 
 	if (f->routes)
 		tapir_request_routes__awaited(f->routes, i, ns);
@@ -98,7 +99,7 @@ void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interva
 	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED | TAPIR_INTERVAL_ATTACH) ||
 	    !tapir_finding_requests__is_one(kind))
 		return;
-	row = kind_of(f, i->kind);
+	row = request_kind_of(f, i->kind);
 	if (!row)
 		return;
 	row->is_by_key = i->is_request && i->scope == TAPIR_PAIR_KEY;

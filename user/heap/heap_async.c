@@ -29,7 +29,7 @@ struct finder {
 	bool failed;
 };
 
-static enum tapir_heap_async_kind kind_of(const struct finder *f, uint32_t object)
+static enum tapir_heap_async_kind async_object_kind(const struct finder *f, uint32_t object)
 {
 	return f->types[f->g->type.data[object]]->kind;
 }
@@ -84,7 +84,7 @@ static uint32_t find_step(struct finder *f, uint32_t box)
 	for (uint64_t e = g->first_edge[box]; e < g->first_edge[box + 1] && may_go_on(f); e++) {
 		uint32_t to = g->edges[e];
 
-		if (kind_of(f, to) == TAPIR_HEAP_ASYNC_STEP &&
+		if (async_object_kind(f, to) == TAPIR_HEAP_ASYNC_STEP &&
 		    kept(&f->method_of, to) == TAPIR_HEAP_NO_METHOD &&
 		    tapir_heap_async_type__is_step_of(g->types.data[g->type.data[to]].name, name))
 			return to;
@@ -115,7 +115,7 @@ static void see_box(struct finder *f, uint32_t box)
 static void find_methods(struct finder *f)
 {
 	for (uint32_t i = 0; i < f->g->va.cnt && !f->failed; i++)
-		if (kind_of(f, i) == TAPIR_HEAP_ASYNC_METHOD)
+		if (async_object_kind(f, i) == TAPIR_HEAP_ASYNC_METHOD)
 			see_box(f, i);
 }
 
@@ -156,7 +156,7 @@ static uint64_t end_of_continuations(struct finder *f, uint32_t object)
 	uint64_t e = g->first_edge[object], end = g->first_edge[object + 1];
 	const char *name = g->types.data[g->type.data[object]].name;
 
-	if (kind_of(f, object) != TAPIR_HEAP_ASYNC_METHOD)
+	if (async_object_kind(f, object) != TAPIR_HEAP_ASYNC_METHOD)
 		return end;
 	if (!strncmp(name, pooled, sizeof(pooled) - 1))
 		return find_edge(f, object, e, object);
@@ -176,7 +176,7 @@ static void see_waiter(struct finder *f, uint32_t awaited, uint32_t idx)
 	m->callee = callee;
 	if (callee != NONE && f->out->methods.data[callee].caller == TAPIR_HEAP_NO_METHOD)
 		f->out->methods.data[callee].caller = idx;
-	if (kind_of(f, awaited) == TAPIR_HEAP_ASYNC_COMBINED)
+	if (async_object_kind(f, awaited) == TAPIR_HEAP_ASYNC_COMBINED)
 		put(f, &f->waiter_of, awaited, idx + 1);
 }
 
@@ -206,7 +206,7 @@ static void follow(struct finder *f, uint32_t awaited, uint32_t from, unsigned d
 			return;
 		if (to == awaited)
 			continue;
-		switch (kind_of(f, to)) {
+		switch (async_object_kind(f, to)) {
 		case TAPIR_HEAP_ASYNC_METHOD:
 			see_waiter(f, awaited, kept(&f->method_of, to));
 			break;
@@ -236,11 +236,11 @@ static void hold(struct finder *f, uint32_t holder)
 
 			if (!may_go_on(f))
 				break;
-			if (kind_of(f, to) != TAPIR_HEAP_ASYNC_TASK ||
+			if (async_object_kind(f, to) != TAPIR_HEAP_ASYNC_TASK ||
 			    kept(&f->holder_of, to) != NONE)
 				continue;
 			put(f, &f->holder_of, to, (uint64_t)holder + 1);
-			if (kind_of(f, holder) == TAPIR_HEAP_ASYNC_SEMAPHORE)
+			if (async_object_kind(f, holder) == TAPIR_HEAP_ASYNC_SEMAPHORE)
 				f->failed |= !tapir_vec__push(&open, to);
 		}
 		at = open.cnt ? open.data[--open.cnt] : NONE;
@@ -251,7 +251,7 @@ static void hold(struct finder *f, uint32_t holder)
 static void find_awaits(struct finder *f)
 {
 	for (uint32_t i = 0; i < f->g->va.cnt && !f->failed; i++)
-		switch (kind_of(f, i)) {
+		switch (async_object_kind(f, i)) {
 		case TAPIR_HEAP_ASYNC_METHOD:
 		case TAPIR_HEAP_ASYNC_STEP:
 		case TAPIR_HEAP_ASYNC_TASK:

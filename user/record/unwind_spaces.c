@@ -180,7 +180,7 @@ static void on_process(struct tapir_unwind_spaces *s, const struct tapir_rec_pro
  * Memory has names, too: of the kernel in brackets, of memory files a path. CoreCLR's begins with
  * copies of its write barriers, which have no frames.
  */
-static uint8_t kind_of(const struct tapir_rec_mapping *rec)
+static uint8_t unwind_mapping_kind(const struct tapir_rec_mapping *rec)
 {
 	struct tapir_mapping_view view;
 
@@ -379,7 +379,7 @@ static void on_mapping(struct tapir_unwind_spaces *s, const struct tapir_rec_map
 	struct tapir_space_mapping new = {.m = {.start_va = rec->start_va,
 						.end_va = rec->end_va,
 						.bias = rec->start_va - rec->file_off,
-						.kind = kind_of(rec)},
+						.kind = unwind_mapping_kind(rec)},
 					  .since_ns = rec->h.time_ns};
 	struct space *space;
 

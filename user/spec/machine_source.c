@@ -43,7 +43,7 @@ static const struct kind {
 };
 #define KIND_CNT (sizeof(kinds) / sizeof(kinds[0]))
 
-static size_t kind_of(const char *text)
+static size_t source_word_kind(const char *text)
 {
 	size_t i = 0;
 
@@ -54,7 +54,7 @@ static size_t kind_of(const char *text)
 
 bool tapir_machine_source__is_one(const char *text)
 {
-	return kind_of(text) < KIND_CNT;
+	return source_word_kind(text) < KIND_CNT;
 }
 
 /* Nothing else is in a name of the kernel's, and in a glob of some. */
@@ -137,7 +137,7 @@ static int take_parts(struct tapir_machine_source *s, const struct kind *kind)
 int tapir_machine_source__parse(const char *text, struct tapir_machine_source **out)
 {
 	struct tapir_machine_source *s;
-	size_t kind = kind_of(text);
+	size_t kind = source_word_kind(text);
 	int err;
 
 	if (kind == KIND_CNT || strlen(text) > MAX_BYTES)

@@ -56,7 +56,7 @@ static bool is_owned(unsigned type)
 }
 
 /* abi.h names ids and times of all records alike. */
-static uint8_t kind_of(unsigned type, const char *name)
+static uint8_t rehosted_member_kind(unsigned type, const char *name)
 {
 	if (!strncmp(name, "ns_", 3)) /* in the process's own pid namespace */
 		return PLACE_END;
@@ -75,7 +75,7 @@ static uint8_t kind_of(unsigned type, const char *name)
 
 static void add_place(unsigned type, const struct tapir_member *member)
 {
-	uint8_t kind = kind_of(type, member->name);
+	uint8_t kind = rehosted_member_kind(type, member->name);
 	struct place *at = places[type];
 
 	while (at->kind && at->offset != member->offset)

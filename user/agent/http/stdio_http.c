@@ -116,7 +116,7 @@ static enum MHD_Result set_connection_option(struct MHD_Connection *c,
 	return MHD_YES;
 }
 
-static uint32_t kind_of(enum MHD_ValueKind kind)
+static uint32_t stdio_part_of_kind(enum MHD_ValueKind kind)
 {
 	return kind == MHD_GET_ARGUMENT_KIND ? TAPIR_STDIO_QUERY
 	       : kind == MHD_HEADER_KIND     ? TAPIR_STDIO_HEADER
@@ -126,7 +126,7 @@ static uint32_t kind_of(enum MHD_ValueKind kind)
 static const char *lookup_connection_value(struct MHD_Connection *c, enum MHD_ValueKind kind,
 					   const char *name)
 {
-	return tapir_stdio_request__find(&c->rq, kind_of(kind), name);
+	return tapir_stdio_request__find(&c->rq, stdio_part_of_kind(kind), name);
 }
 
 static int get_connection_values(struct MHD_Connection *c, enum MHD_ValueKind kind,
@@ -137,7 +137,7 @@ static int get_connection_values(struct MHD_Connection *c, enum MHD_ValueKind ki
 	for (size_t i = 0; i < c->rq.pair_cnt; i++) {
 		const struct tapir_stdio_pair *p = &c->rq.pairs[i];
 
-		if (p->kind != kind_of(kind))
+		if (p->kind != stdio_part_of_kind(kind))
 			continue;
 		cnt++;
 		if (each(ctx, kind, p->name, p->value) == MHD_NO)

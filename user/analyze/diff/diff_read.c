@@ -188,7 +188,7 @@ static void on_wait(void *ctx, const struct tapir_wait *wait)
 
 /* ---- intervals and requests -------------------------------------------------------------------- */
 
-static const struct tapir_kind *kind_of(const struct reading *r, uint32_t kind)
+static const struct tapir_kind *interval_kind_of(const struct reading *r, uint32_t kind)
 {
 	return &tapir_timeline__pairs(r->tl)->kinds.data[kind];
 }
@@ -197,7 +197,7 @@ static const struct tapir_kind *kind_of(const struct reading *r, uint32_t kind)
 static void on_open(void *ctx, struct tapir_interval *i)
 {
 	struct reading *r = ctx;
-	const struct tapir_kind *kind = kind_of(r, i->kind);
+	const struct tapir_kind *kind = interval_kind_of(r, i->kind);
 	uint64_t *source, new_source;
 
 	if (!kind->is_request)
@@ -215,7 +215,7 @@ static void add_request(struct reading *r, const struct tapir_interval *i)
 	const uint64_t *source = tapir_map__get(&r->source_by_tgid, i->tgid);
 	size_t idx;
 
-	if (source && *source > (uint64_t)tapir_request__source(kind_of(r, i->kind)))
+	if (source && *source > (uint64_t)tapir_request__source(interval_kind_of(r, i->kind)))
 		return;
 	tapir_str__clear(&r->text);
 	tapir_route__add(&r->text, i->label ? i->label : "");
@@ -228,7 +228,7 @@ static void add_request(struct reading *r, const struct tapir_interval *i)
 static void on_close(void *ctx, struct tapir_interval *i)
 {
 	struct reading *r = ctx;
-	const struct tapir_kind *kind = kind_of(r, i->kind);
+	const struct tapir_kind *kind = interval_kind_of(r, i->kind);
 	size_t idx;
 
 	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED) ||

@@ -88,7 +88,8 @@ static void renew_kind(struct tapir_nettrace *n, struct tapir_nettrace_event_kin
 }
 
 /* NULL: the probe is not described, or out of memory. */
-static const struct tapir_nettrace_event_kind *kind_of(struct tapir_nettrace *n, uint32_t probe_id)
+static const struct tapir_nettrace_event_kind *nettrace_kind_of_probe(struct tapir_nettrace *n,
+								      uint32_t probe_id)
 {
 	bool is_new = false;
 	bool is_full = n->kinds.cnt >= TAPIR_NETTRACE_KINDS_MAX;
@@ -117,7 +118,7 @@ static const struct tapir_nettrace_event_kind *kind_of(struct tapir_nettrace *n,
 
 void tapir_nettrace__add_event(struct tapir_nettrace *n, const struct tapir_rec_event *ev)
 {
-	const struct tapir_nettrace_event_kind *kind = kind_of(n, ev->probe_id);
+	const struct tapir_nettrace_event_kind *kind = nettrace_kind_of_probe(n, ev->probe_id);
 	struct tapir_nettrace_what what = {.tgid = ev->tgid, .tid = ev->tid, .cpu = ev->h.cpu};
 	struct tapir_event_view view;
 

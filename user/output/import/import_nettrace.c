@@ -166,7 +166,7 @@ static void on_metadata(void *ctx, const struct tapir_nettrace_metadata *m)
 	tapir_event_blob__free(blob);
 }
 
-static const struct kind *kind_of(const struct nettrace *n, uint32_t metadata_id)
+static const struct kind *nettrace_metadata_kind(const struct nettrace *n, uint32_t metadata_id)
 {
 	return tapir_keyed__get(&n->kinds, metadata_id);
 }
@@ -409,7 +409,7 @@ static void write_event(struct nettrace *n, const struct kind *kind,
 static void on_event(void *ctx, const struct tapir_nettrace_event *event)
 {
 	struct nettrace *n = ctx;
-	const struct kind *kind = kind_of(n, event->metadata_id);
+	const struct kind *kind = nettrace_metadata_kind(n, event->metadata_id);
 
 	if (!n->err && n->event_cnt++ % CHECK_EVERY == 0)
 		n->err = n->opts->check(n->opts->ctx);

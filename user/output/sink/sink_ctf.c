@@ -302,8 +302,8 @@ static bool has_room(const struct ctf *c)
  * Probes of one name and with the same fields are one kind of event. 0: it would be one kind more
  * than there is room for. The description of the last one is as long as a record may be.
  */
-static uint32_t kind_of(struct ctf *c, const struct tapir_probe_view *probe,
-			const struct tapir_value *values, unsigned cnt)
+static uint32_t ctf_event_kind(struct ctf *c, const struct tapir_probe_view *probe,
+			       const struct tapir_value *values, unsigned cnt)
 {
 	struct tapir_sv provider = probe ? probe->provider : tapir_sv__of("?");
 	struct tapir_sv event = probe ? probe->event : tapir_sv__of("unknown");
@@ -419,7 +419,7 @@ static void add_event(struct ctf *c, const struct tapir_rec *rec)
 		tapir_probe_view__of(&found->h, &probe);
 	values = tapir_event_lines__values(c->scan.lines, rec, &cnt);
 	cnt = values ? cnt : 0;
-	id = kind_of(c, found ? &probe : NULL, values, cnt);
+	id = ctf_event_kind(c, found ? &probe : NULL, values, cnt);
 	if (!id) {
 		c->left_out_cnt++;
 		c->lost_cnt++;

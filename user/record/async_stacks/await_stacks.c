@@ -61,7 +61,7 @@ static enum kind kind_named(const struct tapir_probe_view *probe)
 	return KIND_OTHER;
 }
 
-static enum kind kind_of(struct tapir_await_stacks *a, uint32_t probe_id)
+static enum kind await_probe_kind(struct tapir_await_stacks *a, uint32_t probe_id)
 {
 	bool is_new = false;
 	uint64_t *kind = tapir_map__put(&a->kinds, probe_id, &is_new);
@@ -126,7 +126,7 @@ static bool take_wait(struct tapir_await_stacks *a, const struct tapir_event_vie
 static bool take_event(struct tapir_await_stacks *a, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_event *ev = (const void *)rec;
-	enum kind kind = kind_of(a, ev->probe_id);
+	enum kind kind = await_probe_kind(a, ev->probe_id);
 	struct tapir_event_view view;
 	uint32_t task = 0, work = 0;
 	bool is_whole = true;

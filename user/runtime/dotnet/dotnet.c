@@ -50,7 +50,7 @@ bool tapir_dotnet__is_path(const char *path, size_t len)
 
 /* ---- the file ------------------------------------------------------------------------------- */
 
-static enum tapir_dotnet_kind kind_of(struct tapir_elf *elf)
+static enum tapir_dotnet_kind dotnet_image_kind(struct tapir_elf *elf)
 {
 	if (tapir_exported__linked_va(elf, "g_dacTable"))
 		return TAPIR_DOTNET_SINGLE_FILE;
@@ -65,7 +65,7 @@ enum tapir_dotnet_kind tapir_dotnet__kind_of_file(const char *path)
 	struct tapir_elf *elf;
 
 	if (!tapir_elf__open(path, &elf)) {
-		kind = kind_of(elf);
+		kind = dotnet_image_kind(elf);
 		tapir_elf__free(elf);
 	}
 	tapir_diag__rewind(line_cnt);
@@ -116,7 +116,7 @@ static void inspect_mapping(const struct tapir_mapping_line *m, struct search *s
 
 	if (fd < 0 || tapir_elf__open_fd(fd, &elf))
 		return;
-	info->kind = kind_of(elf);
+	info->kind = dotnet_image_kind(elf);
 	if (info->kind == TAPIR_DOTNET_SINGLE_FILE && is_libcoreclr(m->path, m->path_len))
 		info->kind = TAPIR_DOTNET_CORECLR;
 	if (info->kind) {
