@@ -862,8 +862,9 @@ static int check_keys(struct tapir_questions *qs, const struct tapir_probe_view 
 	return 0;
 }
 
-static void on_event(void *ctx, struct tapir_tl_thread *thread,
-		     const struct tapir_probe_view *probe, const struct tapir_event_view *event)
+static void question_on_event(void *ctx, struct tapir_tl_thread *thread,
+			      const struct tapir_probe_view *probe,
+			      const struct tapir_event_view *event)
 {
 	struct tapir_questions *qs = ctx;
 	struct tapir_stack_ref ref = {.tgid = thread->tgid,
@@ -952,7 +953,7 @@ static void on_close(void *ctx, struct tapir_interval *interval)
 }
 
 static const struct tapir_timeline_fns fns = {
-	.event = on_event, .open = on_open, .close = on_close};
+	.event = question_on_event, .open = on_open, .close = on_close};
 
 static bool needs_timeline(const struct tapir_questions *qs)
 {

@@ -24,8 +24,9 @@ static void begin_view(void *ctx)
 	v->awaits.tl = v->args.tl;
 }
 
-static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
-		     const struct tapir_event_view *event)
+static void awaits_on_event(void *ctx, struct tapir_tl_thread *t,
+			    const struct tapir_probe_view *probe,
+			    const struct tapir_event_view *event)
 {
 	struct view_awaits *v = ctx;
 
@@ -165,7 +166,7 @@ static void awaits_fini(void *ctx)
 const struct tapir_view tapir_view_awaits = {
 	.name = "awaits",
 	.summary = "what .NET's async methods await, by call site",
-	.fns = {.event = on_event},
+	.fns = {.event = awaits_on_event},
 	.nothing = "no await of the program's methods was seen",
 	.ctx_bytes = sizeof(struct view_awaits),
 	.default_top = 20,

@@ -187,8 +187,9 @@ static void number_thread(struct contention *v, const struct tapir_tl_thread *t,
 }
 
 /* A wait for a monitor of .NET names the owner where it begins. */
-static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
-		     const struct tapir_event_view *event)
+static void contention_on_event(void *ctx, struct tapir_tl_thread *t,
+				const struct tapir_probe_view *probe,
+				const struct tapir_event_view *event)
 {
 	bool begins = tapir_sv__is(probe->event, "ContentionStart");
 	struct contention *v = ctx;
@@ -575,7 +576,7 @@ const struct tapir_view tapir_view_contention = {
 	.name = "contention",
 	.is_of_traces = true,
 	.summary = "locks by the time threads waited for them, with their holders",
-	.fns = {.event = on_event,
+	.fns = {.event = contention_on_event,
 		.wait = on_wait,
 		.cut_wait = on_cut_wait,
 		.close = on_close,

@@ -163,8 +163,8 @@ static void take_heap_stats(struct gc_view *v, const struct tapir_tl_thread *t,
 	heap->promoted_bytes = sum_of(f, "TotalPromotedSize");
 }
 
-static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
-		     const struct tapir_event_view *event)
+static void gc_on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
+			const struct tapir_event_view *event)
 {
 	bool is_begin = tapir_sv__is(probe->event, "mem__pool__gc__begin");
 	struct gc_view *v = ctx;
@@ -578,7 +578,7 @@ const struct tapir_view tapir_view_gc = {
 	.summary = "collections: pauses, reasons, heap size, threads that waited",
 	.fns = {.sample = on_sample,
 		.wait = on_wait,
-		.event = on_event,
+		.event = gc_on_event,
 		.open = on_open,
 		.close = on_close},
 	.nothing = "no collection was seen",

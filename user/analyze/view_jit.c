@@ -256,8 +256,8 @@ static bool is_of_recording(const struct tapir_event_fields *f)
 }
 
 /* Code that was made ready, with its size. */
-static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
-		     const struct tapir_event_view *event)
+static void jit_on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
+			 const struct tapir_event_view *event)
 {
 	const struct tapir_event_fields *f;
 	struct jit *v = ctx;
@@ -429,7 +429,7 @@ static const struct tapir_view_fact facts[] = {
 const struct tapir_view tapir_view_jit = {
 	.name = "jit",
 	.summary = "compiled methods, time per method, compiling threads",
-	.fns = {.close = on_close, .event = on_event},
+	.fns = {.close = on_close, .event = jit_on_event},
 	.nothing = "no method was seen to be compiled",
 	.source = {"compilations",
 		   "`tapir record '" TAPIR_DOTNET_RUNTIME ":Jit:Verbose' "

@@ -72,8 +72,9 @@ static void add_committed(struct memory *v, uint32_t tgid, uint64_t at_ns,
 		v->args.failed |= !tapir_vec__push(&v->committed, committed);
 }
 
-static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
-		     const struct tapir_event_view *event)
+static void memory_on_event(void *ctx, struct tapir_tl_thread *t,
+			    const struct tapir_probe_view *probe,
+			    const struct tapir_event_view *event)
 {
 	static const char *const names[GENERATIONS] = {"GenerationSize0", "GenerationSize1",
 						       "GenerationSize2", "GenerationSize3",
@@ -225,7 +226,7 @@ static int memory_finish(void *ctx, struct tapir_view_result *result)
 const struct tapir_view tapir_view_memory = {
 	.name = "memory",
 	.summary = "resident memory over time, .NET's heap by generation, committed",
-	.fns = {.event = on_event},
+	.fns = {.event = memory_on_event},
 	.nothing = "no memory was measured: a recording with CPU samples or context switches does",
 	.ctx_bytes = sizeof(struct memory),
 	.default_top = 10,

@@ -126,8 +126,9 @@ static void on_call(void *ctx, const struct tapir_rec *rec)
 }
 
 /* A wait for a monitor of .NET names the owner where it begins. */
-static void on_event(void *ctx, struct tapir_tl_thread *thread,
-		     const struct tapir_probe_view *probe, const struct tapir_event_view *event)
+static void stacks_on_event(void *ctx, struct tapir_tl_thread *thread,
+			    const struct tapir_probe_view *probe,
+			    const struct tapir_event_view *event)
 {
 	struct stacks_view *v = ctx;
 	bool begins = tapir_sv__is(probe->event, "ContentionStart");
@@ -593,7 +594,10 @@ static void begin_each(void *ctx)
 }
 
 #define SAME_FOR_ALL                                                                               \
-	.fns = {.snapshot = on_snapshot, .sample = on_sample, .call = on_call, .event = on_event}, \
+	.fns = {.snapshot = on_snapshot,                                                           \
+		.sample = on_sample,                                                               \
+		.call = on_call,                                                                   \
+		.event = stacks_on_event},                                                         \
 	.ctx_bytes = sizeof(struct stacks_view), .default_top = 50, .finish = stacks_finish,       \
 	.fini = stacks_fini
 

@@ -24,8 +24,9 @@ static void tally_fini(void *ctx)
 	tapir_tally__fini(&v->samples);
 }
 
-static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
-		     const struct tapir_event_view *event)
+static void tally_on_event(void *ctx, struct tapir_tl_thread *t,
+			   const struct tapir_probe_view *probe,
+			   const struct tapir_event_view *event)
 {
 	struct tally_view *v = ctx;
 
@@ -68,7 +69,7 @@ const struct tapir_view tapir_view_exceptions = {
 	.name = "exceptions",
 	.is_of_traces = true,
 	.summary = "exceptions by type, message and stack",
-	.fns = {.event = on_event},
+	.fns = {.event = tally_on_event},
 	.nothing = "no exception was seen to be thrown",
 	.source = {"exceptions", "`tapir record --profile exceptions`",
 		   .tally = TAPIR_TALLY_EXCEPTIONS},
@@ -131,7 +132,7 @@ const struct tapir_view tapir_view_allocations = {
 	.name = "allocations",
 	.is_of_traces = true,
 	.summary = "allocated bytes by type and by stack",
-	.fns = {.event = on_event},
+	.fns = {.event = tally_on_event},
 	.nothing = "no allocation was seen",
 	.source = {"allocations", "`tapir record --profile allocations`",
 		   .tally = TAPIR_TALLY_ALLOCATIONS},

@@ -165,8 +165,9 @@ static bool on_task_event(struct threadpool *v, const struct tapir_tl_thread *t,
 	return true;
 }
 
-static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
-		     const struct tapir_event_view *event)
+static void threadpool_on_event(void *ctx, struct tapir_tl_thread *t,
+				const struct tapir_probe_view *probe,
+				const struct tapir_event_view *event)
 {
 	struct threadpool *v = ctx;
 	const struct tapir_event_fields *f;
@@ -428,7 +429,7 @@ static const struct tapir_view_fact facts[] = {
 const struct tapir_view tapir_view_threadpool = {
 	.name = "threadpool",
 	.summary = "the .NET thread pool: workers, adjustments, queueing",
-	.fns = {.event = on_event,
+	.fns = {.event = threadpool_on_event,
 		.wait = on_wait,
 		.cut_wait = on_wait,
 		.open = on_open,

@@ -110,8 +110,9 @@ static void count_exception(struct tapir_finding *f, const struct tapir_probe_vi
 	tapir_str__fini(&type);
 }
 
-static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
-		     const struct tapir_event_view *event)
+static void diagnosis_on_event(void *ctx, struct tapir_tl_thread *t,
+			       const struct tapir_probe_view *probe,
+			       const struct tapir_event_view *event)
 {
 	struct tapir_finding *f = ctx;
 	const struct tapir_rec_event *rec = event->rec;
@@ -278,7 +279,7 @@ const struct tapir_timeline_fns tapir_finding_fns = {.sample = on_sample,
 						     .expect = on_expect,
 						     .wait = on_wait,
 						     .cut_wait = on_cut_wait,
-						     .event = on_event,
+						     .event = diagnosis_on_event,
 						     .counter = on_counter,
 						     .io = on_io,
 						     .record = on_record,

@@ -71,8 +71,9 @@ static void follow_allocation(struct tapir_heap_allocations *a,
 		tapir_heap_follow__add(&a->follow, &sample);
 }
 
-static void on_event(void *ctx, struct tapir_tl_thread *thread,
-		     const struct tapir_probe_view *probe, const struct tapir_event_view *event)
+static void allocations_on_event(void *ctx, struct tapir_tl_thread *thread,
+				 const struct tapir_probe_view *probe,
+				 const struct tapir_event_view *event)
 {
 	struct tapir_heap_allocations *a = ctx;
 	bool is_over = a->end_ns && event->rec->h.time_ns > a->end_ns;
@@ -106,7 +107,7 @@ static bool is_content(const struct tapir_catalog *catalog, const struct tapir_r
 
 static int read_all(struct tapir_heap_allocations *a)
 {
-	static const struct tapir_timeline_fns fns = {.event = on_event};
+	static const struct tapir_timeline_fns fns = {.event = allocations_on_event};
 	const struct tapir_catalog *catalog = tapir_reader__catalog(a->reader);
 	const struct tapir_rec *rec;
 	int err = tapir_timeline__listen(a->tl, &fns, a);

@@ -36,8 +36,8 @@ static void name_process(struct tapir_heap_reading *r, const struct tapir_catalo
  * If no process was requested, the first whose walk of the heap begins is it: events of others are
  * skipped from then on.
  */
-static void on_event(struct tapir_heap_reading *r, const struct tapir_catalog *catalog,
-		     const struct tapir_rec *rec)
+static void heap_snapshot_on_event(struct tapir_heap_reading *r,
+				   const struct tapir_catalog *catalog, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_event *event = (const struct tapir_rec_event *)rec;
 	const struct tapir_rec_probe *probe = tapir_catalog__probe(catalog, event->probe_id);
@@ -76,7 +76,7 @@ int tapir_heap_reading__add(void *ctx, const struct tapir_catalog *catalog,
 	struct tapir_heap_reading *r = ctx;
 
 	if (rec->type == TAPIR_REC_EVENT)
-		on_event(r, catalog, rec);
+		heap_snapshot_on_event(r, catalog, rec);
 	else if (rec->type == TAPIR_REC_LOSS)
 		add_loss(r, (const struct tapir_rec_loss *)rec);
 	return 0;

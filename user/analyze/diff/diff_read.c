@@ -257,8 +257,9 @@ static void count_tally(struct reading *r, struct tapir_tally *tally, enum tapir
 			     (double)tally->last_weight);
 }
 
-static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
-		     const struct tapir_event_view *event)
+static void diff_on_event(void *ctx, struct tapir_tl_thread *t,
+			  const struct tapir_probe_view *probe,
+			  const struct tapir_event_view *event)
 {
 	struct reading *r = ctx;
 	uint64_t at_ns = event->rec->h.time_ns;
@@ -302,7 +303,7 @@ static void on_counter(void *ctx, const struct tapir_rec_counter *rec)
 static const struct tapir_timeline_fns fns = {.sample = on_sample,
 					      .wait = on_wait,
 					      .cut_wait = on_wait,
-					      .event = on_event,
+					      .event = diff_on_event,
 					      .open = on_open,
 					      .close = on_close,
 					      .counter = on_counter};

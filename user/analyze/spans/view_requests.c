@@ -145,8 +145,9 @@ static void on_switch(void *ctx, const struct tapir_rec_switch *rec)
 		see(r, &rec->h, rec->out_tgid, rec->out_tid);
 }
 
-static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
-		     const struct tapir_event_view *event)
+static void requests_on_event(void *ctx, struct tapir_tl_thread *t,
+			      const struct tapir_probe_view *probe,
+			      const struct tapir_event_view *event)
 {
 	struct requests *r = ctx;
 	const struct edge *edge = edge_of(probe);
@@ -491,7 +492,7 @@ const struct tapir_view tapir_view_requests = {
 	.is_of_traces = true,
 	.is_by_trace = true,
 	.summary = "requests by route; by trace id, the slowest across processes",
-	.fns = {.event = on_event,
+	.fns = {.event = requests_on_event,
 		.wait = on_wait,
 		.sample = on_sample,
 		.switched = on_switch,

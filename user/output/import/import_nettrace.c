@@ -406,7 +406,7 @@ static void write_event(struct nettrace *n, const struct kind *kind,
 	put_event(n, kind, event, &ids, ns);
 }
 
-static void on_event(void *ctx, const struct tapir_nettrace_event *event)
+static void import_nettrace_event(void *ctx, const struct tapir_nettrace_event *event)
 {
 	struct nettrace *n = ctx;
 	const struct kind *kind = nettrace_metadata_kind(n, event->metadata_id);
@@ -451,7 +451,7 @@ static int read_pass(struct nettrace *n, enum pass pass, const struct tapir_impo
 						 .on_start = on_start,
 						 .on_metadata = on_metadata,
 						 .on_stack = on_stack,
-						 .on_event = on_event,
+						 .on_event = import_nettrace_event,
 						 .on_forget = on_forget,
 						 .on_lost = on_lost,
 						 .on_thread = on_thread};

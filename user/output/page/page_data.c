@@ -145,8 +145,9 @@ static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_r
 	tapir_page_marks__add(&p->samples, &mark);
 }
 
-static void on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,
-		     const struct tapir_event_view *event)
+static void page_on_event(void *ctx, struct tapir_tl_thread *t,
+			  const struct tapir_probe_view *probe,
+			  const struct tapir_event_view *event)
 {
 	struct page *p = ctx;
 	const struct tapir_rec_event *rec = event->rec;
@@ -258,7 +259,7 @@ static void on_counter(void *ctx, const struct tapir_rec_counter *counter)
 static const struct tapir_timeline_fns row_fns = {.sample = on_sample,
 						  .wait = on_wait,
 						  .cut_wait = on_cut_wait,
-						  .event = on_event,
+						  .event = page_on_event,
 						  .close = on_close,
 						  .counter = on_counter};
 

@@ -162,8 +162,9 @@ static void on_cut_wait(void *ctx, const struct tapir_wait *wait)
 	PASS_ON(cut_wait, wait->thread->tgid, wait);
 }
 
-static void on_event(void *ctx, struct tapir_tl_thread *thread,
-		     const struct tapir_probe_view *probe, const struct tapir_event_view *event)
+static void programs_on_event(void *ctx, struct tapir_tl_thread *thread,
+			      const struct tapir_probe_view *probe,
+			      const struct tapir_event_view *event)
 {
 	PASS_ON(event, thread->tgid, thread, probe, event);
 }
@@ -216,7 +217,7 @@ static void on_record(void *ctx, const struct tapir_rec *rec)
 static const struct tapir_timeline_fns fns = {.sample = on_sample,
 					      .wait = on_wait,
 					      .cut_wait = on_cut_wait,
-					      .event = on_event,
+					      .event = programs_on_event,
 					      .awaited = on_awaited,
 					      .close = on_close,
 					      .counter = on_counter,

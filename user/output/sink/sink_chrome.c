@@ -87,8 +87,8 @@ static void on_thread(void *ctx, uint32_t tgid, uint32_t tid, struct tapir_sv na
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
-static void on_event(void *ctx, const struct tapir_rec_event *ev,
-		     const struct tapir_probe_view *probe)
+static void chrome_on_event(void *ctx, const struct tapir_rec_event *ev,
+			    const struct tapir_probe_view *probe)
 {
 	struct chrome *c = ctx;
 	struct tapir_json j;
@@ -191,7 +191,7 @@ static void on_end(void *ctx, struct tapir_interval *i, const struct tapir_kind 
 static int begin_chrome(struct tapir_export *x)
 {
 	static const struct tapir_tracks_fns fns = {.thread = on_thread,
-						    .event = on_event,
+						    .event = chrome_on_event,
 						    .sample = on_sample,
 						    .value = on_value,
 						    .end = on_end};

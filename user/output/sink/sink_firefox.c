@@ -273,8 +273,8 @@ static void add_value(struct firefox *f, struct tapir_json *j, struct schema *sc
 	tapir_str__fini(&name);
 }
 
-static void on_event(void *ctx, const struct tapir_rec_event *ev,
-		     const struct tapir_probe_view *probe)
+static void firefox_on_event(void *ctx, const struct tapir_rec_event *ev,
+			     const struct tapir_probe_view *probe)
 {
 	struct firefox *f = ctx;
 	struct tapir_sv event = probe ? probe->event : tapir_sv__of("unknown");
@@ -734,7 +734,7 @@ static int add_shared(struct firefox *f)
 static int begin_firefox(struct tapir_export *x)
 {
 	static const struct tapir_tracks_fns fns = {.thread = on_thread,
-						    .event = on_event,
+						    .event = firefox_on_event,
 						    .sample = on_sample,
 						    .value = on_value,
 						    .end = on_end};

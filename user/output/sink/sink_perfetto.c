@@ -597,8 +597,8 @@ static void add_tallied(struct perfetto *p, const struct tapir_rec_event *ev,
 }
 
 /* Everything that it refers to is written before it. */
-static void on_event(void *ctx, const struct tapir_rec_event *ev,
-		     const struct tapir_probe_view *probe)
+static void perfetto_on_event(void *ctx, const struct tapir_rec_event *ev,
+			      const struct tapir_probe_view *probe)
 {
 	struct perfetto *p = ctx;
 	struct tapir_str *out = &p->tracks.x->out, name = {};
@@ -800,7 +800,8 @@ static int begin(struct tapir_export *x, const struct tapir_tracks_fns *fns)
 }
 
 #define FNS_OF_BOTH                                                                                \
-	.thread = on_thread, .event = on_event, .value = on_value, .begin = on_begin, .end = on_end
+	.thread = on_thread, .event = perfetto_on_event, .value = on_value, .begin = on_begin,     \
+	.end = on_end
 
 static int begin_perfetto(struct tapir_export *x)
 {

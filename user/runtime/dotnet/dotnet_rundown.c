@@ -89,7 +89,7 @@ static int write_load(struct rundown *r, const struct tapir_dotnet_method *metho
 	return 0;
 }
 
-static void on_event(void *ctx, const struct tapir_nettrace_event *event)
+static void rundown_on_event(void *ctx, const struct tapir_nettrace_event *event)
 {
 	struct rundown *r = ctx;
 	const struct tapir_event_view view = {.payload = event->payload,
@@ -156,7 +156,7 @@ static int read_all(struct rundown *r, uint64_t deadline_ns)
 						 .on_start = on_start,
 						 .on_metadata = on_metadata,
 						 .on_stack = on_stack,
-						 .on_event = on_event,
+						 .on_event = rundown_on_event,
 						 .on_forget = on_forget,
 						 .on_lost = on_lost};
 	tapir_autofree void *buffer = malloc(READ_BYTES);

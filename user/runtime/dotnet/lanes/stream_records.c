@@ -330,7 +330,7 @@ static void see_thread(struct tapir_stream_records *r, uint32_t tid)
 
 /* ---- events ------------------------------------------------------------------------------ */
 
-static void on_event(void *ctx, const struct tapir_nettrace_event *event)
+static void stream_on_event(void *ctx, const struct tapir_nettrace_event *event)
 {
 	struct tapir_stream_records *r = ctx;
 	uint32_t probe_id = probe_of(r, event->metadata_id);
@@ -461,7 +461,7 @@ struct tapir_nettrace_sink tapir_stream_records__sink(struct tapir_stream_record
 		.on_start = on_start,
 		.on_metadata = on_metadata,
 		.on_stack = on_stack,
-		.on_event = on_event,
+		.on_event = stream_on_event,
 		.on_forget = on_forget,
 		.on_lost = on_lost,
 	};
