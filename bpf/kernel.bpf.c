@@ -72,7 +72,7 @@ static __always_inline void fill_row(struct tapir_kernel_row *row, const struct 
 }
 
 /* Sets p->idx to its row's. NULL: there is no room. */
-static __noinline struct tapir_kernel_row *row_of(struct place *p)
+static __noinline struct tapir_kernel_row *kernel_row_of(struct place *p)
 {
 	struct tapir_kernel_row *row;
 	__u64 id, was;
@@ -172,7 +172,7 @@ static __always_inline __u64 taken(__u64 *place, __u64 now)
 /* Negative: there is no room. */
 static __noinline int add_faults(struct place *p, __u64 cnt, __u64 major)
 {
-	struct tapir_kernel_row *row = row_of(p);
+	struct tapir_kernel_row *row = kernel_row_of(p);
 
 	if (!row)
 		return -1;
@@ -402,7 +402,7 @@ static __noinline int count_irq(struct irq_frame *frame, __u64 ns, const char *n
 	p.kind = frame->kind;
 	p.number = frame->number;
 	p.tgid = task->tgid;
-	row = row_of(&p);
+	row = kernel_row_of(&p);
 	if (row)
 		add_time(row, ns);
 	else
@@ -563,7 +563,7 @@ static __noinline int begin_wait(struct lock_cpu *cpu, struct lock_wait *w, __u6
 	p.frame_cnt = frame_cnt;
 	p.frames = cpu->frames;
 	p.stack_id = hash_of_frames(cpu, frame_cnt);
-	row = row_of(&p);
+	row = kernel_row_of(&p);
 	if (!row) {
 		lose_for_room(1);
 		w->tid = 0;

@@ -34,7 +34,7 @@ static inline struct ring_tls *this_thread(void)
 }
 #endif
 
-static uint32_t row_of(const struct tapir_ring_event *event)
+static uint32_t ring_event_row(const struct tapir_ring_event *event)
 {
 	return TAPIR_RING_ID_IDX(event->id);
 }
@@ -43,7 +43,7 @@ static __attribute__((noinline)) int
 drop_event(struct ring_writer *w, const struct tapir_ring_event *event, uint32_t sessions)
 {
 	ring_store(&w->slot->dropped, ++w->dropped);
-	ring_loss__count(row_of(event), sessions, TAPIR_RING_NO_SPACE);
+	ring_loss__count(ring_event_row(event), sessions, TAPIR_RING_NO_SPACE);
 	if (w->dropped % LIFE_DROPS == 0)
 		tracer_liveness__check(ring_now_ns());
 	return 0;
@@ -447,7 +447,7 @@ static __attribute__((noinline)) int nested(struct tapir_ring_write *write,
 
 	if (ring_is_alive() && is_own(level, ring_load(ring_process.gate)))
 		__atomic_fetch_add(&level->writer->slot->nested, 1, __ATOMIC_RELAXED);
-	ring_loss__count(row_of(event), sessions, TAPIR_RING_NESTED);
+	ring_loss__count(ring_event_row(event), sessions, TAPIR_RING_NESTED);
 	report_taken_sessions(write, sessions);
 	return 0;
 }
@@ -458,14 +458,14 @@ static __attribute__((noinline)) int no_writer(struct tapir_ring_write *write,
 {
 	uint32_t sessions = refused_sessions(event, ids);
 
-	ring_loss__count(row_of(event), sessions, TAPIR_RING_NO_SLOT);
+	ring_loss__count(ring_event_row(event), sessions, TAPIR_RING_NO_SLOT);
 	report_taken_sessions(write, sessions);
 	return 0;
 }
 
 static __attribute__((noinline)) int too_large(const struct plan *plan)
 {
-	ring_loss__count(row_of(plan->event), plan->sessions, TAPIR_RING_TOO_LARGE);
+	ring_loss__count(ring_event_row(plan->event), plan->sessions, TAPIR_RING_TOO_LARGE);
 	return 0;
 }
 
@@ -541,7 +541,7 @@ static int write_begun(struct tapir_ring_write *write, struct ring_writer *w, st
 		uint32_t over = limited(w, with_rate, plan->time_ns);
 
 		if (over)
-			ring_loss__count(row_of(plan->event), over, TAPIR_RING_LIMITED);
+			ring_loss__count(ring_event_row(plan->event), over, TAPIR_RING_LIMITED);
 		plan->sessions &= ~over;
 		if (!plan->sessions)
 			return 0;

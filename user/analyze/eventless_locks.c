@@ -21,8 +21,8 @@ static uint32_t waiting_function(struct tapir_timeline *tl, const struct tapir_w
 		       : 0;
 }
 
-static struct tapir_eventless_lock *row_of(struct tapir_eventless_locks *u,
-					   const struct tapir_wait *w, uint32_t place)
+static struct tapir_eventless_lock *eventless_lock_of(struct tapir_eventless_locks *u,
+						      const struct tapir_wait *w, uint32_t place)
 {
 	uint64_t key = tapir_hash__mix(tapir_hash__mix(17, w->thread->tid), place);
 	const struct tapir_eventless_lock new = {
@@ -35,7 +35,7 @@ static void add_lock_wait(struct tapir_eventless_locks *u, const struct tapir_wa
 			  uint32_t place, bool is_open)
 {
 	uint64_t ns = w->wake_ns - w->from_ns;
-	struct tapir_eventless_lock *row = row_of(u, w, place);
+	struct tapir_eventless_lock *row = eventless_lock_of(u, w, place);
 
 	if (!row)
 		return;

@@ -63,9 +63,9 @@ static void keep_listener(struct tapir_exchange_tally *tally, const struct tapir
 		merge_party(known, party);
 }
 
-static struct tapir_exchange_row *row_of(struct tapir_exchange_tally *tally,
-					 const struct tapir_rec_exchange *rec,
-					 const struct tapir_exchange_party *party)
+static struct tapir_exchange_row *exchange_row_of(struct tapir_exchange_tally *tally,
+						  const struct tapir_rec_exchange *rec,
+						  const struct tapir_exchange_party *party)
 {
 	struct tapir_exchange_row made = {.idx = (uint32_t)tally->rows.cnt,
 					  .party = *party,
@@ -145,7 +145,7 @@ struct tapir_exchange_row *tapir_exchange_tally__add(struct tapir_exchange_tally
 
 	if (!(rec->flags & TAPIR_EXCHANGE_OPENED))
 		keep_listener(tally, rec, &party);
-	row = row_of(tally, rec, &party);
+	row = exchange_row_of(tally, rec, &party);
 	tally->more += !row;
 	if (!row)
 		return NULL;

@@ -33,9 +33,9 @@ struct tapir_sv tapir_io__requester(const struct tapir_catalog *catalog,
 	return *comm ? (struct tapir_sv){comm, strnlen(comm, TAPIR_COMM_BYTES)} : tapir_sv__of("?");
 }
 
-static struct tapir_io_row *row_of(struct tapir_io_tally *tally,
-				   const struct tapir_catalog *catalog,
-				   const struct tapir_io_view *io)
+static struct tapir_io_row *io_row_of(struct tapir_io_tally *tally,
+				      const struct tapir_catalog *catalog,
+				      const struct tapir_io_view *io)
 {
 	struct tapir_io_row made = {}, *row;
 	struct tapir_str file = {};
@@ -75,7 +75,7 @@ void tapir_io_tally__add(struct tapir_io_tally *tally, const struct tapir_catalo
 	tally->cnt++;
 	tally->read_bytes += read;
 	tally->written_bytes += written;
-	row = row_of(tally, catalog, &io);
+	row = io_row_of(tally, catalog, &io);
 	if (!row)
 		return;
 	row->cnt++;

@@ -322,10 +322,10 @@ static bool renew(struct tapir_summary *s, struct tapir_stack_cache *cache,
 }
 
 /* The row of a stack in a cache; NULL: out of memory. */
-static struct tapir_resolved_stack *row_of(struct tapir_summary *s, struct tapir_stack_cache *cache,
-					   const struct tapir_catalog *catalog,
-					   const struct tapir_stack_ref *ref, uint32_t event,
-					   struct tapir_stack_cache_entry **entry)
+static struct tapir_resolved_stack *
+resolved_stack_of(struct tapir_summary *s, struct tapir_stack_cache *cache,
+		  const struct tapir_catalog *catalog, const struct tapir_stack_ref *ref,
+		  uint32_t event, struct tapir_stack_cache_entry **entry)
 {
 	struct tapir_resolved_stack *row = NULL;
 
@@ -346,7 +346,7 @@ void tapir_summary__count_event_stack(struct tapir_summary *s, const struct tapi
 {
 	struct tapir_stack_cache_entry *entry;
 	struct tapir_resolved_stack *row =
-		row_of(s, &s->memo, catalog, ref, (uint32_t)ref->salt, &entry);
+		resolved_stack_of(s, &s->memo, catalog, ref, (uint32_t)ref->salt, &entry);
 
 	if (row)
 		row->cnt++;
@@ -380,7 +380,7 @@ void tapir_summary__count_sample_stack(struct tapir_summary *s, const struct tap
 
 	if (count_known(s, cache, catalog, &ref))
 		return;
-	row = row_of(s, cache, catalog, &ref, TAPIR_SUMMARY_SAMPLED, &entry);
+	row = resolved_stack_of(s, cache, catalog, &ref, TAPIR_SUMMARY_SAMPLED, &entry);
 	s->failed |= !row;
 	if (!row)
 		return;

@@ -61,7 +61,7 @@ static char *text_of(const struct tapir_event_fields *f, const char *names)
 }
 
 /* Takes the text. NULL: no room, or out of memory. */
-static struct tapir_tally_row *row_of(struct tapir_tally *t, char *what)
+static struct tapir_tally_row *tally_row_of(struct tapir_tally *t, char *what)
 {
 	uint64_t key = tapir_hash__bytes(1, what, strlen(what) + 1);
 	struct tapir_tally_row **known = tapir_keyed__get(&t->rows, key);
@@ -140,7 +140,7 @@ bool tapir_tally__add(struct tapir_tally *t, const struct tapir_tl_thread *threa
 		t->failed = true;
 		return true;
 	}
-	row = row_of(t, what);
+	row = tally_row_of(t, what);
 	if (!row) {
 		free(more);
 		return true;

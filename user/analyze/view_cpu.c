@@ -80,7 +80,8 @@ static void cpu_fini(void *ctx)
 	tapir_folded_tree__fini(&v->folded);
 }
 
-static struct thread_row *row_of(struct cpu *v, const struct tapir_tl_thread *t, uint64_t now_ns)
+static struct thread_row *cpu_thread_row(struct cpu *v, const struct tapir_tl_thread *t,
+					 uint64_t now_ns)
 {
 	size_t idx = tapir_thread_names__row(
 		&v->names, (uint64_t)t->tgid << 32 | t->tid,
@@ -130,7 +131,7 @@ static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_r
 	enum tapir_work work =
 		tapir_works__of(&v->known, v->args.tl, t, t->last_node, sample->h.time_ns);
 	const char *purpose = tapir_work__purpose(work, t, tapir_timeline__pairs(v->args.tl));
-	struct thread_row *row = row_of(v, t, sample->h.time_ns);
+	struct thread_row *row = cpu_thread_row(v, t, sample->h.time_ns);
 
 	v->cnt++;
 	v->period_sum += sample->period;

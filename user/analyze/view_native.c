@@ -72,8 +72,8 @@ static void name_row(const struct native *v, const struct tapir_rec_native *rec,
 }
 
 /* NULL: there is no room for one more row, or no memory. */
-static struct row *row_of(struct native *v, const struct tapir_rec_native *rec, uint32_t node,
-			  enum source source)
+static struct row *native_row_of(struct native *v, const struct tapir_rec_native *rec,
+				 uint32_t node, enum source source)
 {
 	const struct row made = {.pid = rec->tgid, .node = node, .source = source};
 	uint64_t key = tapir_hash__mix((uint64_t)rec->tgid << 32 | node, source);
@@ -102,7 +102,7 @@ static uint64_t block_key(const struct tapir_rec_native *rec)
 
 static void add_block(struct native *v, const struct tapir_rec_native *rec, uint32_t node)
 {
-	struct row *row = row_of(v, rec, node, OF_MALLOC);
+	struct row *row = native_row_of(v, rec, node, OF_MALLOC);
 	double weight = weight_of(rec);
 	uint64_t *place;
 
@@ -171,7 +171,7 @@ static void map(struct native *v, struct tapir_native_ranges *ranges,
 {
 	bool is_counted =
 		rec->flags & TAPIR_NATIVE_ANONYMOUS && rec->flags & TAPIR_NATIVE_ACCESSIBLE;
-	struct row *row = is_counted ? row_of(v, rec, node, OF_MAPPING) : NULL;
+	struct row *row = is_counted ? native_row_of(v, rec, node, OF_MAPPING) : NULL;
 
 	if (rec->flags & TAPIR_NATIVE_ANONYMOUS)
 		tapir_native_ranges__map(ranges, range_of(v, rec, row));
@@ -198,8 +198,9 @@ static void remap(struct native *v, struct tapir_native_ranges *ranges,
 	} else if (!used) {
 		part.flags &= (uint8_t)~TAPIR_NATIVE_ACCESSIBLE;
 	}
-	row = part.bytes && part.flags & TAPIR_NATIVE_ACCESSIBLE ? row_of(v, rec, node, OF_MAPPING)
-								 : NULL;
+	row = part.bytes && part.flags & TAPIR_NATIVE_ACCESSIBLE
+		      ? native_row_of(v, rec, node, OF_MAPPING)
+		      : NULL;
 	tapir_native_ranges__map(ranges, range_of(v, &part, row));
 	add_mapped(row, part.bytes);
 }
@@ -211,7 +212,8 @@ static void protect(struct native *v, struct tapir_native_ranges *ranges,
 	uint64_t used,
 		known = tapir_native_ranges__known(ranges, rec->va, rec->va + rec->bytes, &used);
 	bool is_accessible = rec->flags & TAPIR_NATIVE_ACCESSIBLE;
-	struct row *row = is_accessible && known > used ? row_of(v, rec, node, OF_MAPPING) : NULL;
+	struct row *row =
+		is_accessible && known > used ? native_row_of(v, rec, node, OF_MAPPING) : NULL;
 
 	if (is_accessible && known < rec->bytes)
 		v->unknown_bytes += rec->bytes - known;

@@ -42,7 +42,7 @@ static void offcpu_fini(void *ctx)
 	tapir_wait_reasons__fini(&v->reasons);
 }
 
-static struct row *row_of(struct offcpu_view *v, const struct tapir_wait *w, bool is_cut)
+static struct row *offcpu_row_of(struct offcpu_view *v, const struct tapir_wait *w, bool is_cut)
 {
 	uint64_t key =
 		tapir_hash__mix(tapir_hash__mix(w->node, w->waker_tid), w->state * 2ull + is_cut);
@@ -58,7 +58,7 @@ static struct row *row_of(struct offcpu_view *v, const struct tapir_wait *w, boo
 static void add_wait(struct offcpu_view *v, const struct tapir_wait *w, bool is_cut)
 {
 	uint64_t took_ns = w->until_ns - w->from_ns;
-	struct row *row = row_of(v, w, is_cut);
+	struct row *row = offcpu_row_of(v, w, is_cut);
 
 	if (!row)
 		return;

@@ -64,7 +64,7 @@ static void stacks_fini(void *ctx)
 	tapir_wait_reasons__fini(&v->reasons);
 }
 
-static struct row *row_of(const struct stacks_view *v, uint32_t tid)
+static struct row *stacks_row_of_thread(const struct stacks_view *v, uint32_t tid)
 {
 	const uint64_t *idx = tapir_map__get(&v->row_by_tid, tid);
 
@@ -75,7 +75,7 @@ static struct row *row_of(const struct stacks_view *v, uint32_t tid)
 static void see_after(struct stacks_view *v, uint32_t tid, const struct tapir_recent_sample *sample)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->args.tl);
-	struct row *row = row_of(v, tid);
+	struct row *row = stacks_row_of_thread(v, tid);
 
 	if (!row || !row->is_running || sample->time_ns - row->time_ns >= TAPIR_RECENT_NS ||
 	    tapir_stack__is_whole(tree, row->node))
@@ -114,7 +114,7 @@ static void on_call(void *ctx, const struct tapir_rec *rec)
 	struct row *row;
 
 	tapir_wait_view__of(rec, &wait);
-	row = row_of(v, wait.rec->tid);
+	row = stacks_row_of_thread(v, wait.rec->tid);
 	if (!row || row->time_ns != rec->time_ns || row->call)
 		return; /* of the other snapshot */
 	row->call = strndup(wait.text.data, wait.text.len);
@@ -422,7 +422,8 @@ static void add_deadlock(void *ctx, uint32_t tid, size_t cnt)
 	tapir_view_result__u64(d->result, d->table, cnt);
 	t = tapir_view_result__table_of_row(d->result, d->table, "members", NULL, columns);
 	for (size_t i = 0; i < cnt; i++) {
-		const struct row *row = row_of(d->v, tid); /* its call made the edge */
+		const struct row *row =
+			stacks_row_of_thread(d->v, tid); /* its call made the edge */
 
 		tapir_view_result__u64(d->result, t, row->tgid);
 		tapir_view_result__u64(d->result, t, tid);

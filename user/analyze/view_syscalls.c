@@ -99,8 +99,8 @@ static void name_row(const struct calls *v, const struct tapir_rec_calls *rec, s
 }
 
 /* NULL: there is no room for one more row, or no memory. */
-static struct row *row_of(struct calls *v, enum group group, const struct tapir_rec_calls *rec,
-			  uint32_t node)
+static struct row *syscall_row_of(struct calls *v, enum group group,
+				  const struct tapir_rec_calls *rec, uint32_t node)
 {
 	const struct row made = group_key(group, rec, node);
 	size_t max = has_steps(group) ? MAX_ROWS / 4 : MAX_ROWS;
@@ -136,7 +136,7 @@ static void add_calls(struct row *row, const struct tapir_rec_calls *rec)
 static void add_to(struct calls *v, enum group group, const struct tapir_rec_calls *rec,
 		   uint32_t node)
 {
-	struct row *row = row_of(v, group, rec, node);
+	struct row *row = syscall_row_of(v, group, rec, node);
 
 	if (row)
 		add_calls(row, rec);

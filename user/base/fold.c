@@ -174,7 +174,8 @@ static struct tapir_fold_row *new_row(struct tapir_fold *fold, const struct tapi
 	return &fold->rows.data[fold->rows.cnt - 1];
 }
 
-static struct tapir_fold_row *row_of(struct tapir_fold *fold, const struct tapir_fold_part *key)
+static struct tapir_fold_row *fold_row_of(struct tapir_fold *fold,
+					  const struct tapir_fold_part *key)
 {
 	uint64_t hash = hash_key(key, fold->key_cnt);
 	const uint64_t *first = tapir_map__get(&fold->by_hash, hash);
@@ -271,7 +272,7 @@ static void widen(struct tapir_fold_number *least, struct tapir_fold_number *mos
 bool tapir_fold__add(struct tapir_fold *fold, const struct tapir_fold_part *key,
 		     const struct tapir_fold_number *values)
 {
-	struct tapir_fold_row *row = row_of(fold, key);
+	struct tapir_fold_row *row = fold_row_of(fold, key);
 	bool is_first_of_interval;
 
 	if (!row) {
@@ -375,7 +376,7 @@ static void add_ranges(struct tapir_fold *fold, struct tapir_fold_row *row,
 void tapir_fold__add_counted(struct tapir_fold *fold, const struct tapir_fold_part *key,
 			     const struct tapir_fold_counted *counted)
 {
-	struct tapir_fold_row *row = row_of(fold, key);
+	struct tapir_fold_row *row = fold_row_of(fold, key);
 
 	if (!row) {
 		tapir_fold__add_unkeyed(fold, counted->cnt);
@@ -392,7 +393,7 @@ void tapir_fold__add_counted(struct tapir_fold *fold, const struct tapir_fold_pa
 void tapir_fold__add_counted_step(struct tapir_fold *fold, const struct tapir_fold_part *key,
 				  unsigned column, uint32_t step_idx, uint64_t cnt)
 {
-	struct tapir_fold_row *row = row_of(fold, key);
+	struct tapir_fold_row *row = fold_row_of(fold, key);
 	struct tapir_fold_value *v = row ? &row->values[column] : NULL;
 	struct tapir_fold_step *step = v ? step_of(fold, v, step_idx) : NULL;
 

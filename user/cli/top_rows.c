@@ -16,7 +16,7 @@ const char *const tapir_top_work_names[TAPIR_TOP_WORK_CNT] = {"own", "runtime", 
 const char *const tapir_top_wait_names[TAPIR_TOP_WAIT_CNT] = {"futex", "disk",	"net",
 							      "poll",  "sleep", "other"};
 
-static struct tapir_top_row *row_of(struct tapir_top_rows *rows, uint32_t tgid, uint32_t tid)
+static struct tapir_top_row *top_row_of(struct tapir_top_rows *rows, uint32_t tgid, uint32_t tid)
 {
 	struct tapir_top_list *list = tid ? &rows->threads : &rows->processes;
 	struct tapir_top_row *row = tapir_keyed__add(list, tid ? tid : tgid, TAPIR_TOP_MAX_ROWS,
@@ -150,7 +150,7 @@ int tapir_top_rows__see(struct tapir_top_rows *rows, const struct tapir_thread_u
 
 	if (!is_chosen(rows, use->tgid))
 		return 0;
-	row = row_of(rows, use->tgid, 0);
+	row = top_row_of(rows, use->tgid, 0);
 	if (row) {
 		if (use->tid == use->tgid)
 			name(row, use);
@@ -161,7 +161,7 @@ int tapir_top_rows__see(struct tapir_top_rows *rows, const struct tapir_thread_u
 			row->now.written_bytes += use->ended_written_bytes;
 		}
 	}
-	row = row_of(rows, use->tgid, use->tid);
+	row = top_row_of(rows, use->tgid, use->tid);
 	if (row) {
 		name(row, use);
 		see_in(rows, row, use, wait);
@@ -313,10 +313,10 @@ void tapir_top_rows__sample(struct tapir_top_rows *rows, const struct tapir_top_
 	if (!rows->began_ns || sample->time_ns > rows->ends_ns)
 		return;
 	rows->recent[rows->sample_cnt++ % TAPIR_TOP_MAX_SAMPLES] = *sample;
-	process = row_of(rows, sample->tgid, 0);
+	process = top_row_of(rows, sample->tgid, 0);
 	if (process)
 		process->samples[top_work_of(work)]++;
-	thread = row_of(rows, sample->tgid, sample->tid);
+	thread = top_row_of(rows, sample->tgid, sample->tid);
 	if (thread)
 		thread->samples[top_work_of(work)]++;
 }
@@ -353,7 +353,7 @@ static void take_dotnets(struct tapir_top_row *row, const struct tapir_counter_v
 
 void tapir_top_rows__counter(struct tapir_top_rows *rows, const struct tapir_counter_view *counter)
 {
-	struct tapir_top_row *row = row_of(rows, counter->rec->tgid, 0);
+	struct tapir_top_row *row = top_row_of(rows, counter->rec->tgid, 0);
 
 	if (row && tapir_sv__is(counter->provider, "hsperfdata"))
 		take_jvms(row, counter);

@@ -15,7 +15,8 @@
 #define MAX_DEPTH   32 /* of a thread: more addresses are not distinguished */
 #define FUTEX_SHIFT 3  /* a condition variable waits at two words in turn, side by side */
 
-static struct tapir_cut_wait *row_of(struct tapir_finding *f, const struct tapir_cut_wait *like)
+static struct tapir_cut_wait *truncated_wait_row_of(struct tapir_finding *f,
+						    const struct tapir_cut_wait *like)
 {
 	struct tapir_cut_waits *cuts = &f->cuts;
 	uint64_t key = tapir_hash__mix(tapir_hash__mix(3, like->tid), like->is_cut);
@@ -54,7 +55,7 @@ void tapir_cut_waits__add(struct tapir_finding *f, const struct tapir_wait *w,
 		      tapir_wait_reason__is_cut(tapir_timeline__stacks(f->tl), w->node, wait);
 	if (!has_many(&f->cuts, like.tid))
 		like.futex = w->futex_va >> FUTEX_SHIFT;
-	row = row_of(f, &like);
+	row = truncated_wait_row_of(f, &like);
 	if (!row)
 		return;
 	row->ns += w->wake_ns - w->from_ns;

@@ -124,8 +124,8 @@ void tapir_heap_snapshot__sort(struct tapir_heap_snapshot *s)
 }
 
 /* A type loaded twice (assembly load contexts) has two ids and one name: one row. */
-static struct tapir_heap_row *row_of(struct tapir_heap_snapshot *s, struct tapir_map *by_name,
-				     const char *name)
+static struct tapir_heap_row *heap_row_of_name(struct tapir_heap_snapshot *s,
+					       struct tapir_map *by_name, const char *name)
 {
 	uint64_t *place = tapir_map__put(by_name, hash(name, strlen(name)), NULL);
 
@@ -179,7 +179,7 @@ static int make_rows(struct tapir_heap_snapshot *s, const struct tapir_heap_reta
 			continue;
 		unnamed_cnt += name ? 0 : cnt[t];
 		/* Types of one name, as of two loaded copies of an assembly, share a row. */
-		row = row_of(s, &by_name, name ? name : UNNAMED);
+		row = heap_row_of_name(s, &by_name, name ? name : UNNAMED);
 		if (!row) {
 			err = -ENOMEM;
 			break;

@@ -86,7 +86,7 @@ static bool add_unwind_row(struct table *t, uint64_t va, struct tapir_unwind_row
 }
 
 /* depth: from the stack pointer to the return address. What has a frame saves rbp next to that. */
-static struct tapir_unwind_row row_of(int64_t depth)
+static struct tapir_unwind_row unwind_row_of_depth(int64_t depth)
 {
 	int64_t cfa = depth / 8 + 1;
 
@@ -114,7 +114,7 @@ static bool add_steps(struct table *t, const struct function *f)
 		bytes = tapir_eh__uleb(&c) * t->go.quantum;
 		if (!bytes || bytes > f->end_va - va || depth > INT32_MAX || depth < INT32_MIN)
 			break;
-		if (!add_unwind_row(t, va, row_of(depth)))
+		if (!add_unwind_row(t, va, unwind_row_of_depth(depth)))
 			return false;
 		va += bytes;
 	}

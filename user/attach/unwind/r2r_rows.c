@@ -168,7 +168,7 @@ static void apply(struct frame *f, const uint8_t *code, uint32_t slots, uint32_t
 	f->is_unknown |= f->words > MAX_FRAME_WORDS;
 }
 
-static struct tapir_unwind_row row_of(const struct frame *f, uint32_t pc)
+static struct tapir_unwind_row unwind_row_of_frame(const struct frame *f, uint32_t pc)
 {
 	struct tapir_unwind_row row = {.pc = pc, .rule = TAPIR_UNWIND_UNSUPPORTED};
 
@@ -222,7 +222,7 @@ static void add_prologue(struct assembly *a, const uint8_t *info, uint32_t pc, u
 
 	f.is_unknown = cnt < 0 || (info[0] >> 3) & CHAINED || (info[0] & 7) != 1 ||
 		       ((info[3] & 15) && (info[3] & 15) != RBP);
-	push_row(a, row_of(&f, pc));
+	push_row(a, unwind_row_of_frame(&f, pc));
 	for (int i = cnt - 1; i >= 0 && !f.is_unknown; i--) {
 		const uint8_t *code = info + 4 + 2 * at[i];
 
@@ -230,7 +230,7 @@ static void add_prologue(struct assembly *a, const uint8_t *info, uint32_t pc, u
 		f.is_unknown |= code[0] < last;
 		last = code[0] < last ? last : code[0];
 		if (last < end - pc)
-			push_row(a, row_of(&f, pc + last));
+			push_row(a, unwind_row_of_frame(&f, pc + last));
 	}
 }
 

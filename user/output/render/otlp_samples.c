@@ -144,9 +144,9 @@ static uint32_t find_row(struct tapir_otlp_samples *s, const struct tapir_otlp_r
 }
 
 /* The row in which the observations of such a stack are added up; UINT32_MAX: they are left out. */
-static uint32_t row_of(struct tapir_otlp_samples *s, enum tapir_otlp_kind kind,
-		       const struct tapir_stack_ref *ref, uint32_t node,
-		       const struct tapir_trace_ids *ids)
+static uint32_t otlp_row_of(struct tapir_otlp_samples *s, enum tapir_otlp_kind kind,
+			    const struct tapir_stack_ref *ref, uint32_t node,
+			    const struct tapir_trace_ids *ids)
 {
 	struct tapir_otlp_row row = {.node = node == UINT32_MAX ? TAPIR_OTLP_NO_NODE : node,
 				     .owner = owner_of(s, ref->tgid, ref->time_ns),
@@ -210,7 +210,7 @@ static uint64_t on_out(void *ctx, const struct tapir_rec_switch *out,
 	if (s->trace && !tapir_trace_filter__is(s->trace, ids))
 		return UINT64_MAX;
 	node = tapir_offcpu_tree__node(&s->tree, s->catalog, out);
-	return node == UINT32_MAX ? UINT64_MAX : row_of(s, TAPIR_OTLP_OFFCPU, &ref, node, ids);
+	return node == UINT32_MAX ? UINT64_MAX : otlp_row_of(s, TAPIR_OTLP_OFFCPU, &ref, node, ids);
 }
 
 static void on_span(void *ctx, const struct tapir_offcpu_span *span)
@@ -232,8 +232,9 @@ static void add_sample(struct tapir_otlp_samples *s, const struct tapir_rec_samp
 		s->has_samples = true;
 		return;
 	}
-	row = row_of(s, TAPIR_OTLP_CPU, &ref, tapir_stack_tree__node(&s->tree, s->catalog, &ref),
-		     tapir_rec__trace_ids(&sample->h));
+	row = otlp_row_of(s, TAPIR_OTLP_CPU, &ref,
+			  tapir_stack_tree__node(&s->tree, s->catalog, &ref),
+			  tapir_rec__trace_ids(&sample->h));
 
 	s->periods_differ |= s->has_samples && s->period != period;
 	s->has_samples = true;
@@ -256,7 +257,8 @@ static void add_event(struct tapir_otlp_samples *s, const struct tapir_rec_event
 		return;
 	node = tapir_stack_tree__node(&s->tree, s->catalog, &ref);
 	if (node != UINT32_MAX)
-		observe(s, row_of(s, TAPIR_OTLP_EVENTS, &ref, node, view.trace), ref.time_ns, 1);
+		observe(s, otlp_row_of(s, TAPIR_OTLP_EVENTS, &ref, node, view.trace), ref.time_ns,
+			1);
 }
 
 int tapir_otlp_samples__add(struct tapir_otlp_samples *s, const struct tapir_rec *rec)
