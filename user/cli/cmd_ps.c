@@ -254,7 +254,7 @@ static void add_what(struct tapir_str *out, const struct row *row)
 }
 
 /* "dotnet", "dotnet (checkout)" */
-static void add_name(struct tapir_str *out, const struct row *row)
+static void add_process_name(struct tapir_str *out, const struct row *row)
 {
 	tapir_str__add(out, row->comm, strnlen(row->comm, sizeof(row->comm)));
 	if (*row->service)
@@ -278,7 +278,7 @@ static void write_table(const struct walk *w, struct tapir_str *out)
 		tapir_table__cell(&table, text.data ? text.data : "");
 		tapir_table__cell(&table, *row->container ? row->container : "-");
 		tapir_str__clear(&text);
-		add_name(&text, row);
+		add_process_name(&text, row);
 		tapir_table__cell(&table, text.data ? text.data : "");
 		tapir_str__clear(&text);
 		add_what(&text, row);

@@ -74,8 +74,9 @@ static bool read_utf16_text(const struct tapir_event_view *event, size_t *at, st
 }
 
 /* "instance void  (int32)": what it returns, two blanks, what it takes. */
-static void add_name(struct tapir_str *out, const struct text *type, const struct text *method,
-		     const struct text *signature, uint32_t flags)
+static void add_dotnet_method_name(struct tapir_str *out, const struct text *type,
+				   const struct text *method, const struct text *signature,
+				   uint32_t flags)
 {
 	const char *params = memmem(signature->bytes, signature->len, "  (", 3);
 	size_t ret_len = params ? (size_t)(params - signature->bytes) : 0;
@@ -114,7 +115,7 @@ int tapir_dotnet_method__of(const struct tapir_event_view *event, struct tapir_d
 	    !read_utf16_text(event, &at, &type) || !read_utf16_text(event, &at, &own) ||
 	    !read_utf16_text(event, &at, &signature))
 		return -EINVAL;
-	add_name(name, &type, &own, &signature, flags);
+	add_dotnet_method_name(name, &type, &own, &signature, flags);
 	if (name->failed) {
 		name->len = len_before;
 		return -ENOMEM;

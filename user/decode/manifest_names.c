@@ -186,8 +186,8 @@ static const char *without_win(const char *name)
 }
 
 /* must_have: a number has to be there. */
-static int add_name(struct manifest_reader *r, const xmlNode *node, uint32_t max, bool must_have,
-		    struct manifest_names *names)
+static int add_manifest_name(struct manifest_reader *r, const xmlNode *node, uint32_t max,
+			     bool must_have, struct manifest_names *names)
 {
 	const char *value = attr_of(node, "value"), *symbol = attr_of(node, "symbol");
 	char expected[64] = "a number up to ";
@@ -214,7 +214,7 @@ int tapir_manifest__add_levels(struct manifest_reader *r, const xmlNode *levels)
 
 	for (const xmlNode *n = next_of(levels->children, "level"); n && !err;
 	     n = next_of(n->next, "level"))
-		err = add_name(r, n, UINT8_MAX, true, &r->levels);
+		err = add_manifest_name(r, n, UINT8_MAX, true, &r->levels);
 	return err;
 }
 
@@ -224,7 +224,7 @@ int tapir_manifest__add_opcodes(struct manifest_reader *r, const xmlNode *opcode
 
 	for (const xmlNode *n = next_of(opcodes->children, "opcode"); n && !err;
 	     n = next_of(n->next, "opcode"))
-		err = add_name(r, n, UINT8_MAX, false, &r->opcodes);
+		err = add_manifest_name(r, n, UINT8_MAX, false, &r->opcodes);
 	return err;
 }
 
@@ -237,7 +237,7 @@ int tapir_manifest__add_tasks(struct manifest_reader *r, const xmlNode *tasks)
 	     n = next_of(n->next, "task")) {
 		const xmlNode *opcodes = next_of(n->children, "opcodes");
 
-		err = add_name(r, n, UINT16_MAX, false, &r->tasks);
+		err = add_manifest_name(r, n, UINT16_MAX, false, &r->tasks);
 		if (!err && opcodes)
 			err = tapir_manifest__add_opcodes(r, opcodes);
 	}

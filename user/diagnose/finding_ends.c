@@ -29,7 +29,7 @@ static enum end end_of(const struct tapir_life *life)
 	}
 }
 
-static void add_name(const struct tapir_life *life, struct tapir_str *out)
+static void add_ended_process_name(const struct tapir_life *life, struct tapir_str *out)
 {
 	tapir_str__add_printable(out, life->comm, strlen(life->comm));
 	tapir_str__addf(out, " (%u)", life->pid);
@@ -50,7 +50,7 @@ static uint64_t add_ends(const struct tapir_finding *f, enum end end, const char
 		if (end_of(life) != end || named++ >= NAMED_MAX)
 			continue;
 		tapir_str__adds(out, named > 1 ? "; " : "");
-		add_name(life, out);
+		add_ended_process_name(life, out);
 		tapir_str__addf(out, cnt > 1 ? ": " : " %s: ", one);
 		tapir_life__add_end(out, life);
 	}

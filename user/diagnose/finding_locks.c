@@ -203,7 +203,8 @@ static size_t cycle_of(struct tapir_finding *f, struct tapir_held_up *first)
 }
 
 /* Adds the name of a thread that a snapshot shows; nth: after how many others. */
-static void add_name(const struct tapir_finding *f, uint32_t tid, size_t nth, struct tapir_str *out)
+static void add_thread_name(const struct tapir_finding *f, uint32_t tid, size_t nth,
+			    struct tapir_str *out)
 {
 	if (nth == NAMES_SHOWN)
 		tapir_str__adds(out, ", ...");
@@ -229,7 +230,7 @@ static bool list_deadlock(struct tapir_finding *f, struct tapir_found_list *list
 		since_ns = h->from_ns > since_ns ? h->from_ns : since_ns;
 		tapir_finding__weigh(f, &where, h->node, 1);
 		if (h->seen_tid)
-			add_name(f, h->seen_tid, name_cnt++, &fact.who);
+			add_thread_name(f, h->seen_tid, name_cnt++, &fact.who);
 	}
 	fact.ns = (double)(tapir_timeline__stats(f->tl)->last_ns - since_ns);
 	fact.since_ns = since_ns;

@@ -201,7 +201,7 @@ static int choose_types(struct kept *k)
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-static uint32_t add_name(const struct kept *k, uint32_t name_off, struct tapir_str *strings)
+static uint32_t add_btf_name(const struct kept *k, uint32_t name_off, struct tapir_str *strings)
 {
 	const char *name = k->strings + name_off;
 	size_t at = strings->len;
@@ -219,7 +219,7 @@ static void add_members(const struct kept *k, const struct btf_type *t, struct t
 	for (unsigned i = 0; i < btf_vlen(t); i++) {
 		struct btf_member m = btf_members(t)[i];
 
-		m.name_off = add_name(k, m.name_off, strings);
+		m.name_off = add_btf_name(k, m.name_off, strings);
 		m.type = k->new_ids[m.type];
 		tapir_str__add(types, (const char *)&m, sizeof(m));
 	}
@@ -237,7 +237,7 @@ static int add_values(const struct kept *k, const struct btf_type *t, struct tap
 		memcpy(&name_off, at, sizeof(name_off));
 		if (name_off >= k->strings_len)
 			return -EINVAL;
-		name_off = add_name(k, name_off, strings);
+		name_off = add_btf_name(k, name_off, strings);
 		tapir_str__add(types, (const char *)&name_off, sizeof(name_off));
 		tapir_str__add(types, at + sizeof(name_off), value_len - sizeof(name_off));
 	}
@@ -251,7 +251,7 @@ static int add_type(const struct kept *k, const struct btf_type *t, struct tapir
 	struct btf_type copy = *t;
 	struct btf_array array;
 
-	copy.name_off = add_name(k, t->name_off, strings);
+	copy.name_off = add_btf_name(k, t->name_off, strings);
 	if (btf_is_ptr(t))
 		copy.type = 0;
 	else if (btf_is_mod(t) || btf_is_typedef(t))

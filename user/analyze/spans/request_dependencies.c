@@ -224,8 +224,9 @@ static bool has_queue(const struct tapir_request_routes *r, const struct tapir_d
 }
 
 /* "GET 127.0.0.1:5791/item/{n} in Shop.Ask (async)", "a semaphore in Shop.Reserve (async)" */
-static void add_name(const struct tapir_request_routes *r, const struct tapir_dependency *d,
-		     const struct tapir_request_names *names, struct tapir_str *out)
+static void add_dependency_name(const struct tapir_request_routes *r,
+				const struct tapir_dependency *d,
+				const struct tapir_request_names *names, struct tapir_str *out)
 {
 	const struct tapir_await_site *site = tapir_awaits__site(names->awaits, d->site);
 
@@ -342,7 +343,7 @@ void tapir_dependencies__add(struct tapir_request_routes *r, struct tapir_view_r
 	for (size_t i = 0; i < shown; i++) {
 		struct tapir_str name = {};
 
-		add_name(r, rows[i], names, &name);
+		add_dependency_name(r, rows[i], names, &name);
 		if (rows[i]->ns)
 			add_part(result, parts, name.data, rows[i]->ns, sum_ns, rows[i]->slow_ns,
 				 slow_ns);

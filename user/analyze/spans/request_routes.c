@@ -98,7 +98,7 @@ static struct tapir_route_sum *add_route(struct tapir_request_routes *r,
 }
 
 /* Appends the name of a row for requests and calls of that label. */
-static void add_name(const struct tapir_kind *kind, const char *label, struct tapir_str *out)
+static void add_route_name(const struct tapir_kind *kind, const char *label, struct tapir_str *out)
 {
 	if (kind->is_statement)
 		tapir_statement_text__add(tapir_sv__of(label), out);
@@ -112,7 +112,7 @@ static uint32_t route_of(struct tapir_request_routes *r, const struct tapir_inte
 	struct tapir_route_sum *route = NULL;
 	struct tapir_str name = {};
 
-	add_name(tapir_request_routes__kind(r, i->kind), i->label ? i->label : "", &name);
+	add_route_name(tapir_request_routes__kind(r, i->kind), i->label ? i->label : "", &name);
 	if (!name.len)
 		tapir_str__adds(&name, "(no path)");
 	r->failed |= !name.data || name.failed;
@@ -501,7 +501,8 @@ static void add_call(struct tapir_request_routes *r, const struct tapir_interval
 	if (!request)
 		return;
 	if (!(i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED))) {
-		add_name(tapir_request_routes__kind(r, i->kind), i->label ? i->label : "", &text);
+		add_route_name(tapir_request_routes__kind(r, i->kind), i->label ? i->label : "",
+			       &text);
 		scheme = text.data ? strstr(text.data, "http://") : NULL;
 		if (scheme)
 			memmove(scheme, scheme + 7, strlen(scheme + 7) + 1);

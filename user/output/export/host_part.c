@@ -13,7 +13,7 @@
 #include "trace/record.h"
 #include "trace/writer.h"
 
-static int add_name(void *ctx, const struct tapir_rec *rec)
+static int add_host_part_name(void *ctx, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_host *host = (const void *)rec;
 	struct tapir_host_names *names = ctx;
@@ -40,7 +40,8 @@ int tapir_host_names__read(const struct tapir_reader *reader, struct tapir_host_
 		return err;
 	tapir_reader__leave_descriptions(again, NULL, NULL);
 	more = tapir_reader__next_part(again);
-	err = more > 0 ? tapir_reader__put_descriptions(again, &room, add_name, out) : more;
+	err = more > 0 ? tapir_reader__put_descriptions(again, &room, add_host_part_name, out)
+		       : more;
 	tapir_chunk__fini(&room);
 	tapir_reader__close(again);
 	return err;

@@ -46,7 +46,7 @@ struct profile {
 
 /* Adds it as V8 writes it into a perf map: "JS:*name FILE:LINE:COLUMN"; "(program)" stays as it is.
  */
-static void add_name(struct tapir_str *out, const json_t *frame)
+static void add_cpuprofile_name(struct tapir_str *out, const json_t *frame)
 {
 	const char *name = json_string_value(json_object_get(frame, "functionName"));
 	const char *url = json_string_value(json_object_get(frame, "url"));
@@ -69,7 +69,7 @@ static uint64_t code_of(struct profile *p, const json_t *frame)
 	uint64_t *nr, va = 0;
 	bool is_new = false;
 
-	add_name(&name, frame);
+	add_cpuprofile_name(&name, frame);
 	nr = name.failed
 		     ? NULL
 		     : tapir_map__put(&p->code, tapir_hash__bytes(1, name.data, name.len), &is_new);

@@ -212,8 +212,8 @@ static bool is_method(const struct kind *kind)
  * A rundown lists code that was there before: its name is valid from the beginning of the
  * recording.
  */
-static void add_name(struct nettrace *n, const struct kind *kind,
-		     const struct tapir_nettrace_event *event)
+static void add_nettrace_name(struct nettrace *n, const struct kind *kind,
+			      const struct tapir_nettrace_event *event)
 {
 	const struct tapir_event_view view = {.payload = event->payload,
 					      .payload_bytes = event->payload_bytes};
@@ -418,7 +418,7 @@ static void import_nettrace_event(void *ctx, const struct tapir_nettrace_event *
 	if (n->pass == PASS_TIMES)
 		scan(n, kind, event);
 	else if (n->pass == PASS_NAMES && kind && is_method(kind))
-		add_name(n, kind, event);
+		add_nettrace_name(n, kind, event);
 	else if (n->pass == PASS_NAMES && kind && kind->universal == TAPIR_UNIVERSAL_SYMBOL)
 		tapir_nettrace_universal__add_symbol(n->sink.names, event);
 	else if (n->pass == PASS_WRITE)

@@ -176,7 +176,7 @@ static bool is_word(char ch)
 }
 
 /* Readers leave out the first '_', without which a name may be a word of the language. */
-static void add_name(struct tapir_str *out, const char *name, size_t len, unsigned idx)
+static void add_ctf_name(struct tapir_str *out, const char *name, size_t len, unsigned idx)
 {
 	tapir_str__addc(out, '_');
 	for (size_t i = 0; i < len; i++)
@@ -233,7 +233,7 @@ static void describe_columns(struct ctf *c, const struct tapir_table_desc *table
 		if (is_left_out(table, col))
 			continue;
 		tapir_str__addf(&c->kinds, "\t\t%s ", type_of_column(col));
-		add_name(&c->kinds, col->name, strlen(col->name), 0);
+		add_ctf_name(&c->kinds, col->name, strlen(col->name), 0);
 	}
 	if (table->rec_type == TAPIR_REC_EVENT)
 		tapir_str__adds(&c->kinds, "\t\ttext _marks;\n");
@@ -285,8 +285,8 @@ static void describe_values(struct ctf *c, const struct tapir_value *values, uns
 		tapir_value__add_name(&name, values[i].name, i);
 		tapir_str__addf(&c->kinds, "\t\t%s ", types[type_of_value(&values[i])]);
 		/* Names that differ may become alike. */
-		add_name(&c->kinds, name.data ? name.data : "", name.len,
-			 same && values[i].name.len ? i : 0);
+		add_ctf_name(&c->kinds, name.data ? name.data : "", name.len,
+			     same && values[i].name.len ? i : 0);
 		c->kinds.failed |= name.failed;
 		tapir_str__fini(&name);
 	}

@@ -115,7 +115,8 @@ static void report_omissions(const struct folded *f)
 /* ---- folded ---------------------------------------------------------------------------------- */
 
 /* A name may hold what separates: stackcollapse's readers split at ';' and the last space. */
-static void add_name(struct tapir_str *out, const struct tapir_stack_tree *tree, uint32_t node)
+static void add_tree_node_name(struct tapir_str *out, const struct tapir_stack_tree *tree,
+			       uint32_t node)
 {
 	struct tapir_str name = {};
 	size_t at = out->len;
@@ -143,7 +144,7 @@ static int write_node(struct tapir_export *x, const struct tapir_stack_tree *tre
 	if (idx != TAPIR_STACK_TREE_ROOT) {
 		if (len)
 			tapir_str__addc(path, ';');
-		add_name(path, tree, idx);
+		add_tree_node_name(path, tree, idx);
 	}
 	if (tapir_stack_tree__self(tree, idx) && path->len) {
 		tapir_str__add(&x->out, path->data, path->len);

@@ -175,8 +175,8 @@ void tapir_code_names__on_probe(struct tapir_code_names *n, const struct tapir_r
 }
 
 /* Adds a name to the table; its text is in n->name. */
-static void add_name(const struct tapir_code_names *n, struct tapir_jit_table *table,
-		     uint64_t start_va, uint64_t size, uint64_t from_ns)
+static void add_code_name(const struct tapir_code_names *n, struct tapir_jit_table *table,
+			  uint64_t start_va, uint64_t size, uint64_t from_ns)
 {
 	const struct tapir_jit_name name = {.start_va = start_va,
 					    .size = size,
@@ -203,7 +203,7 @@ static void add_reported(struct tapir_code_names *n, struct tapir_jit_table *tab
 	if (method.has_ended)
 		(void)tapir_jit_table__end(table, method.start_va, rec->h.time_ns);
 	else
-		add_name(n, table, method.start_va, method.size, rec->h.time_ns);
+		add_code_name(n, table, method.start_va, method.size, rec->h.time_ns);
 }
 
 static void add_method(struct tapir_code_names *n, struct tapir_code_sources *s,

@@ -12,9 +12,9 @@ static bool find_cpython_interp(void *state, uint32_t tgid, struct tapir_interp 
 	return true;
 }
 
-static bool add_name(const void *state, const struct tapir_process_memory *memory,
-		     const struct tapir_interp_frame *frame, struct tapir_str *out,
-		     bool *is_internal)
+static bool add_cpython_name(const void *state, const struct tapir_process_memory *memory,
+			     const struct tapir_interp_frame *frame, struct tapir_str *out,
+			     bool *is_internal)
 {
 	(void)is_internal;
 	return tapir_cpython__add_name(state, memory, frame->va, out);
@@ -37,7 +37,7 @@ const struct tapir_interpreter_ops tapir_interpreter_cpython = {
 	.state_bytes = sizeof(struct tapir_cpython),
 	.is_path = tapir_cpython__is_path,
 	.find = find_cpython_interp,
-	.add_name = add_name,
+	.add_name = add_cpython_name,
 	.threads = threads,
 	.functions = functions,
 };

@@ -13,9 +13,9 @@ static bool find_php_interp(void *state, uint32_t tgid, struct tapir_interp *how
 	return true;
 }
 
-static bool add_name(const void *state, const struct tapir_process_memory *memory,
-		     const struct tapir_interp_frame *frame, struct tapir_str *out,
-		     bool *is_internal)
+static bool add_php_name(const void *state, const struct tapir_process_memory *memory,
+			 const struct tapir_interp_frame *frame, struct tapir_str *out,
+			 bool *is_internal)
 {
 	return tapir_php__add_name(state, memory, frame->va, out, is_internal);
 }
@@ -25,5 +25,5 @@ const struct tapir_interpreter_ops tapir_interpreter_php = {
 	.state_bytes = sizeof(struct tapir_php),
 	.is_path = tapir_php__is_path,
 	.find = find_php_interp,
-	.add_name = add_name,
+	.add_name = add_php_name,
 };

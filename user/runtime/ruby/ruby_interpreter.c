@@ -13,9 +13,9 @@ static bool find_ruby_interp(void *state, uint32_t tgid, struct tapir_interp *ho
 	return true;
 }
 
-static bool add_name(const void *state, const struct tapir_process_memory *memory,
-		     const struct tapir_interp_frame *frame, struct tapir_str *out,
-		     bool *is_internal)
+static bool add_ruby_name(const void *state, const struct tapir_process_memory *memory,
+			  const struct tapir_interp_frame *frame, struct tapir_str *out,
+			  bool *is_internal)
 {
 	return tapir_ruby__add_name(state, memory, frame, out, is_internal);
 }
@@ -25,7 +25,7 @@ const struct tapir_interpreter_ops tapir_interpreter_ruby = {
 	.state_bytes = sizeof(struct tapir_ruby),
 	.is_path = tapir_ruby__is_path,
 	.find = find_ruby_interp,
-	.add_name = add_name,
+	.add_name = add_ruby_name,
 	/* A thread or a fiber may begin with functions of C. */
 	.may_begin_outside = true,
 };

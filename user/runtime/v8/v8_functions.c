@@ -406,7 +406,7 @@ static bool add_script(struct reader *r, uint64_t script, const struct function 
 	return true;
 }
 
-static bool add_name(struct reader *r, uint64_t name, struct tapir_str *out)
+static bool add_v8_string_name(struct reader *r, uint64_t name, struct tapir_str *out)
 {
 	if (name)
 		return add_string(r, name, MAX_NAME_CHARS, out);
@@ -438,8 +438,8 @@ static bool add_once(const struct tapir_v8 *v8, const struct tapir_process_memor
 	script = words[r.c[TAPIR_V8_SCRIPT] / 8];
 	return type_of(&r, script) == r.c[TAPIR_V8_TYPE_SCRIPT] &&
 	       read_function(&r, words[r.c[TAPIR_V8_NAME] / 8], &function) &&
-	       add_name(&r, function.name, out) && add_script(&r, script, &function, out) &&
-	       read_words(v8, memory, va, cookie, words);
+	       add_v8_string_name(&r, function.name, out) &&
+	       add_script(&r, script, &function, out) && read_words(v8, memory, va, cookie, words);
 }
 
 bool tapir_v8__add_name(const struct tapir_v8 *v8, const struct tapir_process_memory *memory,
