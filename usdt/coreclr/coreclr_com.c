@@ -99,7 +99,7 @@ static int32_t begin_session(struct coreclr_object *unknown, uint64_t key, uint6
 }
 
 /* 0: no key. */
-static uint64_t key_of(const char *text)
+static uint64_t coreclr_env_key(const char *text)
 {
 	uint64_t key = 0;
 
@@ -118,7 +118,7 @@ static uint64_t key_of(const char *text)
 
 static int32_t initialize(void *self, struct coreclr_object *unknown)
 {
-	uint64_t key = key_of(getenv(TAPIR_CORECLR_KEY_ENV));
+	uint64_t key = coreclr_env_key(getenv(TAPIR_CORECLR_KEY_ENV));
 
 	(void)self;
 	return key ? begin_session(unknown, key, START_OPEN_NS, START_AWAIT_NS)

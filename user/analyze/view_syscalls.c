@@ -55,7 +55,7 @@ static bool has_steps(enum group group)
 	return group == BY_CALL || group == BY_PROCESS;
 }
 
-static uint64_t key_of(const struct row *row)
+static uint64_t syscall_row_key(const struct row *row)
 {
 	uint64_t who = tapir_hash__mix((uint64_t)row->pid << 32 | row->tid, row->node);
 
@@ -106,7 +106,7 @@ static struct row *syscall_row_of(struct calls *v, enum group group,
 	size_t max = has_steps(group) ? MAX_ROWS / 4 : MAX_ROWS;
 	struct table *t = &v->of[group];
 	size_t before = t->rows.cnt;
-	struct row *row = tapir_keyed__add(&t->rows, key_of(&made), max, made);
+	struct row *row = tapir_keyed__add(&t->rows, syscall_row_key(&made), max, made);
 
 	if (!row || t->rows.cnt == before)
 		return row;

@@ -39,19 +39,19 @@ static uint32_t ns_tid_of(const struct tapir_finding *f, uint32_t tid, uint64_t 
 	return rec && rec->ns_tid ? rec->ns_tid : tid;
 }
 
-static uint64_t key_of(uint32_t tgid, uint64_t tid)
+static uint64_t held_thread_key(uint32_t tgid, uint64_t tid)
 {
 	return tapir_hash__mix(tapir_hash__mix(5, tgid), tid);
 }
 
 static struct tapir_held_up *held_up_of(struct tapir_finding *f, uint32_t tgid, uint64_t tid)
 {
-	return tapir_keyed__get(&f->locks.held_up, key_of(tgid, tid));
+	return tapir_keyed__get(&f->locks.held_up, held_thread_key(tgid, tid));
 }
 
 static struct tapir_held_up *make_held_up(struct tapir_finding *f, uint32_t tgid, uint64_t tid)
 {
-	return tapir_keyed__add(&f->locks.held_up, key_of(tgid, tid), MAX_HELD_UP,
+	return tapir_keyed__add(&f->locks.held_up, held_thread_key(tgid, tid), MAX_HELD_UP,
 				(struct tapir_held_up){});
 }
 

@@ -13,7 +13,7 @@
 
 #define MAX_ROWS 65536u
 
-static uint64_t key_of(uint32_t tgid, uint32_t name, uint32_t tid)
+static uint64_t handoff_key(uint32_t tgid, uint32_t name, uint32_t tid)
 {
 	return tapir_hash__mix(tapir_hash__mix(tapir_hash__mix(13, tgid), name), tid);
 }
@@ -35,7 +35,7 @@ static void count_nameless(struct tapir_passed *p, const struct tapir_wait *w)
 {
 	struct tapir_passed_nameless made = {
 		.tgid = w->thread->tgid, .tid = w->thread->tid, .waker_tid = w->waker_tid};
-	uint64_t key = key_of(made.tgid, made.waker_tid, made.tid);
+	uint64_t key = handoff_key(made.tgid, made.waker_tid, made.tid);
 	struct tapir_passed_nameless *row = tapir_keyed__add(&p->nameless, key, MAX_ROWS, made);
 
 	if (!row)
@@ -69,15 +69,15 @@ bool tapir_finding_passed__wait(struct tapir_finding *f, const struct tapir_wait
 		return false;
 	}
 	if (f->passed.waiters.cnt < MAX_ROWS)
-		tapir_map__put(&f->passed.waiters, key_of(like.tgid, like.name, w->thread->tid),
-			       NULL);
+		tapir_map__put(&f->passed.waiters,
+			       handoff_key(like.tgid, like.name, w->thread->tid), NULL);
 	count_thread(&f->passed, &like, w->thread->tid, took_ns);
 	/* Only a wait that ended shows which thread passed the semaphore on. */
 	row = is_open || !w->waker_tid
 		      ? NULL
 		      : tapir_keyed__add(&f->passed.rows,
-					 key_of(like.tgid, like.name, like.waker_tid), MAX_ROWS,
-					 like);
+					 handoff_key(like.tgid, like.name, like.waker_tid),
+					 MAX_ROWS, like);
 	if (row) {
 		row->ns += took_ns;
 		row->cnt++;
@@ -101,9 +101,9 @@ static void find_places(struct tapir_finding *f, struct passed_sum *all)
 	uint64_t *place;
 
 	tapir_vec_for_each (row, &p->rows) {
-		if (!tapir_map__get(&p->waiters, key_of(row->tgid, row->name, row->waker_tid)))
+		if (!tapir_map__get(&p->waiters, handoff_key(row->tgid, row->name, row->waker_tid)))
 			continue;
-		place = tapir_map__put(&all->places, key_of(row->tgid, row->name, 0), NULL);
+		place = tapir_map__put(&all->places, handoff_key(row->tgid, row->name, 0), NULL);
 		if (place)
 			*place += row->ns;
 		tapir_weights__add(f, &all->where, row->name, row->ns);
@@ -119,7 +119,7 @@ static void add_cut_waits(struct tapir_finding *f, struct passed_sum *all)
 	uint64_t cnt, ns;
 
 	tapir_vec_for_each (t, &f->passed.threads) {
-		if (!tapir_map__get(&all->places, key_of(t->tgid, t->name, 0)))
+		if (!tapir_map__get(&all->places, handoff_key(t->tgid, t->name, 0)))
 			continue;
 		all->thread_cnt++;
 		ns = t->has_several ? 0
@@ -138,7 +138,8 @@ static const struct tapir_passed_thread *fellow_of(const struct tapir_finding *f
 {
 	const struct tapir_passed_thread *t = tapir_keyed__get(&f->passed.threads, tid);
 
-	return t && !t->has_several && tapir_map__get(&all->places, key_of(t->tgid, t->name, 0))
+	return t && !t->has_several &&
+			       tapir_map__get(&all->places, handoff_key(t->tgid, t->name, 0))
 		       ? t
 		       : NULL;
 }

@@ -370,7 +370,8 @@ static bool match_event(struct tapir_triggers *t, struct trigger *trigger, struc
 }
 
 /* The key by which the end of this kind is searched, as analyze/timeline_intervals.c has it. */
-static uint64_t key_of(struct tapir_triggers *t, const struct tapir_kind *kind, struct happening *h)
+static uint64_t interval_end_key(struct tapir_triggers *t, const struct tapir_kind *kind,
+				 struct happening *h)
 {
 	const struct tapir_rec_event *rec = h->event.rec;
 	uint64_t key = tapir_hash__mix((uint64_t)(kind - t->pairs.kinds.data), rec->tgid);
@@ -411,7 +412,7 @@ static bool match_slow(struct tapir_triggers *t, size_t at, struct happening *h,
 
 		if (!tapir_kind__is_called(kind, trigger->interval) || !is_followed(kind, h))
 			continue;
-		key = key_of(t, kind, h);
+		key = interval_end_key(t, kind, h);
 		took_ns = role->is_begin ? tapir_spans__begin(&t->spans[at], key, rec->tgid,
 							      rec->h.time_ns)
 					 : tapir_spans__end(&t->spans[at], key, rec->h.time_ns);

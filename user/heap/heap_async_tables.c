@@ -47,7 +47,7 @@ static const char *type_name(const struct tables *t, uint32_t object)
 /* ---- groups ----------------------------------------------------------------------------------- */
 
 /* Types of the method and its callers, and what is awaited. */
-static uint64_t key_of(const struct tables *t, uint32_t idx)
+static uint64_t async_chain_key(const struct tables *t, uint32_t idx)
 {
 	const struct tapir_heap_method *m = method_at(t, idx);
 	uint64_t key = tapir_hash__mix(m->holder, (uintptr_t)m->what);
@@ -88,7 +88,7 @@ static void add_chain(const struct tables *t, uint32_t idx, bool all, unsigned m
 static void add_to_group(struct tables *t, uint32_t idx)
 {
 	const struct tapir_heap_method *m = method_at(t, idx);
-	uint64_t *place = tapir_map__put(&t->by_key, key_of(t, idx), NULL);
+	uint64_t *place = tapir_map__put(&t->by_key, async_chain_key(t, idx), NULL);
 	struct group group = {.method = idx, .is_stuck = m->is_stuck, .is_certain = m->is_certain};
 	struct tapir_str chain = {};
 

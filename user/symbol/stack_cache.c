@@ -30,7 +30,7 @@ bool tapir_stack_cache__renew(struct tapir_stack_cache *cache, const struct tapi
 }
 
 /* Small numbers first, each mixed before the next: 0xabc ^ 1 and 0xabd ^ 0 are one key. */
-static uint64_t key_of(const struct tapir_stack_ref *ref)
+static uint64_t stack_ref_key(const struct tapir_stack_ref *ref)
 {
 	uint64_t key = tapir_hash__mix(tapir_hash__mix(5, ref->salt), ref->tgid);
 
@@ -73,20 +73,22 @@ static bool grow_slots(struct tapir_stack_cache *cache)
 /* idx + 1 of the newest entry of ref; 0: none. */
 static uint32_t newest_of(const struct tapir_stack_cache *cache, const struct tapir_stack_ref *ref)
 {
-	return cache->slot_cnt ? find_slot(cache, key_of(ref))->entry : 0;
+	return cache->slot_cnt ? find_slot(cache, stack_ref_key(ref))->entry : 0;
 }
 
 void tapir_stack_cache__expect_slot(const struct tapir_stack_cache *cache,
 				    const struct tapir_stack_ref *ref)
 {
 	if (cache->slot_cnt)
-		__builtin_prefetch(&cache->slots[key_of(ref) & (cache->slot_cnt - 1)]);
+		__builtin_prefetch(&cache->slots[stack_ref_key(ref) & (cache->slot_cnt - 1)]);
 }
 
 void tapir_stack_cache__expect_entry(const struct tapir_stack_cache *cache,
 				     const struct tapir_stack_ref *ref)
 {
-	uint32_t at = cache->slot_cnt ? cache->slots[key_of(ref) & (cache->slot_cnt - 1)].entry : 0;
+	uint32_t at = cache->slot_cnt
+			      ? cache->slots[stack_ref_key(ref) & (cache->slot_cnt - 1)].entry
+			      : 0;
 	const struct tapir_stack_cache_entry *e = at ? &cache->entries.data[at - 1] : NULL;
 
 	if (!e)
@@ -122,7 +124,8 @@ struct tapir_stack_cache_entry *tapir_stack_cache__add(struct tapir_stack_cache 
 						       const struct tapir_stack_ref *ref,
 						       struct tapir_name_span span, uint64_t value)
 {
-	struct tapir_stack_cache_entry e = {.key = key_of(ref), .span = span, .value = value};
+	struct tapir_stack_cache_entry e = {
+		.key = stack_ref_key(ref), .span = span, .value = value};
 	struct tapir_stack_cache_slot *slot;
 	uint32_t first;
 

@@ -10,7 +10,7 @@
 
 #define STEPS (60 * TAPIR_HISTOGRAM_STEPS)
 
-static uint64_t key_of(enum tapir_diff_kind kind, const char *name, size_t len)
+static uint64_t diff_row_key(enum tapir_diff_kind kind, const char *name, size_t len)
 {
 	return tapir_hash__mix(tapir_hash__bytes(kind + 1, name, len), len);
 }
@@ -18,13 +18,13 @@ static uint64_t key_of(enum tapir_diff_kind kind, const char *name, size_t len)
 const struct tapir_diff_row *tapir_diff_rows__find(const struct tapir_diff_rows *rows,
 						   enum tapir_diff_kind kind, const char *name)
 {
-	return tapir_keyed__get(&rows->rows, key_of(kind, name, strlen(name)));
+	return tapir_keyed__get(&rows->rows, diff_row_key(kind, name, strlen(name)));
 }
 
 size_t tapir_diff_rows__idx(struct tapir_diff_rows *rows, enum tapir_diff_kind kind,
 			    const char *name, size_t len)
 {
-	uint64_t key = key_of(kind, name, len);
+	uint64_t key = diff_row_key(kind, name, len);
 	struct tapir_diff_row *row = tapir_keyed__add(&rows->rows, key, TAPIR_DIFF_MAX_ROWS,
 						      ((struct tapir_diff_row){.kind = kind}));
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t key_of(const char *trace, uint64_t id)
+static uint64_t span_key(const char *trace, uint64_t id)
 {
 	uint64_t hash = tapir_hash__mix(tapir_hash__bytes(5, trace, strlen(trace)), id);
 
@@ -18,7 +18,7 @@ static uint64_t key_of(const char *trace, uint64_t id)
 
 static uint32_t latest(const struct tapir_span_store *s, const char *trace, uint64_t id)
 {
-	const uint64_t *place = tapir_map__get(&s->by_id, key_of(trace, id));
+	const uint64_t *place = tapir_map__get(&s->by_id, span_key(trace, id));
 	const struct tapir_span *span = place ? &s->all.data[*place - 1] : NULL;
 
 	return span && span->id == id && !strcmp(span->trace, trace) ? (uint32_t)(*place - 1)
@@ -52,7 +52,7 @@ uint32_t tapir_span_store__begin(struct tapir_span_store *s, struct tapir_span *
 		free(like->label);
 		return TAPIR_NO_SPAN;
 	}
-	place = tapir_map__put(&s->by_id, key_of(like->trace, like->id), NULL);
+	place = tapir_map__put(&s->by_id, span_key(like->trace, like->id), NULL);
 	if (place)
 		*place = s->all.cnt;
 	return (uint32_t)(s->all.cnt - 1);
@@ -110,7 +110,7 @@ static uint32_t around(const struct tapir_span_store *s, const struct tapir_map 
 		       uint32_t span)
 {
 	const struct tapir_span *of = &s->all.data[span];
-	const uint64_t *first = tapir_map__get(by_trace, key_of(of->trace, 0));
+	const uint64_t *first = tapir_map__get(by_trace, span_key(of->trace, 0));
 	uint32_t best = TAPIR_NO_SPAN, at = first ? (uint32_t)(*first - 1) : TAPIR_NO_SPAN;
 
 	for (unsigned i = 0; at != TAPIR_NO_SPAN && i < MAX_ABOVE; i++) {
@@ -128,7 +128,7 @@ static uint32_t around(const struct tapir_span_store *s, const struct tapir_map 
 static void list_traces(struct tapir_span_store *s, struct tapir_map *by_trace)
 {
 	for (size_t i = 0; i < s->all.cnt; i++) {
-		uint64_t *place = tapir_map__put(by_trace, key_of(s->all.data[i].trace, 0), NULL);
+		uint64_t *place = tapir_map__put(by_trace, span_key(s->all.data[i].trace, 0), NULL);
 
 		s->all.data[i].next_of_trace =
 			place && *place ? (uint32_t)(*place - 1) : TAPIR_NO_SPAN;

@@ -56,7 +56,7 @@ struct tapir_unwind_cache {
 	size_t stored_bytes; /* since it was last looked how much there is; starts at all */
 };
 
-static int key_of(int fd, struct tapir_unwind_key *out, nlink_t *link_cnt)
+static int unwind_file_key(int fd, struct tapir_unwind_key *out, nlink_t *link_cnt)
 {
 	struct stat st;
 	int err = tapir_foreign__stat(fd, &st);
@@ -80,14 +80,14 @@ int tapir_unwind_key__seen(int fd, struct tapir_unwind_key *out)
 {
 	nlink_t link_cnt;
 
-	return key_of(fd, out, &link_cnt);
+	return unwind_file_key(fd, out, &link_cnt);
 }
 
 int tapir_unwind_key__of(int fd, struct tapir_unwind_key *out)
 {
 	struct tapir_unwind_key key;
 	nlink_t link_cnt;
-	int err = key_of(fd, &key, &link_cnt);
+	int err = unwind_file_key(fd, &key, &link_cnt);
 
 	if (!err && !link_cnt)
 		err = -ENODATA;

@@ -63,7 +63,7 @@ static bool keeps(const struct tapir_cut *cut, const struct tapir_rec *rec)
 
 /* ---- what they need ---------------------------------------------------------------------- */
 
-static uint64_t key_of(unsigned type, uint64_t id, uint64_t more)
+static uint64_t described_id_key(unsigned type, uint64_t id, uint64_t more)
 {
 	return tapir_hash__mix(tapir_hash__mix(type, id), more);
 }
@@ -80,18 +80,18 @@ static uint64_t description_key(const struct tapir_rec *rec)
 
 	switch (rec->type) {
 	case TAPIR_REC_PROBE:
-		return key_of(TAPIR_REC_PROBE, probe->probe_id, 0);
+		return described_id_key(TAPIR_REC_PROBE, probe->probe_id, 0);
 	case TAPIR_REC_METADATA:
-		return key_of(TAPIR_REC_PROBE, metadata->probe_id, 0);
+		return described_id_key(TAPIR_REC_PROBE, metadata->probe_id, 0);
 	case TAPIR_REC_STACK:
-		return key_of(rec->type, stack->stack_id, 0);
+		return described_id_key(rec->type, stack->stack_id, 0);
 	case TAPIR_REC_SYMBOL:
-		return key_of(rec->type, symbol->file_id, symbol->start_off);
+		return described_id_key(rec->type, symbol->file_id, symbol->start_off);
 	case TAPIR_REC_JIT:
 	case TAPIR_REC_INLINED:
-		return key_of(rec->type, jit->tgid, jit->start_va);
+		return described_id_key(rec->type, jit->tgid, jit->start_va);
 	case TAPIR_REC_MAPPING:
-		return key_of(rec->type, mapping->tgid, mapping->start_va);
+		return described_id_key(rec->type, mapping->tgid, mapping->start_va);
 	default:
 		return 0;
 	}
@@ -100,7 +100,8 @@ static uint64_t description_key(const struct tapir_rec *rec)
 /* Returns the key which is needed if events of this id are chosen. */
 static uint64_t event_key(const struct tapir_rec *rec)
 {
-	return key_of(TAPIR_REC_EVENT, ((const struct tapir_rec_event *)rec)->probe_id, 0);
+	return described_id_key(TAPIR_REC_EVENT, ((const struct tapir_rec_event *)rec)->probe_id,
+				0);
 }
 
 static void need(struct tapir_cut *cut, uint64_t key, bool *is_new)
@@ -154,7 +155,8 @@ static void need_stack(struct tapir_cut *cut, const struct tapir_catalog *catalo
 	need_rec(cut, &stack->h);
 	/* Names of generated code change: they are searched again if the stack was taken in another
 	 * second. */
-	need(cut, key_of(TAPIR_REC_TYPE_CNT, stack_id, (uint64_t)owner << 32 | time_ns >> 30),
+	need(cut,
+	     described_id_key(TAPIR_REC_TYPE_CNT, stack_id, (uint64_t)owner << 32 | time_ns >> 30),
 	     &is_new);
 	if (!is_new)
 		return;
@@ -172,9 +174,9 @@ static void need_thread(struct tapir_cut *cut, const struct tapir_catalog *catal
 		tid ? tapir_catalog__thread(catalog, tid, time_ns) : NULL;
 
 	if (tid)
-		need(cut, key_of(TAPIR_REC_THREAD, tid, 0), NULL);
+		need(cut, described_id_key(TAPIR_REC_THREAD, tid, 0), NULL);
 	if (thread)
-		need(cut, key_of(TAPIR_REC_PROCESS, thread->tgid, 0), NULL);
+		need(cut, described_id_key(TAPIR_REC_PROCESS, thread->tgid, 0), NULL);
 }
 
 /*
@@ -199,10 +201,10 @@ static void need_all(struct tapir_cut *cut, const struct tapir_catalog *catalog,
 		need_thread(cut, catalog, wait->owner_tid, rec->time_ns);
 	if (rec->type == TAPIR_REC_EVENT) {
 		need(cut, event_key(rec), NULL);
-		need(cut, key_of(TAPIR_REC_PROBE, ev->probe_id, 0), NULL);
+		need(cut, described_id_key(TAPIR_REC_PROBE, ev->probe_id, 0), NULL);
 	}
 	if (rec->type == TAPIR_REC_LOSS)
-		need(cut, key_of(TAPIR_REC_PROBE, loss->probe_id, 0), NULL);
+		need(cut, described_id_key(TAPIR_REC_PROBE, loss->probe_id, 0), NULL);
 	if (!is_chosen(cut, tgid))
 		return;
 	need_stack(cut, catalog, tgid, tapir_rec__stack_id(rec), rec->time_ns);
@@ -472,12 +474,13 @@ static bool describes_chosen(const struct tapir_cut *cut, const struct tapir_rec
 	switch (rec->type) {
 	case TAPIR_REC_THREAD:
 		return is_chosen(cut, thread->tgid) ||
-		       is_needed(cut, key_of(TAPIR_REC_THREAD, thread->tid, 0));
+		       is_needed(cut, described_id_key(TAPIR_REC_THREAD, thread->tid, 0));
 	case TAPIR_REC_PROCESS:
 		if (process->kind == TAPIR_PROCESS_EXIT && rec->time_ns < cut->from_ns)
-			return is_needed(cut, key_of(TAPIR_REC_PROCESS, process->tgid, 0));
+			return is_needed(cut,
+					 described_id_key(TAPIR_REC_PROCESS, process->tgid, 0));
 		return is_chosen(cut, process->tgid) || is_chosen(cut, process->parent_tgid) ||
-		       is_needed(cut, key_of(TAPIR_REC_PROCESS, process->tgid, 0));
+		       is_needed(cut, described_id_key(TAPIR_REC_PROCESS, process->tgid, 0));
 	case TAPIR_REC_RESOURCE:
 		return is_chosen(cut, resource->tgid);
 	case TAPIR_REC_MAPPING: /* a process's files identify its runtime */

@@ -144,7 +144,7 @@ static void find_file(struct tapir_import_names *n, const struct tapir_import_fi
 	tapir_diag__rewind(mark);
 }
 
-static uint64_t key_of(const struct tapir_import_file *file)
+static uint64_t import_file_key(const struct tapir_import_file *file)
 {
 	uint64_t key = tapir_hash__bytes(1, file->path, file->path_len);
 
@@ -156,7 +156,7 @@ static uint64_t key_of(const struct tapir_import_file *file)
 void tapir_import_names__of_file(struct tapir_import_names *n, const struct tapir_import_file *file,
 				 struct tapir_rec_mapping *mapping)
 {
-	uint64_t key = key_of(file);
+	uint64_t key = import_file_key(file);
 	const struct known_file *found = tapir_keyed__get(&n->files, key);
 	struct known_file known = {};
 

@@ -71,7 +71,7 @@ int tapir_pass__next_record(struct tapir_pass *p, struct tapir_reader *reader,
 	return err;
 }
 
-static const struct tapir_sql_column *key_of(enum tapir_list_id id)
+static const struct tapir_sql_column *list_key_column(enum tapir_list_id id)
 {
 	const struct tapir_table_desc *t = tapir_tables;
 
@@ -93,7 +93,7 @@ void tapir_list__finish(struct tapir_list *list, enum tapir_list_id id)
 {
 	if (list->rows.cnt)
 		qsort_r(list->rows.data, list->rows.cnt, sizeof(*list->rows.data), by_key,
-			(void *)key_of(id));
+			(void *)list_key_column(id));
 	list->is_made = true;
 }
 

@@ -64,7 +64,7 @@ void tapir_counter_table__free(struct tapir_counter_table *t)
 
 /* ---- values ----------------------------------------------------------------------------------- */
 
-static uint64_t key_of(const struct tapir_counter_view *view)
+static uint64_t counter_key(const struct tapir_counter_view *view)
 {
 	const struct tapir_sv parts[] = {view->provider, view->name, view->tags};
 	uint64_t key = tapir_hash__mix(1, view->rec->tgid);
@@ -109,7 +109,7 @@ int tapir_counter_table__add(struct tapir_counter_table *t, const struct tapir_r
 	uint64_t key;
 
 	tapir_counter_view__of(rec, &view);
-	key = key_of(&view);
+	key = counter_key(&view);
 	row = tapir_keyed__add(&t->rows, key, MAX_ROWS, ((struct row){.tgid = view.rec->tgid}));
 	if (row && !row->name && !fill_row(row, &view)) {
 		fini_row(row);

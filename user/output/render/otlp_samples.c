@@ -124,7 +124,7 @@ static uint32_t link_of(struct tapir_otlp_samples *s, const struct tapir_trace_i
 	return link ? (uint32_t)(link - s->links.data) + 1 : 0;
 }
 
-static uint64_t key_of(const struct tapir_otlp_row *row)
+static uint64_t otlp_row_key(const struct tapir_otlp_row *row)
 {
 	uint64_t key = tapir_hash__mix(row->kind, (uint64_t)row->owner << 32 | row->node);
 
@@ -136,7 +136,7 @@ static uint32_t find_row(struct tapir_otlp_samples *s, const struct tapir_otlp_r
 {
 	const size_t cnt = s->rows.cnt;
 	const struct tapir_otlp_row *found =
-		tapir_keyed__add(&s->rows, key_of(row), TAPIR_OTLP_MAX_ROWS, *row);
+		tapir_keyed__add(&s->rows, otlp_row_key(row), TAPIR_OTLP_MAX_ROWS, *row);
 
 	s->owners.data[row->owner].row_cnts[row->kind] += s->rows.cnt > cnt;
 	s->failed |= s->rows.failed;

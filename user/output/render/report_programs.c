@@ -32,7 +32,7 @@ static struct tapir_sv name_of(const struct tapir_process_row *row)
 	return tapir_sv__of(name);
 }
 
-static uint64_t key_of(struct tapir_sv name)
+static uint64_t program_name_key(struct tapir_sv name)
 {
 	return tapir_hash__bytes(1, name.data, name.len);
 }
@@ -59,7 +59,8 @@ int tapir_report_programs__make(struct tapir_report_programs *programs,
 
 		if (!records)
 			continue;
-		program = tapir_keyed__add(&programs->rows, key_of(made.name), MAX_PROGRAMS, made);
+		program = tapir_keyed__add(&programs->rows, program_name_key(made.name),
+					   MAX_PROGRAMS, made);
 		if (!program) {
 			err = programs->rows.cnt < MAX_PROGRAMS ? -ENOMEM : 0;
 			continue;
@@ -304,7 +305,7 @@ static void add_use(struct judge *j, struct tapir_report_programs *programs,
 	tapir_vec_for_each (row, &summary->processes) {
 		struct tapir_process_used *used = tapir_keyed__get(&j->use.rows, row->pid);
 		struct tapir_report_program *program =
-			tapir_keyed__get(&programs->rows, key_of(name_of(row)));
+			tapir_keyed__get(&programs->rows, program_name_key(name_of(row)));
 
 		if (!used || !program)
 			continue;

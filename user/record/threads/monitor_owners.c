@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-static uint64_t key_of(uint32_t tgid, uint64_t number)
+static uint64_t monitor_key(uint32_t tgid, uint64_t number)
 {
 	return tapir_hash__mix(tapir_hash__mix(7, tgid), number);
 }
@@ -43,13 +43,13 @@ uint64_t tapir_monitor_owners__of(const struct tapir_monitor_owners *m, uint32_t
 int tapir_monitor_owners__number(struct tapir_monitor_owners *m, uint32_t tgid, uint64_t number,
 				 uint32_t tid)
 {
-	return set_in_map(&m->tid_by_number, key_of(tgid, number), tid);
+	return set_in_map(&m->tid_by_number, monitor_key(tgid, number), tid);
 }
 
 uint32_t tapir_monitor_owners__thread(const struct tapir_monitor_owners *m, uint32_t tgid,
 				      uint64_t number)
 {
-	return (uint32_t)get_number(&m->tid_by_number, key_of(tgid, number));
+	return (uint32_t)get_number(&m->tid_by_number, monitor_key(tgid, number));
 }
 
 void tapir_monitor_owners__fini(struct tapir_monitor_owners *m)
