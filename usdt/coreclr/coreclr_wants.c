@@ -37,7 +37,7 @@ static uint64_t keywords_for(const char *provider, uint64_t keywords)
 }
 
 /* The end of the text, moved on; 0: there is no room. */
-static uint32_t add_text(struct coreclr_wants *out, const void *shared, uint32_t bytes)
+static uint32_t add_shared_text(struct coreclr_wants *out, const void *shared, uint32_t bytes)
 {
 	uint32_t at = out->text_bytes;
 
@@ -59,7 +59,7 @@ static void add_args(struct coreclr_wants *out, struct coreclr_want *want,
 	    request->sel.args_off > TAPIR_RING_TEXT_BYTES ||
 	    bytes > TAPIR_RING_TEXT_BYTES - request->sel.args_off)
 		return;
-	at = add_text(out, request->text + request->sel.args_off, bytes);
+	at = add_shared_text(out, request->text + request->sel.args_off, bytes);
 	if (!at || !out->text[at])
 		return;
 	if (!want->args_off) {

@@ -215,7 +215,7 @@ void tapir_request_params__fini(struct tapir_request_params *params)
 }
 
 /* Printable before it is quoted: what reads the object gets no escape sequence either. */
-static void add_text(struct tapir_json *j, const char *name, const char *text)
+static void add_param_text(struct tapir_json *j, const char *name, const char *text)
 {
 	struct tapir_str printable = {};
 
@@ -232,7 +232,7 @@ static void add_words(struct tapir_json *j, const char *name, const struct tapir
 		return;
 	tapir_json__open(j, name, '[');
 	tapir_vec_for_each (word, words)
-		add_text(j, NULL, *word);
+		add_param_text(j, NULL, *word);
 	tapir_json__close(j, ']');
 }
 
@@ -249,7 +249,7 @@ void tapir_request_params__add_question(const struct tapir_request_params *param
 		const void *at = (const char *)params + p->offset;
 
 		if (p->kind == TAPIR_PARAM_TEXT && *(const char *const *)at)
-			add_text(&j, p->name, *(const char *const *)at);
+			add_param_text(&j, p->name, *(const char *const *)at);
 	}
 	tapir_json__close(&j, '}');
 }

@@ -52,7 +52,7 @@ static bool is_text(const json_t *process, const char *key, const char *wanted)
 }
 
 /* Adds what container runtimes know of it, in addition to the digits of `tapir ps`. */
-static void add_text(json_t *process, const char *key, const char *text)
+static void add_process_text(json_t *process, const char *key, const char *text)
 {
 	json_object_set_new(process, key, *text ? json_string(text) : json_null());
 }
@@ -64,11 +64,11 @@ static bool add_container(void *ctx, json_t *process)
 	const struct tapir_container *c = tapir_containers__of_process(ctx, pid);
 
 	c = c ? c : &none;
-	add_text(process, "container_name", c->name);
-	add_text(process, "pod", c->pod);
-	add_text(process, "pod_uid", c->pod_uid);
-	add_text(process, "namespace", c->space);
-	add_text(process, ID_KEY, c->id);
+	add_process_text(process, "container_name", c->name);
+	add_process_text(process, "pod", c->pod);
+	add_process_text(process, "pod_uid", c->pod_uid);
+	add_process_text(process, "namespace", c->space);
+	add_process_text(process, ID_KEY, c->id);
 	return true;
 }
 

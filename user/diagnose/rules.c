@@ -152,8 +152,8 @@ static bool add_value(const struct tapir_finding *f, const struct tapir_rule_fac
 }
 
 /* Returns false if one of the values is not known. */
-static bool add_text(const struct tapir_finding *f, const struct tapir_rule_fact *fact,
-		     const char *text, const char *end, struct tapir_str *out)
+static bool add_rule_text(const struct tapir_finding *f, const struct tapir_rule_fact *fact,
+			  const char *text, const char *end, struct tapir_str *out)
 {
 	bool has_all = true;
 
@@ -179,7 +179,7 @@ void tapir_rules__add_sentence(const struct tapir_finding *f, const struct tapir
 
 	for (const char *end = text; *text; text = end + 1) {
 		end = text + strcspn(text, "<");
-		(void)add_text(f, fact, text, end, out);
+		(void)add_rule_text(f, fact, text, end, out);
 		if (!*end)
 			break;
 		text = end + 1;
@@ -187,7 +187,7 @@ void tapir_rules__add_sentence(const struct tapir_finding *f, const struct tapir
 		if (*text == '?' && is_said)
 			continue;
 		len = out->len;
-		is_said = add_text(f, fact, text + (*text == '?'), end, out);
+		is_said = add_rule_text(f, fact, text + (*text == '?'), end, out);
 		if (!is_said && out->data)
 			out->data[out->len = len] = '\0';
 	}

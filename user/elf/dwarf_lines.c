@@ -58,7 +58,7 @@ bool tapir_lines_answer__is_valid(const struct tapir_lines_answer *answer)
 	return true;
 }
 
-static uint32_t add_text(struct tapir_lines_answer *answer, const char *text)
+static uint32_t add_lines_text(struct tapir_lines_answer *answer, const char *text)
 {
 	size_t len = text ? strnlen(text, MAX_TEXT) : 0;
 	uint32_t at = answer->text_bytes;
@@ -273,7 +273,7 @@ static void add_place(struct tapir_lines_answer *out, struct unit *unit, uint64_
 	if (!line || dwarf_lineno(line, &number) || number <= 0)
 		return;
 	frame->line = (uint32_t)number;
-	frame->file = add_text(out, dwarf_linesrc(line, NULL, NULL));
+	frame->file = add_lines_text(out, dwarf_linesrc(line, NULL, NULL));
 }
 
 /* Adds the source line at which an inlined function was called. */
@@ -286,7 +286,7 @@ static void add_call(struct tapir_lines_answer *out, struct unit *unit, Dwarf_Di
 
 	frame->line = attr_number(inlined, DW_AT_call_line);
 	if (frame->line && !dwarf_getsrcfiles(&unit->die, &files, &cnt) && file < cnt)
-		frame->file = add_text(out, dwarf_filesrc(files, file, NULL, NULL));
+		frame->file = add_lines_text(out, dwarf_filesrc(files, file, NULL, NULL));
 }
 
 void tapir_dwarf_lines__find(struct tapir_dwarf_lines *lines, uint64_t va,
@@ -311,7 +311,7 @@ void tapir_dwarf_lines__find(struct tapir_dwarf_lines *lines, uint64_t va,
 		else
 			add_place(out, unit, va, frame);
 		if (i < cnt)
-			frame->function = add_text(out, name_of(&inlined[cnt - 1 - i]));
+			frame->function = add_lines_text(out, name_of(&inlined[cnt - 1 - i]));
 	}
 	out->cnt = cnt + 1;
 }

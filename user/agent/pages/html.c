@@ -12,7 +12,7 @@
 
 #include "output/render/human_units.h"
 
-static void add_text(struct tapir_str *out, const char *text)
+static void add_html_text(struct tapir_str *out, const char *text)
 {
 	if (text)
 		tapir_str__add_markup(out, text, strlen(text));
@@ -29,7 +29,7 @@ static const char *convert(struct tapir_str *out, const char *format, va_list *a
 	}
 	switch (format[1]) {
 	case 's':
-		add_text(out, va_arg(*args, const char *));
+		add_html_text(out, va_arg(*args, const char *));
 		return format + 2;
 	case 'u':
 		tapir_str__addf(out, "%u", va_arg(*args, unsigned));

@@ -168,7 +168,7 @@ static const struct tapir_column columns[] = {
 	{"second_text", ">SECOND", TAPIR_CELL_TEXT}, {"change", ">CHANGE", TAPIR_CELL_TEXT},
 	{"noise_text", ">NOISE", TAPIR_CELL_TEXT},   {}};
 
-static void add_text(struct tapir_view_result *result, size_t t, struct tapir_str *text)
+static void add_diff_text(struct tapir_view_result *result, size_t t, struct tapir_str *text)
 {
 	tapir_view_result__text(result, t, text->data ? text->data : "");
 	result->failed |= text->failed;
@@ -191,13 +191,13 @@ static void add_row(const struct tapir_diff *diff, const struct tapir_diff_chang
 	tapir_view_result__f64(result, t, noise_of(c));
 	tapir_view_result__u64(result, t, c->is_changed);
 	tapir_diff_change__add_value(c, c->value[0], diff->base, &text);
-	add_text(result, t, &text);
+	add_diff_text(result, t, &text);
 	tapir_diff_change__add_value(c, c->value[1], diff->base, &text);
-	add_text(result, t, &text);
+	add_diff_text(result, t, &text);
 	add_change(c, &text);
-	add_text(result, t, &text);
+	add_diff_text(result, t, &text);
 	tapir_str__addf(&text, "%.0f%%", ceil(noise_of(c) * 100));
-	add_text(result, t, &text);
+	add_diff_text(result, t, &text);
 	tapir_str__fini(&text);
 }
 

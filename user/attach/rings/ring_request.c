@@ -31,8 +31,8 @@ static uint32_t text_offset(const struct tapir_ring_request *request, const char
 	return at;
 }
 
-static bool add_text(struct tapir_ring_request *request, const struct tapir_str *text,
-		     struct tapir_ring_selection *selection)
+static bool add_selected_text(struct tapir_ring_request *request, const struct tapir_str *text,
+			      struct tapir_ring_selection *selection)
 {
 	uint32_t at = text_offset(request, text->data);
 
@@ -64,7 +64,7 @@ bool tapir_ring_request__add_args(struct tapir_ring_request *request, const stru
 		tapir_str__adds(&text, arg->value);
 	}
 	if (spec->args.cnt)
-		is_added = text.data && add_text(request, &text, selection);
+		is_added = text.data && add_selected_text(request, &text, selection);
 	tapir_str__fini(&text);
 	return is_added;
 }

@@ -139,7 +139,7 @@ static void add_who(struct tapir_event_lines *l, struct tapir_str *out, uint32_t
 		ADD(out, "null");
 }
 
-static void add_text(struct tapir_json *j, const char *key, struct tapir_sv sv)
+static void add_json_text(struct tapir_json *j, const char *key, struct tapir_sv sv)
 {
 	if (sv.len)
 		tapir_json__strn(j, key, sv.data, sv.len);
@@ -157,12 +157,12 @@ static void add_function(struct tapir_json *j, const struct tapir_frame *frame)
 
 	tapir_json__open(j, NULL, '{');
 	tapir_json__u64(j, "addr", frame->va);
-	add_text(j, "name", tapir_frame__shown_name(frame, &name, &tier));
+	add_json_text(j, "name", tapir_frame__shown_name(frame, &name, &tier));
 	if (frame->range.len)
-		add_text(j, "range", frame->range);
+		add_json_text(j, "range", frame->range);
 	if (tier.len)
-		add_text(j, "tier", tier);
-	add_text(j, "module", frame->module);
+		add_json_text(j, "tier", tier);
+	add_json_text(j, "module", frame->module);
 	if (frame->is_inlined)
 		tapir_json__bool(j, "inlined", true);
 	else
@@ -356,7 +356,7 @@ static void add_session(struct tapir_json *j, struct tapir_sv text)
 		tapir_json__u64(j, "transaction", session.transaction);
 	else
 		tapir_json__null(j, "transaction");
-	add_text(j, "last_statement", session.statement);
+	add_json_text(j, "last_statement", session.statement);
 }
 
 static void add_number(struct tapir_json *j, const struct tapir_member *member, uint64_t value)

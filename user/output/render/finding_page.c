@@ -98,7 +98,7 @@ static void add_explanations(unsigned kind, struct tapir_str *out)
 	tapir_str__fini(&text);
 }
 
-static void add_text(struct tapir_str *out, const char *name, const char *value)
+static void add_finding_text(struct tapir_str *out, const char *name, const char *value)
 {
 	struct tapir_str text = {};
 
@@ -113,7 +113,7 @@ static void add_sentences(unsigned kind, struct tapir_str *out)
 	for (const struct tapir_rule *rule = tapir_rules; rule < tapir_rules + TAPIR_RULE_CNT;
 	     rule++)
 		if (rule->kind == kind && strcmp(rule->sentence, "{more}") != 0)
-			add_text(out, "says", rule->sentence);
+			add_finding_text(out, "says", rule->sentence);
 }
 
 static void add_rule(unsigned i, struct tapir_str *out)
@@ -133,13 +133,13 @@ static void add_kind(unsigned i, struct tapir_str *out)
 	tapir_str__addf(out, "\n%s: ", kind->name);
 	tapir_text__add_wrapped(out, from, tapir_text__sv(kind->claims), 2);
 	tapir_str__addc(out, '\n');
-	add_text(out, "measure", kind->measured);
+	add_finding_text(out, "measure", kind->measured);
 	add_sentences(i, out);
 	add_rule(i, out);
 	add_limits(i, out);
 	add_explanations(i, out);
-	add_text(out, "view", kind->view);
-	add_text(out, "remedy", kind->remedy);
+	add_finding_text(out, "view", kind->view);
+	add_finding_text(out, "remedy", kind->remedy);
 }
 
 void tapir_finding_page__add(struct tapir_str *out)
@@ -157,7 +157,7 @@ void tapir_finding_page__add(struct tapir_str *out)
 	tapir_str__adds(out,
 			"\nA wait is in one finding, of the first of these that knows it:\n\n");
 	for (size_t i = 0; i < sizeof(takers) / sizeof(*takers); i++)
-		add_text(out, takers[i].name, takers[i].waits);
+		add_finding_text(out, takers[i].name, takers[i].waits);
 }
 
 /* ---- report --explain ----------------------------------------------------------------------- */
@@ -206,7 +206,7 @@ static void add_found(const char *name, const struct tapir_found *found, struct 
 				tapir_found__explainer(found->explained), found->explained->why);
 	add_line(out, "", &text);
 	if (found->facts)
-		add_text(out, "facts", found->facts);
+		add_finding_text(out, "facts", found->facts);
 	tapir_str__clear(&text);
 	if (found->to_ns) {
 		tapir_str__addf(&text, "%.1f s to %.1f s of the recording",
@@ -214,7 +214,7 @@ static void add_found(const char *name, const struct tapir_found *found, struct 
 		add_line(out, "time", &text);
 	}
 	if (found->source)
-		add_text(out, "evidence", found->source);
+		add_finding_text(out, "evidence", found->source);
 	tapir_str__fini(&text);
 }
 
@@ -315,8 +315,8 @@ void tapir_finding_page__explain(const struct tapir_report_view *view, unsigned 
 	add_measured(kind, &list->trials[kind], out);
 	add_rule(kind, out);
 	add_explanations(kind, out);
-	add_text(out, "view", k->view);
-	add_text(out, "remedy", k->remedy);
+	add_finding_text(out, "view", k->view);
+	add_finding_text(out, "remedy", k->remedy);
 	add_close(list, kind, out);
 	if (view->is_machine)
 		tapir_str__adds(out, "\nOf all recorded processes together; --pid restricts it to "

@@ -240,7 +240,7 @@ static Tapir__Otlp__Value *add_attribute(struct attributes *a, const char *key)
 }
 
 /* text NULL or "": not known, and left out. */
-static int add_text(struct builder *b, struct attributes *a, const char *key, const char *text)
+static int add_otlp_text(struct builder *b, struct attributes *a, const char *key, const char *text)
 {
 	Tapir__Otlp__Value *value;
 
@@ -299,10 +299,12 @@ static int add_resource(struct builder *b, const struct tapir_otlp_owner *owner,
 	pid = add_attribute(a, "process.pid");
 	pid->value_case = TAPIR__OTLP__VALUE__VALUE_INT_VALUE;
 	pid->int_value = owner->tgid;
-	if (add_text(b, a, "process.executable.name", slash ? slash + 1 : owner->exe) ||
-	    add_text(b, a, "process.executable.path", slash ? owner->exe : NULL) ||
-	    add_text(b, a, "process.title", owner->comm) || add_text(b, a, "container.id", of.id) ||
-	    add_text(b, a, "k8s.pod.uid", of.pod_uid) || add_text(b, a, "host.name", b->opts->host))
+	if (add_otlp_text(b, a, "process.executable.name", slash ? slash + 1 : owner->exe) ||
+	    add_otlp_text(b, a, "process.executable.path", slash ? owner->exe : NULL) ||
+	    add_otlp_text(b, a, "process.title", owner->comm) ||
+	    add_otlp_text(b, a, "container.id", of.id) ||
+	    add_otlp_text(b, a, "k8s.pod.uid", of.pod_uid) ||
+	    add_otlp_text(b, a, "host.name", b->opts->host))
 		return -ENOMEM;
 	/* The attributes that the process published come last, after those known from outside. */
 	(void)tapir_otel_resource__each(owner->resource, add_said, &said);

@@ -99,7 +99,7 @@ static void add_stack(struct tapir_str *out, const struct tapir_view_result *res
 	}
 }
 
-static void add_text(struct tapir_str *out, const char *text, size_t columns)
+static void add_wrapped_text(struct tapir_str *out, const char *text, size_t columns)
 {
 	size_t len = strlen(text);
 
@@ -134,7 +134,7 @@ static void add_cell(struct tapir_str *out, const struct tapir_view_result *resu
 		tapir_str__adds(out, "[no stack]");
 	switch (cell->is_there ? column->type : UINT8_MAX) {
 	case TAPIR_CELL_TEXT:
-		add_text(out, cell->text, is_last ? 3 * TEXT_COLUMNS : TEXT_COLUMNS);
+		add_wrapped_text(out, cell->text, is_last ? 3 * TEXT_COLUMNS : TEXT_COLUMNS);
 		break;
 	case TAPIR_CELL_COUNT:
 		tapir_human__add_count(out, cell->u64);

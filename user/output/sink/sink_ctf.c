@@ -125,7 +125,7 @@ static void add_u64(struct tapir_str *out, uint64_t value)
 	tapir_str__add(out, (const char *)&value, sizeof(value));
 }
 
-static void add_text(struct tapir_str *out, const char *text, size_t len)
+static void add_ctf_text(struct tapir_str *out, const char *text, size_t len)
 {
 	tapir_str__add_utf8(out, text, len);
 	tapir_str__addc(out, 0);
@@ -340,8 +340,8 @@ static void add_cell(struct ctf *c, const struct tapir_sql_column *column,
 	uint64_t bits = 0;
 
 	if (*type == 'T') {
-		add_text(&c->packet, cell->type == TAPIR_SQL_TEXT ? cell->text : "",
-			 cell->type == TAPIR_SQL_TEXT ? cell->len : 0);
+		add_ctf_text(&c->packet, cell->type == TAPIR_SQL_TEXT ? cell->text : "",
+			     cell->type == TAPIR_SQL_TEXT ? cell->len : 0);
 		return;
 	}
 	if (cell->type == TAPIR_SQL_INT && *type == 'I')
@@ -381,7 +381,7 @@ static void add_value(struct ctf *c, const struct tapir_value *v)
 		if (is_there)
 			tapir_event_fields__add_value(v, SIZE_MAX, &c->text);
 		c->packet.failed |= c->text.failed;
-		add_text(&c->packet, c->text.data ? c->text.data : "", c->text.len);
+		add_ctf_text(&c->packet, c->text.data ? c->text.data : "", c->text.len);
 		return;
 	default:
 		bits = v->u64;
@@ -403,7 +403,7 @@ static void add_marks(struct ctf *c, const struct tapir_value *values, unsigned 
 		tapir_value__add_name(&c->text, values[i].name, i);
 		tapir_str__addf(&c->text, "=%s", mark);
 	}
-	add_text(&c->packet, c->text.data ? c->text.data : "", c->text.len);
+	add_ctf_text(&c->packet, c->text.data ? c->text.data : "", c->text.len);
 }
 
 static void add_event(struct ctf *c, const struct tapir_rec *rec)
@@ -475,7 +475,7 @@ static void add_stack(struct ctf *c, const struct tapir_rec *rec, uint64_t id)
 
 			tapir_str__clear(&c->text);
 			tapir_query_frame__add_name(&c->text, &function, &c->name);
-			add_text(&c->packet, c->text.data ? c->text.data : "", c->text.len);
+			add_ctf_text(&c->packet, c->text.data ? c->text.data : "", c->text.len);
 		}
 	}
 	if (!c->packet.failed)

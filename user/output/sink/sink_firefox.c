@@ -311,8 +311,8 @@ static void firefox_on_event(void *ctx, const struct tapir_rec_event *ev,
 	tapir_str__fini(&type);
 }
 
-static void add_text(struct firefox *f, struct tapir_json *j, struct schema *schema,
-		     const char *key, const char *text)
+static void add_firefox_text(struct firefox *f, struct tapir_json *j, struct schema *schema,
+			     const char *key, const char *text)
 {
 	struct field *field = text ? field_of(f, schema, 0, key) : NULL;
 
@@ -336,11 +336,11 @@ static void on_end(void *ctx, struct tapir_interval *i, const struct tapir_kind 
 			 : schema_of(f, SCHEMA_INTERVAL, (struct tapir_sv){type.data, type.len});
 	if (schema) {
 		j = open_data(f, schema->name, UINT32_MAX);
-		add_text(f, &j, schema, "label", i->label);
-		add_text(f, &j, schema, "begin",
-			 i->flags & TAPIR_INTERVAL_UNBEGUN ? "not recorded" : NULL);
-		add_text(f, &j, schema, "end",
-			 i->flags & TAPIR_INTERVAL_UNENDED ? "not recorded" : NULL);
+		add_firefox_text(f, &j, schema, "label", i->label);
+		add_firefox_text(f, &j, schema, "begin",
+				 i->flags & TAPIR_INTERVAL_UNBEGUN ? "not recorded" : NULL);
+		add_firefox_text(f, &j, schema, "end",
+				 i->flags & TAPIR_INTERVAL_UNENDED ? "not recorded" : NULL);
 		add_trace(f, &j, schema, tapir_tracks__ending(&f->tracks));
 		tapir_json__close(&j, '}');
 		keep_marker(f, track_of(f, i->tgid, i->tid),
@@ -370,7 +370,7 @@ static void on_value(void *ctx, const struct tapir_track_value *v)
 		char unit[64] = {};
 
 		memcpy(unit, v->unit.data, v->unit.len);
-		add_text(f, &j, schema, "unit", unit);
+		add_firefox_text(f, &j, schema, "unit", unit);
 	}
 	tapir_json__close(&j, '}');
 	keep_marker(f, track_of(f, v->tgid, v->tgid),

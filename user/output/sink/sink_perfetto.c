@@ -120,7 +120,7 @@ static void add_double(struct tapir_str *out, unsigned field, double value)
 }
 
 /* A string of protobuf is UTF-8. */
-static void add_text(struct tapir_str *out, unsigned field, struct tapir_sv text)
+static void add_perfetto_text(struct tapir_str *out, unsigned field, struct tapir_sv text)
 {
 	struct tapir_str clean = {};
 
@@ -195,7 +195,7 @@ static uint64_t intern(struct perfetto *p, unsigned kind, struct tapir_sv text)
 	data = open_message(out, INTERNED_DATA);
 	entry = open_message(out, kind);
 	add_u64(out, 1, iid);
-	add_text(out, 2, text);
+	add_perfetto_text(out, 2, text);
 	close_message(out, entry);
 	close_message(out, data);
 	close_message(out, packet);
@@ -259,7 +259,7 @@ static void on_thread(void *ctx, uint32_t tgid, uint32_t tid, struct tapir_sv na
 		inner = open_message(out, 3); /* ProcessDescriptor */
 		add_u64(out, 1, tgid);
 		if (process.len)
-			add_text(out, 6, process);
+			add_perfetto_text(out, 6, process);
 		close_message(out, inner);
 		close_two(p, packet, track);
 	}
@@ -268,7 +268,7 @@ static void on_thread(void *ctx, uint32_t tgid, uint32_t tid, struct tapir_sv na
 	add_u64(out, 1, tgid);
 	add_u64(out, 2, tid);
 	if (name.len)
-		add_text(out, 5, name);
+		add_perfetto_text(out, 5, name);
 	close_message(out, inner);
 	close_two(p, packet, track);
 }
@@ -408,7 +408,7 @@ static void add_counter(struct tapir_str *out, unsigned field, const char *name,
 {
 	size_t counter = open_message(out, field);
 
-	add_text(out, 2, tapir_sv__of(name));
+	add_perfetto_text(out, 2, tapir_sv__of(name));
 	add_u64(out, 3, unit);
 	close_message(out, counter);
 }
@@ -508,7 +508,7 @@ static void add_argument(struct perfetto *p, uint64_t name, const struct tapir_v
 		tapir_str__clear(&p->text);
 		tapir_event_fields__add_value(v, TEXT_BYTES, &p->text);
 		p->tracks.failed |= p->text.failed;
-		add_text(out, 6, (struct tapir_sv){p->text.data, p->text.len});
+		add_perfetto_text(out, 6, (struct tapir_sv){p->text.data, p->text.len});
 	}
 	close_message(out, argument);
 }
@@ -528,8 +528,8 @@ static void add_label(struct perfetto *p, const char *name, const char *text)
 	struct tapir_str *out = &p->tracks.x->out;
 	size_t argument = open_message(out, EVENT_ARGUMENT);
 
-	add_text(out, 10, tapir_sv__of(name));
-	add_text(out, 6, tapir_sv__of(text));
+	add_perfetto_text(out, 10, tapir_sv__of(name));
+	add_perfetto_text(out, 6, tapir_sv__of(text));
 	close_message(out, argument);
 }
 
@@ -688,7 +688,7 @@ static uint64_t track_of(struct perfetto *p, struct tapir_interval *i,
 	if (lane && is_described(p, uuid))
 		return uuid;
 	packet = open_track(p, uuid, parent, &track);
-	add_text(&p->tracks.x->out, 2, tapir_sv__of(kind->name));
+	add_perfetto_text(&p->tracks.x->out, 2, tapir_sv__of(kind->name));
 	close_two(p, packet, track);
 	return uuid;
 }
@@ -734,10 +734,10 @@ static void on_value(void *ctx, const struct tapir_track_value *v)
 	if (!is_described(p, uuid)) {
 		packet = open_track(p, uuid, v->tgid ? uuid_of(OF_PROCESS, v->tgid, 0) : 0,
 				    &message);
-		add_text(out, 2, v->name);
+		add_perfetto_text(out, 2, v->name);
 		counter = open_message(out, 8);
 		if (v->unit.len)
-			add_text(out, 6, v->unit);
+			add_perfetto_text(out, 6, v->unit);
 		close_message(out, counter);
 		close_two(p, packet, message);
 	}
@@ -775,7 +775,7 @@ static void add_defaults(struct perfetto *p)
 	size_t packet = open_packet(p), defaults = open_message(out, DEFAULTS),
 	       samples = open_message(out, DEFAULTS_OF_SAMPLES);
 
-	add_text(out, 1, tapir_sv__of("tapir"));
+	add_perfetto_text(out, 1, tapir_sv__of("tapir"));
 	close_message(out, samples);
 	close_two(p, packet, defaults);
 }

@@ -361,9 +361,9 @@ static bool add_characters(const uint8_t *bytes, size_t cnt, unsigned width, str
 }
 
 /* A str, as all names are: its characters, of 1, 2 or 4 bytes, follow it. */
-static bool add_text(const struct tapir_cpython_layout *l,
-		     const struct tapir_process_memory *memory, uint64_t va, size_t max_cnt,
-		     struct tapir_str *out)
+static bool add_cpython_text(const struct tapir_cpython_layout *l,
+			     const struct tapir_process_memory *memory, uint64_t va, size_t max_cnt,
+			     struct tapir_str *out)
 {
 	uint8_t bytes[4 * MAX_FILE_CHARS];
 	uint64_t len;
@@ -403,9 +403,10 @@ bool tapir_cpython__add_name(const struct tapir_cpython *python,
 
 	tapir_str__adds(out, "py::");
 	if (!is_code(python, memory, code_va) ||
-	    !add_text(l, memory, object_at(memory, code_va + l->name), MAX_NAME_CHARS, out))
+	    !add_cpython_text(l, memory, object_at(memory, code_va + l->name), MAX_NAME_CHARS, out))
 		return false;
 	tapir_str__addc(out, ':');
-	return add_text(l, memory, object_at(memory, code_va + l->file), MAX_FILE_CHARS, out) &&
+	return add_cpython_text(l, memory, object_at(memory, code_va + l->file), MAX_FILE_CHARS,
+				out) &&
 	       !out->failed;
 }

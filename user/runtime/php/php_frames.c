@@ -89,8 +89,8 @@ void tapir_php__interp(const struct tapir_php *php, struct tapir_interp *out)
 }
 
 /* A zend_string; without control characters. */
-static bool add_text(const struct tapir_process_memory *memory, uint64_t va, size_t max_bytes,
-		     struct tapir_str *out)
+static bool add_php_text(const struct tapir_process_memory *memory, uint64_t va, size_t max_bytes,
+			 struct tapir_str *out)
 {
 	char bytes[MAX_FILE_BYTES];
 	uint64_t len;
@@ -117,12 +117,13 @@ static bool add_function(const struct tapir_process_memory *memory, uint64_t va,
 		return true;
 	}
 	if (class_va) {
-		if (!add_text(memory, tapir_process_memory__u64(memory, class_va + CLASS_NAME_OFF),
-			      MAX_NAME_BYTES, out))
+		if (!add_php_text(memory,
+				  tapir_process_memory__u64(memory, class_va + CLASS_NAME_OFF),
+				  MAX_NAME_BYTES, out))
 			return false;
 		tapir_str__adds(out, "::");
 	}
-	return add_text(memory, name_va, MAX_NAME_BYTES, out);
+	return add_php_text(memory, name_va, MAX_NAME_BYTES, out);
 }
 
 bool tapir_php__add_name(const struct tapir_php *php, const struct tapir_process_memory *memory,
@@ -140,8 +141,8 @@ bool tapir_php__add_name(const struct tapir_php *php, const struct tapir_process
 	tapir_str__addc(out, ':');
 	if (*is_internal)
 		tapir_str__adds(out, "[internal]");
-	else if (!add_text(memory, tapir_process_memory__u64(memory, function_va + php->file),
-			   MAX_FILE_BYTES, out))
+	else if (!add_php_text(memory, tapir_process_memory__u64(memory, function_va + php->file),
+			       MAX_FILE_BYTES, out))
 		return false;
 	return !out->failed;
 }
