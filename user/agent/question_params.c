@@ -15,7 +15,7 @@
 
 #define TABLE_MB "16" /* of keys, for one client */
 
-static const char *name_of(const char *source)
+static const char *question_param_name(const char *source)
 {
 	return strncmp(source, "interval:", 9) ? source : source + 9;
 }
@@ -47,7 +47,7 @@ static int check_sources(const struct tapir_request_params *params, bool *are_in
 	size_t interval_cnt = 0;
 
 	tapir_vec_for_each (source, &params->sources)
-		interval_cnt += tapir_interval_name__is_known(name_of(*source));
+		interval_cnt += tapir_interval_name__is_known(question_param_name(*source));
 	*are_intervals = interval_cnt > 0;
 	if (!params->sources.cnt && !params->pairs.cnt)
 		return tapir_diag__fail(-EINVAL, "source: events or an interval are required");
@@ -66,7 +66,8 @@ static int list_specs(const struct tapir_request_params *params, bool are_interv
 
 	tapir_vec_for_each (word, &params->sources)
 		if (!err)
-			err = are_intervals ? tapir_interval_name__add_specs(name_of(*word), out)
+			err = are_intervals ? tapir_interval_name__add_specs(
+						      question_param_name(*word), out)
 					    : tapir_interval_specs__add(out, *word);
 	tapir_vec_for_each (word, &params->pairs)
 		err = err ? err : tapir_pair_text__add_specs(*word, out);
@@ -167,7 +168,7 @@ static int make_command(const struct tapir_request_params *params, bool are_inte
 		is_made &= tapir_vec__push(argv, first[i]);
 	if (are_intervals || params->until)
 		tapir_vec_for_each (source, &params->sources)
-			is_made &= tapir_vec__push(argv, name_of(*source));
+			is_made &= tapir_vec__push(argv, question_param_name(*source));
 	is_made &= !add_options(params, argv);
 	return is_made && tapir_vec__push(argv, NULL) ? 0 : -ENOMEM;
 }

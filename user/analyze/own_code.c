@@ -114,7 +114,7 @@ static uint32_t find_own_frame(const struct tapir_stack_tree *tree, uint32_t nod
 	return 0;
 }
 
-static uint32_t name_of(const struct tapir_stack_tree *tree, uint32_t node)
+static uint32_t node_function_name(const struct tapir_stack_tree *tree, uint32_t node)
 {
 	return node ? tree->nodes.data[node].name : TAPIR_OWN_CODE_NONE;
 }
@@ -137,10 +137,10 @@ static uint32_t find_once(struct tapir_own_nodes *known, const struct tapir_stac
 		return TAPIR_OWN_CODE_NONE;
 	while (known->by_node.cnt <= node)
 		if (!tapir_vec__add(&known->by_node))
-			return name_of(tree, find(tree, node));
+			return node_function_name(tree, find(tree, node));
 	if (known->by_node.data[node])
 		return known->by_node.data[node] - 2;
-	name = name_of(tree, find(tree, node));
+	name = node_function_name(tree, find(tree, node));
 	known->by_node.data[node] = name + 2;
 	return name;
 }
@@ -207,7 +207,7 @@ uint32_t tapir_own_code__find_or_native(const struct tapir_stack_tree *tree, uin
 {
 	uint32_t own = find_managed(tree, node);
 
-	return name_of(tree, own ? own : tapir_own_code__native_origin(tree, node));
+	return node_function_name(tree, own ? own : tapir_own_code__native_origin(tree, node));
 }
 
 uint32_t tapir_own_code__or_library(struct tapir_own_code *own, const struct tapir_stack_tree *tree,
@@ -218,7 +218,7 @@ uint32_t tapir_own_code__or_library(struct tapir_own_code *own, const struct tap
 	if (name != TAPIR_OWN_CODE_NONE)
 		return name;
 	find_own_frame(tree, node, &library);
-	return name_of(tree, library);
+	return node_function_name(tree, library);
 }
 
 bool tapir_own_code__is_unnamed(const struct tapir_stack_tree *tree, uint32_t node)

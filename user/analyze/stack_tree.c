@@ -126,7 +126,7 @@ static uint64_t fact_of(uint32_t name, enum tapir_frame_kind kind)
 	return (uint64_t)name << 8 | kind;
 }
 
-static uint32_t name_of(uint64_t fact)
+static uint32_t fact_name(uint64_t fact)
 {
 	return fact >> 8 & NAME_MASK;
 }
@@ -163,7 +163,7 @@ static struct tapir_tree_slot *find_slot(const struct tapir_stack_tree *tree, ui
 		const struct tapir_tree_node *node = &tree->nodes.data[tree->slots[i].node];
 
 		if (tree->slots[i].tag == tag && node->parent == parent &&
-		    node->name == name_of(fact) && node->place == module_of_fact(fact))
+		    node->name == fact_name(fact) && node->place == module_of_fact(fact))
 			break;
 	}
 	return &tree->slots[i];
@@ -209,7 +209,7 @@ static void set_whole(struct tapir_stack_tree *tree, uint32_t node)
 /* The parent's child of that name; made, if it is new and there are fewer nodes than limit. */
 static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint64_t fact, size_t limit)
 {
-	uint32_t name = name_of(fact);
+	uint32_t name = fact_name(fact);
 	struct tapir_tree_node node = {.name = name,
 				       .place = module_of_fact(fact),
 				       .parent = parent,

@@ -64,7 +64,7 @@ static void io_fini(void *ctx)
 /* ---- reading -------------------------------------------------------------------------------- */
 
 /* 0 beyond the bound, or without memory. */
-static uint32_t name_of(struct io *v, enum group group, struct tapir_sv text, uint32_t pid)
+static uint32_t io_group_name(struct io *v, enum group group, struct tapir_sv text, uint32_t pid)
 {
 	uint64_t key = tapir_hash__bytes(tapir_hash__mix(pid, group), text.data, text.len), *idx;
 	struct name *added;
@@ -95,7 +95,8 @@ static uint32_t file_of(struct io *v, const struct tapir_io_view *io)
 	if (!text.len)
 		tapir_str__adds(&text, "[no data]");
 	v->args.failed |= text.failed;
-	idx = text.failed ? 0 : name_of(v, BY_FILE, (struct tapir_sv){text.data, text.len}, 0);
+	idx = text.failed ? 0
+			  : io_group_name(v, BY_FILE, (struct tapir_sv){text.data, text.len}, 0);
 	tapir_str__fini(&text);
 	return idx;
 }
@@ -106,7 +107,7 @@ static uint32_t process_of(struct io *v, const struct tapir_rec_io *rec)
 	struct tapir_sv requester =
 		tapir_io__requester(tapir_timeline__catalog(v->args.tl), rec, &pid);
 
-	return name_of(v, BY_PROCESS, requester, pid);
+	return io_group_name(v, BY_PROCESS, requester, pid);
 }
 
 static void on_io(void *ctx, const struct tapir_rec *rec, uint32_t node)
@@ -126,7 +127,7 @@ static void on_io(void *ctx, const struct tapir_rec *rec, uint32_t node)
 	request.took_ns = io.rec->queue_ns + io.rec->device_ns;
 	request.of[BY_FILE] = file_of(v, &io);
 	request.of[BY_PROCESS] = process_of(v, io.rec);
-	request.of[BY_DISK] = name_of(v, BY_DISK, io.disk, 0);
+	request.of[BY_DISK] = io_group_name(v, BY_DISK, io.disk, 0);
 	request.of[BY_STACK] = node;
 	v->args.failed |= !tapir_vec__push(&v->requests, request);
 	v->failed_cnt += io.rec->error != 0;

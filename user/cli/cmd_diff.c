@@ -130,7 +130,7 @@ static void add_where(const struct tapir_where *where, const char *path,
 }
 
 /* A descriptor says nothing: MCP and the agent name recordings so. */
-static const char *name_of(const struct tapir_cli *cli, size_t at)
+static const char *compared_file_name(const struct tapir_cli *cli, size_t at)
 {
 	static const char *const names[] = {"the first recording", "the second recording"};
 	const char *path = cli->words.data[at];
@@ -143,7 +143,7 @@ static int print(struct tapir_diff *diff, const struct tapir_cli *cli,
 {
 	const struct args *args = cli->args;
 	struct tapir_view_result result = {.view = "diff"};
-	const char *const names[] = {name_of(cli, 0), name_of(cli, 1)};
+	const char *const names[] = {compared_file_name(cli, 0), compared_file_name(cli, 1)};
 	struct tapir_str out = {};
 	int err;
 

@@ -58,7 +58,7 @@ static bool should_continue(void *ctx)
 }
 
 /* The name that the page shows. */
-static const char *name_of(const char *path)
+static const char *page_file_name(const char *path)
 {
 	return strcmp(path, "-") != 0 ? path : "recording";
 }
@@ -76,7 +76,7 @@ static int add_data(struct tapir_reader *reader, struct tapir_cli *cli, const ch
 		return err;
 	tapir_long_read__start(&read, reader, cli);
 	err = tapir_page_data__write(reader,
-				     &(struct tapir_page_opts){.path = name_of(path),
+				     &(struct tapir_page_opts){.path = page_file_name(path),
 							       .unfold = args->unfold,
 							       .where = where,
 							       .open_again = reopen_for_html,
@@ -133,7 +133,7 @@ static int make_page(struct tapir_reader *reader, struct tapir_cli *cli)
 	if (!err && args->diff)
 		err = add_other(cli, &other);
 	if (!err)
-		err = write_page(&file, &data, &other, name_of(path));
+		err = write_page(&file, &data, &other, page_file_name(path));
 	tapir_output_file__report_end(&file, "; open it in a browser", mark, err);
 	tapir_output_file__close(&file);
 	tapir_str__fini(&data);

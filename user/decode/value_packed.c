@@ -16,7 +16,7 @@
 
 /* ---- enumerations ------------------------------------------------------------------------------ */
 
-static const char *name_of(const struct tapir_layout_map *map, uint64_t value)
+static const char *mapped_value_name(const struct tapir_layout_map *map, uint64_t value)
 {
 	for (unsigned i = 0; i < map->value_cnt; i++)
 		if (map->values[i].value == value)
@@ -57,7 +57,7 @@ static bool add_named(struct tapir_str *out, const struct tapir_value *value)
 		add_bits(out, map, value->u64);
 		return true;
 	}
-	name = name_of(map, value->u64);
+	name = mapped_value_name(map, value->u64);
 	if (name)
 		tapir_str__add_printable(out, name, strlen(name));
 	return name;

@@ -243,7 +243,7 @@ static unsigned find_inlined(Dwarf_Die *function, uint64_t va,
 
 /* ---- names and places --------------------------------------------------------------------- */
 
-static const char *name_of(Dwarf_Die *die)
+static const char *die_name(Dwarf_Die *die)
 {
 	Dwarf_Attribute attr;
 
@@ -311,7 +311,7 @@ void tapir_dwarf_lines__find(struct tapir_dwarf_lines *lines, uint64_t va,
 		else
 			add_place(out, unit, va, frame);
 		if (i < cnt)
-			frame->function = add_lines_text(out, name_of(&inlined[cnt - 1 - i]));
+			frame->function = add_lines_text(out, die_name(&inlined[cnt - 1 - i]));
 	}
 	out->cnt = cnt + 1;
 }

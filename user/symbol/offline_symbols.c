@@ -149,8 +149,8 @@ static const struct tapir_rec_symbol *new_record(struct tapir_offline_symbols *n
 	return rec ? tapir_arena__copy(&n->arena, rec, 1, rec->size) : NULL;
 }
 
-static struct name *name_of(struct tapir_offline_symbols *n, struct file *file,
-			    const struct tapir_symbol *symbol)
+static struct name *offline_name_of(struct tapir_offline_symbols *n, struct file *file,
+				    const struct tapir_symbol *symbol)
 {
 	const uint64_t *known = tapir_map__get(&file->by_start, symbol->start_off);
 	struct name name = {};
@@ -181,7 +181,7 @@ static const struct tapir_rec_symbol *find_symbol(void *ctx,
 
 	if (!file || !file->symtab || !tapir_symtab__find(file->symtab, off, &symbol))
 		return NULL;
-	name = name_of(n, file, &symbol);
+	name = offline_name_of(n, file, &symbol);
 	if (!name)
 		return NULL;
 	if (name->used_gen != n->gen && tapir_vec__push(&n->used, name->rec))

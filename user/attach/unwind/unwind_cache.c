@@ -96,7 +96,7 @@ int tapir_unwind_key__of(int fd, struct tapir_unwind_key *out)
 	return err;
 }
 
-static void name_of(const struct tapir_unwind_key *key, char name[NAME_BYTES])
+static void cached_table_name(const struct tapir_unwind_key *key, char name[NAME_BYTES])
 {
 	snprintf(name, NAME_BYTES, "%016llx" SUFFIX,
 		 (unsigned long long)tapir_hash__bytes(0, key, sizeof(*key)));
@@ -247,7 +247,7 @@ int tapir_unwind_cache__load(struct tapir_unwind_cache *c, const struct tapir_un
 
 	if (!c)
 		return -ENOENT;
-	name_of(key, name);
+	cached_table_name(key, name);
 	fd = openat(c->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return -ENOENT;
@@ -340,7 +340,7 @@ void tapir_unwind_cache__store(struct tapir_unwind_cache *c, const struct tapir_
 		return;
 	head.crc = crc_of(table->blocks, bytes);
 	head.header_crc = crc_of(&head, offsetof(struct header, header_crc));
-	name_of(key, name);
+	cached_table_name(key, name);
 	snprintf(new_name, sizeof(new_name), ".new-%d", (int)getpid());
 	(void)unlinkat(c->dir_fd, new_name, 0);
 	fd = openat(c->dir_fd, new_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,

@@ -61,7 +61,7 @@ static bool is_same_host(const struct tapir_merge_input *a, const struct tapir_m
 }
 
 /* The given name, the recording's, or the file's without its suffix. */
-static char *name_of(const struct tapir_merge_input *input)
+static char *merged_host_name(const struct tapir_merge_input *input)
 {
 	struct tapir_sv name = tapir_sv__of(input->given);
 
@@ -88,7 +88,7 @@ static const struct tapir_merge_host *host_called(const struct tapir_merge *m, c
 /* "web1", "web1-2": a machine that was started again, or another one of that name. */
 static int name_host(const struct tapir_merge *m, const struct tapir_merge_input *input, char **out)
 {
-	tapir_autofree char *name = name_of(input);
+	tapir_autofree char *name = merged_host_name(input);
 	char *made = name ? strdup(name) : NULL;
 
 	for (unsigned nr = 2; made && host_called(m, made); nr++) {

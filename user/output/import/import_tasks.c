@@ -16,7 +16,7 @@ void tapir_import_tasks__fini(struct tapir_import_tasks *t)
 }
 
 /* The name of a process, NULL: not known. */
-static const char *name_of(const struct tapir_import_tasks *t, uint32_t tgid)
+static const char *imported_task_name(const struct tapir_import_tasks *t, uint32_t tgid)
 {
 	const struct tapir_import_name *name = tapir_keyed__get(&t->names, tgid);
 
@@ -41,16 +41,17 @@ static void put_process(struct tapir_import_tasks *t, uint32_t tgid, uint32_t pa
 	const struct tapir_sv none = {};
 
 	tapir_rec__init(&fixed.h, TAPIR_REC_PROCESS, sizeof(fixed), time_ns);
-	tapir_import_sink__describe(t->sink, tapir_recbuf__process(&t->sink->buf, &fixed,
-								   tapir_sv__of(name_of(t, tgid)),
-								   none, none, none));
+	tapir_import_sink__describe(t->sink,
+				    tapir_recbuf__process(&t->sink->buf, &fixed,
+							  tapir_sv__of(imported_task_name(t, tgid)),
+							  none, none, none));
 }
 
 static void put_thread(struct tapir_import_tasks *t, uint32_t tgid, uint32_t tid, const char *name,
 		       size_t len, uint64_t time_ns)
 {
 	struct tapir_rec_thread rec = {.tgid = tgid, .tid = tid};
-	const char *leader = name_of(t, tgid);
+	const char *leader = imported_task_name(t, tgid);
 
 	if (len >= TAPIR_COMM_BYTES)
 		len = TAPIR_COMM_BYTES - 1;
@@ -97,7 +98,7 @@ void tapir_import_tasks__name(struct tapir_import_tasks *t, uint32_t tgid, uint3
 void tapir_import_tasks__fork(struct tapir_import_tasks *t, uint32_t tgid, uint32_t tid,
 			      uint32_t parent_tgid, bool has_begun_before, uint64_t time_ns)
 {
-	const char *name = name_of(t, parent_tgid);
+	const char *name = imported_task_name(t, parent_tgid);
 
 	add_thread(t, tgid, tid);
 	if (tgid != parent_tgid && tgid == tid) {
@@ -119,7 +120,7 @@ void tapir_import_tasks__exit(struct tapir_import_tasks *t, uint32_t tgid, uint3
 void tapir_import_tasks__see(struct tapir_import_tasks *t, uint32_t tgid, uint32_t tid,
 			     uint64_t time_ns)
 {
-	const char *name = name_of(t, tgid);
+	const char *name = imported_task_name(t, tgid);
 
 	if (!add_thread(t, tgid, tid))
 		return;

@@ -78,7 +78,7 @@ static uint64_t since_start(struct page *p, uint64_t time_ns)
 	return ns;
 }
 
-static uint32_t name_of(struct page *p, const char *text)
+static uint32_t page_text_number(struct page *p, const char *text)
 {
 	return text ? tapir_page_texts__number(&p->names, text, strlen(text)) : 0;
 }
@@ -182,12 +182,12 @@ static void add_wait(struct page *p, const struct tapir_wait *wait, bool is_cut)
 		.part_ns = wait->wake_ns - wait->from_ns,
 		.thread = thread_of(p, t->tgid, t->tid, wait->from_ns),
 		.node = node_of(p, wait->node, NULL),
-		.kind = name_of(p, tapir_switch__state_name(&left)),
-		.label = wait->state
-				 ? name_of(p, tapir_wait_reasons__of(&p->reasons,
-								     tapir_timeline__stacks(p->tl),
-								     wait->node))
-				 : 0,
+		.kind = page_text_number(p, tapir_switch__state_name(&left)),
+		.label = wait->state ? page_text_number(p, tapir_wait_reasons__of(
+								   &p->reasons,
+								   tapir_timeline__stacks(p->tl),
+								   wait->node))
+				     : 0,
 		.other = wait->waker_tid,
 		.is_cut = is_cut};
 
@@ -215,7 +215,7 @@ static void on_close(void *ctx, struct tapir_interval *i)
 		.thread = thread_of(p, i->tgid, i->tid, i->until_ns),
 		.node = node_of(p, i->node, NULL),
 		.kind = i->kind,
-		.label = name_of(p, i->label),
+		.label = page_text_number(p, i->label),
 		.other = i->end_tid,
 		.is_cut = !!(i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED))};
 

@@ -27,7 +27,7 @@ static bool is_taken(const struct tapir_query_output *o, unsigned cnt, const cha
 }
 
 /* A member of a JSON object occurs once: the second "count" is "count_2". */
-static char *name_of(const struct tapir_query_output *o, unsigned column)
+static char *output_column_name(const struct tapir_query_output *o, unsigned column)
 {
 	const char *name = tapir_query__column_name(o->query, column);
 	char *made = strdup(name);
@@ -210,7 +210,7 @@ int tapir_query_output__init(struct tapir_query_output *o, const struct tapir_qu
 		.format = format, .query = query, .column_cnt = tapir_query__column_cnt(query)};
 	o->names = calloc(o->column_cnt + 1u, sizeof(*o->names));
 	for (unsigned i = 0; o->names && i < o->column_cnt; i++) {
-		o->names[i] = name_of(o, i);
+		o->names[i] = output_column_name(o, i);
 		if (!o->names[i])
 			return -ENOMEM;
 	}

@@ -22,7 +22,7 @@
 /* ---- by name -------------------------------------------------------------------------------- */
 
 /* The kernel's workers have the number of their CPU in their names. */
-static struct tapir_sv name_of(const struct tapir_process_row *row)
+static struct tapir_sv program_row_name(const struct tapir_process_row *row)
 {
 	static const char worker[] = "kworker/";
 	const char *name = *row->comm ? row->comm : "?";
@@ -54,7 +54,7 @@ int tapir_report_programs__make(struct tapir_report_programs *programs,
 
 	tapir_vec_for_each (row, &summary->processes) {
 		uint64_t records = tapir_captured__sum(row->captured);
-		struct tapir_report_program made = {.name = name_of(row), .first = row};
+		struct tapir_report_program made = {.name = program_row_name(row), .first = row};
 		struct tapir_report_program *program;
 
 		if (!records)
@@ -305,7 +305,7 @@ static void add_use(struct judge *j, struct tapir_report_programs *programs,
 	tapir_vec_for_each (row, &summary->processes) {
 		struct tapir_process_used *used = tapir_keyed__get(&j->use.rows, row->pid);
 		struct tapir_report_program *program =
-			tapir_keyed__get(&programs->rows, program_name_key(name_of(row)));
+			tapir_keyed__get(&programs->rows, program_name_key(program_row_name(row)));
 
 		if (!used || !program)
 			continue;

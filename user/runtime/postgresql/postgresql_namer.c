@@ -140,8 +140,8 @@ bool tapir_postgresql_namer__find(struct tapir_postgresql_namer *n)
 
 /* ---- what is known -------------------------------------------------------------------------- */
 
-static const char *name_of(const struct tapir_postgresql_namer *n, uint32_t server,
-			   uint32_t database, uint32_t relation)
+static const char *relation_name(const struct tapir_postgresql_namer *n, uint32_t server,
+				 uint32_t database, uint32_t relation)
 {
 	const struct entry *e = tapir_keyed__get(
 		&n->entries, tapir_postgresql_name__key(server, database, relation));
@@ -153,8 +153,9 @@ void tapir_postgresql_namer__add_lock(const struct tapir_postgresql_namer *n, ui
 				      const struct tapir_postgresql_lock *lock,
 				      struct tapir_str *out)
 {
-	tapir_postgresql_lock__add_text(lock, name_of(n, server, lock->fields[0], lock->fields[1]),
-					name_of(n, server, lock->fields[0], 0), out);
+	tapir_postgresql_lock__add_text(lock,
+					relation_name(n, server, lock->fields[0], lock->fields[1]),
+					relation_name(n, server, lock->fields[0], 0), out);
 }
 
 void tapir_postgresql_namer__add_names(const struct tapir_postgresql_namer *n, size_t max_bytes,
