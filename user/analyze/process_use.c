@@ -17,7 +17,8 @@ static struct tapir_used *used_by(struct tapir_process_use *v, uint32_t pid)
 	return row ? &row->used : NULL;
 }
 
-static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
+static void process_use_on_sample(void *ctx, struct tapir_tl_thread *t,
+				  const struct tapir_rec_sample *sample)
 {
 	struct tapir_process_use *v = ctx;
 	struct tapir_used *used = used_by(v, t->tgid);
@@ -143,7 +144,7 @@ static void on_kernel(void *ctx, const struct tapir_rec_kernel *rec, uint32_t no
 	}
 }
 
-const struct tapir_timeline_fns tapir_process_use_fns = {.sample = on_sample,
+const struct tapir_timeline_fns tapir_process_use_fns = {.sample = process_use_on_sample,
 							 .ended = on_ended,
 							 .switched = on_switched,
 							 .waits = on_waits,

@@ -124,7 +124,8 @@ static void count_purpose(struct cpu *v, uint32_t node, const char *purpose)
 		row->cnt++;
 }
 
-static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
+static void cpu_on_sample(void *ctx, struct tapir_tl_thread *t,
+			  const struct tapir_rec_sample *sample)
 {
 	struct cpu *v = ctx;
 	struct tapir_stack_tree *tree = tapir_timeline__stacks(v->args.tl);
@@ -599,7 +600,7 @@ const struct tapir_view tapir_view_cpu = {
 	.name = "cpu",
 	.is_of_traces = true,
 	.summary = "CPU time by function, call path, thread and interval",
-	.fns = {.sample = on_sample},
+	.fns = {.sample = cpu_on_sample},
 	.facts = facts,
 	.nothing = "the recording has no CPU samples of these threads",
 	.found_off = TAPIR_VIEW_NUMBER(struct cpu, cnt),

@@ -98,7 +98,8 @@ static struct heap *heap_of(struct gc_view *v, uint32_t tgid)
 
 /* ---- what happens --------------------------------------------------------------------------- */
 
-static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
+static void gc_on_sample(void *ctx, struct tapir_tl_thread *t,
+			 const struct tapir_rec_sample *sample)
 {
 	struct gc_view *v = ctx;
 	enum tapir_work work =
@@ -576,7 +577,7 @@ static const struct tapir_view_fact facts[] = {
 const struct tapir_view tapir_view_gc = {
 	.name = "gc",
 	.summary = "collections: pauses, reasons, heap size, threads that waited",
-	.fns = {.sample = on_sample,
+	.fns = {.sample = gc_on_sample,
 		.wait = on_wait,
 		.event = gc_on_event,
 		.open = on_open,

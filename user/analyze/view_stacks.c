@@ -83,8 +83,8 @@ static void see_after(struct stacks_view *v, uint32_t tid, const struct tapir_re
 	row->node = sample->node;
 }
 
-static void on_sample(void *ctx, struct tapir_tl_thread *thread,
-		      const struct tapir_rec_sample *sample)
+static void stacks_on_sample(void *ctx, struct tapir_tl_thread *thread,
+			     const struct tapir_rec_sample *sample)
 {
 	struct stacks_view *v = ctx;
 	const struct tapir_recent_sample near = {sample->h.time_ns, thread->last_node};
@@ -596,7 +596,7 @@ static void begin_each(void *ctx)
 
 #define SAME_FOR_ALL                                                                               \
 	.fns = {.snapshot = on_snapshot,                                                           \
-		.sample = on_sample,                                                               \
+		.sample = stacks_on_sample,                                                        \
 		.call = on_call,                                                                   \
 		.event = stacks_on_event},                                                         \
 	.ctx_bytes = sizeof(struct stacks_view), .default_top = 50, .finish = stacks_finish,       \

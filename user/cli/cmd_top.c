@@ -93,7 +93,8 @@ struct top {
 
 /* ---- session thread --------------------------------------------------------------------------- */
 
-static void on_sample(void *ctx, struct tapir_tl_thread *thread, const struct tapir_rec_sample *rec)
+static void top_on_sample(void *ctx, struct tapir_tl_thread *thread,
+			  const struct tapir_rec_sample *rec)
 {
 	struct top *t = ctx;
 	struct tapir_top_sample sample = {.tgid = rec->tgid,
@@ -106,7 +107,7 @@ static void on_sample(void *ctx, struct tapir_tl_thread *thread, const struct ta
 	tapir_top_rows__sample(&t->rows, &sample, work);
 }
 
-static const struct tapir_timeline_fns listener = {.sample = on_sample};
+static const struct tapir_timeline_fns listener = {.sample = top_on_sample};
 
 static int begin_timeline(struct top *t, const struct tapir_catalog *catalog)
 {

@@ -148,7 +148,8 @@ static void diagnosis_on_event(void *ctx, struct tapir_tl_thread *t,
 	tapir_finding_postgresql__event(f, &e);
 }
 
-static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
+static void diagnosis_on_sample(void *ctx, struct tapir_tl_thread *t,
+				const struct tapir_rec_sample *sample)
 {
 	tapir_finding_cpu__sample(ctx, t, sample);
 }
@@ -275,7 +276,7 @@ static void on_call(void *ctx, const struct tapir_rec *rec)
 	tapir_finding_doing__call(ctx, rec);
 }
 
-const struct tapir_timeline_fns tapir_finding_fns = {.sample = on_sample,
+const struct tapir_timeline_fns tapir_finding_fns = {.sample = diagnosis_on_sample,
 						     .expect = on_expect,
 						     .wait = on_wait,
 						     .cut_wait = on_cut_wait,

@@ -94,7 +94,7 @@ static void put_stack(struct tapir_unprivileged_samples *s, uint64_t id,
 		post_sample_record(s, rec);
 }
 
-static void on_sample(void *ctx, const struct tapir_unprivileged_sample *sample)
+static void unprivileged_on_sample(void *ctx, const struct tapir_unprivileged_sample *sample)
 {
 	struct tapir_unprivileged_samples *s = ctx;
 	struct tapir_rec_sample rec = {
@@ -142,7 +142,7 @@ void tapir_unprivileged_samples__drain(struct tapir_unprivileged_samples *s)
 		tapir_map__clear(&s->seen);
 		s->forget_ns = now_ns + AGAIN_NS;
 	}
-	s->lost_cnt += tapir_unprivileged_sampler__drain(s->sampler, on_sample, s);
+	s->lost_cnt += tapir_unprivileged_sampler__drain(s->sampler, unprivileged_on_sample, s);
 	flush_samples(s);
 	post_losses(s, now_ns);
 	s->drained_ns = now_ns;

@@ -120,7 +120,8 @@ static void add_functions(struct reading *r, uint32_t leaf, const struct tapir_r
 	}
 }
 
-static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
+static void diff_on_sample(void *ctx, struct tapir_tl_thread *t,
+			   const struct tapir_rec_sample *sample)
 {
 	struct reading *r = ctx;
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(r->tl);
@@ -300,7 +301,7 @@ static void on_counter(void *ctx, const struct tapir_rec_counter *rec)
 			     value);
 }
 
-static const struct tapir_timeline_fns fns = {.sample = on_sample,
+static const struct tapir_timeline_fns fns = {.sample = diff_on_sample,
 					      .wait = on_wait,
 					      .cut_wait = on_wait,
 					      .event = diff_on_event,

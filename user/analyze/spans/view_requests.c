@@ -131,7 +131,8 @@ static void see(struct requests *r, const struct tapir_rec *rec, uint32_t tgid, 
 				      tapir_timeline__comm(r->args.tl, tgid, rec->time_ns));
 }
 
-static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
+static void requests_on_sample(void *ctx, struct tapir_tl_thread *t,
+			       const struct tapir_rec_sample *sample)
 {
 	see(ctx, &sample->h, t->tgid, t->tid);
 }
@@ -494,7 +495,7 @@ const struct tapir_view tapir_view_requests = {
 	.summary = "requests by route; by trace id, the slowest across processes",
 	.fns = {.event = requests_on_event,
 		.wait = on_wait,
-		.sample = on_sample,
+		.sample = requests_on_sample,
 		.switched = on_switch,
 		.open = on_open,
 		.awaited = on_awaited,

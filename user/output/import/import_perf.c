@@ -348,7 +348,7 @@ static void put_sample(struct perf *p, const struct tapir_perf_record *record, u
 	tapir_import_sink__put(&p->sink, &rec.h);
 }
 
-static void on_sample(struct perf *p, const struct tapir_perf_record *record)
+static void import_perf_sample(struct perf *p, const struct tapir_perf_record *record)
 {
 	uint64_t stack_id, kstack_id;
 
@@ -392,7 +392,7 @@ static int on_record(void *ctx, const struct tapir_perf_record *record)
 		tapir_perf_switches__record(&p->switches, record);
 		break;
 	case TAPIR_PERF_REC_SAMPLE:
-		on_sample(p, record);
+		import_perf_sample(p, record);
 		break;
 	default:
 		break;

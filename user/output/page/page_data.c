@@ -128,7 +128,8 @@ static void heat(struct page *p, uint64_t time_ns)
 		p->heat.data[cell]++;
 }
 
-static void on_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir_rec_sample *sample)
+static void page_on_sample(void *ctx, struct tapir_tl_thread *t,
+			   const struct tapir_rec_sample *sample)
 {
 	struct page *p = ctx;
 	bool has_stack = sample->stack_id || sample->kstack_id;
@@ -256,7 +257,7 @@ static void on_counter(void *ctx, const struct tapir_rec_counter *counter)
 	p->failed |= !tapir_vec__push(&p->values, value);
 }
 
-static const struct tapir_timeline_fns row_fns = {.sample = on_sample,
+static const struct tapir_timeline_fns row_fns = {.sample = page_on_sample,
 						  .wait = on_wait,
 						  .cut_wait = on_cut_wait,
 						  .event = page_on_event,

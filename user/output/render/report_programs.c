@@ -129,8 +129,8 @@ static struct tapir_finding *finding_of(void *ctx, uint32_t tgid)
 			tapir_finding_fns.fn(finding_, __VA_ARGS__);                               \
 	} while (0)
 
-static void on_sample(void *ctx, struct tapir_tl_thread *thread,
-		      const struct tapir_rec_sample *sample)
+static void programs_on_sample(void *ctx, struct tapir_tl_thread *thread,
+			       const struct tapir_rec_sample *sample)
 {
 	PASS_ON(sample, sample->tgid, thread, sample);
 }
@@ -215,7 +215,7 @@ static void on_record(void *ctx, const struct tapir_rec *rec)
 		PASS_ON(record, other, rec);
 }
 
-static const struct tapir_timeline_fns fns = {.sample = on_sample,
+static const struct tapir_timeline_fns fns = {.sample = programs_on_sample,
 					      .wait = on_wait,
 					      .cut_wait = on_cut_wait,
 					      .event = programs_on_event,

@@ -105,7 +105,7 @@ static void chrome_on_event(void *ctx, const struct tapir_rec_event *ev,
 	tapir_json__close(&j, '}');
 }
 
-static void on_sample(void *ctx, const struct tapir_rec_sample *sample, uint32_t node)
+static void chrome_on_sample(void *ctx, const struct tapir_rec_sample *sample, uint32_t node)
 {
 	struct chrome *c = ctx;
 	struct tapir_json j;
@@ -192,7 +192,7 @@ static int begin_chrome(struct tapir_export *x)
 {
 	static const struct tapir_tracks_fns fns = {.thread = on_thread,
 						    .event = chrome_on_event,
-						    .sample = on_sample,
+						    .sample = chrome_on_sample,
 						    .value = on_value,
 						    .end = on_end};
 	struct chrome *c = calloc(1, sizeof(*c));

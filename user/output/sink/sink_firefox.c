@@ -379,7 +379,7 @@ static void on_value(void *ctx, const struct tapir_track_value *v)
 				     .name = string_of(f, v->name)});
 }
 
-static void on_sample(void *ctx, const struct tapir_rec_sample *rec, uint32_t node)
+static void firefox_on_sample(void *ctx, const struct tapir_rec_sample *rec, uint32_t node)
 {
 	struct firefox *f = ctx;
 	struct track *track = track_of(f, rec->tgid, rec->tid);
@@ -735,7 +735,7 @@ static int begin_firefox(struct tapir_export *x)
 {
 	static const struct tapir_tracks_fns fns = {.thread = on_thread,
 						    .event = firefox_on_event,
-						    .sample = on_sample,
+						    .sample = firefox_on_sample,
 						    .value = on_value,
 						    .end = on_end};
 	struct firefox *f = calloc(1, sizeof(*f));

@@ -437,7 +437,7 @@ static void add_weighted(struct perfetto *p, const struct weighted *w)
 	close_two(p, packet, sample);
 }
 
-static void on_sample(void *ctx, const struct tapir_rec_sample *rec, uint32_t node)
+static void perfetto_on_sample(void *ctx, const struct tapir_rec_sample *rec, uint32_t node)
 {
 	struct perfetto *p = ctx;
 	bool is_clock = tapir_sample_event__is_clock(
@@ -805,7 +805,7 @@ static int begin(struct tapir_export *x, const struct tapir_tracks_fns *fns)
 
 static int begin_perfetto(struct tapir_export *x)
 {
-	static const struct tapir_tracks_fns fns = {FNS_OF_BOTH, .sample = on_sample,
+	static const struct tapir_tracks_fns fns = {FNS_OF_BOTH, .sample = perfetto_on_sample,
 						    .wait = on_wait};
 
 	return begin(x, &fns);
