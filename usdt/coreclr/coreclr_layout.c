@@ -185,7 +185,7 @@ static int take_tags(struct input *in)
 	return err;
 }
 
-static int read_all(struct input *in)
+static int read_layout_and_tags(struct input *in)
 {
 	int err = read_layout_fields(in, 0);
 
@@ -215,7 +215,7 @@ int coreclr_layout__parse(const uint8_t *blob, uint32_t len, coreclr_take_fn tak
 	memset(out, 0, sizeof(*out));
 	fill = count;
 	if (!err)
-		err = read_all(&count);
+		err = read_layout_and_tags(&count);
 	if (err || !count.cnt)
 		return err;
 	/* With those that a stop takes back. */
@@ -224,7 +224,7 @@ int coreclr_layout__parse(const uint8_t *blob, uint32_t len, coreclr_take_fn tak
 		return -ENOMEM;
 	fill.fields = out->fields;
 	fill.names = (char *)(out->fields + count.max_cnt);
-	read_all(&fill);
+	read_layout_and_tags(&fill);
 	out->cnt = (uint16_t)fill.cnt;
 	out->differs = fill.differs;
 	out->is_self = fill.has_object;

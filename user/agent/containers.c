@@ -262,7 +262,7 @@ bool tapir_container__is_of_pod(const struct tapir_container *c, const char *tex
 	return !slash || (strlen(c->space) == len && !strncmp(c->space, text, len));
 }
 
-static int read_all(struct tapir_containers *c)
+static int read_containers(struct tapir_containers *c)
 {
 	DIR *dir = opendir("/proc");
 	unsigned cnt = 0;
@@ -311,7 +311,7 @@ int tapir_containers__find(struct tapir_containers *c, const char *container, co
 			   struct tapir_words *cgroups, struct tapir_pids *pids)
 {
 	const struct tapir_container *it;
-	int err = read_all(c);
+	int err = read_containers(c);
 	size_t cnt = 0;
 
 	tapir_vec_for_each (it, &c->all) {

@@ -11,7 +11,7 @@
 #include "attach/programs.h"
 #include "base/file.h"
 
-static int read_all(int fd, struct tapir_thread_list *out)
+static int read_task_directory(int fd, struct tapir_thread_list *out)
 {
 	struct tapir_thread_seen seen;
 	size_t have = 0;
@@ -40,7 +40,7 @@ int tapir_thread_list__read(struct tapir_programs *programs, uint32_t tgid,
 	tapir_autofd int fd = tapir_programs__iterate_threads(programs, tgid);
 
 	out->vec.cnt = 0;
-	return fd < 0 ? fd : read_all(fd, out);
+	return fd < 0 ? fd : read_task_directory(fd, out);
 }
 
 void tapir_thread_list__fini(struct tapir_thread_list *list)

@@ -44,7 +44,7 @@ static const struct tapir_option options[] = {
 	TAPIR_FLAG("force", 'f', "replace OUT if it exists", struct args, force),
 	{}};
 
-static int read_all(struct tapir_long_read *read, struct tapir_cut *cut, const char *path)
+static int read_cut_source(struct tapir_long_read *read, struct tapir_cut *cut, const char *path)
 {
 	struct tapir_pids_seen seen = {.asked = cut->pids};
 	const struct tapir_rec *rec;
@@ -148,7 +148,7 @@ static int cut_file(struct tapir_reader *reader, struct tapir_cli *cli)
 
 	tapir_long_read__start(&read, reader, cli);
 	/* A first pass finds which descriptions the part needs; write_all reads the file again. */
-	err = read_all(&read, &cut, path);
+	err = read_cut_source(&read, &cut, path);
 	if (!err && tapir_cut__is_empty(&cut))
 		err = tapir_diag__fail(-ENODATA, "%s has nothing of that; nothing was written",
 				       path);

@@ -12,7 +12,7 @@
 #include "cli/symbol_options.h"
 #include "cli/terminal.h"
 
-static int read_all(struct tapir_named_copy *copy)
+static int read_named_source(struct tapir_named_copy *copy)
 {
 	const struct tapir_rec *rec;
 	int err;
@@ -74,7 +74,7 @@ int tapir_named_copy__read(struct tapir_named_copy *copy, struct tapir_reader *r
 
 	copy->symbolize.names = tapir_symbols_option__names(cli);
 	tapir_long_read__start(&copy->read, reader, cli);
-	err = read_all(copy);
+	err = read_named_source(copy);
 	return err ? err : check_in_place(copy);
 }
 

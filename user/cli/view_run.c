@@ -95,8 +95,8 @@ static bool is_in_range(const struct tapir_reader *reader, const struct tapir_re
 	       has_id(rq->tids, tapir_rec__tid(rec, which));
 }
 
-static int read_all(struct tapir_reader *reader, struct tapir_timeline *tl, struct counts *counts,
-		    const struct tapir_view_request *rq)
+static int read_view_records(struct tapir_reader *reader, struct tapir_timeline *tl,
+			     struct counts *counts, const struct tapir_view_request *rq)
 {
 	uint64_t stride = 1 + tapir_reader__stats(reader)->file_bytes / COUNTED_BYTES, seen = 0;
 	const struct tapir_rec *rec;
@@ -262,7 +262,7 @@ static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 	int err = ctx ? tapir_timeline__listen(tl, &rq->view->fns, ctx) : -ENOMEM;
 
 	if (!err)
-		err = read_all(reader, tl, &counts, rq);
+		err = read_view_records(reader, tl, &counts, rq);
 	if (!err)
 		err = tapir_pids_seen__check(&counts.seen, tapir_reader__catalog(reader), path);
 	if (!err)

@@ -105,7 +105,7 @@ static bool is_content(const struct tapir_catalog *catalog, const struct tapir_r
 	return tapir_sv__is(about.provider, TAPIR_HEAP_PROVIDER);
 }
 
-static int read_all(struct tapir_heap_allocations *a)
+static int read_allocations(struct tapir_heap_allocations *a)
 {
 	static const struct tapir_timeline_fns fns = {.event = allocations_on_event};
 	const struct tapir_catalog *catalog = tapir_reader__catalog(a->reader);
@@ -167,7 +167,7 @@ int tapir_heap_allocations__record(struct tapir_heap_allocations *a,
 	a->ticks.id = TAPIR_TALLY_ALLOCATIONS;
 	a->samples.id = TAPIR_TALLY_ALLOCATION_SAMPLES;
 	a->ticks.tl = a->samples.tl = a->tl;
-	return read_all(a);
+	return read_allocations(a);
 }
 
 const struct tapir_tally_row *tapir_heap_allocations__of(const struct tapir_heap_allocations *a,

@@ -82,7 +82,7 @@ static void read_rows(struct tapir_kernel_sums *k, uint64_t now_ns)
 }
 
 /* AT_ONCE elements at a time. 0 or -errno. */
-static int read_all(struct tapir_kernel_sums *k, uint64_t now_ns)
+static int read_kernel_maps(struct tapir_kernel_sums *k, uint64_t now_ns)
 {
 	uint64_t place = 0; /* of the kernel: at least 4 bytes, or a key's */
 	bool is_first = true;
@@ -116,7 +116,7 @@ void tapir_kernel_sums__poll(struct tapir_kernel_sums *k, uint64_t now_ns, bool 
 
 	if (!must && now_ns < k->next_ns)
 		return;
-	err = read_all(k, now_ns);
+	err = read_kernel_maps(k, now_ns);
 	took_ns = tapir_clock__now_ns() - now_ns;
 	if (err && !k->has_warned)
 		tapir_warn("cannot read %s: %s", k->opts.what, tapir_errno__text(err));

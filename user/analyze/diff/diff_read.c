@@ -380,7 +380,7 @@ static int measure_span(struct reading *r, struct tapir_reader *reader)
 	return 0;
 }
 
-static int read_all(struct reading *r, struct tapir_reader *reader)
+static int read_compared_records(struct reading *r, struct tapir_reader *reader)
 {
 	const struct tapir_rec *rec;
 	int err = tapir_timeline__listen(r->tl, &fns, r);
@@ -410,7 +410,7 @@ static int read_rows(struct reading *r, struct tapir_reader *reader)
 	r->tl = tapir_timeline__new(tapir_reader__catalog(reader), &pairs, &opts);
 	r->exceptions.tl = r->allocations.tl = r->samples.tl = r->tl;
 	if (r->tl)
-		err = read_all(r, reader);
+		err = read_compared_records(r, reader);
 	if (!err && (r->failed || r->side->rows.failed || r->exceptions.failed ||
 		     r->allocations.failed || r->samples.failed || pairs.failed))
 		err = -ENOMEM;

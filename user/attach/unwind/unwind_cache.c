@@ -180,7 +180,7 @@ static uint32_t crc_of(const void *data, size_t bytes)
 	return (uint32_t)crc32_z(0, data, bytes);
 }
 
-static int read_all(int fd, void *data, size_t bytes, off_t off)
+static int read_cache_bytes(int fd, void *data, size_t bytes, off_t off)
 {
 	for (size_t done = 0; done < bytes;) {
 		ssize_t n = pread(fd, (char *)data + done, bytes - done, off + (off_t)done);
@@ -198,7 +198,7 @@ static int read_header(int fd, const struct tapir_unwind_key *key, struct header
 {
 	struct stat st;
 
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || read_all(fd, head, sizeof(*head), 0))
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || read_cache_bytes(fd, head, sizeof(*head), 0))
 		return -EBADMSG;
 	if (head->magic != MAGIC || head->version != VERSION ||
 	    head->header_crc != crc_of(head, offsetof(struct header, header_crc)) ||
@@ -228,7 +228,7 @@ int tapir_unwind_cache__read(int fd, const struct tapir_unwind_key *key,
 		return -ENOMEM;
 	}
 	t->shape = head.shape;
-	err = read_all(fd, t->blocks, bytes, sizeof(head));
+	err = read_cache_bytes(fd, t->blocks, bytes, sizeof(head));
 	if (!err && (crc_of(t->blocks, bytes) != head.crc || !tapir_unwind_table__is_sound(t)))
 		err = -EBADMSG;
 	if (err)

@@ -127,7 +127,7 @@ static int write_tables(const struct manifests *manifests, const char *path)
 	return err;
 }
 
-static int read_all(const struct request *request, struct manifests *manifests)
+static int read_manifests(const struct request *request, struct manifests *manifests)
 {
 	for (size_t i = 0; i < request->paths.cnt; i++) {
 		struct tapir_manifest *manifest;
@@ -146,7 +146,7 @@ static int read_all(const struct request *request, struct manifests *manifests)
 static int run_manifest(const struct request *request)
 {
 	struct manifests manifests = {};
-	int err = read_all(request, &manifests);
+	int err = read_manifests(request, &manifests);
 
 	if (!err && request->is_tables)
 		err = write_tables(&manifests, request->out);

@@ -170,8 +170,8 @@ static int finish_table(struct tapir_event_table *t)
 	return 0;
 }
 
-static int read_all(struct reading *r, struct tapir_query_source *source,
-		    struct tapir_reader *reader)
+static int read_event_tables(struct reading *r, struct tapir_query_source *source,
+			     struct tapir_reader *reader)
 {
 	const struct tapir_rec *rec;
 	uint64_t cnt = 0;
@@ -196,7 +196,7 @@ int tapir_event_tables__read(struct tapir_event_tables *tables, struct tapir_que
 		return err;
 	r.catalog = tapir_reader__catalog(reader);
 	r.lines = tapir_event_lines__new(TAPIR_EVENT_JSON, r.catalog, source->start_ns);
-	err = r.lines ? read_all(&r, source, reader) : -ENOMEM;
+	err = r.lines ? read_event_tables(&r, source, reader) : -ENOMEM;
 	for (size_t i = 0; i < tables->all.cnt && !err; i++)
 		err = finish_table(tables->all.data[i]);
 	tapir_event_lines__free(r.lines);

@@ -228,8 +228,8 @@ static const struct tapir_timeline_fns fns = {.sample = programs_on_sample,
 					      .record = on_record,
 					      .process = on_process};
 
-static int read_all(struct tapir_timeline *tl, struct tapir_reader *reader,
-		    bool (*should_continue)(void *ctx), void *ctx)
+static int read_program_records(struct tapir_timeline *tl, struct tapir_reader *reader,
+				bool (*should_continue)(void *ctx), void *ctx)
 {
 	const struct tapir_rec *rec;
 	int err = 0, got;
@@ -374,7 +374,7 @@ int tapir_report_programs__judge(struct tapir_report_programs *programs,
 	tl = tapir_timeline__new(tapir_reader__catalog(reader), &pairs, opts);
 	err = tl ? start_judging(&j, summary, tl) : -ENOMEM;
 	if (!err)
-		err = read_all(tl, reader, should_continue, ctx);
+		err = read_program_records(tl, reader, should_continue, ctx);
 	if (!err)
 		err = list_programs(&j, programs, has_clock);
 	if (!err) {

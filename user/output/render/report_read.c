@@ -86,7 +86,8 @@ static void expect(const struct tapir_summary *summary, const struct tapir_reade
 	}
 }
 
-static int read_all(struct tapir_report *report, struct tapir_reader *reader, struct reading *r)
+static int read_report_records(struct tapir_report *report, struct tapir_reader *reader,
+			       struct reading *r)
 {
 	struct tapir_timeline *tl = report->finding.tl;
 	struct tapir_summary *summary = &report->summary;
@@ -175,7 +176,7 @@ int tapir_report__read(struct tapir_report *report, struct tapir_reader *reader,
 	if (finding->tl)
 		err = tapir_timeline__listen(finding->tl, &tapir_finding_fns, finding);
 	if (!err)
-		err = read_all(report, reader, &r);
+		err = read_report_records(report, reader, &r);
 	if (!err)
 		err = tapir_pids_seen__check(&r.seen, tapir_reader__catalog(reader), request->path);
 	if (!err)

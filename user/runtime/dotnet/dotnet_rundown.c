@@ -150,7 +150,7 @@ static int read_some(struct rundown *r, struct tapir_nettrace_stream *stream, vo
 	return tapir_nettrace_stream__has_ended(stream) ? 0 : -EAGAIN;
 }
 
-static int read_all(struct rundown *r, uint64_t deadline_ns)
+static int read_rundown(struct rundown *r, uint64_t deadline_ns)
 {
 	const struct tapir_nettrace_sink sink = {.ctx = r,
 						 .on_start = on_start,
@@ -204,7 +204,7 @@ static int run_rundown(struct rundown *r, uint64_t deadline_ns)
 	err = -pthread_create(&stopper, NULL, stop_stream, r);
 	if (err)
 		return err;
-	err = read_all(r, deadline_ns);
+	err = read_rundown(r, deadline_ns);
 	tapir_guard__fd(&r->port.fd); /* also ends a session that was never stopped */
 	pthread_join(stopper, NULL);
 	if (!err && (!r->method_cnt || ftruncate(r->fd, (off_t)r->off)))
