@@ -154,7 +154,8 @@ static uint64_t frame_facts(void *ctx, const struct tapir_frame *frame)
 	return tapir_frame_chains__number(&s->chains, frame, function_fact, s);
 }
 
-static void add_function(struct tapir_summary *s, struct tapir_resolved_stack *stack, uint64_t fact)
+static void add_stack_function(struct tapir_summary *s, struct tapir_resolved_stack *stack,
+			       uint64_t fact)
 {
 	uint32_t function = (uint32_t)(fact >> 8);
 
@@ -192,7 +193,7 @@ static void add_frames(struct tapir_summary *s, const struct tapir_catalog *cata
 		unsigned cnt = tapir_frame_chains__get(&s->chains, &number, &facts);
 
 		for (unsigned k = 0; k < cnt; k++)
-			add_function(s, stack, facts[k]);
+			add_stack_function(s, stack, facts[k]);
 	}
 }
 

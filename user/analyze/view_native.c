@@ -378,7 +378,8 @@ static void write_processes(const struct native *v, struct tapir_view_result *re
 	}
 }
 
-static void add_function(const struct native *v, struct tapir_str *out, const struct row *row)
+static void add_native_function(const struct native *v, struct tapir_str *out,
+				const struct row *row)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->args.tl);
 	uint32_t name = row->node == TAPIR_NO_NODE
@@ -410,7 +411,7 @@ static void write_headline(const struct native *v, struct tapir_view_result *res
 	}
 	tapir_str__addf(&result->headline, "%+.1f MB in %.1f s from ", mb(row->used_bytes),
 			seconds);
-	add_function(v, &result->headline, row);
+	add_native_function(v, &result->headline, row);
 	tapir_str__addf(&result->headline, ", %" PRIu64 " %s still in use", whole(row->used_cnt),
 			row->source == OF_MALLOC ? "blocks" : "mappings");
 }

@@ -166,8 +166,8 @@ static int take_category(void *ctx, const char *name)
 
 #define FUNCTIONS_MAX_BYTES (32u << 20)
 
-static int add_function(const struct tapir_machine_source *source, const char *name,
-			struct tapir_tracepoint_list *out)
+static int add_kernel_function(const struct tapir_machine_source *source, const char *name,
+			       struct tapir_tracepoint_list *out)
 {
 	bool is_return = source->kind == TAPIR_MACHINE_KRETPROBE;
 	int err =
@@ -188,7 +188,7 @@ static int find_in_text(const struct tapir_machine_source *source, char *text,
 	while (!err && (line = strsep(&rest, "\n"))) {
 		line[strcspn(line, " \t")] = '\0';
 		if (*line && tapir_machine_source__has_name(source, line))
-			err = add_function(source, line, out);
+			err = add_kernel_function(source, line, out);
 	}
 	return err;
 }
@@ -202,7 +202,7 @@ static int find_functions(const struct tapir_machine_source *source,
 	int err;
 
 	if (tapir_glob__is_plain(source->names) && !strchr(source->names, ','))
-		return add_function(source, source->names, out);
+		return add_kernel_function(source, source->names, out);
 	snprintf(path, sizeof(path), "%s/../available_filter_functions", events());
 	err = tapir_file__read(path, FUNCTIONS_MAX_BYTES, &text, NULL);
 	return err ? fail_to_read(err, path) : find_in_text(source, text, out);

@@ -244,8 +244,8 @@ static void add_leaf(const struct tapir_finding *f, uint32_t name, struct tapir_
 }
 
 /* The name of the function; NULL: none is known. */
-static const char *add_function(struct tapir_finding *f, double share,
-				const struct tapir_weights *w, struct tapir_str *out)
+static const char *add_cpu_function(struct tapir_finding *f, double share,
+				    const struct tapir_weights *w, struct tapir_str *out)
 {
 	if (share >= TAPIR_LIMIT(TELLING)) {
 		tapir_rules__add_share((double)w->best, (double)f->cpu.samples, out);
@@ -289,7 +289,7 @@ void tapir_finding_busy__list(struct tapir_finding *f, struct tapir_found_list *
 	tapir_finding_doing__add_share(f, &fact.more);
 	if (w == &f->cpu.leaf) /* an interpreter's own, for one */
 		looked_at = tapir_finding_looks__add_most(f, &fact.more);
-	fact.subject = looked_at ? looked_at : add_function(f, share, w, &fact.more);
+	fact.subject = looked_at ? looked_at : add_cpu_function(f, share, w, &fact.more);
 	fact.where = fact.subject ? w : NULL;
 	add_kernel(f, &fact.more);
 	tapir_finding_machine__add_crowd(f, &fact.more);

@@ -40,8 +40,8 @@ static bool tells(const struct tapir_finding *f, const struct tapir_weights *fun
 	return functions->sum >= TAPIR_LIMIT(LOOKS) && tapir_finding__most(f, functions);
 }
 
-static void add_function(const struct tapir_finding *f, const struct tapir_weights *functions,
-			 struct tapir_str *out)
+static void add_sampled_function(const struct tapir_finding *f,
+				 const struct tapir_weights *functions, struct tapir_str *out)
 {
 	tapir_str__adds(out, "most in ");
 	tapir_finding__add_name(f, functions->best_name, out);
@@ -60,7 +60,7 @@ const char *tapir_finding_looks__add_most(const struct tapir_finding *f, struct 
 		sample_cnt += thread->sample_cnt;
 	if (!tells(f, functions) || !TAPIR_IS_SHARE(MOST, sample_cnt, f->cpu.samples))
 		return NULL;
-	add_function(f, functions, out);
+	add_sampled_function(f, functions, out);
 	return tapir_timeline__stacks(f->tl)->names.data[functions->best_name];
 }
 
@@ -72,7 +72,7 @@ bool tapir_finding_looks__add_of_thread(const struct tapir_finding *f, uint32_t 
 	if (!thread || !tells(f, &thread->functions))
 		return false;
 	tapir_str__adds(out, before);
-	add_function(f, &thread->functions, out);
+	add_sampled_function(f, &thread->functions, out);
 	return true;
 }
 

@@ -113,8 +113,8 @@ static void add_queue(const struct tapir_loop *loop, struct tapir_str *out)
 }
 
 /* "most of it in renderReport shop.js:12:3", or what is known without names of functions. */
-static void add_function(const struct tapir_finding *f, const struct tapir_loop *loop,
-			 struct tapir_str *out)
+static void add_loop_function(const struct tapir_finding *f, const struct tapir_loop *loop,
+			      struct tapir_str *out)
 {
 	const struct tapir_found_label *reason = tapir_found_labels__worst(&loop->reasons);
 
@@ -188,7 +188,7 @@ static void add_loop(struct tapir_finding *f, const struct tapir_loop *loop, siz
 		.runnable = worth(loop->runnable_ns, loop->ns), .where = &loop->own,
 		.note = loop->is_open ? "; it still was when the recording ended" : NULL);
 
-	add_function(f, loop, &fact.does);
+	add_loop_function(f, loop, &fact.does);
 	add_remedy(f, loop, &loop->own, loop->ns, &fact.more);
 	judge(f, list, loop, fact);
 }

@@ -168,7 +168,7 @@ static bool add_sigtramp(struct table *t, const struct function *f)
  * A function that writes rsp calls its callee on another stack. Its rbp is still that of a frame
  * beyond its caller.
  */
-static bool add_function(struct table *t, const struct function *f)
+static bool add_go_function(struct table *t, const struct function *f)
 {
 	if (f->steps_off && !strcmp(f->name, "runtime.sigtramp"))
 		return add_sigtramp(t, f);
@@ -193,7 +193,7 @@ static bool add_functions(struct table *t)
 
 	for (uint32_t i = 0; ok && i < t->go.function_cnt; i++)
 		if (read_function(t, i, &f))
-			ok = add_function(t, &f);
+			ok = add_go_function(t, &f);
 	return ok && (!f.end_va || add_unwind_row(t, f.end_va, (struct tapir_unwind_row){}));
 }
 

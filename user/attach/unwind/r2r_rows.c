@@ -235,7 +235,7 @@ static void add_prologue(struct assembly *a, const uint8_t *info, uint32_t pc, u
 }
 
 /* Adds a function's rows, and a gap at its end. Returns where it ends; until: it is none. */
-static uint32_t add_function(struct assembly *a, const struct function *f, uint32_t until)
+static uint32_t add_r2r_function(struct assembly *a, const struct function *f, uint32_t until)
 {
 	size_t len = 0;
 	const uint8_t *info;
@@ -274,7 +274,7 @@ static int add_functions(struct assembly *a)
 		return -EFBIG;
 	for (size_t i = 0; i < len / sizeof(f) && !a->err; i++) {
 		memcpy(&f, functions + i * sizeof(f), sizeof(f));
-		until = add_function(a, &f, until);
+		until = add_r2r_function(a, &f, until);
 	}
 	return a->err ? a->err : a->out->function_cnt ? 0 : -ENOEXEC;
 }

@@ -78,9 +78,9 @@ static void on_row(void *ctx, uint64_t from_va, uint64_t until_va,
 		c->err = -ENOMEM;
 }
 
-static void add_function(struct collector *c, struct tapir_elf *elf,
-			 const struct tapir_eh_common *common,
-			 const struct tapir_eh_function *described)
+static void add_eh_function(struct collector *c, struct tapir_elf *elf,
+			    const struct tapir_eh_common *common,
+			    const struct tapir_eh_function *described)
 {
 	struct function f = {.first_row = c->rows.cnt};
 
@@ -107,7 +107,7 @@ static void collect_rows(struct collector *c, struct tapir_elf *elf)
 
 	tapir_eh__begin(&it, c->section);
 	while (!c->err && tapir_eh__next(&it, &described))
-		add_function(c, elf, &it.common, &described);
+		add_eh_function(c, elf, &it.common, &described);
 	c->out->broken_cnt += it.broken_cnt;
 }
 

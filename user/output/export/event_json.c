@@ -150,7 +150,7 @@ static void add_json_text(struct tapir_json *j, const char *key, struct tapir_sv
 /* ---- stacks -----------------------------------------------------------------------------------
  */
 
-static void add_function(struct tapir_json *j, const struct tapir_frame *frame)
+static void add_frame_object(struct tapir_json *j, const struct tapir_frame *frame)
 {
 	struct tapir_str name = {};
 	struct tapir_sv tier;
@@ -187,7 +187,7 @@ static void add_frames(struct tapir_event_lines *l, struct tapir_json *j, uint32
 		for (unsigned k = 0; k < tapir_frame__function_cnt(&frame); k++) {
 			struct tapir_frame function = tapir_frame__function(&frame, k);
 
-			add_function(j, &function);
+			add_frame_object(j, &function);
 		}
 	}
 }

@@ -73,7 +73,7 @@ static void add_place(struct tapir_str *out, const struct tapir_frame *frame)
 	tapir_str__addf(out, "+0x%" PRIx64 "]", frame->offset);
 }
 
-static void add_function(const struct tapir_frame *frame, struct tapir_str *out)
+static void add_perf_frame(const struct tapir_frame *frame, struct tapir_str *out)
 {
 	struct tapir_sv name;
 	struct tapir_str buf = {};
@@ -104,7 +104,7 @@ static void add_line(const struct tapir_frame *frame, struct tapir_str *out)
 	for (unsigned i = 0; i < tapir_frame__function_cnt(frame); i++) {
 		struct tapir_frame function = tapir_frame__function(frame, i);
 
-		add_function(&function, out);
+		add_perf_frame(&function, out);
 	}
 }
 

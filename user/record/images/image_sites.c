@@ -301,7 +301,7 @@ static int fail_function(const struct reading *r, const struct tapir_machine_sou
 				source->text, r->image->path);
 }
 
-static int add_function(struct reading *r, const struct tapir_machine_source *source)
+static int add_function_site(struct reading *r, const struct tapir_machine_source *source)
 {
 	static const struct tapir_spec no_args = {.level = -1};
 	bool is_return = source->kind == TAPIR_MACHINE_URETPROBE;
@@ -356,7 +356,7 @@ static int add_functions(struct reading *r)
 	for (size_t i = 0; !err && images->opts.functions && i < images->opts.functions->cnt; i++) {
 		if (!is_in_file(images, i, r->image->path))
 			continue;
-		err = add_function(r, images->opts.functions->data[i]);
+		err = add_function_site(r, images->opts.functions->data[i]);
 		if (images->functions_seen[i] != TAPIR_FUNCTION_FOUND)
 			images->functions_seen[i] =
 				err ? TAPIR_FUNCTION_NOT_ADDED : TAPIR_FUNCTION_FOUND;

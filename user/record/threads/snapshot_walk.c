@@ -328,8 +328,9 @@ static bool add_method(const struct methods *methods, const struct tapir_process
 	return methods->code && methods->code->add_name(methods->code_state, memory, va, out);
 }
 
-static bool add_function(const struct methods *methods, const struct tapir_process_memory *memory,
-			 uint64_t va, struct tapir_str *out)
+static bool add_interpreted_function(const struct methods *methods,
+				     const struct tapir_process_memory *memory, uint64_t va,
+				     struct tapir_str *out)
 {
 	const struct tapir_interp_frame frame = {.va = va};
 	bool is_internal = false;
@@ -347,7 +348,7 @@ static bool is_method(const void *ctx, uint64_t va)
 
 static bool is_function(void *ctx, uint64_t va)
 {
-	return find_name(ctx, va, add_function, FUNCTION_BYTES);
+	return find_name(ctx, va, add_interpreted_function, FUNCTION_BYTES);
 }
 
 static bool is_generated(void *ctx, uint64_t va)

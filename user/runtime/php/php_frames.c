@@ -106,8 +106,8 @@ static bool add_php_text(const struct tapir_process_memory *memory, uint64_t va,
 	return true;
 }
 
-static bool add_function(const struct tapir_process_memory *memory, uint64_t va,
-			 struct tapir_str *out)
+static bool add_php_function(const struct tapir_process_memory *memory, uint64_t va,
+			     struct tapir_str *out)
 {
 	uint64_t name_va = tapir_process_memory__u64(memory, va + NAME_OFF),
 		 class_va = tapir_process_memory__u64(memory, va + CLASS_OFF);
@@ -136,7 +136,7 @@ bool tapir_php__add_name(const struct tapir_php *php, const struct tapir_process
 		return false;
 	*is_internal = type == INTERNAL_FUNCTION;
 	tapir_str__adds(out, "php::");
-	if (!add_function(memory, function_va, out))
+	if (!add_php_function(memory, function_va, out))
 		return false;
 	tapir_str__addc(out, ':');
 	if (*is_internal)
