@@ -55,7 +55,7 @@ static uint64_t ran_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
 }
 
-static int is_same(const struct coreclr_delivery *a, const struct coreclr_delivery *b)
+static int is_same_delivery(const struct coreclr_delivery *a, const struct coreclr_delivery *b)
 {
 	return a->provider == b->provider && a->id == b->id && a->version == b->version &&
 	       a->data == b->data && a->data_bytes == b->data_bytes && a->frame == b->frame;
@@ -80,7 +80,8 @@ int coreclr_dedup__is_duplicate(const struct coreclr_delivery *d, uint32_t dedup
 
 	if (!before)
 		return 0;
-	is_equal = before->window == window && before->hash == hash && is_same(&before->last, d);
+	is_equal = before->window == window && before->hash == hash &&
+		   is_same_delivery(&before->last, d);
 
 	if (is_equal && before->can_double &&
 	    (dedup == DEDUP_BOTH || before->differs || ran_ns() - before->done_ns < LOOP_NS)) {

@@ -68,7 +68,7 @@ static int same_fields(const struct tapir_event_field *a, const struct tapir_eve
 	return 1;
 }
 
-static int is_same(const struct tapir_event_about *a, const struct tapir_event_about *b)
+static int is_same_event(const struct tapir_event_about *a, const struct tapir_event_about *b)
 {
 	return same_text(a->name, b->name) && a->keywords == b->keywords && a->id == b->id &&
 	       a->version == b->version && a->level == b->level && a->task == b->task &&
@@ -85,7 +85,7 @@ static struct tapir_event *find_described(struct described *const *bucket,
 
 	order_acquire(bucket);
 	for (; e; e = e->next)
-		if (e->hash == hash && is_same(about, e->event->about))
+		if (e->hash == hash && is_same_event(about, e->event->about))
 			return e->event;
 	return NULL;
 }

@@ -35,8 +35,9 @@ hidden_caller(const struct tapir_ring_repair *repair, uint64_t ip, uint64_t fp, 
 
 /*
  * Frame records from fp up to `high`, after those that the walk has; returns where the next one
- * would be. record_cnt of them have been read, the one that ended it with them: is_same() reads
- * them again. If a hidden caller was inserted, ips[] does not match fps[]: that walk is not kept.
+ * would be. record_cnt of them have been read, the one that ended it with them: is_same_walk()
+ * reads them again. If a hidden caller was inserted, ips[] does not match fps[]: that walk is not
+ * kept.
  */
 static OWN_MEMORY __attribute__((noinline)) uint64_t
 walk_to(struct ring_walk *walk, const struct tapir_ring_repair *repair, uint64_t fp, uint64_t high)
@@ -124,7 +125,7 @@ take(struct ring_stack *stack, struct ring_walk *walk, const struct tapir_ring_r
 }
 
 /* Four records at a time: the loads wait for nothing but the walk that is kept. */
-static OWN_MEMORY inline int is_same(const struct ring_walk *walk)
+static OWN_MEMORY inline int is_same_walk(const struct ring_walk *walk)
 {
 	uint32_t i = 0, cnt = walk->record_cnt;
 	uint64_t differs = 0;
@@ -150,7 +151,7 @@ OWN_MEMORY const struct ring_walk *ring_walk__take(struct ring_writer *w, uint64
 	struct ring_walk *set = &w->walks[(fp >> 4) % RING_WALK_SETS * RING_WALK_WAYS];
 
 	for (uint32_t way = 0; way < RING_WALK_WAYS; way++)
-		if (set[way].from == fp && set[way].repair == repair && is_same(&set[way]))
+		if (set[way].from == fp && set[way].repair == repair && is_same_walk(&set[way]))
 			return &set[way];
 	return take(&w->stack, &set[w->next_way++ % RING_WALK_WAYS], repair, fp);
 }

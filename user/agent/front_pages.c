@@ -161,7 +161,7 @@ static const char *started_of(const struct tapir_page_job *job)
 }
 
 /* Another process may have its number by now. */
-static bool is_same(const struct tapir_page_job *job, const json_t *process)
+static bool is_same_process(const struct tapir_page_job *job, const json_t *process)
 {
 	const char *text = started_of(job);
 	uint64_t started;
@@ -233,7 +233,7 @@ static void show_process(struct tapir_page_job *job)
 		json_object_set(process.json, "watched", watched.json);
 	if (process.head.status != 200 || !process.json)
 		tapir_page_job__fail(job, &process);
-	else if (!is_same(job, process.json))
+	else if (!is_same_process(job, process.json))
 		tapir_page_job__refuse(job, 409, "Another process has this number by now.");
 	else
 		make_process(job, process.json, sessions.json);

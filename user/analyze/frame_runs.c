@@ -45,7 +45,7 @@ static struct tapir_frame_run run_of(const struct tapir_run_frame *frame)
 	return run;
 }
 
-static bool is_same(const struct tapir_frame_run *a, const struct tapir_frame_run *b)
+static bool is_same_run(const struct tapir_frame_run *a, const struct tapir_frame_run *b)
 {
 	return a->of == b->of && a->of != TAPIR_RUN_OF_FRAME && a->runtime == b->runtime &&
 	       (a->of != TAPIR_RUN_OF_FILE || !tapir_sv__compare(a->file, b->file));
@@ -111,7 +111,7 @@ bool tapir_frame_run__take(struct tapir_frame_run *run, const struct tapir_run_f
 	if (!run->cnt) {
 		*run = own;
 		run->first = frame->name;
-	} else if (!is_same(run, &own)) {
+	} else if (!is_same_run(run, &own)) {
 		/* A method of the library that asked for it. */
 		if (run->of == TAPIR_RUN_OF_RUNTIME && !run->what)
 			run->what = purpose_of(frame->name, run->runtime);

@@ -1047,7 +1047,8 @@ static bool make_pair(struct tapir_questions *qs, uint32_t begin_id, uint32_t en
 				      &qs->pairs.kinds.data[qs->pairing.kind], out, reason);
 }
 
-static bool is_same(const struct tapir_hit_question *first, struct tapir_hit_question other)
+static bool is_same_question(const struct tapir_hit_question *first,
+			     struct tapir_hit_question other)
 {
 	other.key_slot = first->key_slot;
 	return !memcmp(first, &other, sizeof(other));
@@ -1072,7 +1073,8 @@ static void offer_side(struct tapir_questions *qs, int side)
 		if (!p->is_made)
 			memcpy(p->made, made, sizeof(made));
 		p->is_made = true;
-		if (is_same(&p->made[0], made[0]) && is_same(&p->made[1], made[1]))
+		if (is_same_question(&p->made[0], made[0]) &&
+		    is_same_question(&p->made[1], made[1]))
 			qs->sink.offer(qs->sink.ctx, id, &made[side]);
 	}
 }

@@ -40,8 +40,8 @@ static bool is_probe_of(const struct tapir_rec *rec, size_t bytes, uint32_t id)
 }
 
 /* The entry may have been given to another event while its bytes were copied. */
-static bool is_same(const struct tapir_ring_lane *lane, uint32_t idx,
-		    const struct tapir_ring_entry *entry)
+static bool is_same_entry(const struct tapir_ring_lane *lane, uint32_t idx,
+			  const struct tapir_ring_entry *entry)
 {
 	struct tapir_ring_entry now;
 
@@ -65,7 +65,7 @@ int tapir_ring_entry__read(const struct tapir_ring_lane *lane, uint32_t idx, str
 	copy = malloc(entry.bytes);
 	if (!copy || !read_at(lane, copy, entry.bytes, h->catalog_off + entry.catalog_off))
 		return 0;
-	if (!is_same(lane, idx, &entry))
+	if (!is_same_entry(lane, idx, &entry))
 		return 0;
 	if (!is_probe_of(copy, entry.bytes, TAPIR_RING_ID(idx, entry.generation)))
 		return -EBADMSG;

@@ -81,7 +81,7 @@ struct place {
 	uint64_t ns;
 };
 
-static bool is_same(const struct tapir_overview_wait *a, const struct tapir_overview_wait *b)
+static bool is_same_wait(const struct tapir_overview_wait *a, const struct tapir_overview_wait *b)
 {
 	return a->name == b->name && a->reason == b->reason && a->is_telling == b->is_telling;
 }
@@ -106,7 +106,7 @@ static void add_ends(const struct tapir_finding *f, const struct place *place,
 	uint64_t open_ns = 0;
 
 	tapir_vec_for_each (row, &f->overview.rows) {
-		if (!is_same(row, place->first))
+		if (!is_same_wait(row, place->first))
 			continue;
 		tapir_str__clear(&name);
 		if (row->waker_tid)

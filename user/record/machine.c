@@ -52,7 +52,7 @@ static int fail_unknown(const struct tapir_machine_source *source)
 				source->text);
 }
 
-static bool is_same(const struct tapir_tracepoint *a, const struct tapir_tracepoint *b)
+static bool is_same_tracepoint(const struct tapir_tracepoint *a, const struct tapir_tracepoint *b)
 {
 	return !strcmp(a->name, b->name) && a->event == b->event && !a->rate_hz == !b->rate_hz &&
 	       (!a->category || !b->category ? a->category == b->category
@@ -67,7 +67,7 @@ static void drop_repeated(struct tapir_tracepoint_list *list, size_t had)
 	for (size_t i = had; i < list->cnt; i++) {
 		size_t j = 0;
 
-		while (j < had && !is_same(&list->data[j], &list->data[i]))
+		while (j < had && !is_same_tracepoint(&list->data[j], &list->data[i]))
 			j++;
 		if (j < had) {
 			free(list->data[i].category);

@@ -9,7 +9,8 @@
 
 #define MAX_MAPPINGS (TAPIR_UNWIND_SPACE_BLOCKS * TAPIR_UNWIND_SPACE_MAPPINGS)
 
-static bool is_same(const struct tapir_unwind_mapping *a, const struct tapir_unwind_mapping *b)
+static bool is_same_mapping(const struct tapir_unwind_mapping *a,
+			    const struct tapir_unwind_mapping *b)
 {
 	return a->kind == b->kind && a->file_idx == b->file_idx && a->bias == b->bias;
 }
@@ -17,7 +18,7 @@ static bool is_same(const struct tapir_unwind_mapping *a, const struct tapir_unw
 /* Generated code grows piece by piece: pieces that touch are one. */
 static bool can_join(const struct tapir_unwind_mapping *a, const struct tapir_unwind_mapping *b)
 {
-	return a->end_va == b->start_va && is_same(a, b);
+	return a->end_va == b->start_va && is_same_mapping(a, b);
 }
 
 static bool insert_at(struct tapir_unwind_mappings *mappings, size_t at,
@@ -123,7 +124,7 @@ bool tapir_unwind_mappings__have(const struct tapir_unwind_mappings *mappings,
 		tapir_sorted__upper_bound(mappings->data, mappings->cnt, m.start_va, m->start_va);
 	const struct tapir_unwind_mapping *there = at ? &mappings->data[at - 1].m : NULL;
 
-	return there && there->end_va >= m->end_va && is_same(there, m);
+	return there && there->end_va >= m->end_va && is_same_mapping(there, m);
 }
 
 bool tapir_unwind_mappings__add(struct tapir_unwind_mappings *mappings,

@@ -277,8 +277,8 @@ static void take_addresses(struct tapir_jit_table *t, const struct meeting *m)
 	}
 }
 
-static bool is_same(const struct tapir_jit_table *t, const struct tapir_jit_entry *e,
-		    const struct tapir_jit_name *n)
+static bool is_same_jit_name(const struct tapir_jit_table *t, const struct tapir_jit_entry *e,
+			     const struct tapir_jit_name *n)
 {
 	const struct tapir_jit_text *text;
 
@@ -386,7 +386,7 @@ static int add_entry(struct tapir_jit_table *t, const struct tapir_jit_name *n)
 		t->newest_ns = n->from_ns;
 	if (tapir_jit_index__floor(&t->live, end_va - 1, UINT64_MAX, &pos))
 		held = tapir_jit_index__at(&t->live, pos);
-	if (held && is_same(t, held, n))
+	if (held && is_same_jit_name(t, held, n))
 		return 0;
 	if (!tapir_jit_table__has_room(t))
 		return make_room(t) ? add_entry(t, n) : mark_full(t); /* places have moved */

@@ -191,7 +191,7 @@ static bool is_settled(const struct tapir_watch_slot *slot, uint64_t *version)
 	return !(*version & 1);
 }
 
-static bool is_same(const struct tapir_watch_slot *slot, uint64_t version)
+static bool is_same_version(const struct tapir_watch_slot *slot, uint64_t version)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return load_u64(&slot->version) == version;
@@ -227,7 +227,7 @@ static bool copy_head(const struct tapir_watch_slot *slot, struct tapir_watch_he
 	copy_words(out->counters, head->counters, cnt * sizeof(*out->counters));
 	out->counter_cnt = cnt;
 	check_head(out);
-	return is_same(slot, version) && out->pid;
+	return is_same_version(slot, version) && out->pid;
 }
 
 bool tapir_watch_shm__copy(const struct tapir_watch_shm *page, size_t i,

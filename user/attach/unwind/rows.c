@@ -120,7 +120,7 @@ static int by_start(const void *a, const void *b)
 	return tapir_order__up(x->start, y->start) ?: tapir_order__up(x->first_row, y->first_row);
 }
 
-static bool is_same(const struct tapir_unwind_row *a, const struct tapir_unwind_row *b)
+static bool is_same_row(const struct tapir_unwind_row *a, const struct tapir_unwind_row *b)
 {
 	return a->cfa == b->cfa && a->rule == b->rule && a->fp == b->fp;
 }
@@ -133,7 +133,7 @@ static bool add_row(struct tapir_unwind_rows *out, struct tapir_unwind_row row)
 		*last = row;
 		return true;
 	}
-	return (last && is_same(last, &row)) || tapir_vec__push(&out->vec, row);
+	return (last && is_same_row(last, &row)) || tapir_vec__push(&out->vec, row);
 }
 
 /* No code, but what aligns the function at start: a row less. */

@@ -135,7 +135,7 @@ static struct tapir_line_probe *new_probe(struct tapir_event_lines *l,
 }
 
 /* Repeated in another segment, a description has another time and is the same. */
-static bool is_same(const struct tapir_rec_probe *a, const struct tapir_rec_probe *b)
+static bool is_same_probe(const struct tapir_rec_probe *a, const struct tapir_rec_probe *b)
 {
 	return a->h.size == b->h.size &&
 	       !memcmp(&a->probe_id, &b->probe_id, a->h.size - sizeof(a->h));
@@ -153,7 +153,7 @@ static const struct tapir_line_probe *probe_of(struct tapir_event_lines *l, uint
 		return NULL;
 	slot = tapir_map__get(&l->probes, probe_id);
 	probe = slot ? (void *)(uintptr_t)*slot : NULL;
-	if (probe && is_same(probe->rec, rec) &&
+	if (probe && is_same_probe(probe->rec, rec) &&
 	    (!probe->layout || probe->has_metadata ||
 	     !tapir_catalog__metadata(l->catalog, probe_id)))
 		return probe;
