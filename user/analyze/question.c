@@ -525,8 +525,8 @@ static struct tapir_fold_part key_part(struct tapir_questions *qs, unsigned idx,
 	return number_part(p, value);
 }
 
-static void add_frames(const struct tapir_stack_tree *tree, uint32_t node, unsigned max,
-		       bool only_kernel, const char *between, struct tapir_str *out)
+static void add_key_frames(const struct tapir_stack_tree *tree, uint32_t node, unsigned max,
+			   bool only_kernel, const char *between, struct tapir_str *out)
 {
 	for (unsigned cnt = 0; node && (!max || cnt < max); cnt++) {
 		if (only_kernel && tree->nodes.data[node].kind != TAPIR_FRAME_KERNEL)
@@ -544,7 +544,7 @@ void tapir_question__add_stack(const struct tapir_questions *qs, uint64_t node, 
 	const struct tapir_stack_tree *tree = qs->tl ? tapir_timeline__stacks(qs->tl) : NULL;
 
 	if (tree && node < tree->nodes.cnt)
-		add_frames(tree, (uint32_t)node, max, false, between, out);
+		add_key_frames(tree, (uint32_t)node, max, false, between, out);
 }
 
 /* A complete stack is its node; a part of it the text of its frames: others may have the same. */
@@ -561,7 +561,7 @@ static struct tapir_fold_part stack_part(struct tapir_questions *qs, unsigned id
 		return (struct tapir_fold_part){.kind = TAPIR_FOLD_UINT, .u64 = node};
 	if (key->kind == TAPIR_KEY_USER)
 		node = tapir_stack_tree__user_leaf(tree, node);
-	add_frames(tree, node, key->frames, key->kind == TAPIR_KEY_KERNEL, " < ", text);
+	add_key_frames(tree, node, key->frames, key->kind == TAPIR_KEY_KERNEL, " < ", text);
 	return text->len ? text_of(text) : (struct tapir_fold_part){.kind = TAPIR_FOLD_ABSENT};
 }
 

@@ -349,7 +349,7 @@ static void add_functions(struct tapir_stack_tree *tree, struct path *path, uint
 }
 
 /* Adds frames from the outermost on, as long as there are nodes. */
-static void add_frames(struct tapir_stack_tree *tree, struct path *path, uint64_t stack_id)
+static void add_path_frames(struct tapir_stack_tree *tree, struct path *path, uint64_t stack_id)
 {
 	const struct tapir_rec_stack *stack =
 		stack_id ? tapir_catalog__stack(path->catalog, stack_id) : NULL;
@@ -417,8 +417,8 @@ static uint32_t innermost(struct tapir_stack_tree *tree, struct path *path)
 					TAPIR_FRAME_NONE),
 				WHOLE_NODES + tree->fold_cnt);
 	path->node = process == NO_NODE ? TAPIR_STACK_TREE_ROOT : process;
-	add_frames(tree, path, ref->stack_id);
-	add_frames(tree, path, ref->kstack_id);
+	add_path_frames(tree, path, ref->stack_id);
+	add_path_frames(tree, path, ref->kstack_id);
 	return path->is_cut ? fold_node(tree, path->node, path->leaf) : path->node;
 }
 

@@ -173,9 +173,9 @@ static void add_stack_function(struct tapir_summary *s, struct tapir_resolved_st
 		s->failed = true;
 }
 
-static void add_frames(struct tapir_summary *s, const struct tapir_catalog *catalog,
-		       const struct tapir_stack_ref *ref, uint64_t stack_id,
-		       struct tapir_resolved_stack *stack, struct tapir_name_span *span)
+static void add_resolved_frames(struct tapir_summary *s, const struct tapir_catalog *catalog,
+				const struct tapir_stack_ref *ref, uint64_t stack_id,
+				struct tapir_resolved_stack *stack, struct tapir_name_span *span)
 {
 	const struct tapir_rec_stack *rec =
 		stack_id ? tapir_catalog__stack(catalog, stack_id) : NULL;
@@ -262,8 +262,8 @@ static struct tapir_resolved_stack *resolve_stack(struct tapir_summary *s,
 	struct tapir_resolved_stack stack = {
 		.event = event, .row = TAPIR_NO_ROW, .first_frame = (uint32_t)s->frames.cnt};
 
-	add_frames(s, catalog, ref, ref->kstack_id, &stack, &span);
-	add_frames(s, catalog, ref, ref->stack_id, &stack, &span);
+	add_resolved_frames(s, catalog, ref, ref->kstack_id, &stack, &span);
+	add_resolved_frames(s, catalog, ref, ref->stack_id, &stack, &span);
 	add_lost_callers(s, catalog, ref, &stack);
 	if (stack.is_described)
 		stack.row = stack_row(s, &stack);

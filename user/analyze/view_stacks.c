@@ -272,7 +272,7 @@ static void add_names(struct tapir_view_result *result, size_t table, const stru
 }
 
 /* A sleeping thread's stack lacks the kernel's functions that let others run. */
-static void add_frames(struct tapir_view_result *result, size_t parent, const struct row *row)
+static void add_row_frames(struct tapir_view_result *result, size_t parent, const struct row *row)
 {
 	static const struct tapir_column columns[] = {
 		{"kind", "KIND", TAPIR_CELL_TEXT}, {"function", "FUNCTION", TAPIR_CELL_TEXT}, {}};
@@ -384,7 +384,7 @@ static void add_group(struct stacks_view *v, struct tapir_view_result *result, s
 	add_owner(v, result, t, group);
 	add_call(result, t, group);
 	add_names(result, t, group);
-	add_frames(result, t, row);
+	add_row_frames(result, t, row);
 	add_threads(v, result, t, group);
 }
 

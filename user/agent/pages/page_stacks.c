@@ -9,7 +9,7 @@
 
 #define MAX_GROUPS 500
 
-static void add_frames(struct tapir_str *out, const json_t *frames)
+static void add_stack_frames_html(struct tapir_str *out, const json_t *frames)
 {
 	const json_t *f;
 	size_t i;
@@ -50,7 +50,7 @@ static void add_group(struct tapir_str *out, const json_t *g, bool is_open)
 			*waits ? ", waiting for " : "", waits, tapir_member__text(g, "names"));
 	json_array_foreach(json_object_get(g, "members"), i, m) add_member(out, m);
 	tapir_str__adds(out, "</ul>\n");
-	add_frames(out, json_object_get(g, "frames"));
+	add_stack_frames_html(out, json_object_get(g, "frames"));
 	tapir_str__adds(out, "</details>\n");
 }
 

@@ -175,8 +175,8 @@ static void add_frame_object(struct tapir_json *j, const struct tapir_frame *fra
 	tapir_str__fini(&name);
 }
 
-static void add_frames(struct tapir_event_lines *l, struct tapir_json *j, uint32_t tgid,
-		       uint64_t time_ns, const struct tapir_rec_stack *stack)
+static void add_json_frames(struct tapir_event_lines *l, struct tapir_json *j, uint32_t tgid,
+			    uint64_t time_ns, const struct tapir_rec_stack *stack)
 {
 	struct tapir_stack_view view;
 
@@ -204,7 +204,7 @@ static void add_stack(struct tapir_event_lines *l, struct tapir_json *j, const c
 	stack = tapir_catalog__stack(l->catalog, stack_id);
 	tapir_json__open(j, key, '[');
 	if (stack)
-		add_frames(l, j, tgid, time_ns, stack);
+		add_json_frames(l, j, tgid, time_ns, stack);
 	tapir_json__close(j, ']');
 	end = stack ? tapir_stack_end__of(l->catalog, tgid, time_ns, stack)
 		    : TAPIR_STACK_END_UNKNOWN;

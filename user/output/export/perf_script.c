@@ -144,8 +144,8 @@ static void add_lost_callers(struct tapir_perf_script *script, const struct tapi
 		out->len = at;
 }
 
-static void add_frames(struct tapir_perf_script *script, const struct tapir_stack_ref *ref,
-		       uint64_t stack_id, struct tapir_str *out)
+static void add_perf_frames(struct tapir_perf_script *script, const struct tapir_stack_ref *ref,
+			    uint64_t stack_id, struct tapir_str *out)
 {
 	const struct tapir_rec_stack *rec =
 		stack_id ? tapir_catalog__stack(script->catalog, stack_id) : NULL;
@@ -195,8 +195,8 @@ static void add_sample(struct tapir_perf_script *script, const struct tapir_rec_
 	tapir_str__addc(out, ' ');
 	add_word(out, event.len ? event : tapir_sv__of("cpu-clock"));
 	tapir_str__adds(out, ":\n");
-	add_frames(script, &ref, sample->kstack_id, out);
-	add_frames(script, &ref, sample->stack_id, out);
+	add_perf_frames(script, &ref, sample->kstack_id, out);
+	add_perf_frames(script, &ref, sample->stack_id, out);
 	tapir_str__addc(out, '\n');
 }
 
@@ -213,8 +213,8 @@ static void add_event(struct tapir_perf_script *script, const struct tapir_rec_e
 	tapir_str__adds(out, "1 ");
 	add_event_name(script->catalog, ev->probe_id, out);
 	tapir_str__adds(out, ":\n");
-	add_frames(script, &ref, view.kstack_id, out);
-	add_frames(script, &ref, ev->stack_id, out);
+	add_perf_frames(script, &ref, view.kstack_id, out);
+	add_perf_frames(script, &ref, ev->stack_id, out);
 	tapir_str__addc(out, '\n');
 }
 

@@ -88,8 +88,9 @@ static void add_lost_callers(struct tapir_speedscope_stacks *s, const struct tap
 }
 
 /* Adds the frames of a stack after s->frames, innermost first. */
-static void add_frames(struct tapir_speedscope_stacks *s, const struct tapir_stack_ref *ref,
-		       uint64_t stack_id, struct tapir_name_span *span)
+static void add_speedscope_frames(struct tapir_speedscope_stacks *s,
+				  const struct tapir_stack_ref *ref, uint64_t stack_id,
+				  struct tapir_name_span *span)
 {
 	const struct tapir_rec_stack *rec =
 		stack_id ? tapir_catalog__stack(s->catalog, stack_id) : NULL;
@@ -145,8 +146,8 @@ uint32_t tapir_speedscope_stacks__number(struct tapir_speedscope_stacks *s,
 	known = tapir_stack_cache__find(&s->stack_cache, ref);
 	if (known)
 		return (uint32_t)known->value;
-	add_frames(s, ref, ref->kstack_id, &span);
-	add_frames(s, ref, ref->stack_id, &span);
+	add_speedscope_frames(s, ref, ref->kstack_id, &span);
+	add_speedscope_frames(s, ref, ref->stack_id, &span);
 	number = number_frames(s, first);
 	if (number == TAPIR_SPEEDSCOPE_NO_STACK)
 		return number;

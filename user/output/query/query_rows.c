@@ -218,8 +218,8 @@ static int pass_timeline(struct tapir_pass *p, struct tapir_reader *reader, enum
 
 /* ---- of records' stacks -------------------------------------------------------------------------- */
 
-static void add_frames(struct tapir_pass *p, const struct tapir_rec *rec,
-		       const struct tapir_stack_view *view, uint32_t pid)
+static void add_query_frames(struct tapir_pass *p, const struct tapir_rec *rec,
+			     const struct tapir_stack_view *view, uint32_t pid)
 {
 	uint32_t depth = 0;
 
@@ -278,7 +278,7 @@ static struct tapir_stack_list_row *make_stack(struct tapir_pass *p, const struc
 							p->catalog, pid, rec->time_ns, stack)))};
 	tapir_stack_view__of(&stack->h, &view);
 	if (p->wants_frames)
-		add_frames(p, rec, &view, pid);
+		add_query_frames(p, rec, &view, pid);
 	return row;
 }
 

@@ -350,8 +350,9 @@ static struct tapir_run_frame frame_of(const struct tapir_report_view *v, uint32
 }
 
 /* Adds a frame, or a run of them; returns how many. */
-static uint32_t add_frames(const struct tapir_report_view *v, const struct tapir_stack_row *row,
-			   uint32_t first, struct tapir_str *out)
+static uint32_t add_report_frames(const struct tapir_report_view *v,
+				  const struct tapir_stack_row *row, uint32_t first,
+				  struct tapir_str *out)
 {
 	struct tapir_frame_run run = {};
 	struct tapir_str text = {};
@@ -388,7 +389,7 @@ static void write_stack(const struct tapir_report_view *v, const struct tapir_st
 		 * A run of frames that are folded into one name is taken as a whole, so that a line
 		 * breaks before or after it.
 		 */
-		next = i + add_frames(v, row, i, &name);
+		next = i + add_report_frames(v, row, i, &name);
 		if (i)
 			tapir_str__adds(out, " <");
 		if (i && out->len - line_start + name.len + 3 > columns) {

@@ -34,8 +34,8 @@ static void add_label(struct tapir_str *out, const struct tapir_stack_tree *tree
 }
 
 /* A run of frames, "f", or "f (x3)" of a function that calls itself; the node after them. */
-static uint32_t add_frames(struct tapir_str *out, const struct tapir_view_result *result,
-			   uint32_t node, size_t columns)
+static uint32_t add_result_frames(struct tapir_str *out, const struct tapir_view_result *result,
+				  uint32_t node, size_t columns)
 {
 	const struct tapir_stack_tree *tree = result->tree;
 	const struct tapir_tree_node *nodes = tree->nodes.data;
@@ -95,7 +95,7 @@ static void add_stack(struct tapir_str *out, const struct tapir_view_result *res
 			return;
 		}
 		tapir_str__adds(out, out->len > from ? " < " : "");
-		at = add_frames(out, result, at, columns);
+		at = add_result_frames(out, result, at, columns);
 	}
 }
 

@@ -664,7 +664,7 @@ static int add_stacks(struct firefox *f)
 	return err;
 }
 
-static int add_frames(struct firefox *f)
+static int add_firefox_frames(struct firefox *f)
 {
 	const struct tapir_tree_node *nodes = f->tracks.tree.nodes.data;
 	size_t cnt = f->functions.cnt;
@@ -722,7 +722,7 @@ static int add_shared(struct firefox *f)
 	if (!err)
 		err = add_stacks(f);
 	if (!err)
-		err = add_frames(f);
+		err = add_firefox_frames(f);
 	if (!err)
 		err = add_strings(f);
 	tapir_str__adds(&f->tracks.x->out, "}}\n");

@@ -112,8 +112,8 @@ static void note_time(struct replay *p, uint64_t ns)
 }
 
 /* Sets *at to the index of these frames in .frames, which has equal ones once. */
-static bool add_frames(struct tapir_await_runs *r, const struct tapir_async_event *event,
-		       uint32_t *at)
+static bool add_async_frames(struct tapir_await_runs *r, const struct tapir_async_event *event,
+			     uint32_t *at)
 {
 	size_t bytes = event->frame_cnt * sizeof(*event->frames);
 	uint64_t hash = tapir_hash__bytes(HASH_SEED + event->frame_cnt, event->frames, bytes);
@@ -152,7 +152,7 @@ static uint32_t add_run(struct tapir_await_runs *r, const struct tapir_async_eve
 		r->no_room++;
 		return 0;
 	}
-	if (add_frames(r, event, &run.frames_at) && tapir_vec__push(&r->runs, run))
+	if (add_async_frames(r, event, &run.frames_at) && tapir_vec__push(&r->runs, run))
 		return (uint32_t)r->runs.cnt;
 	r->failed = true;
 	return 0;

@@ -363,8 +363,8 @@ static bool is_generated(void *ctx, uint64_t va)
 }
 
 /* Puts an interpreter's functions among those of the walk. */
-static void add_frames(struct stack_rec *stack, const struct space *space,
-		       const struct tapir_thread_copy *copy, const struct tapir_walk *walk)
+static void add_thread_frames(struct stack_rec *stack, const struct space *space,
+			      const struct tapir_thread_copy *copy, const struct tapir_walk *walk)
 {
 	const struct tapir_interp_namer namer = {is_function, is_generated,
 						 (void *)(uintptr_t)space};
@@ -415,7 +415,7 @@ static uint64_t post_user_stack(struct tapir_queue *queue, const struct space *s
 	if (!seen->ip)
 		return 0;
 	tapir_walk__run(&walk);
-	add_frames(&stack, space, copy, &walk);
+	add_thread_frames(&stack, space, copy, &walk);
 	return post_stack(queue, &stack, 0, seen->thread.h.time_ns);
 }
 
