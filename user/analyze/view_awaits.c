@@ -58,8 +58,8 @@ static void add_place(const struct view_awaits *v, const struct tapir_await_site
 	tapir_str__fini(&text);
 }
 
-static void add_row(const struct view_awaits *v, const struct tapir_await_site *site,
-		    struct tapir_view_result *result, size_t table)
+static void add_await_row(const struct view_awaits *v, const struct tapir_await_site *site,
+			  struct tapir_view_result *result, size_t table)
 {
 	tapir_view_result__f64(result, table, round(10 * tapir_await_site__at_once(site)) / 10);
 	tapir_view_result__u64(result, table, site->cnt);
@@ -98,7 +98,7 @@ static void add_table(const struct view_awaits *v, struct tapir_view_result *res
 	size_t table = tapir_view_result__table(result, "awaits", "awaits by call site", columns);
 
 	for (size_t i = 0; i < v->awaits.sites.cnt && i < v->args.top; i++)
-		add_row(v, &v->awaits.sites.data[i], result, table);
+		add_await_row(v, &v->awaits.sites.data[i], result, table);
 	if (v->awaits.sites.cnt > v->args.top)
 		tapir_view_result__note(result, "%zu more call sites (--top)",
 					v->awaits.sites.cnt - (size_t)v->args.top);

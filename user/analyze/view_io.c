@@ -192,7 +192,7 @@ static uint64_t percentile(const struct request *sorted, size_t cnt, unsigned pe
 	return sorted[rank ? rank - 1 : 0].took_ns;
 }
 
-static void add_row(struct io *v, struct request *requests, size_t cnt, enum group group)
+static void add_io_row(struct io *v, struct request *requests, size_t cnt, enum group group)
 {
 	struct row row = {.of = requests[0].of[group], .cnt = cnt};
 
@@ -220,7 +220,7 @@ static void group_by(struct io *v, enum group group)
 	for (size_t i = 1; i <= v->requests.cnt; i++) {
 		if (i < v->requests.cnt && all[i].of[group] == all[from].of[group])
 			continue;
-		add_row(v, all + from, i - from, group);
+		add_io_row(v, all + from, i - from, group);
 		from = i;
 	}
 	qsort(v->rows.data, v->rows.cnt, sizeof(*v->rows.data), by_bytes);

@@ -198,8 +198,8 @@ static const char *state_text(const struct row *row)
 	return tapir_switch__state_name(&sw);
 }
 
-static void add_row(struct offcpu_view *v, struct tapir_view_result *result, size_t t,
-		    const struct row *row)
+static void add_offcpu_row(struct offcpu_view *v, struct tapir_view_result *result, size_t t,
+			   const struct row *row)
 {
 	bool is_whole = tapir_stack__is_whole(result->tree, row->node);
 
@@ -302,7 +302,7 @@ static size_t write_rows(struct offcpu_view *v, struct tapir_view_result *result
 
 	for (size_t i = 0; i < v->rows.cnt; i++)
 		if (v->rows.data[i].is_cut == are_cut && cnt++ < v->args.top)
-			add_row(v, result, t, &v->rows.data[i]);
+			add_offcpu_row(v, result, t, &v->rows.data[i]);
 	return cnt > v->args.top ? cnt - (size_t)v->args.top : 0;
 }
 

@@ -97,7 +97,7 @@ static void stacks_on_sample(void *ctx, struct tapir_tl_thread *thread,
 		see_after(v, thread->tid, &near);
 }
 
-static void add_row(struct stacks_view *v, const struct row *row)
+static void add_thread_row(struct stacks_view *v, const struct row *row)
 {
 	uint64_t *idx = tapir_map__put(&v->row_by_tid, row->tid, NULL);
 
@@ -201,7 +201,7 @@ static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t 
 	if (v->rows.cnt == MAX_THREADS)
 		v->dropped_cnt++;
 	else
-		add_row(v, &row);
+		add_thread_row(v, &row);
 }
 
 static const char *state_of(const struct row *row)

@@ -18,7 +18,7 @@ static void heading(struct tapir_str *out, const struct tapir_palette *p, const 
 }
 
 /* Two columns, the second one wrapped. */
-static void add_row(struct tapir_str *out, const char *name, struct tapir_sv text)
+static void add_help_row(struct tapir_str *out, const char *name, struct tapir_sv text)
 {
 	size_t from = out->len;
 
@@ -33,10 +33,10 @@ void tapir_help__overview(const struct tapir_cli *cli, const struct tapir_palett
 	tapir_text__add_blocks(out, tapir_help_overview);
 	heading(out, p, "Commands ('tapir help COMMAND' shows options and examples)");
 	for (const struct tapir_command *const *c = cli->commands; *c; c++)
-		add_row(out, (*c)->name, tapir_text__sv((*c)->summary));
+		add_help_row(out, (*c)->name, tapir_text__sv((*c)->summary));
 	heading(out, p, "Topics ('tapir help TOPIC')");
 	for (const struct tapir_topic *t = tapir_topics; t->name; t++)
-		add_row(out, t->name, (struct tapir_sv){t->text, tapir_topic__title_len(t)});
+		add_help_row(out, t->name, (struct tapir_sv){t->text, tapir_topic__title_len(t)});
 }
 
 void tapir_help__add_values(struct tapir_str *out, const struct tapir_option *option)
@@ -92,7 +92,7 @@ static void add_positionals(const struct tapir_command *command, const struct ta
 		return;
 	heading(out, p, "Arguments");
 	for (const struct tapir_positional *a = command->positionals; a->name; a++)
-		add_row(out, a->name, tapir_text__sv(a->help));
+		add_help_row(out, a->name, tapir_text__sv(a->help));
 }
 
 static void add_usage(const struct tapir_command *command, struct tapir_str *out)

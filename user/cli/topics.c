@@ -18,7 +18,8 @@
 #define LIST_LINE    "{list}\n"
 #define NAME_COLUMNS 15
 
-static void add_row(struct tapir_str *out, const char *name, const char *arg, const char *what)
+static void add_topic_row(struct tapir_str *out, const char *name, const char *arg,
+			  const char *what)
 {
 	size_t from = out->len;
 
@@ -35,7 +36,7 @@ static void add_profiles(struct tapir_str *out)
 	for (size_t i = 0; (p = tapir_profile__at(i)); i++) {
 		tapir_str__clear(&what);
 		tapir_profile__add_summary(p, &what);
-		add_row(out, p->name, NULL, what.data);
+		add_topic_row(out, p->name, NULL, what.data);
 	}
 	tapir_str__fini(&what);
 }
@@ -43,13 +44,13 @@ static void add_profiles(struct tapir_str *out)
 static void add_views(struct tapir_str *out)
 {
 	for (const struct tapir_view *const *v = tapir_views; *v; v++)
-		add_row(out, (*v)->name, (*v)->arg, (*v)->summary);
+		add_topic_row(out, (*v)->name, (*v)->arg, (*v)->summary);
 }
 
 static void add_formats(struct tapir_str *out)
 {
 	for (const struct tapir_sink *const *s = tapir_sinks; *s; s++) {
-		add_row(out, (*s)->name, NULL, (*s)->what);
+		add_topic_row(out, (*s)->name, NULL, (*s)->what);
 		tapir_str__addf(out, "%*swithout %s\n", NAME_COLUMNS + 2, "", (*s)->lacks);
 		if ((*s)->max_bytes)
 			tapir_str__addf(out, "%*sat most %u MB\n", NAME_COLUMNS + 2, "",

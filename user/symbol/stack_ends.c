@@ -44,8 +44,8 @@ static const struct tapir_lore *runtime_of(struct tapir_stack_ends *ends,
 	return (const struct tapir_lore *)(uintptr_t)*lore;
 }
 
-static uint64_t add_row(struct tapir_stack_ends *ends, enum tapir_stack_end end,
-			struct tapir_sv module, const struct tapir_lore *runtime)
+static uint64_t count_stack_end(struct tapir_stack_ends *ends, enum tapir_stack_end end,
+				struct tapir_sv module, const struct tapir_lore *runtime)
 {
 	struct tapir_stack_end_row row = {.end = (uint8_t)end, .runtime = runtime};
 
@@ -88,7 +88,7 @@ static uint64_t end_fact(struct tapir_stack_ends *ends, const struct tapir_catal
 	fact = tapir_map__put(&ends->row_by_name, key, &is_new);
 	ends->failed |= !fact;
 	if (fact && is_new)
-		*fact = add_row(ends, end, module, runtime);
+		*fact = count_stack_end(ends, end, module, runtime);
 	return fact ? *fact : LOST;
 }
 

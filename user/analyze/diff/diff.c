@@ -383,8 +383,8 @@ static void mark_minor(struct tapir_diff_change *changes, size_t cnt)
  * Adds a change for each figure by which both recordings can be compared. A name without any such
  * figure is counted as unknown, for the recording that has it.
  */
-static int add_row(struct tapir_diff *diff, const struct tapir_diff_row *const rows[2],
-		   struct times times[2], uint64_t compared)
+static int add_diff_row(struct tapir_diff *diff, const struct tapir_diff_row *const rows[2],
+			struct times times[2], uint64_t compared)
 {
 	const struct tapir_diff_row *any = rows[0] ? rows[0] : rows[1];
 	unsigned figures = kinds[any->kind].figures;
@@ -418,13 +418,13 @@ static int add_rows(struct tapir_diff *diff, struct times times[2], uint64_t com
 		const struct tapir_diff_row *const both[2] = {
 			row, tapir_diff_rows__find(&diff->sides[1]->rows, row->kind, row->name)};
 
-		err = err ? err : add_row(diff, both, times, compared);
+		err = err ? err : add_diff_row(diff, both, times, compared);
 	}
 	tapir_vec_for_each (row, &diff->sides[1]->rows.rows) {
 		const struct tapir_diff_row *const alone[2] = {NULL, row};
 
 		if (!tapir_diff_rows__find(&diff->sides[0]->rows, row->kind, row->name))
-			err = err ? err : add_row(diff, alone, times, compared);
+			err = err ? err : add_diff_row(diff, alone, times, compared);
 	}
 	return err;
 }

@@ -175,8 +175,8 @@ static void add_diff_text(struct tapir_view_result *result, size_t t, struct tap
 	tapir_str__clear(text);
 }
 
-static void add_row(const struct tapir_diff *diff, const struct tapir_diff_change *c, size_t t,
-		    struct tapir_view_result *result)
+static void add_change_row(const struct tapir_diff *diff, const struct tapir_diff_change *c,
+			   size_t t, struct tapir_view_result *result)
 {
 	struct tapir_str text = {};
 
@@ -226,7 +226,7 @@ static void write_kind(const struct tapir_diff *diff, enum tapir_diff_kind kind,
 		if (c->kind != kind || (!is_all && (!c->is_changed || c->is_minor)))
 			continue;
 		if (shown < top)
-			add_row(diff, c, t, result);
+			add_change_row(diff, c, t, result);
 		else
 			left++;
 		shown++;

@@ -210,8 +210,8 @@ struct rows {
 	const struct tapir_span *root;
 };
 
-static void add_row(struct rows *rows, const struct tapir_span *span, const char *text,
-		    unsigned depth, uint64_t ns, const char *kind)
+static void add_span_row(struct rows *rows, const struct tapir_span *span, const char *text,
+			 unsigned depth, uint64_t ns, const char *kind)
 {
 	struct tapir_view_result *result = rows->result;
 	struct tapir_str line = {};
@@ -243,14 +243,14 @@ static void add_own(struct rows *rows, const struct tapir_span *span, uint32_t i
 		else
 			snprintf(text, sizeof(text), "waits: %s",
 				 w->reason ? w->reason : "(other)");
-		add_row(rows, span, text, depth + 1, ns, "wait");
+		add_span_row(rows, span, text, depth + 1, ns, "wait");
 	}
 	if (left_ns)
-		add_row(rows, span,
-			span->has_waits	  ? "own, with its waits"
-			: span->has_moved ? "own, between threads"
-					  : "own",
-			depth + 1, left_ns, "own");
+		add_span_row(rows, span,
+			     span->has_waits   ? "own, with its waits"
+			     : span->has_moved ? "own, between threads"
+					       : "own",
+			     depth + 1, left_ns, "own");
 }
 
 static void add_span(void *ctx, const struct tapir_span *span, uint32_t idx, unsigned depth)
@@ -261,11 +261,12 @@ static void add_span(void *ctx, const struct tapir_span *span, uint32_t idx, uns
 	if (!span->until_ns)
 		return;
 	counted_ns = tapir_span__counted_ns(span);
-	add_row(rows, span, span->label ? span->label : "(no name)", depth, counted_ns, "span");
+	add_span_row(rows, span, span->label ? span->label : "(no name)", depth, counted_ns,
+		     "span");
 	add_own(rows, span, idx, depth);
 	if (took_ns(span) > counted_ns)
-		add_row(rows, span, "after its caller's end", depth + 1, took_ns(span) - counted_ns,
-			"after");
+		add_span_row(rows, span, "after its caller's end", depth + 1,
+			     took_ns(span) - counted_ns, "after");
 }
 
 struct root {

@@ -125,7 +125,7 @@ static bool is_same_row(const struct tapir_unwind_row *a, const struct tapir_unw
 	return a->cfa == b->cfa && a->rule == b->rule && a->fp == b->fp;
 }
 
-static bool add_row(struct tapir_unwind_rows *out, struct tapir_unwind_row row)
+static bool add_unwind_row(struct tapir_unwind_rows *out, struct tapir_unwind_row row)
 {
 	struct tapir_unwind_row *last = out->vec.cnt ? &out->vec.data[out->vec.cnt - 1] : NULL;
 
@@ -159,16 +159,16 @@ static bool merge_rows(struct collector *c)
 		if (f->start >= until)
 			continue;
 		if (i && f->start > end && !is_padding(c, end, f->start) &&
-		    !add_row(c->out, (struct tapir_unwind_row){.pc = end}))
+		    !add_unwind_row(c->out, (struct tapir_unwind_row){.pc = end}))
 			return false;
 		for (size_t j = 0; j < f->row_cnt; j++)
 			if (c->rows.data[f->first_row + j].pc < until &&
-			    !add_row(c->out, c->rows.data[f->first_row + j]))
+			    !add_unwind_row(c->out, c->rows.data[f->first_row + j]))
 				return false;
 		c->out->function_cnt++;
 		end = until;
 	}
-	return add_row(c->out, (struct tapir_unwind_row){.pc = end});
+	return add_unwind_row(c->out, (struct tapir_unwind_row){.pc = end});
 }
 
 static int make_rows(struct collector *c, struct tapir_elf *elf)
@@ -178,7 +178,8 @@ static int make_rows(struct collector *c, struct tapir_elf *elf)
 		return c->err;
 	if (c->functions.cnt)
 		qsort(c->functions.data, c->functions.cnt, sizeof(*c->functions.data), by_start);
-	if (!add_row(c->out, (struct tapir_unwind_row){}) || (c->functions.cnt && !merge_rows(c)))
+	if (!add_unwind_row(c->out, (struct tapir_unwind_row){}) ||
+	    (c->functions.cnt && !merge_rows(c)))
 		return -ENOMEM;
 	return 0;
 }
@@ -218,10 +219,10 @@ static bool fill_gap(struct tapir_unwind_rows *out, const struct tapir_unwind_ro
 		row = under[at - 1];
 		row.pc = from;
 	}
-	if (!add_row(out, row))
+	if (!add_unwind_row(out, row))
 		return false;
 	for (; at < cnt && under[at].pc < until; at++)
-		if (!add_row(out, under[at]))
+		if (!add_unwind_row(out, under[at]))
 			return false;
 	return true;
 }
@@ -251,7 +252,7 @@ int tapir_unwind_rows__underlay(struct tapir_unwind_rows *rows,
 		uint64_t until = i + 1 < rows->vec.cnt ? row[1].pc : UINT64_MAX;
 
 		ok = row->rule == TAPIR_UNWIND_GAP ? fill_gap(&merged, under, cnt, row->pc, until)
-						   : add_row(&merged, *row);
+						   : add_unwind_row(&merged, *row);
 	}
 	return take_rows(rows, &merged, ok);
 }
@@ -282,9 +283,9 @@ int tapir_unwind_rows__replace(struct tapir_unwind_rows *rows, uint32_t from, ui
 	next.pc = until;
 	row.pc = from;
 	for (size_t i = 0; ok && i < before; i++)
-		ok = add_row(&merged, old[i]);
-	ok = ok && add_row(&merged, row) && add_row(&merged, next);
+		ok = add_unwind_row(&merged, old[i]);
+	ok = ok && add_unwind_row(&merged, row) && add_unwind_row(&merged, next);
 	for (size_t i = after; ok && i < rows->vec.cnt; i++)
-		ok = add_row(&merged, old[i]);
+		ok = add_unwind_row(&merged, old[i]);
 	return take_rows(rows, &merged, ok);
 }

@@ -202,7 +202,8 @@ static bool is_same_row(const struct tapir_ring_event_info *left,
 	return is_same;
 }
 
-static void add_row(struct tapir_table *table, const struct tapir_ring_event_info *info, size_t cnt)
+static void add_ring_event_row(struct tapir_table *table, const struct tapir_ring_event_info *info,
+			       size_t cnt)
 {
 	struct tapir_probe_view view;
 	struct tapir_str text = {};
@@ -248,7 +249,7 @@ void tapir_list_rings__write_table(const struct tapir_ring_event_list *list,
 		if (i < list->cnt && list->data[first].is_private &&
 		    is_same_row(&list->data[first], &list->data[i]))
 			continue;
-		add_row(&table, &list->data[first], i - first);
+		add_ring_event_row(&table, &list->data[first], i - first);
 		first = i;
 	}
 	if (list->cnt)

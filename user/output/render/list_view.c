@@ -136,8 +136,8 @@ static bool same_row(const struct tapir_site_info *a, const struct tapir_site_in
 
 #define FULL_COLUMNS 110 /* of a terminal with room for all columns of the table */
 
-static void add_row(struct tapir_table *table, const struct tapir_site_info *site, size_t site_cnt,
-		    bool is_narrow)
+static void add_site_row(struct tapir_table *table, const struct tapir_site_info *site,
+			 size_t site_cnt, bool is_narrow)
 {
 	struct tapir_str args = {};
 
@@ -174,7 +174,7 @@ void tapir_list__write_table(const struct tapir_chosen_sites *chosen, const stru
 	for (size_t i = 1; i <= chosen->cnt; i++) {
 		if (i < chosen->cnt && same_row(&chosen->data[first], &chosen->data[i]))
 			continue;
-		add_row(&table, &chosen->data[first], i - first, is_narrow);
+		add_site_row(&table, &chosen->data[first], i - first, is_narrow);
 		first = i;
 	}
 	if (chosen->cnt)

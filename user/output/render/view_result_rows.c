@@ -13,8 +13,8 @@
 
 /* ---- JSON lines ---------------------------------------------------------------------------------- */
 
-static void add_row(const struct tapir_view_result *result, size_t table, size_t row,
-		    struct tapir_str *out)
+static void add_result_row(const struct tapir_view_result *result, size_t table, size_t row,
+			   struct tapir_str *out)
 {
 	const struct tapir_view_result_table *t = &result->tables.data[table];
 	struct tapir_json j = tapir_json__to(out);
@@ -38,7 +38,7 @@ static void add_tables(const struct tapir_view_result *result, size_t parent, si
 		    (parent != TAPIR_VIEW_RESULT_NO_PARENT && t->parent_row != parent_row))
 			continue;
 		for (size_t row = 0; row < tapir_view_result_table__rows(t); row++) {
-			add_row(result, i, row, out);
+			add_result_row(result, i, row, out);
 			add_tables(result, i, row, out);
 		}
 	}
