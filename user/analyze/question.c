@@ -933,7 +933,7 @@ static int evaluate_for_interval(struct tapir_questions *qs, struct compiled_que
 	return evaluate_hit(qs, a, &hit, interval->node);
 }
 
-static void on_close(void *ctx, struct tapir_interval *interval)
+static void question_on_close(void *ctx, struct tapir_interval *interval)
 {
 	struct tapir_questions *qs = ctx;
 	struct compiled_question **a;
@@ -953,7 +953,7 @@ static void on_close(void *ctx, struct tapir_interval *interval)
 }
 
 static const struct tapir_timeline_fns fns = {
-	.event = question_on_event, .open = on_open, .close = on_close};
+	.event = question_on_event, .open = on_open, .close = question_on_close};
 
 static bool needs_timeline(const struct tapir_questions *qs)
 {

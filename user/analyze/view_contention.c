@@ -394,7 +394,7 @@ static void on_cut_wait(void *ctx, const struct tapir_wait *w)
 		see_wait(ctx, w, true);
 }
 
-static void on_close(void *ctx, struct tapir_interval *i)
+static void contention_on_close(void *ctx, struct tapir_interval *i)
 {
 	struct contention *v = ctx;
 	uint64_t took_ns = tapir_timeline__waited_ns(v->args.tl, i);
@@ -579,7 +579,7 @@ const struct tapir_view tapir_view_contention = {
 	.fns = {.event = contention_on_event,
 		.wait = on_wait,
 		.cut_wait = on_cut_wait,
-		.close = on_close,
+		.close = contention_on_close,
 		.call = on_call},
 	.nothing = "no thread was seen to wait for a lock",
 	.source = {"events of locks", "`tapir record --profile contention`",

@@ -272,7 +272,7 @@ static void count_pause(struct gc_view *v, struct heap *heap, const struct gc *g
 	tapir_histogram__add(&p->took, gc->until_ns - gc->from_ns);
 }
 
-static void on_close(void *ctx, struct tapir_interval *i)
+static void gc_on_close(void *ctx, struct tapir_interval *i)
 {
 	struct gc_view *v = ctx;
 	struct heap *heap;
@@ -581,7 +581,7 @@ const struct tapir_view tapir_view_gc = {
 		.wait = on_wait,
 		.event = gc_on_event,
 		.open = on_open,
-		.close = on_close},
+		.close = gc_on_close},
 	.nothing = "no collection was seen",
 	.source = {"collections", "`tapir record --profile gc`", .cause = TAPIR_CAUSE_GC},
 	.facts = facts,

@@ -115,7 +115,7 @@ static void keep_slowest(struct jit *v, struct method *m, struct tapir_interval 
 		free(v->slowest.data[--v->slowest.cnt].label);
 }
 
-static void on_close(void *ctx, struct tapir_interval *i)
+static void jit_on_close(void *ctx, struct tapir_interval *i)
 {
 	struct jit *v = ctx;
 	struct method m = {.took_ns = i->until_ns - i->from_ns, .at_ns = i->from_ns, .tid = i->tid};
@@ -429,7 +429,7 @@ static const struct tapir_view_fact facts[] = {
 const struct tapir_view tapir_view_jit = {
 	.name = "jit",
 	.summary = "compiled methods, time per method, compiling threads",
-	.fns = {.close = on_close, .event = jit_on_event},
+	.fns = {.close = jit_on_close, .event = jit_on_event},
 	.nothing = "no method was seen to be compiled",
 	.source = {"compilations",
 		   "`tapir record '" TAPIR_DOTNET_RUNTIME ":Jit:Verbose' "

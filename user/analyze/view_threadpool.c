@@ -311,7 +311,7 @@ static void on_open(void *ctx, struct tapir_interval *i)
 		v->queue_most = v->queue_cnt;
 }
 
-static void on_close(void *ctx, struct tapir_interval *i)
+static void threadpool_on_close(void *ctx, struct tapir_interval *i)
 {
 	struct threadpool *v = ctx;
 	uint64_t took_ns = i->until_ns - i->from_ns;
@@ -433,7 +433,7 @@ const struct tapir_view tapir_view_threadpool = {
 		.wait = on_wait,
 		.cut_wait = on_wait,
 		.open = on_open,
-		.close = on_close},
+		.close = threadpool_on_close},
 	.nothing = "no event of a thread pool was seen",
 	.source = {"events of .NET's thread pool", "`tapir record --profile threadpool`",
 		   .events = pooled},

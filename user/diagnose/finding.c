@@ -197,7 +197,7 @@ static void on_open(void *ctx, struct tapir_interval *i)
 	tapir_finding_requests__open(ctx, i);
 }
 
-static void on_close(void *ctx, struct tapir_interval *i)
+static void diagnosis_on_close(void *ctx, struct tapir_interval *i)
 {
 	struct tapir_finding *f = ctx;
 
@@ -291,7 +291,7 @@ const struct tapir_timeline_fns tapir_finding_fns = {.sample = diagnosis_on_samp
 						     .call = on_call,
 						     .open = on_open,
 						     .awaited = on_awaited,
-						     .close = on_close};
+						     .close = diagnosis_on_close};
 
 /* ---- the list ------------------------------------------------------------------------------- */
 

@@ -226,7 +226,7 @@ static void add_request(struct reading *r, const struct tapir_interval *i)
 	tapir_diff_rows__took(&r->side->rows, idx, i->until_ns, i->until_ns - i->from_ns);
 }
 
-static void on_close(void *ctx, struct tapir_interval *i)
+static void diff_on_close(void *ctx, struct tapir_interval *i)
 {
 	struct reading *r = ctx;
 	const struct tapir_kind *kind = interval_kind_of(r, i->kind);
@@ -306,7 +306,7 @@ static const struct tapir_timeline_fns fns = {.sample = diff_on_sample,
 					      .cut_wait = on_wait,
 					      .event = diff_on_event,
 					      .open = on_open,
-					      .close = on_close,
+					      .close = diff_on_close,
 					      .counter = on_counter};
 
 /* ---- passes ------------------------------------------------------------------------------------ */

@@ -467,7 +467,7 @@ static void on_record(void *ctx, const struct tapir_rec *rec)
 		tapir_request_routes__exchange(r->routes, (const void *)rec, row->idx);
 }
 
-static void on_close(void *ctx, struct tapir_interval *i)
+static void requests_on_close(void *ctx, struct tapir_interval *i)
 {
 	struct requests *r = ctx;
 
@@ -500,7 +500,7 @@ const struct tapir_view tapir_view_requests = {
 		.switched = on_switch,
 		.open = on_open,
 		.awaited = on_awaited,
-		.close = on_close,
+		.close = requests_on_close,
 		.record = on_record},
 	.nothing = "no request was seen",
 	.ctx_bytes = sizeof(struct requests),

@@ -206,7 +206,7 @@ static void on_cut_wait(void *ctx, const struct tapir_wait *wait)
 	add_wait(ctx, wait, true);
 }
 
-static void on_close(void *ctx, struct tapir_interval *i)
+static void page_on_close(void *ctx, struct tapir_interval *i)
 {
 	struct page *p = ctx;
 	uint64_t running_ns = 0;
@@ -261,7 +261,7 @@ static const struct tapir_timeline_fns row_fns = {.sample = page_on_sample,
 						  .wait = on_wait,
 						  .cut_wait = on_cut_wait,
 						  .event = page_on_event,
-						  .close = on_close,
+						  .close = page_on_close,
 						  .counter = on_counter};
 
 /* ---- views ---------------------------------------------------------------------------------------- */

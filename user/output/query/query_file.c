@@ -43,7 +43,7 @@ static struct tapir_query_file *file_of(sqlite3_file *file)
 	return ((struct descriptor *)file)->file;
 }
 
-static int on_close(sqlite3_file *file)
+static int close_query_file(sqlite3_file *file)
 {
 	(void)file; /* the descriptor is read afterwards */
 	return SQLITE_OK;
@@ -116,7 +116,7 @@ static int on_trait(sqlite3_file *file)
 static int on_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out)
 {
 	static const sqlite3_io_methods methods = {.iVersion = 1,
-						   .xClose = on_close,
+						   .xClose = close_query_file,
 						   .xRead = on_read,
 						   .xWrite = on_write,
 						   .xTruncate = on_truncate,

@@ -204,7 +204,7 @@ static void forget_limits(struct cursor *c)
 	c->until_key = UINT64_MAX;
 }
 
-static int on_close(sqlite3_vtab_cursor *base)
+static int close_query_cursor(sqlite3_vtab_cursor *base)
 {
 	struct cursor *c = (struct cursor *)base;
 
@@ -610,7 +610,7 @@ int tapir_query_module__add(sqlite3 *db, struct tapir_query_source *source, cons
 					      .xBestIndex = on_best_index,
 					      .xDisconnect = on_disconnect,
 					      .xOpen = on_open,
-					      .xClose = on_close,
+					      .xClose = close_query_cursor,
 					      .xFilter = on_filter,
 					      .xNext = on_next,
 					      .xEof = on_eof,

@@ -134,7 +134,7 @@ static uint64_t sum_of(const struct tapir_parts *parts, enum tapir_thread_state 
 	return ns;
 }
 
-static void on_close(void *ctx, struct tapir_interval *i)
+static void query_on_close(void *ctx, struct tapir_interval *i)
 {
 	struct tapir_pass *p = ctx;
 	const struct tapir_kind *kind = &tapir_timeline__pairs(p->tl)->kinds.data[i->kind];
@@ -199,7 +199,7 @@ static void on_wait(void *ctx, const struct tapir_wait *wait)
 
 static int pass_timeline(struct tapir_pass *p, struct tapir_reader *reader, enum tapir_list_id id)
 {
-	static const struct tapir_timeline_fns of_intervals = {.close = on_close},
+	static const struct tapir_timeline_fns of_intervals = {.close = query_on_close},
 					       of_waits = {.wait = on_wait};
 	const struct tapir_timeline_opts opts = {.wants_stacks = id == TAPIR_LIST_WAITS};
 	struct tapir_pairs pairs = {};

@@ -175,7 +175,7 @@ static void on_awaited(void *ctx, struct tapir_interval *interval, uint64_t ns)
 	PASS_ON(awaited, interval->tgid, interval, ns);
 }
 
-static void on_close(void *ctx, struct tapir_interval *interval)
+static void programs_on_close(void *ctx, struct tapir_interval *interval)
 {
 	PASS_ON(close, interval->tgid, interval);
 }
@@ -220,7 +220,7 @@ static const struct tapir_timeline_fns fns = {.sample = programs_on_sample,
 					      .cut_wait = on_cut_wait,
 					      .event = programs_on_event,
 					      .awaited = on_awaited,
-					      .close = on_close,
+					      .close = programs_on_close,
 					      .counter = on_counter,
 					      .snapshot = on_snapshot,
 					      .interp_sample = on_interp_sample,
