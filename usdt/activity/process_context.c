@@ -224,7 +224,7 @@ static void fill_context(uint8_t *payload, size_t bytes)
 	name_it(header);
 }
 
-static int is_text(const char *text)
+static int is_short_text(const char *text)
 {
 	return text && strnlen(text, TEXT_MAX + 1) <= TEXT_MAX;
 }
@@ -235,10 +235,10 @@ static int is_valid(const struct all *all)
 	    all->key_cnt > KEY_MAX || all->resource_cnt > KEY_MAX)
 		return 0;
 	for (uint32_t i = 0; i < all->resource_cnt; i++)
-		if (!is_text(all->resource[i].key) || !is_text(all->resource[i].value))
+		if (!is_short_text(all->resource[i].key) || !is_short_text(all->resource[i].value))
 			return 0;
 	for (uint32_t i = 0; i < all->key_cnt; i++)
-		if (!is_text(all->keys[i]))
+		if (!is_short_text(all->keys[i]))
 			return 0;
 	return 1;
 }

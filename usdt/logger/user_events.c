@@ -77,7 +77,7 @@ static const char *number_type(const struct tapir_event_field *f)
 	return f->repeat == TAPIR_REPEAT_NONE ? types[f->type] : NULL;
 }
 
-static int is_text(const struct tapir_event_field *f)
+static int is_text_field(const struct tapir_event_field *f)
 {
 	return f->type == TAPIR_TYPE_UTF8N || f->type == TAPIR_TYPE_UTF16N ||
 	       (f->repeat == TAPIR_REPEAT_NONE &&
@@ -144,7 +144,9 @@ static void put_field(struct description *d, const struct tapir_event_field *f)
 {
 	const char *number = number_type(f);
 
-	append_description(d, number ? number : is_text(f) ? "__rel_loc char[]" : "__rel_loc u8[]");
+	append_description(d, number		 ? number
+			      : is_text_field(f) ? "__rel_loc char[]"
+						 : "__rel_loc u8[]");
 	append_description(d, " ");
 	if (f->name[0] >= '0' && f->name[0] <= '9')
 		append_description(d, "_");
@@ -302,7 +304,7 @@ static void put_value(void *ctx, const struct tapir_event_field *f,
 	if (number_type(f)) {
 		memcpy(r->fixed + r->fixed_bytes, part->at, part->bytes);
 		r->fixed_bytes += part->bytes;
-	} else if (is_text(f) && is_wide(f)) {
+	} else if (is_text_field(f) && is_wide(f)) {
 		put_wide(r, part);
 	} else {
 		put_bytes(r, part->at, part->bytes, f->type == TAPIR_TYPE_UTF8N);
@@ -315,7 +317,7 @@ static void put_absent(struct record *r, const struct tapir_event_field *f)
 	uint32_t bytes = payload_type__bytes(f->type);
 
 	if (!number_type(f)) {
-		put_bytes(r, NULL, 0, is_text(f));
+		put_bytes(r, NULL, 0, is_text_field(f));
 		return;
 	}
 	memset(r->fixed + r->fixed_bytes, 0, bytes);

@@ -44,7 +44,7 @@ struct tapir_shared_lists {
 
 /* ---- a list --------------------------------------------------------------------------------- */
 
-static bool is_text(const json_t *process, const char *key, const char *wanted)
+static bool is_member_text(const json_t *process, const char *key, const char *wanted)
 {
 	const char *text = json_string_value(json_object_get(process, key));
 
@@ -103,8 +103,8 @@ static bool is_wanted(const struct tapir_request_params *params, const json_t *p
 		return false;
 	if (params->name && (!name || !tapir_glob__match(params->name, name)))
 		return false;
-	return is_text(process, "runtime", params->runtime) &&
-	       is_text(process, "user", params->user);
+	return is_member_text(process, "runtime", params->runtime) &&
+	       is_member_text(process, "user", params->user);
 }
 
 /* JSON lines -> a list of those that are wanted. */

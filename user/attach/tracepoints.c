@@ -352,7 +352,7 @@ static void name_by_number(struct tapir_tracepoint_format *out)
 }
 
 /* Bytes whose length is in another field are not texts. */
-static bool is_text(const struct tapir_tracepoint_field *f)
+static bool is_tracepoint_text(const struct tapir_tracepoint_field *f)
 {
 	static const char *const bytes[] = {"buf", "ubuf", "u_buf", "optval", "u_msg_ptr"};
 
@@ -385,7 +385,7 @@ static void narrow(struct tapir_tracepoint_field *f)
 			f->place.size = known[i].size;
 			f->place.is_signed = known[i].is_signed;
 		}
-	if (is_text(f))
+	if (is_tracepoint_text(f))
 		f->field_type = TAPIR_FIELD_STR;
 	else if (f->field_type != TAPIR_FIELD_PTR)
 		f->field_type = f->place.is_signed ? TAPIR_FIELD_INT : TAPIR_FIELD_UINT;

@@ -63,7 +63,7 @@ void tapir_fold_number__add_text(struct tapir_str *out, struct tapir_fold_number
 
 /* ---- keys ----------------------------------------------------------------------------------- */
 
-static bool is_text(const struct tapir_fold_part *part)
+static bool is_text_part(const struct tapir_fold_part *part)
 {
 	return part->kind == TAPIR_FOLD_TEXT || part->kind == TAPIR_FOLD_CUT;
 }
@@ -74,7 +74,7 @@ static uint64_t hash_key(const struct tapir_fold_part *key, unsigned cnt)
 
 	for (unsigned i = 0; i < cnt; i++) {
 		hash = tapir_hash__mix(hash, key[i].kind);
-		if (is_text(&key[i]))
+		if (is_text_part(&key[i]))
 			hash = tapir_hash__bytes(hash, key[i].text, key[i].len);
 		else if (key[i].kind < TAPIR_FOLD_TEXT)
 			hash = tapir_hash__mix(hash, key[i].u64);
@@ -87,7 +87,7 @@ int tapir_fold_part__compare(const struct tapir_fold_part *a, const struct tapir
 	size_t len = a->len < b->len ? a->len : b->len;
 	int order;
 
-	if (is_text(a) && is_text(b)) {
+	if (is_text_part(a) && is_text_part(b)) {
 		order = len ? memcmp(a->text, b->text, len) : 0;
 		return tapir_order__by(order, tapir_order__up(a->len, b->len),
 				       tapir_order__up(a->kind, b->kind));
@@ -120,14 +120,14 @@ static struct tapir_fold_part *copy_key(const struct tapir_fold_part *key, unsig
 
 	*bytes = cnt * sizeof(*key);
 	for (unsigned i = 0; i < cnt; i++)
-		*bytes += is_text(&key[i]) ? key[i].len : 0;
+		*bytes += is_text_part(&key[i]) ? key[i].len : 0;
 	copy = malloc(*bytes ? *bytes : 1);
 	if (!copy)
 		return NULL;
 	texts = (char *)(copy + cnt);
 	for (unsigned i = 0; i < cnt; i++) {
 		copy[i] = key[i];
-		if (!is_text(&key[i]))
+		if (!is_text_part(&key[i]))
 			continue;
 		if (key[i].len)
 			memcpy(texts, key[i].text, key[i].len);

@@ -41,7 +41,7 @@ struct tapir_dwarf_lines {
 
 /* ---- answers ------------------------------------------------------------------------------ */
 
-static bool is_text(const struct tapir_lines_answer *answer, uint32_t at)
+static bool is_lines_text(const struct tapir_lines_answer *answer, uint32_t at)
 {
 	return at == TAPIR_LINES_NO_TEXT || at < answer->text_bytes;
 }
@@ -52,8 +52,8 @@ bool tapir_lines_answer__is_valid(const struct tapir_lines_answer *answer)
 	    (answer->text_bytes && answer->texts[answer->text_bytes - 1]))
 		return false;
 	for (uint32_t i = 0; i < answer->cnt; i++)
-		if (!is_text(answer, answer->frames[i].function) ||
-		    !is_text(answer, answer->frames[i].file))
+		if (!is_lines_text(answer, answer->frames[i].function) ||
+		    !is_lines_text(answer, answer->frames[i].file))
 			return false;
 	return true;
 }

@@ -51,7 +51,7 @@ static void take_function(struct search *s, uint64_t va)
 }
 
 /* Compares without blanks. */
-static bool is_text(const char *a, const char *b, size_t b_len)
+static bool is_same_spelling(const char *a, const char *b, size_t b_len)
 {
 	for (const char *end = b + b_len;;) {
 		a += strspn(a, " ");
@@ -82,7 +82,7 @@ static void list_function(struct search *s, uint64_t va, const char *mangled, co
 	s->listed[s->listed_cnt++] = off;
 	if (s->of->len)
 		tapir_str__adds(s->of, ", ");
-	if (is_text(readable, s->name, s->name_len))
+	if (is_same_spelling(readable, s->name, s->name_len))
 		readable = mangled;
 	tapir_str__add_printable(s->of, readable, strlen(readable));
 }
@@ -91,13 +91,13 @@ static void list_function(struct search *s, uint64_t va, const char *mangled, co
 static bool is_called_so(struct search *s, const char *mangled, uint64_t va)
 {
 	char *plain = tapir_demangle(mangled), *whole = NULL;
-	bool is_it = plain && is_text(plain, s->name, s->name_len);
-	bool is_like = plain && (is_it || is_text(plain, s->name, s->plain_len));
+	bool is_it = plain && is_same_spelling(plain, s->name, s->name_len);
+	bool is_like = plain && (is_it || is_same_spelling(plain, s->name, s->plain_len));
 
 	if (is_like)
 		whole = tapir_demangle__with_params(mangled);
 	if (whole) {
-		is_it |= is_text(whole, s->name, s->name_len);
+		is_it |= is_same_spelling(whole, s->name, s->name_len);
 		list_function(s, va, mangled, whole);
 	}
 	free(plain);

@@ -111,7 +111,7 @@ void tapir_watch_slot__release(struct tapir_watch_slot *slot)
 	store(&slot->head.pid, 0);
 }
 
-static bool is_text(const char *have, struct tapir_sv text, size_t room)
+static bool is_shared_text(const char *have, struct tapir_sv text, size_t room)
 {
 	size_t len = text.len < room ? text.len : room - 1;
 
@@ -120,9 +120,9 @@ static bool is_text(const char *have, struct tapir_sv text, size_t room)
 
 static bool is_counter(const struct tapir_watch_counter *c, const struct tapir_watch_value *v)
 {
-	return c->kind == v->kind && is_text(c->name, v->name, sizeof(c->name)) &&
-	       is_text(c->provider, v->provider, sizeof(c->provider)) &&
-	       is_text(c->tags, v->tags, sizeof(c->tags));
+	return c->kind == v->kind && is_shared_text(c->name, v->name, sizeof(c->name)) &&
+	       is_shared_text(c->provider, v->provider, sizeof(c->provider)) &&
+	       is_shared_text(c->tags, v->tags, sizeof(c->tags));
 }
 
 /* NULL: there is no room for another one. */

@@ -28,7 +28,7 @@ static unsigned element_bytes(const struct tapir_layout_field *f)
 	return tapir_layout_type__bytes(f->type);
 }
 
-static bool is_text(const struct c_field *f)
+static bool is_c_text(const struct c_field *f)
 {
 	return f->layout->type == TAPIR_LAYOUT_UTF8 || f->layout->type == TAPIR_LAYOUT_UTF16;
 }
@@ -76,9 +76,9 @@ static void add_bytes(const struct c_provider *p, const char *at, const struct c
 		tapir_str__addf(out, "%s_bytes(%s%s, ", f->struct_id, at, f->id);
 		add_count(at, siblings, f, out);
 		tapir_str__addc(out, ')');
-	} else if (is_text(f) && is_one) {
+	} else if (is_c_text(f) && is_one) {
 		tapir_str__addf(out, "tapir_payload__bytes%d(%s%s)", text_bits(f), at, f->id);
-	} else if (is_text(f)) {
+	} else if (is_c_text(f)) {
 		tapir_str__addf(out, "tapir_payload__all_bytes%d(%s%s, ", text_bits(f), at, f->id);
 		add_count(at, siblings, f, out);
 		tapir_str__addc(out, ')');
@@ -102,12 +102,12 @@ static void add_put(const struct c_provider *p, const char *at, const struct c_f
 		tapir_str__addf(out, "%s_put(tapir_p, %s%s, ", f->struct_id, at, f->id);
 		add_count(at, siblings, f, out);
 		tapir_str__adds(out, ");\n");
-	} else if (is_text(f) && !is_one) {
+	} else if (is_c_text(f) && !is_one) {
 		tapir_str__addf(out, "tapir_payload__put_all%d(tapir_p, %s%s, ", text_bits(f), at,
 				f->id);
 		add_count(at, siblings, f, out);
 		tapir_str__adds(out, ");\n");
-	} else if (is_text(f)) {
+	} else if (is_c_text(f)) {
 		tapir_str__addf(out, "tapir_payload__put%d(tapir_p, %s%s, %s);\n", text_bits(f), at,
 				f->id, bytes);
 	} else if (f->layout->type == TAPIR_LAYOUT_BOOL32 && is_one) {

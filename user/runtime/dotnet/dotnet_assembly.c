@@ -179,7 +179,7 @@ static bool read_custom_attribute_text(struct tapir_md_blob *blob, struct tapir_
 	return true;
 }
 
-static bool is_text(struct tapir_md_blob text, const char *wanted)
+static bool is_metadata_text(struct tapir_md_blob text, const char *wanted)
 {
 	return text.len == strlen(wanted) && !memcmp(text.data, wanted, text.len);
 }
@@ -263,7 +263,7 @@ static void name_source(struct scan *s, struct source *source, struct tapir_md_b
 	if (!take_prolog(&blob))
 		return;
 	for (uint16_t left = take_named_cnt(&blob); left && take_named(&blob, &named); left--)
-		if (is_text(named.name, "Name") && named.text.len) {
+		if (is_metadata_text(named.name, "Name") && named.text.len) {
 			const char *name = tapir_arena__text(
 				&s->out->arena, (const char *)named.text.data, named.text.len);
 
@@ -290,11 +290,11 @@ static void add_event(struct scan *s, struct source *source, uint32_t method,
 	event.symbol = event.name;
 	event.id = (uint16_t)id;
 	for (uint16_t left = take_named_cnt(&blob); left && take_named(&blob, &named); left--) {
-		if (is_text(named.name, "Level"))
+		if (is_metadata_text(named.name, "Level"))
 			event.level = (uint8_t)named.number;
-		else if (is_text(named.name, "Keywords"))
+		else if (is_metadata_text(named.name, "Keywords"))
 			event.keywords = named.number;
-		else if (is_text(named.name, "Version"))
+		else if (is_metadata_text(named.name, "Version"))
 			event.version = (uint8_t)named.number;
 	}
 	tapir_vec__push(&source->events, event);

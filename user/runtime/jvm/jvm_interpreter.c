@@ -176,7 +176,7 @@ struct symbol {
 };
 
 /* Modified UTF-8: neither control characters nor spaces are in names. */
-static bool is_text(const struct symbol *s)
+static bool is_jvm_name(const struct symbol *s)
 {
 	for (size_t i = 0; i < s->len; i++)
 		if ((unsigned char)s->bytes[i] <= ' ' || s->bytes[i] == 0x7f)
@@ -194,7 +194,7 @@ static bool read_symbol(const struct tapir_jvm_interpreter *i,
 		return false;
 	out->len = len < sizeof(out->bytes) ? len : sizeof(out->bytes);
 	return tapir_process_memory__get(memory, va + i->symbol_bytes, out->bytes, out->len) &&
-	       is_text(out);
+	       is_jvm_name(out);
 }
 
 /* The name at a place of the pool that a field of the ConstMethod has. */

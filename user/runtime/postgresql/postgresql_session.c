@@ -30,7 +30,7 @@ static size_t read_text(const struct tapir_process_memory *memory, uint64_t va, 
 	return n;
 }
 
-static bool is_text(const char *text)
+static bool is_printable_text(const char *text)
 {
 	for (; *text; text++)
 		if ((unsigned char)*text < ' ' && !strchr("\t\n\r", *text))
@@ -50,10 +50,10 @@ static bool read_statement(const struct tapir_process_memory *memory, const uint
 		memcpy(vas, entry + at, sizeof(vas));
 		if (vas[0] < 4096 || vas[1] < 4096 || vas[0] == vas[1] ||
 		    !read_text(memory, vas[0], name, sizeof(name)) || strlen(name) >= NAME_BYTES ||
-		    !is_text(name) ||
+		    !is_printable_text(name) ||
 		    !read_text(memory, vas[1], text, TAPIR_POSTGRESQL_STATEMENT_BYTES))
 			continue;
-		if (*text && is_text(text))
+		if (*text && is_printable_text(text))
 			return true;
 	}
 	*text = 0;

@@ -71,7 +71,7 @@ const struct tapir_lore_condition *tapir_lore__condition(const char *provider, c
 	return NULL;
 }
 
-static bool is_text(const char *text, size_t len, const char *other)
+static bool is_lore_text(const char *text, size_t len, const char *other)
 {
 	return strlen(other) == len && !memcmp(text, other, len);
 }
@@ -81,8 +81,8 @@ bool tapir_lore__is_stackless(const char *provider, size_t provider_len, const c
 {
 	tapir_lore_for_each (lore)
 		for (const struct tapir_lore_event *e = lore->stackless; e && e->provider; e++)
-			if (is_text(provider, provider_len, e->provider) &&
-			    is_text(event, event_len, e->event))
+			if (is_lore_text(provider, provider_len, e->provider) &&
+			    is_lore_text(event, event_len, e->event))
 				return true;
 	return false;
 }
