@@ -392,8 +392,8 @@ static uint32_t kinds_bytes(const struct tapir_probe_note *n)
 			  (n->event ? NOTE_HEAD_BYTES + 24 : 0));
 }
 
-static int make_room(struct tapir_probe_image *image, const struct plan *plan,
-		     const struct tapir_probe_note *note)
+static int make_note_room(struct tapir_probe_image *image, const struct plan *plan,
+			  const struct tapir_probe_note *note)
 {
 	uint32_t notes = note_bytes(note), kinds = kinds_bytes(note), idx = image->slot_cnt;
 	int err = 0;
@@ -418,7 +418,7 @@ int tapir_probe_image__add(struct tapir_probe_image *image, const struct tapir_p
 	uint64_t addresses[3] = {plan.text_off + (uint64_t)idx * TAPIR_PROBE_SLOT_BYTES, BASE_OFF,
 				 plan.probes_off + (uint64_t)image->shape.probe_bytes * idx};
 	uint8_t *kinds = image->head + plan.kinds_off;
-	int err = make_room(image, &plan, note);
+	int err = make_note_room(image, &plan, note);
 
 	if (err)
 		return err;

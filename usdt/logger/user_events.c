@@ -381,7 +381,7 @@ static void log_event(const struct tapir_event_record *record, void *ctx)
 /* Words, indices and flags of all events there can be; pages come as they are used. */
 #define ROOM_BYTES (TAPIR_MAX_EVENTS * (sizeof(uint32_t) + sizeof(int32_t) + 2))
 
-static int make_room(struct tapir_user_events *u)
+static int map_events_room(struct tapir_user_events *u)
 {
 	void *room = mmap(NULL, ROOM_BYTES, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -414,7 +414,7 @@ int tapir_user_events__open(const struct tapir_selection *selections, uint32_t c
 	if (!out)
 		return -EINVAL;
 	u = calloc(1, sizeof(*u));
-	err = u ? make_room(u) : -ENOMEM;
+	err = u ? map_events_room(u) : -ENOMEM;
 	if (!err) {
 		u->fd = user_events_system.open();
 		err = logger__open(selections, cnt, log_event, u, NULL, &choice, &u->logger);

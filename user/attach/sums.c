@@ -59,7 +59,7 @@ struct batch {
 	uint8_t *keys, *values;
 };
 
-static int make_room(struct batch *b, uint32_t cnt, size_t key_bytes, size_t value_bytes)
+static int make_batch_room(struct batch *b, uint32_t cnt, size_t key_bytes, size_t value_bytes)
 {
 	free(b->keys);
 	free(b->values);
@@ -75,7 +75,7 @@ static int read_batches(const struct reading *r, int fd, size_t value_bytes, enu
 	size_t key_bytes = what == OF_TEXTS ? sizeof(struct tapir_sums_text)
 					    : TAPIR_SUMS_KEY_BYTES(r->opts.key_cnt);
 	size_t all = value_bytes * (what == OF_TEXTS ? 1 : r->cpu_cnt);
-	int err = make_room(b, BATCH_BYTES / (uint32_t)all + 16, key_bytes, all);
+	int err = make_batch_room(b, BATCH_BYTES / (uint32_t)all + 16, key_bytes, all);
 	bool is_first = true, is_last = false;
 
 	while (!err && !is_last) {
@@ -88,7 +88,7 @@ static int read_batches(const struct reading *r, int fd, size_t value_bytes, enu
 			 * was smaller than this one.
 			 */
 			if (errno == ENOSPC) {
-				err = make_room(b, 2 * b->cnt, key_bytes, all);
+				err = make_batch_room(b, 2 * b->cnt, key_bytes, all);
 				continue;
 			}
 			/* ENOENT is the end of the table, and comes with the last elements. */

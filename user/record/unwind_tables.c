@@ -128,7 +128,7 @@ static void evict(struct tapir_unwind_tables *t, struct file *file)
 	pthread_mutex_lock(&t->lock);
 }
 
-static bool make_room(struct tapir_unwind_tables *t, size_t bytes)
+static bool evict_idle_tables(struct tapir_unwind_tables *t, size_t bytes)
 {
 	struct file *idle;
 
@@ -197,7 +197,7 @@ static int add_made(struct tapir_unwind_tables *t, uint32_t idx,
 	volatile struct tapir_unwind_file *shared = tapir_unwind_maps__file(t->maps, idx);
 	int fd;
 
-	if (!make_room(t, tapir_unwind_table__bytes(&table->shape))) {
+	if (!evict_idle_tables(t, tapir_unwind_table__bytes(&table->shape))) {
 		t->stats.refused_cnt++;
 		return -ENOSPC;
 	}

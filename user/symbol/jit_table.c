@@ -141,7 +141,7 @@ bool tapir_jit_table__has_room(struct tapir_jit_table *t)
 	return !is_full(t);
 }
 
-static bool make_room(struct tapir_jit_table *t)
+static bool make_jit_room(struct tapir_jit_table *t)
 {
 	if (t->newest_ns >= t->next_forget_ns)
 		expire_names(t);
@@ -389,7 +389,7 @@ static int add_entry(struct tapir_jit_table *t, const struct tapir_jit_name *n)
 	if (held && is_same_jit_name(t, held, n))
 		return 0;
 	if (!tapir_jit_table__has_room(t))
-		return make_room(t) ? add_entry(t, n) : mark_full(t); /* places have moved */
+		return make_jit_room(t) ? add_entry(t, n) : mark_full(t); /* places have moved */
 	if (t->credit < MAX_CREDIT)
 		t->credit += ADD_CREDIT;
 	t->is_watch_due = true;

@@ -181,7 +181,7 @@ static int by_use(const void *a, const void *b)
 			       tapir_order__up(x->used.tv_nsec, y->used.tv_nsec));
 }
 
-static int make_room(struct tapir_symbol_cache *c, uint64_t bytes)
+static int evict_cached_files(struct tapir_symbol_cache *c, uint64_t bytes)
 {
 	struct listing list = {};
 	struct entry *entry;
@@ -205,7 +205,7 @@ int tapir_symbol_cache__put(struct tapir_symbol_cache *c, int fd, const char *na
 {
 	char from[32];
 	struct stat st;
-	int err = fstat(fd, &st) ? -errno : make_room(c, (uint64_t)st.st_size);
+	int err = fstat(fd, &st) ? -errno : evict_cached_files(c, (uint64_t)st.st_size);
 
 	if (err)
 		return err;

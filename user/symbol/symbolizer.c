@@ -211,7 +211,7 @@ uint64_t tapir_symbolizer__missed(const struct tapir_symbolizer *s)
 	return s->missed_cnt;
 }
 
-static void make_room(struct tapir_symbolizer *s, const struct file *wanted)
+static void evict_symbol_files(struct tapir_symbolizer *s, const struct file *wanted)
 {
 	while (s->symbol_cnt > MAX_SYMBOLS) {
 		struct file *file, *oldest = NULL;
@@ -230,7 +230,7 @@ static void make_room(struct tapir_symbolizer *s, const struct file *wanted)
 static void count_loaded(struct tapir_symbolizer *s, const struct file *file)
 {
 	s->symbol_cnt += cost_of(file);
-	make_room(s, file);
+	evict_symbol_files(s, file);
 }
 
 static void abandon_symbols(struct file *file)

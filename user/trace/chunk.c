@@ -152,7 +152,7 @@ void tapir_chunk__fini(struct tapir_chunk *chunk)
 	*chunk = (struct tapir_chunk){};
 }
 
-static bool make_room(char **data, size_t *cap, size_t bytes)
+static bool make_chunk_room(char **data, size_t *cap, size_t bytes)
 {
 	if (bytes <= *cap)
 		return true;
@@ -271,9 +271,10 @@ int tapir_chunk__prepare(struct tapir_chunk *chunk, const struct tapir_chunk_ref
 		return 0;
 	if (is_packed(ref) && !chunk->unpacker)
 		chunk->unpacker = ZSTD_createDCtx();
-	if (!make_room(&chunk->raw, &chunk->raw_cap, h->raw_bytes) ||
+	if (!make_chunk_room(&chunk->raw, &chunk->raw_cap, h->raw_bytes) ||
 	    (is_packed(ref) &&
-	     (!chunk->unpacker || !make_room(&chunk->stored, &chunk->stored_cap, h->stored_bytes))))
+	     (!chunk->unpacker ||
+	      !make_chunk_room(&chunk->stored, &chunk->stored_cap, h->stored_bytes))))
 		return -ENOMEM;
 	return 1;
 }

@@ -152,7 +152,7 @@ static uint64_t sum_bytes(const struct tapir_segments *s)
 }
 
 /* The newest is about to be written: it may grow to its share, and the margin. */
-static void make_room(struct tapir_segments *s, uint64_t now_ns)
+static void drop_old_segments(struct tapir_segments *s, uint64_t now_ns)
 {
 	uint64_t room = s->max_bytes - share_bytes(s) - MARGIN;
 
@@ -187,7 +187,7 @@ int tapir_segments__begin(struct tapir_segments *s, uint64_t now_ns, int *fd, co
 	struct segment segment = {.fd = -1, .from_ns = now_ns};
 	int err = 0;
 
-	make_room(s, now_ns);
+	drop_old_segments(s, now_ns);
 	if (asprintf(&segment.name, "%s/%s.%06llu.tapir", s->dir ? s->dir : "memory", s->stem,
 		     (unsigned long long)++s->number) < 0)
 		return -ENOMEM;

@@ -156,8 +156,8 @@ static struct range *range_in(const struct tapir_ordset *set, uint64_t start_va,
 }
 
 /* A new mapping takes its addresses from those that were there. */
-static void make_room(struct tapir_nettrace *n, struct tapir_ordset *set, uint64_t start_va,
-		      uint64_t end_va)
+static void remove_ranges_below(struct tapir_nettrace *n, struct tapir_ordset *set,
+				uint64_t start_va, uint64_t end_va)
 {
 	struct range *old;
 
@@ -262,7 +262,7 @@ void tapir_nettrace__write_mapping(struct tapir_nettrace *n, const struct tapir_
 	 * Mappings of a process do not overlap: those that this one replaces end, or are cut,
 	 * before it begins.
 	 */
-	make_room(n, &p->mappings, range.node.pos, range.end_va);
+	remove_ranges_below(n, &p->mappings, range.node.pos, range.end_va);
 	range.id = ++n->next_mapping_id;
 	if (!add_range(n, &p->mappings, &range))
 		return;
@@ -285,7 +285,7 @@ void tapir_nettrace__write_kernel(struct tapir_nettrace *n, uint32_t tgid)
 
 		if (tgid == KERNEL_TGID)
 			continue;
-		make_room(n, &p->mappings, m->start_va, m->end_va);
+		remove_ranges_below(n, &p->mappings, m->start_va, m->end_va);
 		(void)add_range(n, &p->mappings, &range);
 		put_mapping(n, range.id, m->start_va, m->end_va, m->file_off,
 			    tapir_sv__of(kernel_module), 0);
@@ -303,7 +303,7 @@ static uint64_t mapping_id_at(struct tapir_nettrace *n, struct tapir_nettrace_pr
 	if (range)
 		return range->id;
 	own.id = ++n->next_mapping_id;
-	make_room(n, &p->mappings, va, end_va);
+	remove_ranges_below(n, &p->mappings, va, end_va);
 	(void)add_range(n, &p->mappings, &own);
 	put_mapping(n, own.id, va, end_va, 0, tapir_sv__of(jit_module), 0);
 	emit(n, p->tgid, TAPIR_NETTRACE_PROCESS_MAPPING);

@@ -54,7 +54,7 @@ static void merge_marks(struct tapir_page_marks *marks)
 	marks->rows.cnt = (size_t)(last + 1 - marks->rows.data);
 }
 
-static void make_room(struct tapir_page_marks *marks)
+static void merge_marks_until_few(struct tapir_page_marks *marks)
 {
 	if (!marks->cell_ns)
 		marks->cell_ns = FIRST_CELL_NS;
@@ -69,7 +69,7 @@ static void make_room(struct tapir_page_marks *marks)
 void tapir_page_marks__add(struct tapir_page_marks *marks, const struct tapir_page_mark *mark)
 {
 	if (marks->rows.cnt >= marks->max_rows)
-		make_room(marks);
+		merge_marks_until_few(marks);
 	marks->failed |= !tapir_vec__push(&marks->rows, *mark);
 }
 

@@ -84,7 +84,7 @@ static struct tapir_sv text_of(const struct tapir_query_stacks *s, uint64_t numb
 }
 
 /* Makes room when there was none for the text of the row before. */
-static void make_room(struct tapir_query_stacks *s)
+static void make_texts_room(struct tapir_query_stacks *s)
 {
 	if (!s->arena.max_bytes || s->texts.cnt >= TEXTS_MAX ||
 	    s->arena.bytes > TEXTS_BYTES_MAX / 16 * 15)
@@ -146,7 +146,7 @@ struct tapir_sv tapir_query_stacks__function(struct tapir_query_stacks *s,
 
 	if (!stack || !stack->frame_cnt)
 		return (struct tapir_sv){};
-	make_room(s);
+	make_texts_room(s);
 	tapir_stack_view__of(&stack->h, &view);
 	number = tapir_frame_cache__number(&s->innermost, catalog, &ref, &view, 0,
 					   number_of_function, s, &span);
@@ -201,7 +201,7 @@ struct tapir_sv tapir_query_stacks__whole(struct tapir_query_stacks *s,
 
 	if (!ref.stack_id && !ref.kstack_id)
 		return (struct tapir_sv){};
-	make_room(s);
+	make_texts_room(s);
 	(void)tapir_stack_cache__renew(&s->whole, catalog);
 	known = tapir_stack_cache__find(&s->whole, &ref);
 	if (known)

@@ -180,7 +180,7 @@ static int add_site(struct reading *r, const struct tapir_usdt_note *note,
 	return 0;
 }
 
-static int make_room(struct tapir_image *image, size_t cnt)
+static int make_sites_room(struct tapir_image *image, size_t cnt)
 {
 	image->site_offs = calloc(cnt, sizeof(uint64_t));
 	image->semaphore_offs = calloc(cnt, sizeof(uint64_t));
@@ -425,7 +425,7 @@ static int read_sites(struct reading *r, size_t from_note)
 	int err;
 
 	image->note_cnt = has_notes ? notes.cnt : 0;
-	err = make_room(image, image->note_cnt + count_functions(images, image->path));
+	err = make_sites_room(image, image->note_cnt + count_functions(images, image->path));
 	if (!err && has_notes)
 		err = add_sites(r, &notes, from_note);
 	if (!err && !from_note)
