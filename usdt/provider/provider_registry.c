@@ -141,7 +141,7 @@ static int describe_event(const struct tapir_provider *p, struct provider_event 
 }
 
 /* Under the lock. The event is claimed: it belongs to no provider, nor did it come twice. */
-static int add_event(struct tapir_provider *p, struct tapir_event *event)
+static int register_event(struct tapir_provider *p, struct tapir_event *event)
 {
 	struct provider_event *pe = &p->events[p->event_cnt];
 	struct event_state *state;
@@ -224,7 +224,7 @@ static int add_all(struct tapir_provider *p, struct tapir_event *const *events, 
 	watch_forks();
 	tapir_ring__init();
 	for (uint32_t i = 0; i < event_cnt && !err; i++)
-		err = add_event(p, events[i]);
+		err = register_event(p, events[i]);
 	if (!err && p->part.size) /* else it is for provider_warnings.c */
 		err = provider_mistakes__find(p, NULL, NULL) ? -EINVAL : 0;
 	if (err)

@@ -211,8 +211,8 @@ static void count_captured(struct tapir_summary *s, const struct tapir_catalog *
 
 /* ---- a type each ------------------------------------------------------------------------ */
 
-static void add_event(struct tapir_summary *s, const struct tapir_catalog *catalog,
-		      const struct tapir_rec *rec)
+static void add_summary_event(struct tapir_summary *s, const struct tapir_catalog *catalog,
+			      const struct tapir_rec *rec)
 {
 	const struct tapir_rec_event *ev = (const void *)rec;
 	uint64_t event = event_row(s, catalog, ev->probe_id);
@@ -429,10 +429,10 @@ void tapir_summary__add(struct tapir_summary *s, const struct tapir_catalog *cat
 {
 	static void (*const adders[])(struct tapir_summary *, const struct tapir_catalog *,
 				      const struct tapir_rec *) = {
-		[TAPIR_REC_EVENT] = add_event,	   [TAPIR_REC_SAMPLE] = add_sample,
-		[TAPIR_REC_LOSS] = add_loss,	   [TAPIR_REC_THREAD] = add_thread,
-		[TAPIR_REC_PROCESS] = add_process, [TAPIR_REC_GAP] = add_gap,
-		[TAPIR_REC_META] = add_meta,	   [TAPIR_REC_RESOURCE] = add_resource,
+		[TAPIR_REC_EVENT] = add_summary_event, [TAPIR_REC_SAMPLE] = add_sample,
+		[TAPIR_REC_LOSS] = add_loss,	       [TAPIR_REC_THREAD] = add_thread,
+		[TAPIR_REC_PROCESS] = add_process,     [TAPIR_REC_GAP] = add_gap,
+		[TAPIR_REC_META] = add_meta,	       [TAPIR_REC_RESOURCE] = add_resource,
 	};
 
 	int family = tapir_family__of(rec->type);

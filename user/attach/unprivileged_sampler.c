@@ -139,7 +139,8 @@ static int join_ring(const struct tapir_unprivileged_sampler *s, struct cpu_ring
 }
 
 /* A CPU that is offline, and a thread that ends in the meantime, cannot be sampled. */
-static int add_event(struct tapir_unprivileged_sampler *s, struct cpu_ring *ring, uint32_t tid)
+static int add_sampled_thread(struct tapir_unprivileged_sampler *s, struct cpu_ring *ring,
+			      uint32_t tid)
 {
 	int fd = open_event(s, tid, ring->cpu), err;
 
@@ -161,7 +162,7 @@ static int add_thread(uint32_t tid, void *ctx)
 	struct cpu_ring *ring;
 
 	tapir_vec_for_each (ring, &s->rings) {
-		int err = add_event(s, ring, tid);
+		int err = add_sampled_thread(s, ring, tid);
 
 		if (err)
 			return err;

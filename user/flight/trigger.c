@@ -301,7 +301,7 @@ static const struct tapir_value *field_of(struct tapir_triggers *t, struct happe
 	return tapir_event_fields__find(&t->fields, name, strlen(name));
 }
 
-static void add_event(const struct happening *h, struct tapir_str *why)
+static void add_trigger_event(const struct happening *h, struct tapir_str *why)
 {
 	tapir_str__addf(why, " (%.*s:%.*s in process %u)", (int)h->probe.provider.len,
 			h->probe.provider.data, (int)h->probe.event.len, h->probe.event.data,
@@ -365,7 +365,7 @@ static bool match_event(struct tapir_triggers *t, struct trigger *trigger, struc
 	if (trigger->expression && !expression_holds(t, trigger, h))
 		return false;
 	tapir_str__adds(why, trigger->text);
-	add_event(h, why);
+	add_trigger_event(h, why);
 	return true;
 }
 

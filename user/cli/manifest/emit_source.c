@@ -118,7 +118,8 @@ static void add_site(const struct c_provider *p, const struct c_event *ev, struc
 	tapir_str__adds(out, ");\n\t}\n");
 }
 
-static void add_event(const struct c_provider *p, const struct c_event *ev, struct tapir_str *out)
+static void emit_event_source(const struct c_provider *p, const struct c_event *ev,
+			      struct tapir_str *out)
 {
 	add_about(p, ev, out);
 	emit_serializer(p, ev, out);
@@ -175,6 +176,6 @@ void emit_source(const struct c_provider *p, struct tapir_str *out)
 			"#include \"%s.h\"\n\n#include <tapir/payload.h>\n\n",
 			p->id);
 	for (unsigned i = 0; i < p->layout->event_cnt; i++)
-		add_event(p, &p->events[i], out);
+		emit_event_source(p, &p->events[i], out);
 	add_registration(p, out);
 }

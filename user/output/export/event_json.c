@@ -300,8 +300,8 @@ static void add_trace_ids(struct tapir_json *j, const struct tapir_rec *rec)
 	tapir_json__str(j, "span_id", tapir_span_id__text(ids, text));
 }
 
-static void add_event(struct tapir_event_lines *l, const struct tapir_rec *rec,
-		      struct tapir_str *out)
+static void add_json_event(struct tapir_event_lines *l, const struct tapir_rec *rec,
+			   struct tapir_str *out)
 {
 	const struct tapir_rec_event *ev = (const struct tapir_rec_event *)rec;
 	const struct tapir_line_probe *probe = l->probe;
@@ -445,7 +445,7 @@ void tapir_event_json__add(struct tapir_event_lines *l, const struct tapir_rec *
 	struct tapir_json j;
 
 	if (rec->type == TAPIR_REC_EVENT) {
-		add_event(l, rec, out);
+		add_json_event(l, rec, out);
 		return;
 	}
 	if (!schema->has_line)

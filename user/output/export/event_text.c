@@ -218,8 +218,8 @@ static void add_trace_ids(struct tapir_str *out, const struct tapir_rec *rec)
 	tapir_str__addf(out, " span=%s", tapir_span_id__text(ids, text));
 }
 
-static void add_event(struct tapir_event_lines *l, const struct tapir_rec *rec,
-		      struct tapir_str *out)
+static void add_text_event(struct tapir_event_lines *l, const struct tapir_rec *rec,
+			   struct tapir_str *out)
 {
 	const struct tapir_rec_event *ev = (const struct tapir_rec_event *)rec;
 	const struct tapir_line_probe *probe = l->probe;
@@ -643,12 +643,18 @@ void tapir_event_text__add(struct tapir_event_lines *l, const struct tapir_rec *
 {
 	static void (*const sentences[TAPIR_REC_TYPE_CNT])(
 		struct tapir_event_lines *, const struct tapir_rec *, struct tapir_str *) = {
-		[TAPIR_REC_EVENT] = add_event,	   [TAPIR_REC_SWITCH] = add_switch,
-		[TAPIR_REC_PROCESS] = add_process, [TAPIR_REC_COUNTER] = add_counter,
-		[TAPIR_REC_LOSS] = add_loss,	   [TAPIR_REC_GAP] = add_gap,
-		[TAPIR_REC_WAIT] = add_wait,	   [TAPIR_REC_RESOURCE] = add_resource,
-		[TAPIR_REC_IO] = add_io,	   [TAPIR_REC_EXCHANGE] = add_exchange,
-		[TAPIR_REC_CALLS] = add_calls,	   [TAPIR_REC_SIGNAL] = add_signal,
+		[TAPIR_REC_EVENT] = add_text_event,
+		[TAPIR_REC_SWITCH] = add_switch,
+		[TAPIR_REC_PROCESS] = add_process,
+		[TAPIR_REC_COUNTER] = add_counter,
+		[TAPIR_REC_LOSS] = add_loss,
+		[TAPIR_REC_GAP] = add_gap,
+		[TAPIR_REC_WAIT] = add_wait,
+		[TAPIR_REC_RESOURCE] = add_resource,
+		[TAPIR_REC_IO] = add_io,
+		[TAPIR_REC_EXCHANGE] = add_exchange,
+		[TAPIR_REC_CALLS] = add_calls,
+		[TAPIR_REC_SIGNAL] = add_signal,
 	};
 	const struct tapir_schema *schema = tapir_schema__of(rec->type);
 

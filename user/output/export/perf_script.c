@@ -200,8 +200,8 @@ static void add_sample(struct tapir_perf_script *script, const struct tapir_rec_
 	tapir_str__addc(out, '\n');
 }
 
-static void add_event(struct tapir_perf_script *script, const struct tapir_rec_event *ev,
-		      struct tapir_str *out)
+static void add_perf_event(struct tapir_perf_script *script, const struct tapir_rec_event *ev,
+			   struct tapir_str *out)
 {
 	struct tapir_stack_ref ref = {.tgid = ev->tgid, .time_ns = ev->h.time_ns};
 	struct tapir_event_view view;
@@ -224,7 +224,7 @@ void tapir_perf_script__add(struct tapir_perf_script *script, const struct tapir
 	if (rec->type == TAPIR_REC_SAMPLE)
 		add_sample(script, (const void *)rec, out);
 	else if (rec->type == TAPIR_REC_EVENT)
-		add_event(script, (const void *)rec, out);
+		add_perf_event(script, (const void *)rec, out);
 }
 
 void tapir_perf_script__fini(struct tapir_perf_script *script)

@@ -173,7 +173,7 @@ static void add_sample(struct tapir_speedscope *s, const struct tapir_rec_sample
 	add_point(s, &ref, sample->tid, s->has_time ? since_start(s, ref.time_ns) : period, period);
 }
 
-static void add_event(struct tapir_speedscope *s, const struct tapir_rec_event *ev)
+static void add_speedscope_event(struct tapir_speedscope *s, const struct tapir_rec_event *ev)
 {
 	struct tapir_event_view view;
 
@@ -197,7 +197,7 @@ int tapir_speedscope__add(struct tapir_speedscope *s, const struct tapir_rec *re
 	if (rec->type == TAPIR_REC_SAMPLE)
 		add_sample(s, (const struct tapir_rec_sample *)rec);
 	else if (rec->type == TAPIR_REC_EVENT)
-		add_event(s, (const struct tapir_rec_event *)rec);
+		add_speedscope_event(s, (const struct tapir_rec_event *)rec);
 	return s->failed || s->stacks.failed ? -ENOMEM : 0;
 }
 

@@ -244,7 +244,7 @@ static void add_sample(struct tapir_otlp_samples *s, const struct tapir_rec_samp
 }
 
 /* Events are for files without samples: what came before the first one is not written. */
-static void add_event(struct tapir_otlp_samples *s, const struct tapir_rec_event *ev)
+static void add_otlp_event(struct tapir_otlp_samples *s, const struct tapir_rec_event *ev)
 {
 	struct tapir_stack_ref ref = {
 		.tgid = ev->tgid, .time_ns = ev->h.time_ns, .stack_id = ev->stack_id};
@@ -268,7 +268,7 @@ int tapir_otlp_samples__add(struct tapir_otlp_samples *s, const struct tapir_rec
 	if (rec->type == TAPIR_REC_SAMPLE)
 		add_sample(s, (const void *)rec);
 	else if (rec->type == TAPIR_REC_EVENT)
-		add_event(s, (const void *)rec);
+		add_otlp_event(s, (const void *)rec);
 	else
 		err = tapir_offcpu__add(s->offcpu, rec, NULL, NULL);
 	return s->failed || s->tree.failed ? -ENOMEM : err;

@@ -406,7 +406,7 @@ static void add_marks(struct ctf *c, const struct tapir_value *values, unsigned 
 	add_ctf_text(&c->packet, c->text.data ? c->text.data : "", c->text.len);
 }
 
-static void add_event(struct ctf *c, const struct tapir_rec *rec)
+static void add_ctf_event(struct ctf *c, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_event *ev = (const void *)rec;
 	const struct tapir_rec_probe *found = tapir_catalog__probe(c->x->catalog, ev->probe_id);
@@ -496,7 +496,7 @@ static void in_order(void *ctx, const struct tapir_rec *rec)
 				       ? ((const struct tapir_rec_loss *)rec)->count
 				       : 0;
 	if (rec->type == TAPIR_REC_EVENT) {
-		add_event(c, rec);
+		add_ctf_event(c, rec);
 	} else {
 		describe_record(c, table);
 		open_event(c, rec->type, rec->time_ns);

@@ -34,7 +34,7 @@ static void know(struct tapir_tracks *t, uint32_t tgid, uint32_t tid, uint64_t t
 			      : (struct tapir_sv){});
 }
 
-static void add_event(struct tapir_tracks *t, const struct tapir_rec_event *ev)
+static void add_track_event(struct tapir_tracks *t, const struct tapir_rec_event *ev)
 {
 	const struct tapir_rec_probe *found = tapir_catalog__probe(t->x->catalog, ev->probe_id);
 	struct tapir_probe_view probe;
@@ -155,7 +155,7 @@ static void add_record(struct tapir_tracks *t, const struct tapir_rec *rec)
 {
 	switch (rec->type) {
 	case TAPIR_REC_EVENT:
-		add_event(t, (const void *)rec);
+		add_track_event(t, (const void *)rec);
 		return;
 	case TAPIR_REC_SAMPLE:
 		add_sample(t, (const void *)rec);

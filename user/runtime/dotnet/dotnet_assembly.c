@@ -272,8 +272,8 @@ static void name_source(struct scan *s, struct source *source, struct tapir_md_b
 }
 
 /* [Event(1, Level = EventLevel.Error, Keywords = Keywords.Orders, Version = 2)] */
-static void add_event(struct scan *s, struct source *source, uint32_t method,
-		      struct tapir_md_blob blob)
+static void add_source_event(struct scan *s, struct source *source, uint32_t method,
+			     struct tapir_md_blob blob)
 {
 	struct tapir_layout_event event = {
 		.name = tapir_metadata__string(&s->m, TAPIR_MD_METHOD, method, 3),
@@ -327,7 +327,7 @@ static void see_attribute(struct scan *s, uint32_t row)
 	if (on.table == TAPIR_MD_TYPE_DEF && is_called(&s->m, type, "EventSourceAttribute"))
 		name_source(s, source, blob);
 	else if (on.table == TAPIR_MD_METHOD && is_called(&s->m, type, "EventAttribute"))
-		add_event(s, source, on.row, blob);
+		add_source_event(s, source, on.row, blob);
 }
 
 /* ---- what is kept ------------------------------------------------------------------------------- */
