@@ -104,7 +104,7 @@ static void subtract(struct large *a, const struct large *b)
 	}
 }
 
-static int compare(const struct large *a, const struct large *b)
+static int compare_large(const struct large *a, const struct large *b)
 {
 	for (uint32_t i = a->cnt > b->cnt ? a->cnt : b->cnt; i--;)
 		if (a->words[i] != b->words[i])
@@ -117,7 +117,7 @@ static int compare_sum(const struct large *a, const struct large *b, const struc
 	struct large sum = *a;
 
 	add_large(&sum, b);
-	return compare(&sum, with);
+	return compare_large(&sum, with);
 }
 
 /* ---- floating point ----------------------------------------------------------------------------- */
@@ -169,9 +169,9 @@ static void take_digits(struct shortest *s)
 		multiply(&s->value, 10);
 		multiply(&s->above, 10);
 		multiply(&s->below, 10);
-		for (digit = 0; compare(&s->value, &s->scale) >= 0; digit++)
+		for (digit = 0; compare_large(&s->value, &s->scale) >= 0; digit++)
 			subtract(&s->value, &s->scale);
-		is_low = compare(&s->value, &s->below) < s->is_even;
+		is_low = compare_large(&s->value, &s->below) < s->is_even;
 		is_high = compare_sum(&s->value, &s->above, &s->scale) >= !s->is_even;
 		s->digits[s->cnt++] = (char)('0' + digit);
 	}

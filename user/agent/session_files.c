@@ -394,7 +394,7 @@ static int load_session(const struct tapir_agent *agent, struct tapir_sessions *
 	return -ENOMEM;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_session_times(const void *a, const void *b)
 {
 	return strcmp(((const struct tapir_session_entry *)a)->utc,
 		      ((const struct tapir_session_entry *)b)->utc);
@@ -412,6 +412,7 @@ int tapir_session__load_all(const struct tapir_agent *agent, struct tapir_sessio
 		err = load_session(agent, sessions, e->d_name);
 	closedir(dir);
 	if (sessions->all.cnt)
-		qsort(sessions->all.data, sessions->all.cnt, sizeof(*sessions->all.data), compare);
+		qsort(sessions->all.data, sessions->all.cnt, sizeof(*sessions->all.data),
+		      compare_session_times);
 	return err;
 }

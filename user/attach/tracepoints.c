@@ -109,7 +109,7 @@ static int add_tracepoint(struct tapir_tracepoint_list *out, const char *categor
 	return -ENOMEM;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_tracepoints(const void *a, const void *b)
 {
 	const struct tapir_tracepoint *x = a, *y = b;
 	int order = x->category && y->category ? strcmp(x->category, y->category) : 0;
@@ -279,7 +279,7 @@ int tapir_tracepoints__find(const struct tapir_machine_source *source,
 			    tapir_machine_source__has_name(source, tapir_system_call__name(i)))
 				err = add_tracepoint(out, NULL, tapir_system_call__name(i), i);
 	if (!err && out->cnt > had)
-		qsort(out->data + had, out->cnt - had, sizeof(*out->data), compare);
+		qsort(out->data + had, out->cnt - had, sizeof(*out->data), compare_tracepoints);
 	return err;
 }
 

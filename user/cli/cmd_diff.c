@@ -229,7 +229,7 @@ static int compare_where(struct tapir_reader *reader, struct tapir_cli *cli,
 }
 
 /* Each recording has a condition of its own, since it is bound to what is in it. */
-static int compare(struct tapir_reader *reader, struct tapir_cli *cli)
+static int compare_recordings(struct tapir_reader *reader, struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	struct tapir_where *where[2] = {};
@@ -277,7 +277,7 @@ static int run_diff(struct tapir_cli *cli)
 								    .manifests = &args->manifests,
 								    .raw_names = args->raw_names,
 								    .has_pager = !args->json},
-					  compare);
+					  compare_recordings);
 }
 
 const struct tapir_command tapir_cmd_diff = {

@@ -36,7 +36,7 @@ static void count_share(struct tapir_either *e, const struct tapir_either_lock *
 }
 
 /* Waits are delivered in the order of their ends. */
-static void compare(struct tapir_either_lock *lock, const struct tapir_wait *w)
+static void compare_with_last_waits(struct tapir_either_lock *lock, const struct tapir_wait *w)
 {
 	uint32_t tid = w->thread->tid;
 	bool is_same = lock->last[0].tid == tid;
@@ -110,7 +110,7 @@ bool tapir_finding_either__wait(struct tapir_finding *f, const struct tapir_wait
 	lock->got_cnt += !is_open;
 	tapir_finding__weigh_own(f, &lock->callers, w->node, took_ns);
 	count_share(&f->either, lock, w->thread->tid, took_ns, is_open);
-	compare(lock, w);
+	compare_with_last_waits(lock, w);
 	if (!is_open)
 		count_held(f, lock, w);
 	return is_attributed;

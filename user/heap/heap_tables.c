@@ -192,9 +192,9 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Types with more bytes than before. */
-static int compare(const struct tapir_heap_snapshot *before,
-		   const struct tapir_heap_snapshot *after,
-		   const struct tapir_heap_tables_opts *opts, struct grown_list *out)
+static int list_grown_types(const struct tapir_heap_snapshot *before,
+			    const struct tapir_heap_snapshot *after,
+			    const struct tapir_heap_tables_opts *opts, struct grown_list *out)
 {
 	size_t cnt = before->rows.cnt, bytes = cnt * sizeof(struct tapir_heap_row);
 	struct tapir_heap_row *old = malloc(bytes + 1);
@@ -344,7 +344,7 @@ int tapir_heap_tables__growth(const struct tapir_heap_snapshot *before,
 			      struct tapir_view_result *out)
 {
 	struct grown_list grown = {};
-	int err = compare(before, after, opts, &grown);
+	int err = list_grown_types(before, after, opts, &grown);
 
 	/* If one of the two is incomplete, so is the comparison: its reason comes first. */
 	headline(out, before->incomplete[0] ? before : after);

@@ -29,7 +29,7 @@ struct search {
 	bool found;
 };
 
-static int compare(const struct tapir_mapping_line *line, void *ctx)
+static int is_second_mapping(const struct tapir_mapping_line *line, void *ctx)
 {
 	struct search *s = ctx;
 
@@ -44,7 +44,7 @@ static bool is_there(uint32_t tgid, uint64_t va, const struct tapir_mapping_line
 	struct search s = {.other = line};
 	int mark = tapir_diag__cnt();
 
-	(void)tapir_proc__mapping_at(tgid, va, compare, &s);
+	(void)tapir_proc__mapping_at(tgid, va, is_second_mapping, &s);
 	tapir_diag__rewind(mark);
 	return s.found;
 }

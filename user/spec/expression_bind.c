@@ -686,8 +686,8 @@ static void compare_text(struct binder *b, const struct tapir_node *n, uint8_t o
 	}
 }
 
-static void compare(struct binder *b, const struct tapir_node *n, uint8_t op, struct value x,
-		    uint16_t right, uint16_t yes, uint16_t no)
+static void bind_comparison(struct binder *b, const struct tapir_node *n, uint8_t op,
+			    struct value x, uint16_t right, uint16_t yes, uint16_t no)
 {
 	struct value y = right_value(b, x, right);
 
@@ -758,7 +758,7 @@ static void match_any(struct binder *b, const struct tapir_node *n, uint16_t yes
 		bool is_last = !node_of(b, item)->next;
 		uint16_t next = is_last ? no : new_label(b, n);
 
-		compare(b, n, TAPIR_NODE_EQ, x, item, yes, next);
+		bind_comparison(b, n, TAPIR_NODE_EQ, x, item, yes, next);
 		if (!is_last)
 			b->label_at[next] = b->term_cnt;
 	}
@@ -841,7 +841,7 @@ static void bind_condition(struct binder *b, uint16_t idx, uint16_t yes, uint16_
 	case TAPIR_NODE_GT:
 	case TAPIR_NODE_GE:
 		b->is_ratio = is_ratio(b, n);
-		compare(b, n, n->op, left_value(b, n->left), n->right, yes, no);
+		bind_comparison(b, n, n->op, left_value(b, n->left), n->right, yes, no);
 		b->is_ratio = false;
 		return;
 	default:

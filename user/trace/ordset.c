@@ -20,7 +20,7 @@ static uint64_t next_priority(void)
 	return state;
 }
 
-static int compare(const struct tapir_ordset_node *node, uint64_t pos, uint64_t time)
+static int compare_positions(const struct tapir_ordset_node *node, uint64_t pos, uint64_t time)
 {
 	/* In the loop of each look-up: two branches are less than the numbers of order.h. */
 	if (node->pos != pos)
@@ -33,7 +33,7 @@ static void split_nodes(struct tapir_ordset_node *root, uint64_t pos, uint64_t t
 			struct tapir_ordset_node **low, struct tapir_ordset_node **high)
 {
 	while (root) {
-		if (compare(root, pos, time) < 0) {
+		if (compare_positions(root, pos, time) < 0) {
 			*low = root;
 			low = &root->right;
 			root = root->right;
@@ -73,7 +73,8 @@ void tapir_ordset__insert(struct tapir_ordset *set, struct tapir_ordset_node *no
 
 	node->priority = next_priority();
 	while (*at && (*at)->priority > node->priority)
-		at = compare(*at, node->pos, node->time) < 0 ? &(*at)->right : &(*at)->left;
+		at = compare_positions(*at, node->pos, node->time) < 0 ? &(*at)->right
+								       : &(*at)->left;
 	split_nodes(*at, node->pos, node->time, &node->left, &node->right);
 	*at = node;
 }
@@ -83,7 +84,8 @@ void tapir_ordset__remove(struct tapir_ordset *set, struct tapir_ordset_node *no
 	struct tapir_ordset_node **at = &set->root;
 
 	while (*at && *at != node)
-		at = compare(*at, node->pos, node->time) < 0 ? &(*at)->right : &(*at)->left;
+		at = compare_positions(*at, node->pos, node->time) < 0 ? &(*at)->right
+								       : &(*at)->left;
 	if (*at)
 		*at = merge_nodes(node->left, node->right);
 }
@@ -94,7 +96,7 @@ struct tapir_ordset_node *tapir_ordset__floor(const struct tapir_ordset *set, ui
 	struct tapir_ordset_node *best = NULL, *at = set->root;
 
 	while (at) {
-		if (compare(at, pos, time) <= 0) {
+		if (compare_positions(at, pos, time) <= 0) {
 			best = at;
 			at = at->right;
 		} else {
@@ -110,7 +112,7 @@ struct tapir_ordset_node *tapir_ordset__ceil(const struct tapir_ordset *set, uin
 	struct tapir_ordset_node *best = NULL, *at = set->root;
 
 	while (at) {
-		if (compare(at, pos, time) >= 0) {
+		if (compare_positions(at, pos, time) >= 0) {
 			best = at;
 			at = at->left;
 		} else {

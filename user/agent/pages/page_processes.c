@@ -66,7 +66,7 @@ struct sorted {
 	size_t at; /* position in the list, which decides between equals */
 };
 
-static int compare(const void *a, const void *b, void *ctx)
+static int compare_process_rows(const void *a, const void *b, void *ctx)
 {
 	const struct sorted *x = a, *y = b;
 	const struct column *c = ctx;
@@ -88,7 +88,7 @@ static struct sorted *sort_processes(const json_t *list, const struct column *by
 	for (size_t i = 0; rows && i < cnt; i++)
 		rows[i] = (struct sorted){json_array_get(list, i), i};
 	if (rows && by)
-		qsort_r(rows, cnt, sizeof(*rows), compare, (void *)by);
+		qsort_r(rows, cnt, sizeof(*rows), compare_process_rows, (void *)by);
 	return rows;
 }
 

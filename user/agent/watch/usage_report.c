@@ -37,7 +37,7 @@ static int add_process_usage(uint32_t pid, void *ctx)
 }
 
 /* Equals in the order of their pids: the same ones each time. */
-static int compare(uint64_t a, uint64_t b, uint32_t a_pid, uint32_t b_pid)
+static int compare_usage(uint64_t a, uint64_t b, uint32_t a_pid, uint32_t b_pid)
 {
 	return tapir_order__down(a, b) ?: tapir_order__up(a_pid, b_pid);
 }
@@ -46,14 +46,14 @@ static int by_cpu(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
-	return compare(x->usage.cpu_ns, y->usage.cpu_ns, x->pid, y->pid);
+	return compare_usage(x->usage.cpu_ns, y->usage.cpu_ns, x->pid, y->pid);
 }
 
 static int by_memory(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
-	return compare(x->usage.resident_bytes, y->usage.resident_bytes, x->pid, y->pid);
+	return compare_usage(x->usage.resident_bytes, y->usage.resident_bytes, x->pid, y->pid);
 }
 
 static void list_first(struct rows *rows, int (*order)(const void *, const void *))

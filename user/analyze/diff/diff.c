@@ -304,9 +304,9 @@ static void classify_change(const struct tapir_diff *diff, struct tapir_diff_cha
 }
 
 /* rows: NULL where the recording has none. False: nothing is known of it in one of them. */
-static bool compare(const struct tapir_diff *diff, const struct tapir_diff_row *const rows[2],
-		    enum tapir_diff_figure figure, const struct times times[2], uint64_t compared,
-		    struct tapir_diff_change *out)
+static bool compare_rows(const struct tapir_diff *diff, const struct tapir_diff_row *const rows[2],
+			 enum tapir_diff_figure figure, const struct times times[2],
+			 uint64_t compared, struct tapir_diff_change *out)
 {
 	const struct tapir_diff_row *any = rows[0] ? rows[0] : rows[1];
 	struct figure f[2];
@@ -397,7 +397,8 @@ static int add_diff_row(struct tapir_diff *diff, const struct tapir_diff_row *co
 			tapir_diff_rows__times(&diff->sides[i]->rows, rows[i], times[i].quarters);
 	for (unsigned figure = 0; figure < TAPIR_DIFF_FIGURE_CNT; figure++) {
 		if (!(figures & BIT(figure)) ||
-		    !compare(diff, rows, (enum tapir_diff_figure)figure, times, compared, &change))
+		    !compare_rows(diff, rows, (enum tapir_diff_figure)figure, times, compared,
+				  &change))
 			continue;
 		is_known = true;
 		if (!tapir_vec__push(&diff->changes, change))
@@ -507,7 +508,7 @@ bool tapir_diff__find(const struct tapir_diff *diff, enum tapir_diff_figure figu
 	for (int i = 0; i < 2; i++)
 		if (rows[i])
 			tapir_diff_rows__times(&diff->sides[i]->rows, rows[i], times[i].quarters);
-	(void)compare(diff, rows, figure, times, 1, out);
+	(void)compare_rows(diff, rows, figure, times, 1, out);
 	free(times);
 	return true;
 }
