@@ -24,7 +24,8 @@ struct stream {
 	struct tapir_str out;
 };
 
-static int on_record(void *ctx, const struct tapir_catalog *catalog, const struct tapir_rec *rec)
+static int events_on_record(void *ctx, const struct tapir_catalog *catalog,
+			    const struct tapir_rec *rec)
 {
 	struct stream *s = ctx;
 
@@ -96,7 +97,7 @@ static int run_events(struct stream *s, const struct tapir_task *task,
 	struct tapir_recording_result result = {};
 	int err;
 
-	plan->opts.on_record = on_record;
+	plan->opts.on_record = events_on_record;
 	plan->opts.on_flush = on_flush;
 	plan->opts.on_ready = on_ready;
 	plan->opts.on_progress = on_progress;

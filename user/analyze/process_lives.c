@@ -81,7 +81,7 @@ static void set_sender(const struct tapir_lives *v, struct tapir_deadly *made,
 	tapir_comm__copy(made->from, comm.len ? comm : tapir_sv__of("?"));
 }
 
-static void on_record(void *ctx, const struct tapir_rec *rec)
+static void lives_on_record(void *ctx, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_signal *sent = (const void *)rec;
 	struct tapir_lives *v = ctx;
@@ -100,7 +100,8 @@ static void on_record(void *ctx, const struct tapir_rec *rec)
 		v->more++;
 }
 
-const struct tapir_timeline_fns tapir_lives_fns = {.process = on_process, .record = on_record};
+const struct tapir_timeline_fns tapir_lives_fns = {.process = on_process,
+						   .record = lives_on_record};
 
 /* The last one before the end: those that the process handled came earlier. */
 static void find_killer(const struct tapir_lives *v, struct tapir_life *life)

@@ -30,7 +30,7 @@ static void net_fini(void *ctx)
 	tapir_exchange_tally__fini(&v->tally);
 }
 
-static void on_record(void *ctx, const struct tapir_rec *rec)
+static void net_on_record(void *ctx, const struct tapir_rec *rec)
 {
 	struct net *v = ctx;
 
@@ -234,7 +234,7 @@ static const struct tapir_view_fact facts[] = {
 const struct tapir_view tapir_view_net = {
 	.name = "net",
 	.summary = "calls by peer and requests by port on TCP connections",
-	.fns = {.record = on_record},
+	.fns = {.record = net_on_record},
 	.nothing = "no request on a TCP connection was seen",
 	.source = {"requests on connections", "`tapir record --net`",
 		   .family = TAPIR_FAMILY_EXCHANGE, .is_alone = true},

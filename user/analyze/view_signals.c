@@ -41,7 +41,7 @@ static void set_party(const struct signals *v, struct party *party, uint32_t pid
 	tapir_comm__copy(party->comm, tapir_timeline__comm(v->args.tl, tid, time_ns));
 }
 
-static void on_record(void *ctx, const struct tapir_rec *rec)
+static void signals_on_record(void *ctx, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_signal *s = (const void *)rec;
 	struct sent made = {}, *row;
@@ -145,7 +145,7 @@ static const struct tapir_view_fact facts[] = {
 const struct tapir_view tapir_view_signals = {
 	.name = "signals",
 	.summary = "signals by sender and receiver, with their results",
-	.fns = {.record = on_record},
+	.fns = {.record = signals_on_record},
 	.nothing = "no signal was sent",
 	.source = {"signals", "`tapir record --signals`", .family = TAPIR_FAMILY_SIGNAL,
 		   .is_alone = true},

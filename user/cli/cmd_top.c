@@ -119,7 +119,8 @@ static int begin_timeline(struct top *t, const struct tapir_catalog *catalog)
 	return t->tl ? tapir_timeline__listen(t->tl, &listener, t) : -ENOMEM;
 }
 
-static int on_record(void *ctx, const struct tapir_catalog *catalog, const struct tapir_rec *rec)
+static int top_on_record(void *ctx, const struct tapir_catalog *catalog,
+			 const struct tapir_rec *rec)
 {
 	struct tapir_counter_view counter;
 	struct top *t = ctx;
@@ -627,7 +628,7 @@ static int record_samples(struct top *t)
 		plan.opts.with_uses = true;
 		plan.opts.has_end_fd = true;
 		plan.opts.end_fd = t->end_fd;
-		plan.opts.on_record = on_record;
+		plan.opts.on_record = top_on_record;
 		plan.opts.on_flush = on_flush;
 		plan.opts.on_programs = on_programs;
 		plan.opts.on_ready = on_ready;

@@ -170,7 +170,8 @@ static void add_rejected(struct tracer *t)
 	}
 }
 
-static int on_record(void *ctx, const struct tapir_catalog *catalog, const struct tapir_rec *rec)
+static int trace_on_record(void *ctx, const struct tapir_catalog *catalog,
+			   const struct tapir_rec *rec)
 {
 	struct tracer *t = ctx;
 	int err;
@@ -254,7 +255,7 @@ static int trace(struct tracer *t, struct tapir_cli *cli)
 	struct tapir_recording_result result = {};
 	int err;
 
-	t->recorder.plan.opts.on_record = on_record;
+	t->recorder.plan.opts.on_record = trace_on_record;
 	t->recorder.plan.opts.on_flush = on_flush;
 	t->recorder.plan.opts.on_programs = on_programs;
 	if (t->asked.questions && tapir_questions__may_offer(t->asked.questions))

@@ -236,7 +236,7 @@ static void on_process(void *ctx, const struct tapir_rec *rec)
 		tapir_lives_fns.process(&f->lives, rec);
 }
 
-static void on_record(void *ctx, const struct tapir_rec *rec)
+static void diagnosis_on_record(void *ctx, const struct tapir_rec *rec)
 {
 	struct tapir_finding *f = ctx;
 
@@ -283,7 +283,7 @@ const struct tapir_timeline_fns tapir_finding_fns = {.sample = diagnosis_on_samp
 						     .event = diagnosis_on_event,
 						     .counter = on_counter,
 						     .io = on_io,
-						     .record = on_record,
+						     .record = diagnosis_on_record,
 						     .process = on_process,
 						     .calls = on_calls,
 						     .snapshot = on_snapshot,

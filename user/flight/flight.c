@@ -158,7 +158,8 @@ static void keep_gap(struct tapir_flight *f, const struct tapir_rec_gap *gap)
 	f->forgotten_gap_cnt++;
 }
 
-static void on_record(void *ctx, const struct tapir_catalog *catalog, const struct tapir_rec *rec)
+static void flight_on_record(void *ctx, const struct tapir_catalog *catalog,
+			     const struct tapir_rec *rec)
 {
 	struct tapir_flight *f = ctx;
 	struct tapir_str why = {};
@@ -342,7 +343,7 @@ static int start_segments(struct tapir_flight *f, struct tapir_writer_opts *firs
 	if (f->recording.snapshot_fd < 0)
 		return -errno;
 	f->recording.session = (struct tapir_flight_sink){.segments = f->segments,
-							  .on_record = on_record,
+							  .on_record = flight_on_record,
 							  .due_ns = due_ns,
 							  .freeze = freeze,
 							  .ctx = f};

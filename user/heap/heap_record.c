@@ -53,7 +53,8 @@ static uint16_t event_id_of(const struct tapir_catalog *catalog, const struct ta
 }
 
 /* Session thread. */
-static int on_record(void *ctx, const struct tapir_catalog *catalog, const struct tapir_rec *rec)
+static int heap_on_record(void *ctx, const struct tapir_catalog *catalog,
+			  const struct tapir_rec *rec)
 {
 	struct watch *w = ctx;
 	uint16_t id = rec->type == TAPIR_REC_EVENT ? event_id_of(catalog, rec) : 0;
@@ -108,7 +109,7 @@ static int run_heap_recording(struct tapir_recording_plan *plan,
 	plan->opts.ring_wait_ms = (uint32_t)(opts->max_pause_ns / TAPIR_NS_PER_MS);
 	plan->opts.end_fd = watch.end_fd;
 	plan->opts.has_end_fd = true;
-	plan->opts.on_record = on_record;
+	plan->opts.on_record = heap_on_record;
 	plan->opts.on_flush = on_flush;
 	plan->opts.on_ready = on_ready;
 	plan->opts.ctx = &watch;

@@ -164,7 +164,8 @@ static void take_event(struct watch *w, const struct tapir_catalog *catalog,
 	resume(w, i);
 }
 
-static int on_record(void *ctx, const struct tapir_catalog *catalog, const struct tapir_rec *rec)
+static int watch_on_record(void *ctx, const struct tapir_catalog *catalog,
+			   const struct tapir_rec *rec)
 {
 	struct watch *w = ctx;
 
@@ -227,7 +228,7 @@ int tapir_watch__run(const struct tapir_watch_choice *choice, struct tapir_watch
 		plan.opts.command_line = "tapir serve";
 		plan.opts.jvm_counters = true;
 		plan.opts.no_names = true;
-		plan.opts.on_record = on_record;
+		plan.opts.on_record = watch_on_record;
 		plan.opts.on_flush = on_flush;
 		plan.opts.on_exit = on_exit_of;
 		plan.opts.on_ready = on_ready;

@@ -454,7 +454,7 @@ static void on_awaited(void *ctx, struct tapir_interval *i, uint64_t ns)
 		tapir_request_routes__awaited(r->routes, i, ns);
 }
 
-static void on_record(void *ctx, const struct tapir_rec *rec)
+static void requests_on_record(void *ctx, const struct tapir_rec *rec)
 {
 	struct requests *r = ctx;
 	const struct tapir_exchange_row *row;
@@ -501,7 +501,7 @@ const struct tapir_view tapir_view_requests = {
 		.open = on_open,
 		.awaited = on_awaited,
 		.close = requests_on_close,
-		.record = on_record},
+		.record = requests_on_record},
 	.nothing = "no request was seen",
 	.ctx_bytes = sizeof(struct requests),
 	.default_top = 10,

@@ -360,7 +360,7 @@ static void import_perf_sample(struct perf *p, const struct tapir_perf_record *r
 		tapir_perf_events__put(&p->events, record, stack_id, kstack_id);
 }
 
-static int on_record(void *ctx, const struct tapir_perf_record *record)
+static int import_perf_record(void *ctx, const struct tapir_perf_record *record)
 {
 	struct perf *p = ctx;
 
@@ -491,7 +491,7 @@ static int check_on(void *ctx)
 static int write_all(struct perf *p, struct tapir_writer *w, uint64_t utc_ns,
 		     struct tapir_import_result *out)
 {
-	const struct tapir_perf_ordered ordered = {on_record, check_on, p};
+	const struct tapir_perf_ordered ordered = {import_perf_record, check_on, p};
 	int err = tapir_import_sink__init(&p->sink, w, p->first_ns);
 
 	p->tasks.sink = p->events.sink = p->switches.sink = &p->sink;

@@ -206,7 +206,7 @@ static void on_process(void *ctx, const struct tapir_rec *rec)
 }
 
 /* A signal is heard by its sender and by its receiver. */
-static void on_record(void *ctx, const struct tapir_rec *rec)
+static void programs_on_record(void *ctx, const struct tapir_rec *rec)
 {
 	uint32_t whose = tapir_rec__tgid(rec, 0), other = tapir_rec__tgid(rec, 1);
 
@@ -225,7 +225,7 @@ static const struct tapir_timeline_fns fns = {.sample = programs_on_sample,
 					      .snapshot = on_snapshot,
 					      .interp_sample = on_interp_sample,
 					      .call = on_call,
-					      .record = on_record,
+					      .record = programs_on_record,
 					      .process = on_process};
 
 static int read_program_records(struct tapir_timeline *tl, struct tapir_reader *reader,
