@@ -490,8 +490,8 @@ static __always_inline int add_steps(const struct tapir_hit_question *q, struct 
 }
 
 /* A function of its own for its stack (common.bpf.h). */
-static __noinline int add_value(struct tapir_sums_column *c, __u64 value, int is_signed,
-				__u64 interval)
+static __noinline int add_column_value(struct tapir_sums_column *c, __u64 value, int is_signed,
+				       __u64 interval)
 {
 	tapir_sums__add(c, value, is_signed, interval);
 	return 0;
@@ -506,7 +506,7 @@ static __always_inline void add_values(const struct tapir_hit_question *q,
 		struct tapir_sums_column *c = &row->columns[i];
 		__u64 value = number_of_value(v, numbers, cnt);
 
-		add_value(c, value, v->is_signed, interval);
+		add_column_value(c, value, v->is_signed, interval);
 		if (v->has_steps && is_below(v, value))
 			__sync_fetch_and_add(&c->below, 1);
 		if (s->no_room >> i & 1)

@@ -721,7 +721,7 @@ static __noinline int add_plain_value(struct tapir_sums_row *row, const struct t
 			is_negative ? &row->columns[0].below
 				    : steps + (tapir_octave_step(value) & (TAPIR_STEP_CNT - 1)),
 			1);
-	add_value(&row->columns[0], value, v->is_signed, interval);
+	add_column_value(&row->columns[0], value, v->is_signed, interval);
 	return 1;
 }
 

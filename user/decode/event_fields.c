@@ -157,7 +157,7 @@ uint64_t tapir_event_fields__u64(const struct tapir_event_fields *f, const char 
 	return v && !v->bytes ? v->u64 : 0;
 }
 
-static void add_value(const struct tapir_value *v, struct tapir_str *out)
+static void add_field_value(const struct tapir_value *v, struct tapir_str *out)
 {
 	struct tapir_str text = {};
 	bool is_quoted;
@@ -179,7 +179,7 @@ void tapir_event_fields__add_value(const struct tapir_value *value, size_t max_b
 {
 	size_t from = out->len;
 
-	add_value(value, out);
+	add_field_value(value, out);
 	if (out->len - from > max_bytes) {
 		out->len = from + max_bytes;
 		out->data[out->len] = 0;
@@ -199,7 +199,7 @@ void tapir_event_fields__add_text(const struct tapir_event_fields *f, const char
 		if (v && out->len > from)
 			tapir_str__addc(out, ' ');
 		if (v)
-			add_value(v, out);
+			add_field_value(v, out);
 	}
 	if (out->len - from > max_bytes) {
 		out->len = from + max_bytes;

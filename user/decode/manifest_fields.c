@@ -49,8 +49,8 @@ static const char *message_name(struct manifest_reader *r, const xmlNode *node)
 	return plain(tapir_arena__text(r->arena, text, (size_t)(end - text)));
 }
 
-static int add_value(struct manifest_reader *r, const xmlNode *node,
-		     struct tapir_layout_value *value)
+static int add_manifest_value(struct manifest_reader *r, const xmlNode *node,
+			      struct tapir_layout_value *value)
 {
 	const char *number = attr_of(node, "value"), *mask = attr_of(node, "mask");
 	uint64_t u64, mask_u64;
@@ -91,7 +91,7 @@ static int add_map(struct manifest_reader *r, const xmlNode *node)
 		if (!value || values.cnt > TAPIR_MANIFEST_MAX_CNT)
 			err = fail_at(r, n, "too many values", "");
 		else
-			err = add_value(r, n, value);
+			err = add_manifest_value(r, n, value);
 	}
 	if (!err) {
 		map->name = tapir_manifest__text(r, node, attr_of(node, "name"));

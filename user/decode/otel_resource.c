@@ -123,7 +123,8 @@ static bool read_value(struct tapir_sv value, struct field *out)
 	return is_found && !in.is_bad;
 }
 
-static void add_value(struct tapir_json *j, const char *key, struct tapir_sv value, unsigned depth);
+static void add_otel_value(struct tapir_json *j, const char *key, struct tapir_sv value,
+			   unsigned depth);
 
 /* The elements of a list; with keys: of a list of attributes. */
 static void add_list(struct tapir_json *j, const char *key, struct tapir_sv list, bool has_keys,
@@ -138,11 +139,11 @@ static void add_list(struct tapir_json *j, const char *key, struct tapir_sv list
 		if (field.number != 1 || field.encoding != BYTES)
 			continue;
 		if (!has_keys) {
-			add_value(j, NULL, field.bytes, depth);
+			add_otel_value(j, NULL, field.bytes, depth);
 		} else if (read_attribute(field.bytes, &attribute)) {
 			tapir_json__open(j, NULL, '{');
 			tapir_json__strn(j, "key", attribute.key.data, attribute.key.len);
-			add_value(j, "value", attribute.value, depth);
+			add_otel_value(j, "value", attribute.value, depth);
 			tapir_json__close(j, '}');
 		}
 	}
@@ -166,7 +167,8 @@ static void add_bytes(struct tapir_json *j, const char *key, struct tapir_sv byt
 	tapir_str__fini(&hex);
 }
 
-static void add_value(struct tapir_json *j, const char *key, struct tapir_sv value, unsigned depth)
+static void add_otel_value(struct tapir_json *j, const char *key, struct tapir_sv value,
+			   unsigned depth)
 {
 	struct field field;
 
@@ -188,7 +190,7 @@ static void add_value(struct tapir_json *j, const char *key, struct tapir_sv val
 
 void tapir_otel_value__add_json(struct tapir_json *j, const char *key, struct tapir_sv value)
 {
-	add_value(j, key, value, 0);
+	add_otel_value(j, key, value, 0);
 }
 
 bool tapir_otel_value__text(struct tapir_sv value, struct tapir_sv *out)

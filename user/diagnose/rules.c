@@ -129,8 +129,8 @@ static bool add_own_words(const struct tapir_rule_fact *fact, struct tapir_sv na
 }
 
 /* Returns false if it is 0 or not known. */
-static bool add_value(const struct tapir_finding *f, const struct tapir_rule_fact *fact,
-		      struct tapir_sv value, struct tapir_str *out)
+static bool add_rule_value(const struct tapir_finding *f, const struct tapir_rule_fact *fact,
+			   struct tapir_sv value, struct tapir_str *out)
 {
 	size_t len = 0;
 
@@ -164,8 +164,8 @@ static bool add_rule_text(const struct tapir_finding *f, const struct tapir_rule
 		tapir_str__add(out, text, (size_t)((close ? open : end) - text));
 		if (!close)
 			break;
-		has_all &= add_value(f, fact,
-				     (struct tapir_sv){open + 1, (size_t)(close - open) - 1}, out);
+		has_all &= add_rule_value(
+			f, fact, (struct tapir_sv){open + 1, (size_t)(close - open) - 1}, out);
 		text = close + 1;
 	}
 	return has_all;

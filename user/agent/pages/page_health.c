@@ -20,7 +20,7 @@ static bool ends_with(struct tapir_sv text, const char *end)
 }
 
 /* Adds a value in its unit, which ends its name, as the script shows it (tapir.js). */
-static void add_value(struct tapir_str *out, struct tapir_sv name, struct tapir_sv value)
+static void add_health_value(struct tapir_str *out, struct tapir_sv name, struct tapir_sv value)
 {
 	double number = strtod(value.data, NULL);
 
@@ -42,7 +42,8 @@ static void add_figure(struct tapir_str *out, const char *name, size_t name_len,
 	tapir_str__adds(out, "</td><td class=\"n\" data-metric=\"");
 	tapir_str__add_markup(out, name, name_len);
 	tapir_str__adds(out, "\">");
-	add_value(out, (struct tapir_sv){name, name_len}, (struct tapir_sv){value, value_len});
+	add_health_value(out, (struct tapir_sv){name, name_len},
+			 (struct tapir_sv){value, value_len});
 	tapir_str__adds(out, "</td></tr>\n");
 }
 

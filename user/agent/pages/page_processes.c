@@ -92,7 +92,7 @@ static struct sorted *sort_processes(const json_t *list, const struct column *by
 	return rows;
 }
 
-static void add_value(struct tapir_str *out, const char *name, const char *value)
+static void add_process_value(struct tapir_str *out, const char *name, const char *value)
 {
 	if (!*value)
 		return;
@@ -114,13 +114,13 @@ static void add_address(struct tapir_str *out, const struct tapir_page_filter *f
 	if (page)
 		snprintf(number, sizeof(number), "%llu", (unsigned long long)page);
 	tapir_str__adds(out, "/?");
-	add_value(out, "name", f->name);
-	add_value(out, "runtime", f->runtime);
-	add_value(out, "user", f->user);
-	add_value(out, "container", f->container);
-	add_value(out, "all", f->all ? "1" : "");
-	add_value(out, "sort", sort);
-	add_value(out, "page", number);
+	add_process_value(out, "name", f->name);
+	add_process_value(out, "runtime", f->runtime);
+	add_process_value(out, "user", f->user);
+	add_process_value(out, "container", f->container);
+	add_process_value(out, "all", f->all ? "1" : "");
+	add_process_value(out, "sort", sort);
+	add_process_value(out, "page", number);
 }
 
 static void begin_list(struct tapir_str *out, const struct tapir_page_filter *f,

@@ -379,8 +379,8 @@ static void add_null(struct tapir_json *j, const struct tapir_member *member)
 		tapir_json__null(j, member->key);
 }
 
-static void add_value(struct tapir_json *j, const struct tapir_member *member,
-		      const struct tapir_member_value *value)
+static void add_json_value(struct tapir_json *j, const struct tapir_member *member,
+			   const struct tapir_member_value *value)
 {
 	switch (value->kind) {
 	case TAPIR_MEMBER_IS_NULL:
@@ -414,7 +414,7 @@ static void add_member(struct tapir_event_lines *l, struct tapir_json *j,
 	case TAPIR_MEMBER_FLAG:
 	case TAPIR_MEMBER_WORD:
 		value = tapir_member__read(member, rec);
-		add_value(j, member, &value);
+		add_json_value(j, member, &value);
 		return;
 	case TAPIR_MEMBER_STACK:
 		add_stack(l, j, member->key, tapir_rec__tgid(rec, 0), rec->time_ns,
@@ -435,7 +435,7 @@ static void add_member(struct tapir_event_lines *l, struct tapir_json *j,
 	else if (member->type == TAPIR_MEMBER_RESOURCE)
 		tapir_otel_resource__add_json(j, value.text);
 	else
-		add_value(j, member, &value);
+		add_json_value(j, member, &value);
 }
 
 void tapir_event_json__add(struct tapir_event_lines *l, const struct tapir_rec *rec,

@@ -588,8 +588,8 @@ static void add_counter(struct tapir_event_lines *l, const struct tapir_rec *rec
 /* ---- types without a sentence: their members --------------------------------------------------
  */
 
-static void add_value(struct tapir_str *out, const struct tapir_member *member,
-		      const struct tapir_member_value *value)
+static void add_text_value(struct tapir_str *out, const struct tapir_member *member,
+			   const struct tapir_member_value *value)
 {
 	switch (value->kind) {
 	case TAPIR_MEMBER_IS_U64:
@@ -631,7 +631,7 @@ static void add_members(struct tapir_event_lines *l, const struct tapir_rec *rec
 		if (!value.kind)
 			continue;
 		tapir_str__adds(out, m->lead);
-		add_value(out, m, &value);
+		add_text_value(out, m, &value);
 	}
 	tapir_str__addc(out, '\n');
 	add_stack(l, out, tgid, rec->time_ns, tapir_rec__kstack_id(rec));

@@ -126,7 +126,7 @@ int tapir_counter_table__add(struct tapir_counter_table *t, const struct tapir_r
 /* ---- drawing ---------------------------------------------------------------------------------- */
 
 /* A value as a person reads it: 12, 3.142, 1,234,567. */
-static void add_value(struct tapir_str *out, double value)
+static void add_counter_value(struct tapir_str *out, double value)
 {
 	char digits[32];
 	size_t len;
@@ -177,7 +177,7 @@ static void add_number(struct tapir_table *table, bool is_there, double value)
 	struct tapir_str text = {};
 
 	if (is_there)
-		add_value(&text, value);
+		add_counter_value(&text, value);
 	tapir_table__cell(table, text.data ? text.data : "");
 	tapir_str__fini(&text);
 }

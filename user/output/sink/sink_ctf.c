@@ -367,7 +367,7 @@ static void add_columns(struct ctf *c, const struct tapir_table_desc *table,
 	}
 }
 
-static void add_value(struct ctf *c, const struct tapir_value *v)
+static void add_ctf_value(struct ctf *c, const struct tapir_value *v)
 {
 	bool is_there = !(v->flags & TAPIR_VALUE_ABSENT);
 	uint64_t bits = 0;
@@ -431,7 +431,7 @@ static void add_ctf_event(struct ctf *c, const struct tapir_rec *rec)
 	cnt = values ? cnt : 0;
 	add_marks(c, values, cnt);
 	for (unsigned i = 0; i < cnt; i++)
-		add_value(c, &values[i]);
+		add_ctf_value(c, &values[i]);
 }
 
 static void describe_stacks(struct ctf *c)

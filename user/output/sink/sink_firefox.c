@@ -246,8 +246,8 @@ static bool is_number(const struct tapir_str *value)
 	       (*value->data == '-' || (*value->data >= '0' && *value->data <= '9'));
 }
 
-static void add_value(struct firefox *f, struct tapir_json *j, struct schema *schema, unsigned idx,
-		      const struct tapir_value *value)
+static void add_firefox_value(struct firefox *f, struct tapir_json *j, struct schema *schema,
+			      unsigned idx, const struct tapir_value *value)
 {
 	struct tapir_str name = {};
 	struct field *field;
@@ -300,7 +300,7 @@ static void firefox_on_event(void *ctx, const struct tapir_rec_event *ev,
 							    &ev->h));
 		values = tapir_event_lines__values(f->tracks.lines, &ev->h, &cnt);
 		for (unsigned i = 0; values && i < cnt; i++)
-			add_value(f, &j, schema, i, &values[i]);
+			add_firefox_value(f, &j, schema, i, &values[i]);
 		add_trace(f, &j, schema, &ev->h);
 		tapir_json__close(&j, '}');
 		keep_marker(f, track_of(f, ev->tgid, ev->tid),
