@@ -64,7 +64,7 @@ static int add_to_batch(struct batch *b, const struct listener_record *record, u
 	return 1;
 }
 
-static int by_time(const void *left, const void *right)
+static int listened_by_time(const void *left, const void *right)
 {
 	const struct item *a = left, *b = right;
 
@@ -158,7 +158,7 @@ static int run_round(struct tapir_listener *l, uint64_t until)
 	collect_records(l);
 	if (!l->now.cnt)
 		return 0;
-	qsort(l->now.items, l->now.cnt, sizeof(*l->now.items), by_time);
+	qsort(l->now.items, l->now.cnt, sizeof(*l->now.items), listened_by_time);
 	while (i < l->now.cnt && l->now.items[i].time_ns < until)
 		deliver_record(l, record_at(&l->now, i++));
 	l->later.used = l->later.cnt = 0;

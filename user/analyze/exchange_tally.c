@@ -161,7 +161,7 @@ struct tapir_exchange_row *tapir_exchange_tally__add(struct tapir_exchange_tally
 
 /* ---- the result ------------------------------------------------------------------------------- */
 
-static int by_time(const void *a, const void *b)
+static int exchanges_by_time(const void *a, const void *b)
 {
 	const struct tapir_exchange_row *x = a, *y = b;
 	uint64_t of_x = x->sum_ns + x->unanswered_ns, of_y = y->sum_ns + y->unanswered_ns;
@@ -188,7 +188,7 @@ void tapir_exchange_tally__sort(struct tapir_exchange_tally *tally)
 		if (row->took_ns.cnt)
 			qsort(row->took_ns.data, row->took_ns.cnt, sizeof(*row->took_ns.data),
 			      by_number);
-	tapir_keyed__sort(&tally->rows, by_time);
+	tapir_keyed__sort(&tally->rows, exchanges_by_time);
 }
 
 const struct tapir_exchange_row *tapir_exchange_tally__row(const struct tapir_exchange_tally *tally,

@@ -33,7 +33,7 @@ static void awaits_on_event(void *ctx, struct tapir_tl_thread *t,
 	tapir_awaits__event(&v->awaits, t, probe, event);
 }
 
-static int by_time(const void *a, const void *b)
+static int awaits_by_time(const void *a, const void *b)
 {
 	const struct tapir_await_site *x = a, *y = b;
 	double of_x = tapir_await_site__at_once(x), of_y = tapir_await_site__at_once(y);
@@ -149,7 +149,7 @@ static int awaits_finish(void *ctx, struct tapir_view_result *result)
 		result->has_nothing = true;
 		return v->awaits.failed ? -ENOMEM : 0;
 	}
-	tapir_keyed__sort(&v->awaits.sites, by_time);
+	tapir_keyed__sort(&v->awaits.sites, awaits_by_time);
 	add_headline(v, result);
 	add_table(v, result);
 	add_coverage(v, result);

@@ -156,7 +156,7 @@ static void add_kinds(struct tapir_finding *f, bool has_routes, bool has_calls,
 
 /* ---- both ----------------------------------------------------------------------------------- */
 
-static int by_time(const void *a, const void *b)
+static int overview_requests_by_time(const void *a, const void *b)
 {
 	const struct tapir_overview_request *x = a, *y = b;
 
@@ -166,7 +166,7 @@ static int by_time(const void *a, const void *b)
 static void show(struct candidates *c, struct tapir_overview *o)
 {
 	if (c->rows.cnt)
-		qsort(c->rows.data, c->rows.cnt, sizeof(*c->rows.data), by_time);
+		qsort(c->rows.data, c->rows.cnt, sizeof(*c->rows.data), overview_requests_by_time);
 	for (size_t i = 0; i < c->rows.cnt; i++) {
 		if (o->request_cnt < TAPIR_OVERVIEW_ROWS) {
 			o->requests[o->request_cnt++] = c->rows.data[i];

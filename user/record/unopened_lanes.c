@@ -180,7 +180,7 @@ static void take(struct tapir_unopened_lanes *u, const struct tapir_lane_step *s
 		inherit(u, step);
 }
 
-static int by_time(const void *a, const void *b)
+static int lane_records_by_time(const void *a, const void *b)
 {
 	const struct tapir_lane_step *x = a, *y = b;
 
@@ -193,7 +193,7 @@ void tapir_unopened_lanes__settle(struct tapir_unopened_lanes *u)
 
 	if (!u->steps.cnt)
 		return;
-	qsort(u->steps.data, u->steps.cnt, sizeof(*u->steps.data), by_time);
+	qsort(u->steps.data, u->steps.cnt, sizeof(*u->steps.data), lane_records_by_time);
 	tapir_vec_for_each (step, &u->steps)
 		take(u, step);
 	u->steps.cnt = 0;

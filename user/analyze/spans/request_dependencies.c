@@ -142,7 +142,7 @@ void tapir_dependencies__count(struct tapir_request_routes *r, const struct tapi
 
 /* ---- the result --------------------------------------------------------------------------------- */
 
-static int by_time(const void *a, const void *b)
+static int dependencies_by_time(const void *a, const void *b)
 {
 	const struct tapir_dependency *x = *(struct tapir_dependency *const *)a;
 	const struct tapir_dependency *y = *(struct tapir_dependency *const *)b;
@@ -192,7 +192,7 @@ static size_t list(struct tapir_request_routes *r, uint32_t route,
 		else
 			rows[cnt++] = d;
 	}
-	qsort(rows, cnt, sizeof(*rows), by_time);
+	qsort(rows, cnt, sizeof(*rows), dependencies_by_time);
 	return cnt;
 }
 

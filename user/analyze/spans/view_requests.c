@@ -274,7 +274,7 @@ struct root {
 	uint32_t idx;
 };
 
-static int by_time(const void *a, const void *b)
+static int requests_by_time(const void *a, const void *b)
 {
 	const struct root *x = a, *y = b;
 
@@ -309,7 +309,7 @@ static size_t find_roots(const struct requests *r, struct root *roots)
 	for (uint32_t i = 0; i < r->spans.all.cnt; i++)
 		if (!r->spans.all.data[i].has_parent)
 			cnt += add_root(r, roots + cnt, i, 0);
-	qsort(roots, cnt, sizeof(*roots), by_time);
+	qsort(roots, cnt, sizeof(*roots), requests_by_time);
 	return cnt;
 }
 

@@ -25,7 +25,7 @@ bool tapir_line_order__is_full(const struct tapir_line_order *o)
 	return o->bytes.len >= FULL_BYTES;
 }
 
-static int by_time(const void *left, const void *right)
+static int lines_by_time(const void *left, const void *right)
 {
 	const struct tapir_held_line *l = left, *r = right;
 
@@ -57,7 +57,7 @@ void tapir_line_order__take(struct tapir_line_order *o, uint64_t until_ns, tapir
 
 	if (!o->lines.cnt)
 		return;
-	qsort(o->lines.data, o->lines.cnt, sizeof(*o->lines.data), by_time);
+	qsort(o->lines.data, o->lines.cnt, sizeof(*o->lines.data), lines_by_time);
 	for (; cnt < o->lines.cnt && o->lines.data[cnt].time_ns <= until_ns; cnt++)
 		fn(ctx, o->bytes.data + o->lines.data[cnt].off, o->lines.data[cnt].len);
 	if (cnt)

@@ -261,7 +261,7 @@ static struct run next_run(const struct tapir_speedscope *s, const struct thread
 	return s->has_time ? next_timed(s, thread, c) : next_counted(thread, c);
 }
 
-static int by_time(const void *a, const void *b)
+static int points_by_time(const void *a, const void *b)
 {
 	uint64_t x = value_of(a), y = value_of(b);
 
@@ -277,7 +277,7 @@ static void order_points(struct tapir_speedscope *s)
 		struct cursor c = {};
 
 		qsort(thread->points.data, thread->points.cnt, sizeof(*thread->points.data),
-		      by_time);
+		      points_by_time);
 		while (c.point_idx < thread->points.cnt)
 			(void)next_timed(s, thread, &c);
 		s->end = c.until > s->end ? c.until : s->end;

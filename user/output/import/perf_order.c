@@ -131,7 +131,7 @@ struct order {
 	uint64_t nr, bad_cnt;
 };
 
-static int by_time(const void *a, const void *b)
+static int perf_records_by_time(const void *a, const void *b)
 {
 	const struct waiting *x = a, *y = b;
 
@@ -185,7 +185,7 @@ static int deliver_until(struct order *o, uint64_t until_ns)
 
 	if (!o->waiting.cnt)
 		return 0;
-	qsort(o->waiting.data, o->waiting.cnt, sizeof(*o->waiting.data), by_time);
+	qsort(o->waiting.data, o->waiting.cnt, sizeof(*o->waiting.data), perf_records_by_time);
 	while (i < o->waiting.cnt && o->waiting.data[i].time_ns <= until_ns && !err)
 		err = deliver_record(o, &o->waiting.data[i++]);
 	return err ? err : keep_rest(o, i);

@@ -82,7 +82,7 @@ static int by_length(const void *a, const void *b)
 	return tapir_order__down(x->took_ns, y->took_ns);
 }
 
-static int by_time(const void *a, const void *b)
+static int page_rows_by_time(const void *a, const void *b)
 {
 	const struct tapir_page_slice *x = a, *y = b;
 
@@ -117,7 +117,8 @@ void tapir_page_slices__add(struct tapir_page_slices *slices, const struct tapir
 void tapir_page_slices__sort(struct tapir_page_slices *slices)
 {
 	if (slices->rows.cnt)
-		qsort(slices->rows.data, slices->rows.cnt, sizeof(*slices->rows.data), by_time);
+		qsort(slices->rows.data, slices->rows.cnt, sizeof(*slices->rows.data),
+		      page_rows_by_time);
 }
 
 /* ---- texts ---------------------------------------------------------------------------------------- */

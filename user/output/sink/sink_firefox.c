@@ -426,7 +426,7 @@ static void add_node(struct tapir_str *out, uint32_t node)
 		tapir_str__addu(out, node - 1);
 }
 
-static int by_time(const void *a, const void *b)
+static int markers_by_time(const void *a, const void *b)
 {
 	const struct sample *x = a, *y = b;
 
@@ -446,7 +446,7 @@ static int add_samples(struct firefox *f, struct track *t)
 	int err = 0;
 
 	if (cnt)
-		qsort(t->samples.data, cnt, sizeof(*t->samples.data), by_time);
+		qsort(t->samples.data, cnt, sizeof(*t->samples.data), markers_by_time);
 	tapir_str__addf(&f->tracks.x->out,
 			",\"samples\":{\"length\":%zu,\"weight\":null,"
 			"\"weightType\":\"samples\"",
