@@ -313,9 +313,9 @@ static uint64_t id_of(const struct tapir_tl_thread *thread, const struct tapir_e
 	return task ? (uint64_t)thread->tgid << 32 | (uint32_t)task : 0;
 }
 
-static void on_wait(struct tapir_awaits *a, const struct tapir_tl_thread *thread,
-		    const struct tapir_event_fields *f, const struct tapir_rec_event *rec,
-		    uint32_t node)
+static void awaits_on_wait(struct tapir_awaits *a, const struct tapir_tl_thread *thread,
+			   const struct tapir_event_fields *f, const struct tapir_rec_event *rec,
+			   uint32_t node)
 {
 	uint64_t id = id_of(thread, f, "ContinueWithTaskID"), awaited = id_of(thread, f, "TaskID");
 	uint32_t idx, below;
@@ -533,7 +533,7 @@ void tapir_awaits__event(struct tapir_awaits *a, const struct tapir_tl_thread *t
 	note_first(a, thread, rec->h.time_ns);
 	a->request = tapir_tl_thread__request(thread);
 	if (what == EVENT_WAITS)
-		on_wait(a, thread, tapir_timeline__fields(a->tl, probe, event), rec, node);
+		awaits_on_wait(a, thread, tapir_timeline__fields(a->tl, probe, event), rec, node);
 	else if (what == EVENT_BEGINS)
 		on_begin(a, thread, tapir_timeline__fields(a->tl, probe, event), node,
 			 rec->h.time_ns);

@@ -379,7 +379,7 @@ static void see_wait(struct contention *v, const struct tapir_wait *w, bool is_o
 		v->others_ns += ns;
 }
 
-static void on_wait(void *ctx, const struct tapir_wait *w)
+static void contention_on_wait(void *ctx, const struct tapir_wait *w)
 {
 	see_wait(ctx, w, false);
 }
@@ -577,7 +577,7 @@ const struct tapir_view tapir_view_contention = {
 	.is_of_traces = true,
 	.summary = "locks by the time threads waited for them, with their holders",
 	.fns = {.event = contention_on_event,
-		.wait = on_wait,
+		.wait = contention_on_wait,
 		.cut_wait = on_cut_wait,
 		.close = contention_on_close,
 		.call = on_call},

@@ -129,7 +129,7 @@ static void count_waiter(struct gc_view *v, const struct tapir_wait *w, uint64_t
 }
 
 /* Threads stopped for it, including those that would have slept anyway. */
-static void on_wait(void *ctx, const struct tapir_wait *w)
+static void gc_on_wait(void *ctx, const struct tapir_wait *w)
 {
 	struct gc_view *v = ctx;
 	uint64_t ns = w->parts.ns[TAPIR_CAUSE_GC][TAPIR_THREAD_SLEEPING] +
@@ -578,7 +578,7 @@ const struct tapir_view tapir_view_gc = {
 	.name = "gc",
 	.summary = "collections: pauses, reasons, heap size, threads that waited",
 	.fns = {.sample = gc_on_sample,
-		.wait = on_wait,
+		.wait = gc_on_wait,
 		.event = gc_on_event,
 		.open = on_open,
 		.close = gc_on_close},

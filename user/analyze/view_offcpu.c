@@ -72,7 +72,7 @@ static void add_wait(struct offcpu_view *v, const struct tapir_wait *w, bool is_
 		row->worst_ns = took_ns;
 }
 
-static void on_wait(void *ctx, const struct tapir_wait *w)
+static void offcpu_on_wait(void *ctx, const struct tapir_wait *w)
 {
 	struct offcpu_view *v = ctx;
 
@@ -357,7 +357,7 @@ const struct tapir_view tapir_view_offcpu = {
 	.name = "offcpu",
 	.is_of_traces = true,
 	.summary = "where threads waited, for what, and which thread ended the wait",
-	.fns = {.wait = on_wait, .cut_wait = on_cut_wait},
+	.fns = {.wait = offcpu_on_wait, .cut_wait = on_cut_wait},
 	.nothing = "no thread was seen to wait",
 	.source = {"context switches", "`tapir record` without --no-sched",
 		   .family = TAPIR_FAMILY_SWITCH, .is_alone = true},

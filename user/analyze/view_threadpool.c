@@ -191,7 +191,7 @@ static void threadpool_on_event(void *ctx, struct tapir_tl_thread *t,
 
 /* ---- blocked threads -------------------------------------------------------------------------- */
 
-static void on_wait(void *ctx, const struct tapir_wait *w)
+static void threadpool_on_wait(void *ctx, const struct tapir_wait *w)
 {
 	struct threadpool *v = ctx;
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->args.tl);
@@ -430,8 +430,8 @@ const struct tapir_view tapir_view_threadpool = {
 	.name = "threadpool",
 	.summary = "the .NET thread pool: workers, adjustments, queueing",
 	.fns = {.event = threadpool_on_event,
-		.wait = on_wait,
-		.cut_wait = on_wait,
+		.wait = threadpool_on_wait,
+		.cut_wait = threadpool_on_wait,
 		.open = on_open,
 		.close = threadpool_on_close},
 	.nothing = "no event of a thread pool was seen",

@@ -182,7 +182,7 @@ static void add_wait(struct tapir_finding *f, const struct tapir_wait *wait, boo
 		tapir_overview__wait(f, wait, is_open);
 }
 
-static void on_wait(void *ctx, const struct tapir_wait *wait)
+static void diagnosis_on_wait(void *ctx, const struct tapir_wait *wait)
 {
 	add_wait(ctx, wait, false);
 }
@@ -278,7 +278,7 @@ static void on_call(void *ctx, const struct tapir_rec *rec)
 
 const struct tapir_timeline_fns tapir_finding_fns = {.sample = diagnosis_on_sample,
 						     .expect = on_expect,
-						     .wait = on_wait,
+						     .wait = diagnosis_on_wait,
 						     .cut_wait = on_cut_wait,
 						     .event = diagnosis_on_event,
 						     .counter = on_counter,

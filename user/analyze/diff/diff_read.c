@@ -174,7 +174,7 @@ static size_t wait_row(struct reading *r, const struct tapir_wait *wait)
 }
 
 /* A thread that was preempted, or could run again, waits for a CPU, whatever its stack. */
-static void on_wait(void *ctx, const struct tapir_wait *wait)
+static void diff_on_wait(void *ctx, const struct tapir_wait *wait)
 {
 	struct reading *r = ctx;
 	struct tapir_diff_rows *rows = &r->side->rows;
@@ -302,8 +302,8 @@ static void on_counter(void *ctx, const struct tapir_rec_counter *rec)
 }
 
 static const struct tapir_timeline_fns fns = {.sample = diff_on_sample,
-					      .wait = on_wait,
-					      .cut_wait = on_wait,
+					      .wait = diff_on_wait,
+					      .cut_wait = diff_on_wait,
 					      .event = diff_on_event,
 					      .open = on_open,
 					      .close = diff_on_close,

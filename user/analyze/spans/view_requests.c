@@ -173,7 +173,7 @@ static void requests_on_event(void *ctx, struct tapir_tl_thread *t,
 
 static const char for_a_cpu[] = "CPU"; /* no reason of lore/ is this very string */
 
-static void on_wait(void *ctx, const struct tapir_wait *w)
+static void requests_on_wait(void *ctx, const struct tapir_wait *w)
 {
 	struct requests *r = ctx;
 	const uint64_t *open = tapir_map__get(&r->open_by_tid, w->thread->tid);
@@ -495,7 +495,7 @@ const struct tapir_view tapir_view_requests = {
 	.is_by_trace = true,
 	.summary = "requests by route; by trace id, the slowest across processes",
 	.fns = {.event = requests_on_event,
-		.wait = on_wait,
+		.wait = requests_on_wait,
 		.sample = requests_on_sample,
 		.switched = on_switch,
 		.open = on_open,

@@ -196,7 +196,7 @@ static void add_wait(struct page *p, const struct tapir_wait *wait, bool is_cut)
 	tapir_page_slices__add(&p->waits, &slice);
 }
 
-static void on_wait(void *ctx, const struct tapir_wait *wait)
+static void page_on_wait(void *ctx, const struct tapir_wait *wait)
 {
 	add_wait(ctx, wait, false);
 }
@@ -258,7 +258,7 @@ static void on_counter(void *ctx, const struct tapir_rec_counter *counter)
 }
 
 static const struct tapir_timeline_fns row_fns = {.sample = page_on_sample,
-						  .wait = on_wait,
+						  .wait = page_on_wait,
 						  .cut_wait = on_cut_wait,
 						  .event = page_on_event,
 						  .close = page_on_close,

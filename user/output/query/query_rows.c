@@ -173,7 +173,7 @@ static const char *leaf_of(struct tapir_pass *p, uint32_t node)
 	return p->text.data ? tapir_pass__keep_bytes(p, p->text.data, p->text.len) : NULL;
 }
 
-static void on_wait(void *ctx, const struct tapir_wait *wait)
+static void query_on_wait(void *ctx, const struct tapir_wait *wait)
 {
 	struct tapir_pass *p = ctx;
 	struct tapir_wait_list_row *row = tapir_pass__add_row(p, sizeof(*row));
@@ -200,7 +200,7 @@ static void on_wait(void *ctx, const struct tapir_wait *wait)
 static int pass_timeline(struct tapir_pass *p, struct tapir_reader *reader, enum tapir_list_id id)
 {
 	static const struct tapir_timeline_fns of_intervals = {.close = query_on_close},
-					       of_waits = {.wait = on_wait};
+					       of_waits = {.wait = query_on_wait};
 	const struct tapir_timeline_opts opts = {.wants_stacks = id == TAPIR_LIST_WAITS};
 	struct tapir_pairs pairs = {};
 	int err = -ENOMEM;

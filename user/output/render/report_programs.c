@@ -152,7 +152,7 @@ static void count_owner(struct judge *j, const struct tapir_wait *wait)
 	tapir_comm__copy(owner->comm, tapir_timeline__comm(j->use.tl, made.tid, wait->wake_ns));
 }
 
-static void on_wait(void *ctx, const struct tapir_wait *wait)
+static void programs_on_wait(void *ctx, const struct tapir_wait *wait)
 {
 	count_owner(ctx, wait);
 	PASS_ON(wait, wait->thread->tgid, wait);
@@ -216,7 +216,7 @@ static void programs_on_record(void *ctx, const struct tapir_rec *rec)
 }
 
 static const struct tapir_timeline_fns fns = {.sample = programs_on_sample,
-					      .wait = on_wait,
+					      .wait = programs_on_wait,
 					      .cut_wait = on_cut_wait,
 					      .event = programs_on_event,
 					      .awaited = on_awaited,

@@ -453,7 +453,7 @@ static void perfetto_on_sample(void *ctx, const struct tapir_rec_sample *rec, ui
 					   .unit = is_clock ? UNIT_NANOSECONDS : UNIT_COUNT});
 }
 
-static void on_wait(void *ctx, const struct tapir_offcpu_span *wait, uint32_t node)
+static void perfetto_on_wait(void *ctx, const struct tapir_offcpu_span *wait, uint32_t node)
 {
 	add_weighted(ctx, &(struct weighted){.time_ns = wait->from_ns,
 					     .weight = wait->until_ns - wait->from_ns,
@@ -806,7 +806,7 @@ static int begin(struct tapir_export *x, const struct tapir_tracks_fns *fns)
 static int begin_perfetto(struct tapir_export *x)
 {
 	static const struct tapir_tracks_fns fns = {FNS_OF_BOTH, .sample = perfetto_on_sample,
-						    .wait = on_wait};
+						    .wait = perfetto_on_wait};
 
 	return begin(x, &fns);
 }
