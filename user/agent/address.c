@@ -21,7 +21,7 @@
 
 #define BACKLOG 128
 
-static int fail(const char *text, int err)
+static int fail_address(const char *text, int err)
 {
 	return tapir_diag__fail(err, "cannot listen on %s: %s", text, tapir_errno__text(err));
 }
@@ -73,7 +73,7 @@ static int open_unix(const char *text, struct tapir_address *out)
 	out->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	err = out->fd < 0 ? -errno : bind_unix(out->fd, &address);
 	if (err)
-		return fail(text, err);
+		return fail_address(text, err);
 	out->is_unix = true;
 	snprintf(out->path, sizeof(out->path), "%s", path);
 	snprintf(out->name, sizeof(out->name), "unix:%s", path);
@@ -154,7 +154,7 @@ static int open_tcp(const char *text, struct tapir_address *out)
 	out->fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (out->fd < 0 || setsockopt(out->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
 	    bind(out->fd, &a.any, len) || getsockname(out->fd, &a.any, &len))
-		return fail(text, -errno);
+		return fail_address(text, -errno);
 	fill_name(out, &a);
 	return 0;
 }
@@ -170,7 +170,7 @@ static int open_stdio(struct tapir_address *out)
 	out->out_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 	if (null_fd < 0 || out->fd < 0 || out->out_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 ||
 	    dup2(null_fd, STDOUT_FILENO) < 0)
-		return fail(TAPIR_ADDRESS_STDIO, -errno);
+		return fail_address(TAPIR_ADDRESS_STDIO, -errno);
 	close(null_fd);
 	snprintf(out->name, sizeof(out->name), TAPIR_ADDRESS_STDIO);
 	return 0;
@@ -185,7 +185,7 @@ int tapir_address__open(const char *text, struct tapir_address *out)
 	      : strncmp(text, "unix:", 5)	 ? open_tcp(text, out)
 						 : open_unix(text, out);
 	if (!err && !out->is_stdio && listen(out->fd, BACKLOG))
-		err = fail(text, -errno);
+		err = fail_address(text, -errno);
 	if (err)
 		tapir_address__close(out);
 	return err;

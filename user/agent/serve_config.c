@@ -172,7 +172,7 @@ static unsigned line_of(const struct source *s, const char *key)
 	return 1;
 }
 
-static int fail(const struct source *s, const char *key, const char *expected)
+static int fail_config_key(const struct source *s, const char *key, const char *expected)
 {
 	return tapir_diag__fail(-EINVAL, "%s: line %u: '%.64s' is %s", s->path, line_of(s, key),
 				key, expected);
@@ -186,11 +186,11 @@ static int set_texts(struct tapir_serve_config *config, const struct source *s,
 	int err = 0;
 
 	if (!json_is_array(value))
-		return fail(s, key->name, "a list of texts");
+		return fail_config_key(s, key->name, "a list of texts");
 	for (size_t i = 0; !err && i < json_array_size(value); i++) {
 		text = json_string_value(json_array_get(value, i));
 		if (!text || !*text)
-			return fail(s, key->name, "a list of texts");
+			return fail_config_key(s, key->name, "a list of texts");
 		err = keep_setting(config, text, &text);
 		if (!err && !tapir_vec__push(words, text))
 			err = -ENOMEM;
@@ -204,7 +204,7 @@ static int set_role(struct tapir_serve_config *config, const struct source *s,
 	const char *text = json_string_value(value);
 
 	if (!text || (strcmp(text, "view") != 0 && strcmp(text, "none") != 0))
-		return fail(s, key->name, "\"view\" or \"none\"");
+		return fail_config_key(s, key->name, "\"view\" or \"none\"");
 	config->anonymous = tapir_role__find(text);
 	return 0;
 }
@@ -218,7 +218,7 @@ static int set_u64(uint64_t *at, const struct source *s, const struct key *key, 
 		 (unsigned long long)key->min, (unsigned long long)key->max);
 	if (!json_is_integer(value) || number < (json_int_t)key->min ||
 	    number > (json_int_t)key->max)
-		return fail(s, key->name, expected);
+		return fail_config_key(s, key->name, expected);
 	*at = (uint64_t)number;
 	return 0;
 }
@@ -228,7 +228,7 @@ static int set_url(struct tapir_serve_config *config, const struct source *s, co
 {
 	const char *wrong = text ? tapir_push__check_url(text) : "an http:// or https:// address";
 
-	return wrong ? fail(s, key->name, wrong) : keep_setting(config, text, at);
+	return wrong ? fail_config_key(s, key->name, wrong) : keep_setting(config, text, at);
 }
 
 static int set_kind(const struct source *s, const struct key *key, const char *text,
@@ -239,8 +239,9 @@ static int set_kind(const struct source *s, const struct key *key, const char *t
 		if (!strcmp(text, tapir_push_kind__name(i)))
 			return 0;
 	}
-	return fail(s, key->name,
-		    "\"pprof\", \"parca\", \"otlp-profiles\", \"otlp-metrics\" or \"put\"");
+	return fail_config_key(
+		s, key->name,
+		"\"pprof\", \"parca\", \"otlp-profiles\", \"otlp-metrics\" or \"put\"");
 }
 
 /* base: what the keys' offsets are of. */
@@ -257,16 +258,16 @@ static int set_push(struct tapir_serve_config *config, const struct source *s,
 	int err = 0;
 
 	if (!json_is_array(value) || json_array_size(value) > TAPIR_PUSH_MAX_TARGETS)
-		return fail(s, key->name, "a list of at most 16 objects");
+		return fail_config_key(s, key->name, "a list of at most 16 objects");
 	for (size_t i = 0; !err && i < json_array_size(value); i++) {
 		struct tapir_push_target target = {.kind = TAPIR_PUSH_KIND_CNT, .every = EVERY_S};
 		json_t *object = json_array_get(value, i);
 
 		if (!json_is_object(object))
-			return fail(s, key->name, "a list of at most 16 objects");
+			return fail_config_key(s, key->name, "a list of at most 16 objects");
 		err = set_members(config, &target, s, key->members, object);
 		if (!err && (target.kind == TAPIR_PUSH_KIND_CNT || !target.url))
-			err = fail(s, key->name, "objects with 'kind' and 'url'");
+			err = fail_config_key(s, key->name, "objects with 'kind' and 'url'");
 		if (!target.timeout)
 			target.timeout = target.kind == TAPIR_PUSH_PUT ? PUT_TIMEOUT_S : TIMEOUT_S;
 		if (!err && !tapir_vec__push(&config->push, target))
@@ -286,7 +287,7 @@ static int set_value(struct tapir_serve_config *config, void *base, const struct
 		return set_texts(config, s, key, value);
 	case KEY_TEXT:
 		if (!text || !*text)
-			return fail(s, key->name, "a text");
+			return fail_config_key(s, key->name, "a text");
 		return keep_setting(config, text, at);
 	case KEY_ROLE:
 		return set_role(config, s, key, value);
@@ -294,7 +295,7 @@ static int set_value(struct tapir_serve_config *config, void *base, const struct
 		return set_u64(at, s, key, value);
 	case KEY_OBJECT:
 		if (!json_is_object(value))
-			return fail(s, key->name, "an object");
+			return fail_config_key(s, key->name, "an object");
 		/*
 		 * Offsets of an object's members are from the start of the configuration, as those
 		 * outside of it.
@@ -356,7 +357,7 @@ int tapir_serve_config__parse(struct tapir_serve_config *config, const char *tex
 		      : tapir_diag__fail(-EINVAL, "%s: line 1: an object is expected", path);
 	if (!err && (!config->tls_certificate != !config->tls_key ||
 		     (config->tls_client_ca && !config->tls_key)))
-		err = fail(&s, "tls", "'certificate' and 'key', both");
+		err = fail_config_key(&s, "tls", "'certificate' and 'key', both");
 	json_decref(root);
 	return err;
 }

@@ -22,7 +22,7 @@ struct reading {
 	unsigned cpu_cnt;
 };
 
-static int fail(int err)
+static int fail_sums(int err)
 {
 	return tapir_diag__fail(err, "cannot read what the kernel has added up: %s",
 				tapir_errno__text(-err));
@@ -93,7 +93,7 @@ static int read_batches(const struct reading *r, int fd, size_t value_bytes, enu
 			}
 			/* ENOENT is the end of the table, and comes with the last elements. */
 			if (errno != ENOENT)
-				return fail(-errno);
+				return fail_sums(-errno);
 			is_last = true;
 		}
 		for (uint32_t i = 0; i < cnt; i++)
@@ -126,7 +126,7 @@ static int copy_steps(const struct reading *r, int fd, uint32_t column, uint64_t
 		return -ENOMEM;
 	if (bpf_map_lookup_elem(fd, &column, values)) {
 		free(values);
-		return fail(-errno);
+		return fail_sums(-errno);
 	}
 	*out = values;
 	return 0;
@@ -167,7 +167,7 @@ static int read_row(const struct reading *r, const struct tapir_sums_fds *fds)
 	if (!values)
 		return -ENOMEM;
 	if (bpf_map_lookup_elem(fds->row, &zero, values))
-		return fail(-errno);
+		return fail_sums(-errno);
 	for (uint32_t i = 0; r->opts.has_steps && i < r->opts.column_cnt; i++) {
 		tapir_autofree uint64_t *steps = NULL;
 		int err = copy_steps(r, fds->steps, i, &steps);
@@ -192,9 +192,9 @@ int tapir_sums__read(const struct tapir_programs *p, const struct tapir_sums_sin
 	uint32_t zero = 0;
 
 	if (cpu_cnt < 0)
-		return fail(cpu_cnt);
+		return fail_sums(cpu_cnt);
 	if (bpf_map_lookup_elem(fds.state, &zero, state))
-		return fail(-errno);
+		return fail_sums(-errno);
 	if (!fds.opts.key_cnt)
 		return read_row(&r, &fds);
 	err = read_hash(&r, fds.texts, sizeof(uint64_t), OF_TEXTS);
@@ -204,7 +204,7 @@ int tapir_sums__read(const struct tapir_programs *p, const struct tapir_sums_sin
 		err = read_hash(&r, fds.row_steps, sizeof(uint64_t), OF_STEPS);
 	/* The state is read again: a hit that found no room while rows were read is in none. */
 	if (!err && bpf_map_lookup_elem(fds.state, &zero, state))
-		err = fail(-errno);
+		err = fail_sums(-errno);
 	return err;
 }
 

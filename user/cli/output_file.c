@@ -19,7 +19,7 @@
 
 #define MUCH_BYTES (256u * 1024u)
 
-static int fail(const struct tapir_output_file *file, int err)
+static int fail_output_file(const struct tapir_output_file *file, int err)
 {
 	return tapir_diag__fail(
 		err, "cannot write %s: %s%s", file->path ? file->path : "to standard output",
@@ -64,7 +64,7 @@ int tapir_output_file__flush(struct tapir_output_file *file, struct tapir_str *o
 	file->bytes += err ? 0 : out->len;
 	file->is_unwritable |= err != 0;
 	tapir_str__clear(out);
-	return err ? fail(file, err) : 0;
+	return err ? fail_output_file(file, err) : 0;
 }
 
 int tapir_output_file__flush_much(struct tapir_output_file *file, struct tapir_str *out)
@@ -82,7 +82,7 @@ int tapir_output_file__finish(struct tapir_output_file *file)
 	if (err)
 		return err;
 	err = tapir_atomic_file__close(&file->file);
-	return err ? fail(file, err) : 0;
+	return err ? fail_output_file(file, err) : 0;
 }
 
 void tapir_output_file__close(struct tapir_output_file *file)

@@ -242,7 +242,7 @@ static const char *salvage_note(const struct tapir_writer *w, int err)
 }
 
 /* Nothing more will be written: what is buffered now and comes later is lost. */
-static int fail(struct tapir_writer *w, int err)
+static int fail_writer(struct tapir_writer *w, int err)
 {
 	w->err = err;
 	w->lost_records += w->rec_buf.record_cnt;
@@ -365,7 +365,7 @@ static int flush_buf(struct tapir_writer *w, struct chunk_buf *buf)
 {
 	int err = buf->record_cnt && !w->err ? write_chunk(w, buf, false) : 0;
 
-	return err ? fail(w, err) : 0;
+	return err ? fail_writer(w, err) : 0;
 }
 
 /* ---- records ------------------------------------------------------------------------------ */
@@ -438,7 +438,7 @@ static int take_place(struct tapir_writer *w)
 	int err = w->seq && atomic_load(&w->is_kept) ? tapir_atomic_file__commit(&w->file) : 0;
 
 	if (err)
-		return fail(w, err);
+		return fail_writer(w, err);
 	w->has_data |= w->seq > 0;
 	return 0;
 }
@@ -449,7 +449,7 @@ int tapir_writer__flush(struct tapir_writer *w)
 	int err = w->err ? 0 : tapir_atomic_file__check(&w->file);
 
 	if (err == -ENOENT)
-		return fail(w, err);
+		return fail_writer(w, err);
 	err = flush_buf(w, &w->desc_buf);
 	if (!err)
 		err = flush_buf(w, &w->rec_buf);
@@ -464,7 +464,7 @@ int tapir_writer__put_file(struct tapir_writer *w, const void *part, size_t len)
 	if (err || w->err)
 		return err;
 	err = write_chunk(w, &buf, false);
-	return err ? fail(w, err) : 0;
+	return err ? fail_writer(w, err) : 0;
 }
 
 /* ---- segments, closing ---------------------------------------------------------------------- */
@@ -520,7 +520,7 @@ static int close_file(struct tapir_writer *w)
 
 	w->is_moved = err == -ESTALE;
 	if (err == -ENOENT && !w->err)
-		return fail(w, err);
+		return fail_writer(w, err);
 	if (w->err && !w->has_data) { /* its losses alone are not worth a file */
 		tapir_atomic_file__discard(&w->file);
 		return 0;
@@ -543,7 +543,7 @@ int tapir_writer__close(struct tapir_writer *w)
 	tapir_writer__flush(w);
 	err = finish(w);
 	if (err && !w->err)
-		err = fail(w, err);
+		err = fail_writer(w, err);
 	err = close_file(w);
 	w->err = w->err ? w->err : err;
 	w->closed = true;
@@ -555,7 +555,7 @@ int tapir_writer__end_file(struct tapir_writer *w)
 	int err = tapir_writer__flush(w), last_err = finish(w);
 
 	if (last_err && !w->err)
-		err = fail(w, last_err);
+		err = fail_writer(w, last_err);
 	w->err = w->err ? w->err : -EPIPE;
 	w->is_between_segments = true;
 	return err;
@@ -578,7 +578,7 @@ int tapir_writer__continue_in(struct tapir_writer *w, int fd, const char *name)
 	w->segment_begins = true;
 	w->segment_bytes = 0;
 	err = write_file_header(w, &(struct tapir_writer_opts){});
-	return err ? fail(w, err) : 0;
+	return err ? fail_writer(w, err) : 0;
 }
 
 bool tapir_writer__is_moved(const struct tapir_writer *w)

@@ -490,7 +490,7 @@ static int add_arguments(const struct tool *tool, const json_t *given, struct wo
 
 /* ---- calls --------------------------------------------------------------------------------------- */
 
-static int fail(struct tapir_str *out, const char *why)
+static int fail_tool_call(struct tapir_str *out, const char *why)
 {
 	out->len = 0;
 	tapir_str__adds(out, why && *why ? why : "tapir failed without a reason");
@@ -504,10 +504,10 @@ static int run_tool(struct tapir_mcp *mcp, struct tapir_mcp_call *call)
 	call->stop_fd = mcp->stop_fd;
 	err = mcp->run(call);
 	if (err == -EFBIG)
-		err = fail(call->out,
-			   "the result is larger than 8 MB: narrow it by pid, from and to");
+		err = fail_tool_call(
+			call->out, "the result is larger than 8 MB: narrow it by pid, from and to");
 	else if (err != -ECANCELED && (err || call->exit_code))
-		err = fail(call->out, call->why.data ? call->why.data : strerror(-err));
+		err = fail_tool_call(call->out, call->why.data ? call->why.data : strerror(-err));
 	tapir_str__fini(&call->why);
 	return err;
 }
@@ -588,7 +588,7 @@ static int shorten(struct tapir_str *report, unsigned nr)
 	free(text);
 	json_decref(whole);
 	json_decref(brief);
-	return text ? 0 : fail(report, "the report is not valid JSON");
+	return text ? 0 : fail_tool_call(report, "the report is not valid JSON");
 }
 
 /* nr: 0: the latest. */
@@ -613,7 +613,7 @@ static int make_recording(struct tapir_mcp *mcp, const struct words *w, struct t
 	int err;
 
 	if (fd < 0)
-		return fail(out, "cannot create a temporary file (TMPDIR)");
+		return fail_tool_call(out, "cannot create a temporary file (TMPDIR)");
 	err = run_tool(mcp, &call);
 	if (err) {
 		close(fd);

@@ -171,7 +171,7 @@ static void show_place(const char *sql, size_t at)
 	tapir_str__fini(&caret);
 }
 
-static int fail(struct tapir_query *q, int rc, const char *sql)
+static int fail_query(struct tapir_query *q, int rc, const char *sql)
 {
 	int at = sqlite3_error_offset(q->db), err = q->source.err;
 
@@ -237,13 +237,13 @@ static int read_events(struct tapir_query *q)
 	q->has_events = true;
 	if (err) {
 		q->source.err = err;
-		return fail(q, err == -EINTR ? SQLITE_INTERRUPT : SQLITE_NOMEM, NULL);
+		return fail_query(q, err == -EINTR ? SQLITE_INTERRUPT : SQLITE_NOMEM, NULL);
 	}
 	tapir_vec_for_each (t, &q->events.all)
 		if ((has_name(q, *t) &&
 		     tapir_query_module__add(q->db, &q->source, (*t)->desc.name, &(*t)->desc)) ||
 		    tapir_query_module__add(q->db, &q->source, (*t)->full_name, &(*t)->desc))
-			return fail(q, SQLITE_NOMEM, NULL);
+			return fail_query(q, SQLITE_NOMEM, NULL);
 	return 0;
 }
 
@@ -277,7 +277,7 @@ int tapir_query__prepare(struct tapir_query *q, const char *sql)
 		rc = compile(q, sql, &tail);
 	}
 	if (rc)
-		return fail(q, rc, sql);
+		return fail_query(q, rc, sql);
 	if (!q->statement)
 		return tapir_diag__fail(-EINVAL, "SQL: there is no statement");
 	rc = sqlite3_prepare_v3(q->db, tail, -1, 0, &more, NULL);
@@ -307,7 +307,7 @@ int tapir_query__step(struct tapir_query *q)
 
 	if (rc == SQLITE_ROW)
 		return 1;
-	return rc == SQLITE_DONE ? 0 : fail(q, rc, sqlite3_sql(q->statement));
+	return rc == SQLITE_DONE ? 0 : fail_query(q, rc, sqlite3_sql(q->statement));
 }
 
 void tapir_query__cell(const struct tapir_query *q, unsigned column, struct tapir_sql_value *out)

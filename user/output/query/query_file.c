@@ -156,7 +156,7 @@ static int on_full_path(sqlite3_vfs *vfs, const char *name, int len, char *out)
 
 /* ---- the database ------------------------------------------------------------------------------ */
 
-static int fail(struct tapir_query_file *f)
+static int fail_query_file(struct tapir_query_file *f)
 {
 	int err = f->write_err;
 
@@ -178,7 +178,7 @@ static int exec(struct tapir_query_file *f, char *sql)
 	int rc = sql ? sqlite3_exec(f->db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
 
 	sqlite3_free(sql);
-	return rc ? fail(f) : 0;
+	return rc ? fail_query_file(f) : 0;
 }
 
 static int create(struct tapir_query_file *f, unsigned table)
@@ -206,7 +206,7 @@ static int create(struct tapir_query_file *f, unsigned table)
 	sql = sqlite3_str_finish(filled);
 	if (!err && (!sql || sqlite3_prepare_v3(f->db, sql, -1, SQLITE_PREPARE_PERSISTENT,
 						&f->inserts[table], NULL)))
-		err = fail(f);
+		err = fail_query_file(f);
 	sqlite3_free(sql);
 	return err;
 }
@@ -339,7 +339,7 @@ static int insert_row(struct tapir_query_file *f, unsigned table, const void *ro
 	}
 	rc = f->scan.text.failed ? SQLITE_NOMEM : sqlite3_step(insert);
 	sqlite3_reset(insert);
-	return rc == SQLITE_DONE ? 0 : rc == SQLITE_NOMEM ? -ENOMEM : fail(f);
+	return rc == SQLITE_DONE ? 0 : rc == SQLITE_NOMEM ? -ENOMEM : fail_query_file(f);
 }
 
 int tapir_query_file__add(struct tapir_query_file *f, const struct tapir_rec *rec)

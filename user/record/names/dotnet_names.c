@@ -85,7 +85,7 @@ static void wait_for(struct tapir_dotnet_names *n, uint64_t now_ns, uint64_t max
 }
 
 /* A process that is stopped or starting may answer later; one that has no socket will not. */
-static void fail(struct tapir_dotnet_names *n, int err, uint64_t now_ns)
+static void fail_dotnet_names(struct tapir_dotnet_names *n, int err, uint64_t now_ns)
 {
 	forget_question(n);
 	n->is_over = err == -EALREADY || err == -ENOENT || err == -EPERM || err == -ESRCH ||
@@ -102,7 +102,7 @@ static void take_answer(struct tapir_dotnet_names *n, uint64_t now_ns)
 	int mark = tapir_diag__cnt();
 
 	if (!snapshot) {
-		fail(n, tapir_runtime_query__error(n->question), now_ns);
+		fail_dotnet_names(n, tapir_runtime_query__error(n->question), now_ns);
 		return;
 	}
 	n->dumps = TAPIR_DOTNET_DUMPS_OURS;
@@ -117,7 +117,7 @@ static void take_answer(struct tapir_dotnet_names *n, uint64_t now_ns)
 	n->taken_ns = snapshot->begin_ns;
 	if (tapir_jitdump__open(&opts, &n->dump)) {
 		tapir_diag__rewind(mark);
-		fail(n, -EIO, now_ns);
+		fail_dotnet_names(n, -EIO, now_ns);
 	}
 }
 

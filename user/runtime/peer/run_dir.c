@@ -30,7 +30,7 @@
 #define ENTRIES_MAX  1024		    /* of a directory that is removed */
 #define LISTED_CHARS ",;=\n"
 
-static int fail(int err, const char *path, const char *why)
+static int fail_run_dir(int err, const char *path, const char *why)
 {
 	return tapir_diag__fail(
 		err, "cannot create a directory for the program's .NET runtime in %s: %s", path,
@@ -105,12 +105,13 @@ static int open_parent(const char *path, bool for_code)
 	int fd = root_fd < 0 ? -errno : tapir_trusted_dir__open(root_fd, path, &trust);
 
 	if (fd < 0)
-		return fail(fd, path,
-			    fd == -EPERM ? "other users can write to it, or to a directory above it"
-					 : "it cannot be opened");
+		return fail_run_dir(
+			fd, path,
+			fd == -EPERM ? "other users can write to it, or to a directory above it"
+				     : "it cannot be opened");
 	if (for_code && is_noexec(fd)) {
 		close(fd);
-		return fail(-EACCES, path, "it is mounted noexec");
+		return fail_run_dir(-EACCES, path, "it is mounted noexec");
 	}
 	return fd;
 }
@@ -127,7 +128,7 @@ static int user_parent(const char **out)
 		return tapir_diag__fail(-ENOENT, "XDG_RUNTIME_DIR is not set");
 	if (strlen(path) + 1 + strlen(PREFIX) + HEX_DIGITS >= TAPIR_RUN_DIR_PATH_BYTES ||
 	    strpbrk(path, LISTED_CHARS))
-		return fail(
+		return fail_run_dir(
 			-EINVAL, "XDG_RUNTIME_DIR",
 			"its path is too long, or has characters that a list of paths cannot hold");
 	*out = path;
@@ -215,7 +216,7 @@ static int open_in(const char *parent, bool for_code, struct tapir_run_dir *out)
 	err = make_run_dir(&dir);
 	if (err) {
 		tapir_guard__fd(&dir.parent_fd);
-		return fail(err, parent, "no guarded directory can be created in it");
+		return fail_run_dir(err, parent, "no guarded directory can be created in it");
 	}
 	snprintf(dir.path, sizeof(dir.path), "%s/%s", parent, dir.name);
 	*out = dir;
@@ -259,5 +260,5 @@ int tapir_run_dir__add_file(const struct tapir_run_dir *dir, const char *name, c
 
 	if (!err && fchmod(fd, 0444)) /* whatever the umask is */
 		err = -errno;
-	return err ? fail(err, dir->path, "no file can be created in it") : 0;
+	return err ? fail_run_dir(err, dir->path, "no file can be created in it") : 0;
 }
