@@ -188,8 +188,8 @@ static uint32_t end_of_purpose(const struct tapir_stack_tree *tree, uint32_t nod
 }
 
 /* Counts samples at a node for all functions of its stack. */
-static void add_stack(struct cpu *v, const struct tapir_stack_tree *tree,
-		      const struct purposed *row, uint32_t mark)
+static void add_cpu_stack(struct cpu *v, const struct tapir_stack_tree *tree,
+			  const struct purposed *row, uint32_t mark)
 {
 	uint32_t end = row->purpose ? end_of_purpose(tree, row->node) : 0;
 	const char *purpose = row->purpose;
@@ -219,7 +219,7 @@ static void add_functions(struct cpu *v, struct tapir_stack_tree *tree)
 	tapir_vec_for_each (row, &v->purposed) {
 		uint32_t node;
 
-		add_stack(v, tree, row, ++mark);
+		add_cpu_stack(v, tree, row, ++mark);
 		if (v->unfold)
 			continue;
 		node = tapir_folded_tree__node(&v->folded, tree, row->node, row->purpose);
@@ -230,9 +230,9 @@ static void add_functions(struct cpu *v, struct tapir_stack_tree *tree)
 		tapir_stack_tree__count(tree, row->node, -row->cnt);
 	for (uint32_t n = 1; n < tree->nodes.cnt; n++)
 		if (tapir_stack_tree__self(tree, n))
-			add_stack(v, tree,
-				  &(struct purposed){n, NULL, tapir_stack_tree__self(tree, n)},
-				  ++mark);
+			add_cpu_stack(v, tree,
+				      &(struct purposed){n, NULL, tapir_stack_tree__self(tree, n)},
+				      ++mark);
 	if (!v->unfold)
 		tapir_folded_tree__add(&v->folded, tree);
 	tapir_vec_for_each (row, &v->purposed)

@@ -205,8 +205,8 @@ static int by_cnt(const void *a, const void *b)
 	return tapir_order__down(x->cnt, y->cnt) ?: tapir_order__up(x->node, y->node);
 }
 
-static void add_stack(const struct top *t, const struct stack *stack, uint32_t all,
-		      struct tapir_str *out)
+static void add_top_stack(const struct top *t, const struct stack *stack, uint32_t all,
+			  struct tapir_str *out)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(t->tl);
 	struct tapir_str label = {};
@@ -267,7 +267,7 @@ static void add_stacks(const struct top *t, const struct tapir_top_row *row, str
 	else
 		tapir_str__adds(out, "  no stack was sampled in the last 5 s\n");
 	for (size_t i = 0; i < stacks.cnt && i < MAX_STACKS; i++)
-		add_stack(t, &stacks.data[i], all, out);
+		add_top_stack(t, &stacks.data[i], all, out);
 	tapir_vec__fini(&stacks);
 	tapir_map__fini(&by_node);
 }

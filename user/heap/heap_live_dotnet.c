@@ -15,7 +15,8 @@
  * Adds a stack from the program's own method outwards; a method that is on it twice in a row is
  * added once.
  */
-static void add_stack(const struct tapir_stack_tree *tree, uint32_t node, struct tapir_str *out)
+static void add_dotnet_heap_stack(const struct tapir_stack_tree *tree, uint32_t node,
+				  struct tapir_str *out)
 {
 	const struct tapir_tree_node *nodes = tree->nodes.data;
 	uint32_t last = UINT32_MAX;
@@ -70,7 +71,7 @@ int tapir_heap_live__join(struct tapir_heap_live *out, const struct tapir_heap_a
 			tapir_str__clear(&texts[i]);
 		type = s->graph.types.data[s->graph.type.data[object]].name;
 		tapir_str__adds(&texts[TAPIR_HEAP_LIVE_TYPE], type ? type : "");
-		add_stack(tree, sample->node, &texts[TAPIR_HEAP_LIVE_STACK]);
+		add_dotnet_heap_stack(tree, sample->node, &texts[TAPIR_HEAP_LIVE_STACK]);
 		tapir_heap_snapshot__add_path(s, s->paths.of_object[object],
 					      &texts[TAPIR_HEAP_LIVE_PATH]);
 		tapir_heap_live__count(out, texts, sample->bytes);

@@ -50,7 +50,7 @@ static void end_section(struct tapir_str *out, const json_t *view, const json_t 
 	tapir_str__adds(out, "</section>\n");
 }
 
-static void add_stack(struct tapir_str *out, const json_t *frames)
+static void add_result_stack(struct tapir_str *out, const json_t *frames)
 {
 	const json_t *frame;
 	size_t i;
@@ -322,7 +322,7 @@ static void add_exception(struct tapir_str *out, const json_t *e)
 				(unsigned long long)tapir_member__u64(m, "count"),
 				tapir_member__text(m, "message"));
 	json_array_foreach(json_object_get(e, "stacks"), i, s)
-		add_stack(out, json_object_get(s, "stack"));
+		add_result_stack(out, json_object_get(s, "stack"));
 	tapir_str__adds(out, "</details>\n");
 }
 
@@ -343,7 +343,7 @@ static void add_waiter(struct tapir_str *out, const json_t *w)
 	tapir_html__add(out, "<p>%llu \xc3\x97 %s%s</p>\n",
 			(unsigned long long)tapir_member__u64(w, "count"),
 			*by ? "held by " : "waited", by);
-	add_stack(out, json_object_get(w, "stack"));
+	add_result_stack(out, json_object_get(w, "stack"));
 }
 
 static void add_contention(struct tapir_str *out, const json_t *view, const json_t *cpu)
@@ -389,7 +389,7 @@ static void add_offcpu(struct tapir_str *out, const json_t *view, const json_t *
 	json_array_foreach(json_object_get(view, "waits"), i, wait)
 	{
 		begin_share(out, wait, "state", "reason");
-		add_stack(out, json_object_get(wait, "stack"));
+		add_result_stack(out, json_object_get(wait, "stack"));
 		tapir_str__adds(out, "</details>\n");
 	}
 	end_section(out, view, cpu);

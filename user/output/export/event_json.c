@@ -193,8 +193,8 @@ static void add_json_frames(struct tapir_event_lines *l, struct tapir_json *j, u
 }
 
 /* key: [frames]; then how it ended, and a mark where a part of it is missing. */
-static void add_stack(struct tapir_event_lines *l, struct tapir_json *j, const char *key,
-		      uint32_t tgid, uint64_t time_ns, uint64_t stack_id)
+static void add_json_stack(struct tapir_event_lines *l, struct tapir_json *j, const char *key,
+			   uint32_t tgid, uint64_t time_ns, uint64_t stack_id)
 {
 	const struct tapir_rec_stack *stack;
 	enum tapir_stack_end end;
@@ -320,8 +320,8 @@ static void add_json_event(struct tapir_event_lines *l, const struct tapir_rec *
 	add_activity(out, ",\"activity_id\":\"", view.activity_id);
 	add_activity(out, ",\"related_activity_id\":\"", view.related_id);
 	add_trace_ids(&j, rec);
-	add_stack(l, &j, "stack", ev->tgid, rec->time_ns, ev->stack_id);
-	add_stack(l, &j, "kernel_stack", ev->tgid, rec->time_ns, view.kstack_id);
+	add_json_stack(l, &j, "stack", ev->tgid, rec->time_ns, ev->stack_id);
+	add_json_stack(l, &j, "kernel_stack", ev->tgid, rec->time_ns, view.kstack_id);
 	if (ev->flags & TAPIR_EVENT_STACK_LOST && !ev->stack_id)
 		tapir_json__str(&j, "stack_mark", "lost");
 	end_line(&j);
@@ -417,12 +417,12 @@ static void add_member(struct tapir_event_lines *l, struct tapir_json *j,
 		add_json_value(j, member, &value);
 		return;
 	case TAPIR_MEMBER_STACK:
-		add_stack(l, j, member->key, tapir_rec__tgid(rec, 0), rec->time_ns,
-			  tapir_rec__stack_id(rec));
+		add_json_stack(l, j, member->key, tapir_rec__tgid(rec, 0), rec->time_ns,
+			       tapir_rec__stack_id(rec));
 		return;
 	case TAPIR_MEMBER_KSTACK:
-		add_stack(l, j, member->key, tapir_rec__tgid(rec, 0), rec->time_ns,
-			  tapir_rec__kstack_id(rec));
+		add_json_stack(l, j, member->key, tapir_rec__tgid(rec, 0), rec->time_ns,
+			       tapir_rec__kstack_id(rec));
 		return;
 	default:
 		break;

@@ -138,8 +138,8 @@ static void add_frame(struct tapir_str *out, const struct tapir_frame *frame)
 	tapir_str__addc(out, '\n');
 }
 
-static void add_stack(const struct tapir_event_lines *l, struct tapir_str *out, uint32_t tgid,
-		      uint64_t time_ns, uint64_t stack_id)
+static void add_text_stack(const struct tapir_event_lines *l, struct tapir_str *out, uint32_t tgid,
+			   uint64_t time_ns, uint64_t stack_id)
 {
 	const struct tapir_rec_stack *stack = tapir_catalog__stack(l->catalog, stack_id);
 	struct tapir_stack_view view;
@@ -243,8 +243,8 @@ static void add_text_event(struct tapir_event_lines *l, const struct tapir_rec *
 	while (out->len && out->data[out->len - 1] == ' ')
 		out->len--;
 	tapir_str__addc(out, '\n');
-	add_stack(l, out, ev->tgid, rec->time_ns, view.kstack_id);
-	add_stack(l, out, ev->tgid, rec->time_ns, ev->stack_id);
+	add_text_stack(l, out, ev->tgid, rec->time_ns, view.kstack_id);
+	add_text_stack(l, out, ev->tgid, rec->time_ns, ev->stack_id);
 	if (ev->flags & TAPIR_EVENT_STACK_LOST)
 		tapir_str__adds(out, "                 <the stack could not be read>\n");
 }
@@ -293,8 +293,8 @@ static void add_switch(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	add_wake(s, out);
 	add_trace_ids(out, rec);
 	tapir_str__addc(out, '\n');
-	add_stack(l, out, s->out_tgid, rec->time_ns, s->out_kstack_id);
-	add_stack(l, out, s->out_tgid, rec->time_ns, s->out_stack_id);
+	add_text_stack(l, out, s->out_tgid, rec->time_ns, s->out_kstack_id);
+	add_text_stack(l, out, s->out_tgid, rec->time_ns, s->out_stack_id);
 }
 
 /* "answered by " ..., and after the address " in 12.1 ms" or ", no answer for 12.1 ms" */
@@ -359,7 +359,7 @@ static void add_calls(struct tapir_event_lines *l, const struct tapir_rec *rec,
 		tapir_str__addf(out, " in %.3f ms, longest %.3f ms", (double)c->sum_ns / 1e6,
 				(double)c->max_ns / 1e6);
 	tapir_str__addc(out, '\n');
-	add_stack(l, out, c->tgid, rec->time_ns, c->stack_id);
+	add_text_stack(l, out, c->tgid, rec->time_ns, c->stack_id);
 }
 
 /* "write 4096 B to vda, 12.1 us queued, 310.0 us at the device, sync: /srv/db/t1" */
@@ -391,7 +391,7 @@ static void add_io(struct tapir_event_lines *l, const struct tapir_rec *rec, str
 	}
 	tapir_str__addc(out, '\n');
 	tapir_str__fini(&file);
-	add_stack(l, out, io.rec->tgid, rec->time_ns, io.rec->stack_id);
+	add_text_stack(l, out, io.rec->tgid, rec->time_ns, io.rec->stack_id);
 	if (io.rec->flags & TAPIR_IO_STACK_LOST)
 		tapir_str__adds(out, "                 <the stack could not be read>\n");
 }
@@ -634,8 +634,8 @@ static void add_members(struct tapir_event_lines *l, const struct tapir_rec *rec
 		add_text_value(out, m, &value);
 	}
 	tapir_str__addc(out, '\n');
-	add_stack(l, out, tgid, rec->time_ns, tapir_rec__kstack_id(rec));
-	add_stack(l, out, tgid, rec->time_ns, tapir_rec__stack_id(rec));
+	add_text_stack(l, out, tgid, rec->time_ns, tapir_rec__kstack_id(rec));
+	add_text_stack(l, out, tgid, rec->time_ns, tapir_rec__stack_id(rec));
 }
 
 void tapir_event_text__add(struct tapir_event_lines *l, const struct tapir_rec *rec,

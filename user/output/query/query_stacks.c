@@ -159,9 +159,9 @@ struct tapir_sv tapir_query_stacks__function(struct tapir_query_stacks *s,
 
 /* ---- stacks ------------------------------------------------------------------------------------- */
 
-static void add_stack(struct tapir_query_stacks *s, const struct tapir_catalog *catalog,
-		      const struct tapir_stack_ref *ref, uint64_t id, struct tapir_str *out,
-		      struct tapir_name_span *span)
+static void add_query_stack(struct tapir_query_stacks *s, const struct tapir_catalog *catalog,
+			    const struct tapir_stack_ref *ref, uint64_t id, struct tapir_str *out,
+			    struct tapir_name_span *span)
 {
 	const struct tapir_rec_stack *stack = id ? tapir_catalog__stack(catalog, id) : NULL;
 	struct tapir_stack_view view;
@@ -206,8 +206,8 @@ struct tapir_sv tapir_query_stacks__whole(struct tapir_query_stacks *s,
 	known = tapir_stack_cache__find(&s->whole, &ref);
 	if (known)
 		return text_of(s, known->value);
-	add_stack(s, catalog, &ref, ref.stack_id, &made, &span);
-	add_stack(s, catalog, &ref, ref.kstack_id, &made, &span);
+	add_query_stack(s, catalog, &ref, ref.stack_id, &made, &span);
+	add_query_stack(s, catalog, &ref, ref.kstack_id, &made, &span);
 	tapir_str__fini(&s->text);
 	s->text = made;
 	number = number_of_text(s);

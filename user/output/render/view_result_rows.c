@@ -51,7 +51,8 @@ void tapir_view_result__write_jsonl(const struct tapir_view_result *result, stru
 
 /* ---- CSV ----------------------------------------------------------------------------------------- */
 
-static void add_stack(const struct tapir_stack_tree *tree, uint32_t node, struct tapir_str *out)
+static void add_node_stack(const struct tapir_stack_tree *tree, uint32_t node,
+			   struct tapir_str *out)
 {
 	struct tapir_str stack = {};
 
@@ -77,7 +78,7 @@ static void add_cell(const struct tapir_view_result *result, const struct tapir_
 		tapir_csv__add_text(out, cell->text ? cell->text : "",
 				    cell->text ? strlen(cell->text) : 0);
 	else if (column->type == TAPIR_CELL_STACK || column->type == TAPIR_CELL_ORIGIN)
-		add_stack(result->tree, (uint32_t)cell->u64, out);
+		add_node_stack(result->tree, (uint32_t)cell->u64, out);
 	else if (column->type != TAPIR_CELL_PERCENT && column->type != TAPIR_CELL_NUMBER)
 		tapir_str__addu(out, cell->u64);
 	else if (isfinite(cell->f64))

@@ -68,8 +68,8 @@ static uint32_t skip_kernel_and_runtime(const struct tapir_view_result *result, 
 	return at ? at : node;
 }
 
-static void add_stack(struct tapir_str *out, const struct tapir_view_result *result, uint32_t node,
-		      bool is_origin, size_t columns)
+static void add_text_tree_stack(struct tapir_str *out, const struct tapir_view_result *result,
+				uint32_t node, bool is_origin, size_t columns)
 {
 	const struct tapir_stack_tree *tree = result->tree;
 	const struct tapir_tree_node *nodes = tree->nodes.data;
@@ -159,8 +159,9 @@ static void add_cell(struct tapir_str *out, const struct tapir_view_result *resu
 		break;
 	case TAPIR_CELL_STACK:
 	case TAPIR_CELL_ORIGIN:
-		add_stack(out, result, (uint32_t)cell->u64, column->type == TAPIR_CELL_ORIGIN,
-			  is_last ? STACK_COLUMNS : STACK_COLUMNS / 2);
+		add_text_tree_stack(out, result, (uint32_t)cell->u64,
+				    column->type == TAPIR_CELL_ORIGIN,
+				    is_last ? STACK_COLUMNS : STACK_COLUMNS / 2);
 		break;
 	}
 }

@@ -442,7 +442,7 @@ static void describe_stacks(struct ctf *c)
 }
 
 /* The functions of a stack, innermost first. */
-static void add_stack(struct ctf *c, const struct tapir_rec *rec, uint64_t id)
+static void add_ctf_stack(struct ctf *c, const struct tapir_rec *rec, uint64_t id)
 {
 	const struct tapir_rec_stack *stack = id ? tapir_catalog__stack(c->x->catalog, id) : NULL;
 	uint32_t tgid = tapir_rec__tgid(rec, 0), cnt = 0;
@@ -489,8 +489,8 @@ static void in_order(void *ctx, const struct tapir_rec *rec)
 
 	if (c->err)
 		return;
-	add_stack(c, rec, tapir_rec__stack_id(rec));
-	add_stack(c, rec, tapir_rec__kstack_id(rec));
+	add_ctf_stack(c, rec, tapir_rec__stack_id(rec));
+	add_ctf_stack(c, rec, tapir_rec__kstack_id(rec));
 	if (rec->type == TAPIR_REC_LOSS)
 		c->lost_cnt += tapir_loss__is_whole(((const struct tapir_rec_loss *)rec)->cause)
 				       ? ((const struct tapir_rec_loss *)rec)->count
