@@ -550,7 +550,7 @@ static __noinline int is_taken(struct scratch *s, const struct tapir_site *site)
 }
 
 /* A thread's first hit, or one of a process that is in no list: whether it is wanted. */
-static __noinline int is_wanted(struct pt_regs *ctx)
+static __noinline int is_selected_thread(struct pt_regs *ctx)
 {
 	__u32 site_idx = bpf_get_attach_cookie(ctx);
 	const struct tapir_site *site = bpf_map_lookup_elem(&sites, &site_idx);
@@ -613,7 +613,7 @@ static __always_inline struct scratch *scratch_of(struct pt_regs *ctx, struct ta
 
 	/* A process that was listed stays so until it ends. */
 	if (!s || !s->is_listed) {
-		if (!is_wanted(ctx))
+		if (!is_selected_thread(ctx))
 			return NULL;
 		s = bpf_task_storage_get(&scratches, task, NULL, 0);
 	}

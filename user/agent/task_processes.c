@@ -94,7 +94,7 @@ static bool is_there(const struct tapir_request_params *params, json_t *process)
 	       !(params->pod && !tapir_container__is_of_pod(&c, params->pod));
 }
 
-static bool is_wanted(const struct tapir_request_params *params, const json_t *process)
+static bool is_wanted_process(const struct tapir_request_params *params, const json_t *process)
 {
 	const char *name = json_string_value(json_object_get(process, "name"));
 
@@ -149,7 +149,7 @@ static int send_json(int fd, json_t *root)
 
 static bool is_asked_for(void *ctx, json_t *object)
 {
-	return is_wanted(ctx, object) && is_there(ctx, object);
+	return is_wanted_process(ctx, object) && is_there(ctx, object);
 }
 
 static bool is_any(void *ctx, json_t *object)

@@ -75,7 +75,7 @@ struct folding {
 	struct tapir_pids_seen seen;
 };
 
-static bool is_wanted(const struct args *args, uint32_t tgid)
+static bool is_wanted_pid(const struct args *args, uint32_t tgid)
 {
 	const uint32_t *pid;
 
@@ -94,7 +94,7 @@ static bool is_wanted_tgid(void *folding, uint32_t tgid)
 {
 	const struct folding *f = folding;
 
-	return is_wanted(f->args, tgid);
+	return is_wanted_pid(f->args, tgid);
 }
 
 static void fold_record(struct folding *f, const struct tapir_catalog *catalog,
@@ -111,11 +111,12 @@ static void fold_record(struct folding *f, const struct tapir_catalog *catalog,
 		f->last_ns = rec->time_ns;
 	if (!tapir_trace_filter__has(&f->trace, rec))
 		return;
-	if (rec->type == TAPIR_REC_SAMPLE && !f->args->event && is_wanted(f->args, sample->tgid)) {
+	if (rec->type == TAPIR_REC_SAMPLE && !f->args->event &&
+	    is_wanted_pid(f->args, sample->tgid)) {
 		f->period = sample->period;
 		f->bare_samples += !tapir_stack_tree__add_record(&f->samples, catalog, rec);
 	}
-	if (rec->type == TAPIR_REC_EVENT && !f->offcpu && is_wanted(f->args, ev->tgid) &&
+	if (rec->type == TAPIR_REC_EVENT && !f->offcpu && is_wanted_pid(f->args, ev->tgid) &&
 	    tapir_event_filter__has(&f->choice, catalog, ev))
 		f->bare_events += !tapir_stack_tree__add_record(&f->events, catalog, rec);
 }

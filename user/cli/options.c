@@ -84,7 +84,7 @@ struct wanted {
 	struct found found;
 };
 
-static bool is_wanted(const struct tapir_option *o, void *value, void *ctx)
+static bool is_wanted_option(const struct tapir_option *o, void *value, void *ctx)
 {
 	struct wanted *w = ctx;
 	bool match = w->letter ? o->letter == w->letter
@@ -224,7 +224,7 @@ static const struct {
 /* Finds the option of w, or the one that had its name before. */
 static bool find_long(struct tapir_cli *cli, struct wanted *w)
 {
-	bool is_found = each_option(cli, is_wanted, w);
+	bool is_found = each_option(cli, is_wanted_option, w);
 
 	for (size_t i = 0; !is_found && i < sizeof(renamed_options) / sizeof(*renamed_options);
 	     i++) {
@@ -234,7 +234,7 @@ static bool find_long(struct tapir_cli *cli, struct wanted *w)
 			continue;
 		w->name = renamed_options[i].present;
 		w->name_len = strlen(w->name);
-		is_found = each_option(cli, is_wanted, w);
+		is_found = each_option(cli, is_wanted_option, w);
 	}
 	return is_found;
 }
@@ -259,7 +259,7 @@ static int parse_letters(struct tapir_cli *cli, struct cursor *c)
 		struct wanted w = {.letter = *p};
 		int err;
 
-		if (!each_option(cli, is_wanted, &w))
+		if (!each_option(cli, is_wanted_option, &w))
 			return no_option(cli, (char[]){'-', *p, 0});
 		if (w.found.option->type != TAPIR_OPTION_FLAG)
 			return take_value(cli, c, &w.found, p[1] ? p + 1 : NULL);

@@ -67,7 +67,8 @@ static void add_notes(struct tapir_view_result *out, const struct tapir_heap_sna
 					     "and paths require all of it");
 }
 
-static bool is_wanted(const struct tapir_heap_row *row, const struct tapir_heap_tables_opts *opts)
+static bool is_wanted_type(const struct tapir_heap_row *row,
+			   const struct tapir_heap_tables_opts *opts)
 {
 	return !opts->glob || tapir_glob__match(opts->glob, row->name);
 }
@@ -89,7 +90,7 @@ static void add_types(struct tapir_view_result *out, const struct tapir_heap_sna
 	uint64_t shown = 0;
 
 	tapir_vec_for_each (row, &s->rows) {
-		if (!is_wanted(row, opts))
+		if (!is_wanted_type(row, opts))
 			continue;
 		if (shown++ == opts->top)
 			break;
@@ -143,7 +144,7 @@ static void add_paths(struct tapir_view_result *out, const struct tapir_heap_sna
 	if (!s->has_references)
 		return;
 	tapir_vec_for_each (row, &s->rows)
-		if (row->path != TAPIR_HEAP_NO_STEP && is_wanted(row, opts))
+		if (row->path != TAPIR_HEAP_NO_STEP && is_wanted_type(row, opts))
 			out->failed |= !tapir_vec__push(&choice, row);
 	if (choice.cnt)
 		qsort(choice.data, choice.cnt, sizeof(*choice.data), by_retained);
@@ -215,7 +216,8 @@ static int list_grown_types(const struct tapir_heap_snapshot *before,
 			grown.bytes -= was->bytes < row->bytes ? was->bytes : row->bytes;
 			grown.cnt -= was->cnt < row->cnt ? was->cnt : row->cnt;
 		}
-		if (!err && grown.bytes && is_wanted(row, opts) && !tapir_vec__push(out, grown))
+		if (!err && grown.bytes && is_wanted_type(row, opts) &&
+		    !tapir_vec__push(out, grown))
 			err = -ENOMEM;
 	}
 	free(old);

@@ -330,7 +330,7 @@ static bool is_equal(struct cursor *c, const struct equal *e, const void *row)
 	       !memcmp(cell.text, e->text, e->len);
 }
 
-static bool is_wanted(struct cursor *c, const void *row)
+static bool is_wanted_row(struct cursor *c, const void *row)
 {
 	const struct tapir_table_desc *desc = table_of(c)->desc;
 	uint64_t key = tapir_sql_column__u64(&desc->columns[desc->key], row);
@@ -359,7 +359,7 @@ static int next_record(struct cursor *c)
 		if (!tapir_table__has(table->desc, &c->scan, rec))
 			continue;
 		c->rowid++;
-		if (!is_wanted(c, rec))
+		if (!is_wanted_row(c, rec))
 			continue;
 		c->row = rec;
 		return SQLITE_OK;
@@ -495,7 +495,7 @@ static void find_first(struct cursor *c)
 static void next_row(struct cursor *c)
 {
 	for (; c->at < row_cnt(c) && key_at(c, c->at) <= c->until_key; c->at++) {
-		if (!c->list || is_wanted(c, c->list->rows.data[c->at])) {
+		if (!c->list || is_wanted_row(c, c->list->rows.data[c->at])) {
 			c->row = c->list ? c->list->rows.data[c->at] : NULL;
 			c->rowid = c->list ? (sqlite3_int64)c->at + 1 : c->kept.data[c->at].rowid;
 			return;

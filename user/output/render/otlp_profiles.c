@@ -45,7 +45,7 @@ static bool has_times(const struct tapir_otlp_samples *s, enum tapir_otlp_kind k
 }
 
 /* Events are for files without samples. */
-static bool is_wanted(const struct tapir_otlp_samples *s, enum tapir_otlp_kind kind)
+static bool is_wanted_otlp_kind(const struct tapir_otlp_samples *s, enum tapir_otlp_kind kind)
 {
 	return kind != TAPIR_OTLP_EVENTS || !s->has_samples;
 }
@@ -212,7 +212,7 @@ static int add_profiles(struct builder *b, size_t owner, Tapir__Otlp__ScopeProfi
 	int err = p ? 0 : -ENOMEM;
 
 	for (int kind = 0; !err && kind < TAPIR_OTLP_KIND_CNT; kind++)
-		if (b->s->owners.data[owner].sums[kind] && is_wanted(b->s, kind))
+		if (b->s->owners.data[owner].sums[kind] && is_wanted_otlp_kind(b->s, kind))
 			err = fill_profile(b, owner, kind, &p[scope->n_profiles++]);
 	scope->profiles = (Tapir__Otlp__Profile **)profiles;
 	return err;
@@ -349,7 +349,7 @@ static int by_sum(const void *a, const void *b, void *ctx)
 static bool has_sums(const struct tapir_otlp_samples *s, const struct tapir_otlp_owner *owner)
 {
 	for (int kind = 0; kind < TAPIR_OTLP_KIND_CNT; kind++)
-		if (owner->sums[kind] && is_wanted(s, kind))
+		if (owner->sums[kind] && is_wanted_otlp_kind(s, kind))
 			return true;
 	return false;
 }
@@ -383,7 +383,7 @@ int tapir_otlp_profiles__write(const struct tapir_otlp_samples *samples,
 {
 	struct builder b = {
 		.s = samples, .opts = opts, .finding_idx = TAPIR_OTLP_ATTRIBUTE_FINDING};
-	int err = tapir_otlp_dictionary__make(&b.dictionary, &b.arena, samples, is_wanted,
+	int err = tapir_otlp_dictionary__make(&b.dictionary, &b.arena, samples, is_wanted_otlp_kind,
 					      opts->event ? opts->event : "cpu", opts->finding);
 
 	tapir__otlp__profiles_data__init(&b.data);

@@ -58,7 +58,7 @@ static bool is_in_window(const struct reading *r, const struct tapir_rec *rec)
 }
 
 /* A record of no process and no thread always counts. */
-static bool is_wanted(const struct reading *r, const struct tapir_rec *rec)
+static bool is_wanted_record(const struct reading *r, const struct tapir_rec *rec)
 {
 	int which = tapir_rec__counted_thread(rec);
 
@@ -102,7 +102,7 @@ static int read_report_records(struct tapir_report *report, struct tapir_reader 
 		expect(summary, reader);
 		tapir_pids_seen__add(&r->seen, rec);
 		summary->hint = 0;
-		if (is_wanted(r, rec))
+		if (is_wanted_record(r, rec))
 			tapir_summary__add(summary, tapir_reader__catalog(reader), rec);
 		else
 			tapir_summary__pass(summary, rec);

@@ -169,7 +169,7 @@ static void search_catalog(struct search *s, uint32_t database, const char *dir,
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-static bool is_wanted(const struct wanted *wanted, size_t cnt, uint32_t oid)
+static bool is_wanted_oid(const struct wanted *wanted, size_t cnt, uint32_t oid)
 {
 	for (size_t i = 0; i < cnt; i++)
 		if (wanted[i].oid == oid)
@@ -186,7 +186,7 @@ static size_t list_schemas(const struct search *classes, struct wanted *out)
 		uint32_t schema = classes->wanted[i].row.numbers[0];
 
 		if (classes->wanted[i].is_found && schema != FIRST_SCHEMA &&
-		    schema != PUBLIC_SCHEMA && !is_wanted(out, cnt, schema))
+		    schema != PUBLIC_SCHEMA && !is_wanted_oid(out, cnt, schema))
 			out[cnt++] = (struct wanted){.oid = schema};
 	}
 	return cnt;
@@ -236,7 +236,7 @@ void tapir_postgresql_names__relations(const struct tapir_postgresql_server *ser
 	classes.wanted[classes.cnt++].oid = TAPIR_POSTGRESQL_PG_NAMESPACE;
 	for (size_t i = 0; i < cnt; i++) {
 		*relations[i].name = 0;
-		if (!is_wanted(classes.wanted, classes.cnt, relations[i].oid))
+		if (!is_wanted_oid(classes.wanted, classes.cnt, relations[i].oid))
 			classes.wanted[classes.cnt++].oid = relations[i].oid;
 	}
 	find_relations(&classes, database, dir, relations, cnt);

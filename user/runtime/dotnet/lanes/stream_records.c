@@ -107,7 +107,8 @@ static void on_start(void *ctx, const struct tapir_nettrace_start *start)
 /* ---- descriptions ------------------------------------------------------------------------ */
 
 /* Selected by a SPEC, or only for names of code, which *flags then shows. */
-static bool is_wanted(struct tapir_stream_records *r, const struct tapir_rec *probe, uint8_t *flags)
+static bool is_wanted_probe(struct tapir_stream_records *r, const struct tapir_rec *probe,
+			    uint8_t *flags)
 {
 	struct tapir_stream_sink *sink = r->sink;
 	struct tapir_spec *names[] = {(struct tapir_spec *)sink->name_spec};
@@ -217,7 +218,7 @@ static uint64_t describe_event(struct tapir_stream_records *r,
 	rec = tapir_recbuf__probe(&r->recbuf, &fixed, tapir_sv__of(m->provider),
 				  tapir_sv__of(blob->name), none, none, NULL, NULL, 0);
 	rec = rec ? tapir_probe_name__complete(&named_buf, rec) : NULL;
-	if (rec && is_wanted(r, rec, &flags)) {
+	if (rec && is_wanted_probe(r, rec, &flags)) {
 		((struct tapir_rec_probe *)rec)->flags = flags; /* built a moment ago */
 		id = share_probe(r, (struct tapir_rec_probe *)rec, m);
 	}
