@@ -81,8 +81,8 @@ void coreclr_cursor__skip(struct coreclr_cursor *c, const struct coreclr_field *
 		skip_bytes(c, coreclr_type__bytes(f->type, c->is_self));
 }
 
-static int fits(const struct coreclr_layout *layout, const uint8_t *data, uint32_t bytes,
-		uint8_t is_self)
+static int fits_payload(const struct coreclr_layout *layout, const uint8_t *data, uint32_t bytes,
+			uint8_t is_self)
 {
 	struct coreclr_cursor c = {.at = data, .left = bytes, .is_self = is_self};
 
@@ -96,8 +96,8 @@ uint8_t coreclr_payload__way(const struct coreclr_layout *layout, const uint8_t 
 {
 	uint8_t likelier = layout->is_self;
 
-	if (!layout->differs || fits(layout, data, bytes, likelier) ||
-	    !fits(layout, data, bytes, !likelier))
+	if (!layout->differs || fits_payload(layout, data, bytes, likelier) ||
+	    !fits_payload(layout, data, bytes, !likelier))
 		return likelier;
 	return !likelier;
 }

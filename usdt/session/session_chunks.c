@@ -127,7 +127,7 @@ int session_file__open(struct session_file *f, const char *path, uint64_t max_by
 }
 
 /* Returns 1 if max_bytes has room after what is put and what is reserved for the end. */
-static int fits(const struct session_file *f, size_t bytes)
+static int fits_session_limit(const struct session_file *f, size_t bytes)
 {
 	uint64_t pending = f->descriptions.used + f->records.used + bytes;
 
@@ -147,7 +147,7 @@ void *session_file__put(struct session_file *f, int is_description, uint16_t typ
 	 */
 	if (c->used + bytes > TAPIR_CHUNK_MAX_BYTES)
 		session_file__flush(f);
-	if (!f->err && !fits(f, bytes)) {
+	if (!f->err && !fits_session_limit(f, bytes)) {
 		session_file__flush(f);
 		f->err = f->err ? f->err : -EFBIG;
 	}

@@ -193,7 +193,7 @@ static bool is_dispensable(const struct tapir_session_entry *s, const char *owne
 	return !s->pid && !strcmp(s->owner, owner);
 }
 
-static bool fits(const struct tapir_agent *agent, const struct room *sum)
+static bool fits_state_limits(const struct tapir_agent *agent, const struct room *sum)
 {
 	const struct tapir_serve_limits *limits = &agent->config->limits;
 
@@ -227,9 +227,9 @@ int tapir_session__make_room(struct tapir_agent *agent, const struct tapir_calle
 		if (!is_dispensable(s, caller->name))
 			least = (struct room){least.bytes + used.bytes, least.cnt + used.cnt};
 	}
-	if (!fits(agent, &least))
+	if (!fits_state_limits(agent, &least))
 		return -ENOSPC;
-	for (size_t at = 0; !fits(agent, &sum);) {
+	for (size_t at = 0; !fits_state_limits(agent, &sum);) {
 		struct room used = used_by(agent, &sessions->all.data[at]);
 
 		if (!is_dispensable(&sessions->all.data[at], caller->name)) {

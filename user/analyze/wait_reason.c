@@ -34,8 +34,8 @@ const struct tapir_lore_wait *tapir_wait_reason__of_function(const char *name, b
 /*
  * Returns true if a function further out may refine the reason that was found; see `by` in lore.h.
  */
-static bool fits(const struct tapir_lore_wait *more, const struct tapir_lore_wait *found,
-		 bool is_direct)
+static bool fits_wait_reason(const struct tapir_lore_wait *more,
+			     const struct tapir_lore_wait *found, bool is_direct)
 {
 	return !more->by || (found && is_direct && !strcmp(found->reason, more->by));
 }
@@ -72,7 +72,7 @@ static const struct tapir_lore_wait *look_up(const struct tapir_stack_tree *tree
 		if (found && !is_kernel && tapir_own_code__is_own(n, name))
 			break;
 		more = tapir_wait_reason__of_function(name, is_kernel);
-		if (more && fits(more, found, is_direct)) {
+		if (more && fits_wait_reason(more, found, is_direct)) {
 			found = more;
 			is_direct = true;
 		} else {

@@ -50,7 +50,7 @@ static int not_elf(const char *name, const char *why)
 	return tapir_diag__fail(-ENOEXEC, "%s is not a valid ELF file: %s", name, why);
 }
 
-static bool fits(uint64_t off, uint64_t bytes, uint64_t limit)
+static bool fits_image(uint64_t off, uint64_t bytes, uint64_t limit)
 {
 	return off <= limit && bytes <= limit - off;
 }
@@ -75,7 +75,7 @@ static int check_section_cnt(int fd, const Elf64_Ehdr *head, uint64_t file_bytes
 	}
 	if (cnt > MAX_SECTION_CNT)
 		return -ENOEXEC;
-	return fits(head->e_shoff, cnt * sizeof(first), file_bytes) ? 0 : -ENOEXEC;
+	return fits_image(head->e_shoff, cnt * sizeof(first), file_bytes) ? 0 : -ENOEXEC;
 }
 
 static int check_header(const struct tapir_elf *e)
@@ -98,8 +98,9 @@ static int check_header(const struct tapir_elf *e)
 		return not_elf(e->name, "its section headers are too many, or outside the file");
 	if (head.e_phnum > MAX_SEGMENT_CNT)
 		return not_elf(e->name, "too many program headers");
-	if (head.e_phnum && (head.e_phentsize != sizeof(Elf64_Phdr) ||
-			     !fits(head.e_phoff, head.e_phnum * sizeof(Elf64_Phdr), file_bytes)))
+	if (head.e_phnum &&
+	    (head.e_phentsize != sizeof(Elf64_Phdr) ||
+	     !fits_image(head.e_phoff, head.e_phnum * sizeof(Elf64_Phdr), file_bytes)))
 		return not_elf(e->name, "its program headers are outside the file");
 	return 0;
 }
@@ -192,7 +193,8 @@ static void find_build_id(struct tapir_elf *e)
 /* A header that promises bytes which the file does not have maps nothing. */
 static bool is_load(const struct tapir_elf *elf, const Elf64_Phdr *ph)
 {
-	return ph->p_type == PT_LOAD && fits(ph->p_offset, ph->p_filesz, (uint64_t)elf->st.st_size);
+	return ph->p_type == PT_LOAD &&
+	       fits_image(ph->p_offset, ph->p_filesz, (uint64_t)elf->st.st_size);
 }
 
 /* Each symbol asks for its segment: there may be millions, and a thousand segments. */

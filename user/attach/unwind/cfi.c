@@ -97,7 +97,7 @@ static void on_row(void *ctx, uint64_t from_va, uint64_t until_va,
 	search->found = true;
 }
 
-static bool fits(int64_t off)
+static bool fits_cfi_offset(int64_t off)
 {
 	return off >= -(1 << 20) && off <= 1 << 20;
 }
@@ -107,8 +107,8 @@ static bool as_row(const struct tapir_eh_state *s, struct tapir_cfi_row *out)
 	bool fp_is_saved = s->fp.kind == TAPIR_EH_SAVED;
 
 	if ((s->cfa_reg != TAPIR_EH_RSP && s->cfa_reg != TAPIR_EH_RBP) ||
-	    s->ra.kind != TAPIR_EH_SAVED || s->ra.off != -8 || !fits(s->cfa_off) ||
-	    (s->fp.kind != TAPIR_EH_SAME && !(fp_is_saved && fits(s->fp.off))))
+	    s->ra.kind != TAPIR_EH_SAVED || s->ra.off != -8 || !fits_cfi_offset(s->cfa_off) ||
+	    (s->fp.kind != TAPIR_EH_SAME && !(fp_is_saved && fits_cfi_offset(s->fp.off))))
 		return false;
 	*out = (struct tapir_cfi_row){.cfa_is_from_fp = s->cfa_reg == TAPIR_EH_RBP,
 				      .fp_is_saved = fp_is_saved,

@@ -80,7 +80,7 @@ static bool is_signal_frame(const struct tapir_eh_section *section, const struct
 }
 
 /* Words that fit the 16 bits of a row. */
-static bool fits(int64_t off, int64_t min, int64_t max)
+static bool fits_row_word(int64_t off, int64_t min, int64_t max)
 {
 	return !(off & 7) && off / 8 >= min && off / 8 <= max;
 }
@@ -93,7 +93,8 @@ static bool set_cfa(struct tapir_unwind_row *row, const struct place *cfa)
 		return false;
 	if (cfa->is_deref && cfa->plus != (is_fp ? 0 : 8))
 		return false;
-	if (is_plain_sp ? !fits(cfa->off, 1, UINT16_MAX) : !fits(cfa->off, INT16_MIN, INT16_MAX))
+	if (is_plain_sp ? !fits_row_word(cfa->off, 1, UINT16_MAX)
+			: !fits_row_word(cfa->off, INT16_MIN, INT16_MAX))
 		return false;
 	if (is_fp)
 		row->rule = cfa->is_deref ? TAPIR_UNWIND_FP_DEREF : TAPIR_UNWIND_FP;
@@ -109,7 +110,7 @@ static uint8_t fp_of(const struct tapir_eh_section *section, const struct tapir_
 
 	if (fp->kind == TAPIR_EH_SAME)
 		return TAPIR_UNWIND_FP_SAME;
-	if (fp->kind == TAPIR_EH_SAVED && fp->off < 0 && fits(fp->off, -253, -1))
+	if (fp->kind == TAPIR_EH_SAVED && fp->off < 0 && fits_row_word(fp->off, -253, -1))
 		return (uint8_t)(-fp->off / 8);
 	if (fp->kind == TAPIR_EH_EXPRESSION && read_place(section, fp->off, fp->bytes, &at) &&
 	    !at.is_deref && at.reg == TAPIR_EH_RBP && !at.off)

@@ -59,7 +59,7 @@ static uint8_t type_of_kind(char kind)
 }
 
 /* Only a pointer can point to bytes, and only 4 and 8 bytes can be a float. */
-static bool fits(uint8_t field_type, const struct tapir_operand *op)
+static bool fits_operand(uint8_t field_type, const struct tapir_operand *op)
 {
 	if (field_type == TAPIR_FIELD_NONE || op->size == 16)
 		return false;
@@ -77,9 +77,9 @@ static struct meaning meaning_of(const struct tapir_usdt_note *note, unsigned id
 	struct meaning m = from_operand(op);
 	uint8_t from_note = type_of_kind(note->kinds[0] ? note->kinds[idx] : '\0');
 
-	if (fits(from_note, op)) {
+	if (fits_operand(from_note, op)) {
 		m.field_type = from_note;
-	} else if (hint && fits(hint->args[idx].field_type, op)) {
+	} else if (hint && fits_operand(hint->args[idx].field_type, op)) {
 		m.field_type = hint->args[idx].field_type;
 		m.len_arg = hint->args[idx].len_arg;
 		m.is_cxx_type = hint->args[idx].is_cxx_type;
@@ -122,7 +122,7 @@ static int apply_spec(const struct tapir_spec *spec, const struct tapir_usdt_not
 						"%s:%s: arg%u=%s: arg%u is not a readable number",
 						note->provider, note->name, capture.arg, arg->value,
 						capture.len_arg);
-		if (!fits(capture.field_type, &note->args[capture.arg]))
+		if (!fits_operand(capture.field_type, &note->args[capture.arg]))
 			return tapir_diag__fail(
 				-EINVAL, "%s:%s: arg%u has %u bytes and cannot be read as %s",
 				note->provider, note->name, capture.arg,

@@ -103,7 +103,7 @@ static void set_offsets(struct tapir_jvm_scopes *out, const struct tapir_jvm_str
 }
 
 /* Every field is read from the header, which is read as a whole. */
-static bool fits(const struct tapir_jvm_scopes *s)
+static bool fits_scopes_header(const struct tapir_jvm_scopes *s)
 {
 	const uint32_t fields[] = {s->name,	  s->method,	    s->code,
 				   s->pcs,	  s->pcs_end,	    s->data,
@@ -132,7 +132,7 @@ void tapir_jvm_scopes__read(struct tapir_jvm_scopes *out, const struct tapir_pro
 		return;
 	set_offsets(out, found);
 	out->excluded = major >= 20;
-	out->is_known = fits(out);
+	out->is_known = fits_scopes_header(out);
 }
 
 /* ---- one compiled method --------------------------------------------------------------------- */

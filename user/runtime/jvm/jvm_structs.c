@@ -83,7 +83,7 @@ struct table {
 	uint64_t type_off, field_off, value_off, address_off; /* field_off: UINT64_MAX: none */
 };
 
-static bool fits(const struct table *t)
+static bool fits_struct_stride(const struct table *t)
 {
 	return t->va && t->stride >= 8 && t->stride <= MAX_STRIDE_BYTES &&
 	       t->type_off <= t->stride - 8 &&
@@ -144,9 +144,9 @@ void tapir_jvm_structs__find(const struct tapir_process_memory *memory,
 		values[TAPIR_JVM_EXPORT_TYPES],	    values[TAPIR_JVM_EXPORT_TYPE_STRIDE],
 		values[TAPIR_JVM_EXPORT_TYPE_NAME], UINT64_MAX,
 		values[TAPIR_JVM_EXPORT_TYPE_SIZE], 0};
-	if (fits(&fields))
+	if (fits_struct_stride(&fields))
 		search_pages(p, &fields, wanted, cnt);
-	if (fits(&types))
+	if (fits_struct_stride(&types))
 		search_pages(p, &types, wanted, cnt);
 	free(p);
 }
