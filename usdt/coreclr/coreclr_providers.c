@@ -53,7 +53,7 @@ void coreclr_providers__ask(uint64_t va, char out[CORECLR_NAME_BYTES])
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-static uint32_t hash_of(const char *name)
+static uint32_t provider_name_hash(const char *name)
 {
 	uint32_t hash = 0x811c9dc5u;
 
@@ -74,7 +74,7 @@ static struct coreclr_provider *new_name(const char *name)
 /* The one of this name; *is_new: it was not known. NULL: no room. */
 static const struct coreclr_provider *intern(const char *name, int *is_new)
 {
-	uint32_t hash = hash_of(name);
+	uint32_t hash = provider_name_hash(name);
 	struct coreclr_provider *mine = NULL;
 
 	*is_new = 0;

@@ -38,7 +38,7 @@ static uint64_t mix_fields(uint64_t hash, const struct tapir_event_field *fields
 	return hash;
 }
 
-static uint64_t hash_of(const struct tapir_event_about *a)
+static uint64_t described_event_hash(const struct tapir_event_about *a)
 {
 	uint64_t hash = dynamic_mix_text(0, a->name);
 
@@ -125,7 +125,7 @@ int tapir_described__fire(struct tapir_dynamic *dynamic, const struct tapir_even
 
 	if (!dynamic || !about || !about->name)
 		return -EINVAL;
-	hash = hash_of(about);
+	hash = described_event_hash(about);
 	bucket = &dynamic__described(dynamic)->buckets[hash % DESCRIBED_BUCKETS];
 	event = find_described(bucket, about, hash);
 	if (!event) {

@@ -225,7 +225,7 @@ static void leave_slot(struct definition *def)
 		close_page(page);
 }
 
-static uint64_t hash_of(const struct tapir_probe_note *n)
+static uint64_t note_hash(const struct tapir_probe_note *n)
 {
 	uint64_t hash = dynamic_mix(0, n->event->keywords);
 
@@ -286,7 +286,7 @@ static int make_probe(struct tapir_dynamic *d, struct definition *def)
 	dynamic_args__sign(about, &signature);
 	dynamic_args__plan(about, &def->plan);
 	note.names_bytes = signature.names_bytes;
-	hash = hash_of(&note);
+	hash = note_hash(&note);
 	/*
 	 * An event that is defined, freed and defined again by turns would fill images without end.
 	 */

@@ -112,7 +112,7 @@ static bool has_name(const struct btf_type *t)
 	return t->name_off && (btf_is_composite(t) || btf_is_any_enum(t));
 }
 
-static uint64_t hash_of(const char *name, size_t len)
+static uint64_t btf_name_hash(const char *name, size_t len)
 {
 	return tapir_hash__bytes(1, name, len);
 }
@@ -126,9 +126,10 @@ static int list_names(struct kept *k, const struct btf *own)
 		if (!has_name(t) || !name)
 			continue;
 		flavor = strstr(name, "___");
-		if (!tapir_map__put(&k->names,
-				    hash_of(name, flavor ? (size_t)(flavor - name) : strlen(name)),
-				    NULL))
+		if (!tapir_map__put(
+			    &k->names,
+			    btf_name_hash(name, flavor ? (size_t)(flavor - name) : strlen(name)),
+			    NULL))
 			return -ENOMEM;
 	}
 	return 0;
@@ -188,7 +189,7 @@ static int choose_types(struct kept *k)
 		const struct btf_type *t = k->types.data[id];
 		const char *name = k->strings + t->name_off;
 
-		if (has_name(t) && tapir_map__get(&k->names, hash_of(name, strlen(name))))
+		if (has_name(t) && tapir_map__get(&k->names, btf_name_hash(name, strlen(name))))
 			err = keep_type(k, id);
 	}
 	while (k->todo.cnt && !err)

@@ -27,7 +27,7 @@ struct tapir_kernel_sums {
 	bool has_warned;
 };
 
-static uint64_t hash_of(const struct tapir_kernel_sums *k, const void *key)
+static uint64_t kernel_key_hash(const struct tapir_kernel_sums *k, const void *key)
 {
 	return tapir_hash__bytes(0, key, k->opts.key_bytes);
 }
@@ -35,7 +35,7 @@ static uint64_t hash_of(const struct tapir_kernel_sums *k, const void *key)
 /* NULL: out of memory. */
 static void *before_of(struct tapir_kernel_sums *k, const void *key)
 {
-	uint64_t *place = tapir_map__put(&k->before_by_key, hash_of(k, key), NULL);
+	uint64_t *place = tapir_map__put(&k->before_by_key, kernel_key_hash(k, key), NULL);
 	void *before;
 
 	if (!place || *place)
@@ -44,7 +44,7 @@ static void *before_of(struct tapir_kernel_sums *k, const void *key)
 	if (before)
 		*place = (uint64_t)(uintptr_t)before;
 	else
-		tapir_map__del(&k->before_by_key, hash_of(k, key));
+		tapir_map__del(&k->before_by_key, kernel_key_hash(k, key));
 	return before;
 }
 
@@ -64,11 +64,11 @@ void tapir_kernel_sums__end(struct tapir_kernel_sums *k, const void *key, const 
 	uint64_t *place;
 
 	report_sum(k, key, value, now_ns);
-	place = tapir_map__get(&k->before_by_key, hash_of(k, key));
+	place = tapir_map__get(&k->before_by_key, kernel_key_hash(k, key));
 	if (!place)
 		return;
 	free((void *)(uintptr_t)*place);
-	tapir_map__del(&k->before_by_key, hash_of(k, key));
+	tapir_map__del(&k->before_by_key, kernel_key_hash(k, key));
 }
 
 static void read_rows(struct tapir_kernel_sums *k, uint64_t now_ns)

@@ -27,8 +27,8 @@ void tapir_ring_kinds__fini(struct tapir_ring_kinds *k)
 	tapir_keyed__fini(&k->all);
 }
 
-static uint64_t hash_of(uint64_t seed, const struct tapir_rec_probe *probe, const void *more,
-			size_t more_bytes)
+static uint64_t ring_kind_hash(uint64_t seed, const struct tapir_rec_probe *probe, const void *more,
+			       size_t more_bytes)
 {
 	struct tapir_rec_probe head = *probe;
 	size_t rest = head.h.size - sizeof(head);
@@ -77,8 +77,8 @@ uint32_t tapir_ring_kinds__use(struct tapir_ring_kinds *k, const struct tapir_re
 			       const void *more, size_t more_bytes, uint64_t *hash, bool *is_new)
 {
 	struct tapir_ring_kind kind = {
-		.hash = hash_of(k->seeds[0], probe, more, more_bytes),
-		.check = hash_of(k->seeds[1], probe, more, more_bytes),
+		.hash = ring_kind_hash(k->seeds[0], probe, more, more_bytes),
+		.check = ring_kind_hash(k->seeds[1], probe, more, more_bytes),
 		.ref_cnt = 1,
 		.cost_bytes = KIND_COST_BYTES + probe->h.size + (uint32_t)more_bytes,
 	};

@@ -13,7 +13,7 @@
 
 /* ---- constants ------------------------------------------------------------------------------- */
 
-static uint64_t hash_of(const char *text)
+static uint64_t manifest_text_hash(const char *text)
 {
 	uint64_t hash = 0xcbf29ce484222325ull;
 
@@ -31,7 +31,7 @@ static void add_constant(struct tapir_map *seen, struct tapir_str *out, const ch
 
 	tapir_str__adds(&id, head);
 	c_id__add(&id, name);
-	if (id.data && tapir_map__put(seen, hash_of(id.data), &is_new) && is_new)
+	if (id.data && tapir_map__put(seen, manifest_text_hash(id.data), &is_new) && is_new)
 		tapir_str__addf(out, "#define %s 0x%" PRIx64 "%s\n", id.data, value, suffix);
 	else
 		tapir_str__addf(out, "/* %s again: 0x%" PRIx64 " */\n", id.data ? id.data : "",

@@ -22,7 +22,7 @@
 /* ---- descriptions ------------------------------------------------------------------------ */
 
 /* Stacks and symbols are the same whenever they were described. */
-static uint64_t hash_of(const struct tapir_rec *rec)
+static uint64_t merged_record_hash(const struct tapir_rec *rec)
 {
 	bool is_timeless = rec->type == TAPIR_REC_STACK || rec->type == TAPIR_REC_SYMBOL;
 	uint64_t hash = tapir_hash__mix(rec->type, is_timeless ? 0 : rec->time_ns);
@@ -46,7 +46,7 @@ static int put_once(struct tapir_merge *m, uint64_t hash, const struct tapir_rec
 /* Puts a description that is as the merged recording has it. */
 static int put_made(void *ctx, const struct tapir_rec *rec)
 {
-	return put_once(ctx, hash_of(rec), rec);
+	return put_once(ctx, merged_record_hash(rec), rec);
 }
 
 static int put_of_host(struct tapir_merge *m, uint32_t host, const struct tapir_rec *rec)
@@ -142,7 +142,7 @@ static int put_process(struct tapir_merge_input *input, struct tapir_rec_process
 	if (kind == TAPIR_PROCESS_EXIT)
 		return input->is_repeat ? 0 : put_made(m, &process->h);
 	process->kind = TAPIR_PROCESS_EXISTING;
-	hash = hash_of(&process->h);
+	hash = merged_record_hash(&process->h);
 	if (!input->is_repeat)
 		process->kind = kind;
 	return put_once(m, hash, &process->h);

@@ -61,7 +61,7 @@ static uint32_t dev_of(const struct tapir_sideband_mmap *mmap)
 	return tapir_mapping_line__dev(makedev(mmap->dev_major, mmap->dev_minor));
 }
 
-static uint64_t hash_of(uint64_t inode, uint32_t dev)
+static uint64_t file_id_hash(uint64_t inode, uint32_t dev)
 {
 	return tapir_hash__mix(tapir_hash__mix(1, dev), inode);
 }
@@ -86,8 +86,8 @@ bool tapir_mapped_files__is_it(const struct tapir_sideband_mmap *mmap, int fd,
 
 static void forget_key(struct tapir_mapped_files *files, const struct tapir_mapped_file *file)
 {
-	if (get_file(&files->by_inode, hash_of(file->inode, file->dev)) == file)
-		tapir_map__del(&files->by_inode, hash_of(file->inode, file->dev));
+	if (get_file(&files->by_inode, file_id_hash(file->inode, file->dev)) == file)
+		tapir_map__del(&files->by_inode, file_id_hash(file->inode, file->dev));
 }
 
 static void drop_watch(struct tapir_mapped_files *files, int watch)
@@ -204,7 +204,7 @@ static bool add_mapped(struct tapir_mapped_files *files, struct tapir_mapped_fil
 	forget_key(files, to); /* it may have had another device (has_own_devices) */
 	*to = file;
 	to->image = image;
-	by_inode = tapir_map__put(&files->by_inode, hash_of(file.inode, file.dev), NULL);
+	by_inode = tapir_map__put(&files->by_inode, file_id_hash(file.inode, file.dev), NULL);
 	if (by_inode)
 		*by_inode = (uintptr_t)to;
 	return by_inode;
@@ -226,7 +226,7 @@ struct tapir_image *tapir_mapped_files__find(struct tapir_mapped_files *files,
 					     uint32_t *st_dev)
 {
 	uint32_t dev = dev_of(mmap);
-	uint64_t hash = hash_of(mmap->inode, dev);
+	uint64_t hash = file_id_hash(mmap->inode, dev);
 	const struct tapir_mapped_file *file;
 
 	if (!get_file(&files->by_inode, hash))

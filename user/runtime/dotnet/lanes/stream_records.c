@@ -264,7 +264,7 @@ static uint32_t probe_of(struct tapir_stream_records *r, uint32_t metadata_id)
 
 /* ---- stacks, threads --------------------------------------------------------------------- */
 
-static uint64_t hash_of(const struct tapir_nettrace_stack *stack)
+static uint64_t nettrace_stack_hash(const struct tapir_nettrace_stack *stack)
 {
 	uint64_t hash = 0;
 
@@ -285,7 +285,7 @@ static void on_stack(void *ctx, const struct tapir_nettrace_stack *stack)
 	ours = tapir_map__put(&r->stacks, stack->stack_id, NULL);
 	if (!ours)
 		return;
-	*ours = fixed.stack_id = hash_of(stack);
+	*ours = fixed.stack_id = nettrace_stack_hash(stack);
 	if (r->sent_stacks.cnt >= STACKS_MAX)
 		tapir_map__clear(&r->sent_stacks);
 	if (!tapir_map__put(&r->sent_stacks, fixed.stack_id, &is_new) || !is_new)
