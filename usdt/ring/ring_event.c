@@ -318,7 +318,7 @@ static inline uint8_t *write_event(const struct ring_writer *w, uint8_t *at,
 }
 
 /* Everything but the payload; the place of that, or NULL. */
-static inline uint8_t *write_all(struct ring_writer *w, struct plan *plan)
+static inline uint8_t *write_event_records(struct ring_writer *w, struct plan *plan)
 {
 	uint64_t thread = w->thread_sent ? 0 : sizeof(struct tapir_rec_thread);
 	uint64_t stack = plan->new_stack ? stack_bytes(plan->new_stack) : 0;
@@ -548,7 +548,7 @@ static int write_begun(struct tapir_ring_write *write, struct ring_writer *w, st
 	}
 	if ((plan->word >> TAPIR_RING_STACK_SHIFT) & plan->sessions)
 		take_stack(w, plan, fp);
-	payload = write_all(w, plan);
+	payload = write_event_records(w, plan);
 	if (__builtin_expect(!payload, 0))
 		return drop_event(w, plan->event, plan->sessions);
 	write->payload = payload;

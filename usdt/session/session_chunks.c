@@ -34,7 +34,7 @@ static uint32_t crc_of(const void *bytes, size_t len)
 	return ~crc;
 }
 
-static int write_all(int fd, const void *bytes, size_t len)
+static int write_chunk_bytes(int fd, const void *bytes, size_t len)
 {
 	const uint8_t *at = bytes;
 
@@ -80,9 +80,9 @@ static int write_chunk(struct session_file *f, uint8_t type, const struct sessio
 	 * (include/tapir/trace_format.h).
 	 */
 	h.header_crc = crc_of(&h, sizeof(h));
-	err = write_all(f->fd, &h, sizeof(h));
+	err = write_chunk_bytes(f->fd, &h, sizeof(h));
 	if (!err)
-		err = write_all(f->fd, c->bytes, c->used);
+		err = write_chunk_bytes(f->fd, c->bytes, c->used);
 	if (err) {
 		f->err = f->err ? f->err : err;
 		/* A part of a chunk at the end would be read as damage. */
@@ -117,7 +117,7 @@ int session_file__open(struct session_file *f, const char *path, uint64_t max_by
 	if (f->fd < 0)
 		return -errno;
 	h.crc = crc_of(&h, sizeof(h));
-	f->err = write_all(f->fd, &h, sizeof(h));
+	f->err = write_chunk_bytes(f->fd, &h, sizeof(h));
 	f->written = sizeof(h);
 	if (!f->err)
 		return 0;

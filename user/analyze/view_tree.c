@@ -275,7 +275,7 @@ static void count(struct tree *v, struct tapir_view_result *result)
 						"--signals` records it");
 }
 
-static int write_all(struct tree *v, struct tapir_view_result *result)
+static int write_process_tree(struct tree *v, struct tapir_view_result *result)
 {
 	size_t cnt = v->lives.all.cnt;
 
@@ -303,7 +303,7 @@ static int tree_finish(void *ctx, struct tapir_view_result *result)
 		result->has_nothing = true;
 		return v->lives.failed ? -ENOMEM : 0;
 	}
-	err = write_all(v, result);
+	err = write_process_tree(v, result);
 	if (v->hidden)
 		tapir_view_result__note(result, "%" PRIu64 " more processes (--top)", v->hidden);
 	if (v->lives.more)

@@ -121,7 +121,8 @@ static int check_read(void *ctx)
 	return tapir_long_read__check(ctx);
 }
 
-static int write_all(struct tapir_long_read *read, struct tapir_cut *cut, const struct args *args)
+static int write_cut_copy(struct tapir_long_read *read, struct tapir_cut *cut,
+			  const struct args *args)
 {
 	struct tapir_recording_copy copy = {
 		.path = args->output, .force = args->force, .from_ns = args->from_ns};
@@ -155,7 +156,7 @@ static int cut_file(struct tapir_reader *reader, struct tapir_cli *cli)
 	if (!err) {
 		write_note(&cut, reader, args, &note);
 		cut.note = note.data;
-		err = note.failed ? -ENOMEM : write_all(&read, &cut, args);
+		err = note.failed ? -ENOMEM : write_cut_copy(&read, &cut, args);
 	}
 	tapir_long_read__stop(&read);
 	if (!err)

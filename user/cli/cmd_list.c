@@ -271,8 +271,8 @@ static void write_tables(const struct tapir_chosen_sites *chosen, const struct f
 	tapir_list_dotnet__write_table(&found->dotnet, with_events, palette, out);
 }
 
-static int write_all(const struct tapir_chosen_sites *chosen, const struct found *found,
-		     const struct question *q, bool json)
+static int write_sites(const struct tapir_chosen_sites *chosen, const struct found *found,
+		       const struct question *q, bool json)
 {
 	struct tapir_str out = {};
 	int err;
@@ -354,7 +354,7 @@ static int run_list(struct tapir_cli *cli)
 	if (!err)
 		print_silent_sites(&chosen, args);
 	if (!err)
-		err = write_all(&chosen, &found, &q, args->json);
+		err = write_sites(&chosen, &found, &q, args->json);
 	tapir_vec__fini(&chosen);
 	tapir_discovery__fini(&found.sites);
 	tapir_ring_events__fini(&found.rings);

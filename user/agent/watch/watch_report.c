@@ -353,8 +353,8 @@ static void write_pauses_of(struct writing *w, size_t slot)
 	tapir_json__close(&w->j, '}');
 }
 
-static void write_all(struct writing *w, const char *key,
-		      void (*write)(struct writing *w, size_t slot))
+static void write_watched_processes(struct writing *w, const char *key,
+				    void (*write)(struct writing *w, size_t slot))
 {
 	tapir_json__open(&w->j, key, '[');
 	for (size_t i = 0; i < TAPIR_WATCH_MAX_PROCESSES; i++)
@@ -378,8 +378,8 @@ void tapir_watch_report__counters(const struct tapir_watch_shm *page,
 	w->j = tapir_json__to(out);
 	tapir_json__open(&w->j, NULL, '{');
 	tapir_json__bool(&w->j, "watched", true);
-	write_all(w, "processes", write_pauses_of);
-	write_all(w, "counters", write_process);
+	write_watched_processes(w, "processes", write_pauses_of);
+	write_watched_processes(w, "counters", write_process);
 	tapir_json__close(&w->j, '}');
 	free(w);
 }

@@ -235,8 +235,9 @@ static void put_limits(struct profile *p)
 	tapir_import_sink__lose(s, TAPIR_LOSS_MALFORMED, p->bad_cnt, s->last_ns);
 }
 
-static int write_all(struct profile *p, struct tapir_writer *w, uint64_t first_ns, uint64_t utc_ns,
-		     const struct tapir_import_opts *opts, struct tapir_import_result *out)
+static int write_cpuprofile_records(struct profile *p, struct tapir_writer *w, uint64_t first_ns,
+				    uint64_t utc_ns, const struct tapir_import_opts *opts,
+				    struct tapir_import_result *out)
 {
 	int err = tapir_import_sink__init(&p->sink, w, first_ns);
 
@@ -270,7 +271,7 @@ static int import(struct profile *p, const struct tapir_import_input *input,
 		return tapir_diag__fail(
 			-EBADMSG, "%s is no profile of V8: it lacks nodes or samples", input->name);
 	err = opts->open(opts->ctx, first_us * 1000, utc_ns, &w);
-	return err ? err : write_all(p, w, first_us * 1000, utc_ns, opts, out);
+	return err ? err : write_cpuprofile_records(p, w, first_us * 1000, utc_ns, opts, out);
 }
 
 static int parse_json(const struct tapir_import_input *input, json_t **out)

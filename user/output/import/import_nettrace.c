@@ -559,8 +559,8 @@ static void put_losses(struct nettrace *n)
 	tapir_import_sink__lose(s, TAPIR_LOSS_STACK_RING_FULL, n->stacks.more, n->last_ns);
 }
 
-static int write_all(struct nettrace *n, const struct tapir_import_input *input,
-		     struct tapir_writer *w, struct tapir_import_result *out)
+static int write_nettrace_records(struct nettrace *n, const struct tapir_import_input *input,
+				  struct tapir_writer *w, struct tapir_import_result *out)
 {
 	int err = tapir_import_sink__init(&n->sink, w, n->first_ns);
 
@@ -598,7 +598,7 @@ static int import(struct nettrace *n, const struct tapir_import_input *input,
 	if (!n->first_ns)
 		return tapir_diag__fail(-ENODATA, "%s has no event", input->name);
 	err = n->opts->open(n->opts->ctx, n->first_ns, created_utc(n), &w);
-	return err ? err : write_all(n, input, w, out);
+	return err ? err : write_nettrace_records(n, input, w, out);
 }
 
 int tapir_import_nettrace(const struct tapir_import_input *input,

@@ -488,8 +488,8 @@ static int check_on(void *ctx)
 	return p->opts->check(p->opts->ctx);
 }
 
-static int write_all(struct perf *p, struct tapir_writer *w, uint64_t utc_ns,
-		     struct tapir_import_result *out)
+static int write_perf_records(struct perf *p, struct tapir_writer *w, uint64_t utc_ns,
+			      struct tapir_import_result *out)
 {
 	const struct tapir_perf_ordered ordered = {import_perf_record, check_on, p};
 	int err = tapir_import_sink__init(&p->sink, w, p->first_ns);
@@ -555,7 +555,7 @@ static int import(struct perf *p, const struct tapir_import_input *input,
 	p->clock = find_clock(p);
 	utc_ns = created_utc(p, input);
 	err = p->opts->open(p->opts->ctx, p->first_ns, utc_ns, &w);
-	return err ? err : write_all(p, w, utc_ns, out);
+	return err ? err : write_perf_records(p, w, utc_ns, out);
 }
 
 int tapir_import_perf(const struct tapir_import_input *input, const struct tapir_import_opts *opts,

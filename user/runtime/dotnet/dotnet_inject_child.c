@@ -26,7 +26,7 @@ static bool is_noexec(const struct tapir_peer_places *at)
 	return !fstatfs(at->dir_fd, &fs) && (fs.f_flags & ST_NOEXEC);
 }
 
-static int write_all(int fd, const char *bytes, size_t left)
+static int write_library_bytes(int fd, const char *bytes, size_t left)
 {
 	while (left) {
 		ssize_t n = write(fd, bytes, left);
@@ -76,7 +76,7 @@ static void fill_library_file(const struct tapir_peer_helper *job,
 			      const struct tapir_peer_places *at, int fd,
 			      struct tapir_peer_answer *answer)
 {
-	int err = write_all(fd, job->bytes, job->byte_cnt);
+	int err = write_library_bytes(fd, job->bytes, job->byte_cnt);
 
 	if (!err && fchmod(fd, MODE)) /* whatever the umask */
 		err = -errno;
