@@ -29,7 +29,7 @@ static bool is_list(const struct tapir_param *p)
 	       p->kind == TAPIR_PARAM_CHOICES;
 }
 
-static const char *type_of(const struct tapir_param *p)
+static const char *openapi_type(const struct tapir_param *p)
 {
 	switch (p->kind) {
 	case TAPIR_PARAM_PIDS:
@@ -51,7 +51,7 @@ static void add_schema(struct tapir_json *j, const char *key, const struct tapir
 		tapir_json__str(j, "type", "array");
 		tapir_json__open(j, "items", '{');
 	}
-	tapir_json__str(j, "type", type_of(p));
+	tapir_json__str(j, "type", openapi_type(p));
 	if (p->kind == TAPIR_PARAM_U64) {
 		tapir_json__u64(j, "minimum", p->min);
 		tapir_json__u64(j, "maximum", p->max);

@@ -127,7 +127,7 @@ int tapir_manifest__add_maps(struct manifest_reader *r, const xmlNode *maps)
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-static int type_of(const char *name)
+static int manifest_field_type(const char *name)
 {
 	/* Types of fields are those of Windows' winmeta.xml, which also .NET's manifests use. */
 	static const struct {
@@ -260,7 +260,7 @@ static int read_data(struct manifest_reader *r, const xmlNode *node, int depth,
 		     const struct fields *before, struct tapir_layout_field *field)
 {
 	const char *count = attr_of(node, "count"), *map = attr_of(node, "map");
-	int type = type_of(attr_of(node, "inType")), err;
+	int type = manifest_field_type(attr_of(node, "inType")), err;
 
 	if (type < 0)
 		return fail_attr(r, node, "inType",

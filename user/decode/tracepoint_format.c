@@ -102,7 +102,7 @@ static bool is_char(struct tapir_sv type)
 	return tapir_sv__is(type, "char") || tapir_sv__is(type, "const char");
 }
 
-static uint8_t type_of(const struct tapir_tracepoint_field *f, struct tapir_sv type)
+static uint8_t tracepoint_field_type(const struct tapir_tracepoint_field *f, struct tapir_sv type)
 {
 	if (f->place.is_text)
 		return TAPIR_FIELD_STR;
@@ -144,7 +144,7 @@ static bool add_field(const char *line, size_t len, struct tapir_tracepoint_form
 	f.place.size = (uint16_t)size;
 	f.place.is_signed = (uint8_t)is_signed;
 	f.place.is_text = f.place.read != TAPIR_MACHINE_NUMBER && is_char(type);
-	f.field_type = type_of(&f, type);
+	f.field_type = tracepoint_field_type(&f, type);
 	tapir_sv__copy(name, f.name, sizeof(f.name));
 	tapir_sv__copy(type, f.type, sizeof(f.type));
 	if (!size || out->field_cnt == TAPIR_MACHINE_FIELDS)

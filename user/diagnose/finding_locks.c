@@ -105,7 +105,7 @@ static void add_label(const struct tapir_finding *f, const struct tapir_interval
 	tapir_str__add_printable(out, i->label, strlen(i->label));
 }
 
-static const char *type_of(const struct tapir_finding *f, const char *label)
+static const char *lock_object_type(const struct tapir_finding *f, const char *label)
 {
 	const struct tapir_lock_type *one;
 
@@ -129,7 +129,7 @@ static void note_type(struct tapir_finding *f, const struct tapir_tl_thread *thr
 	add_label(f, i, &label);
 	tapir_str__add_printable(&type, object.data, object.len);
 	one = (struct tapir_lock_type){label.data, type.data};
-	if (label.failed || type.failed || type_of(f, label.data) ||
+	if (label.failed || type.failed || lock_object_type(f, label.data) ||
 	    !tapir_vec__push(&f->locks.types, one)) {
 		tapir_str__fini(&label);
 		tapir_str__fini(&type);
@@ -488,7 +488,7 @@ static void list_waits(struct tapir_finding *f, bool are_in_deadlock, struct tap
 		worst = tapir_found_labels__worst(&f->locks.classes);
 	fact.percent = tapir_finding__percent(worst->ns, f->locks.ns);
 	fact.subject = worst->label;
-	fact.label = type_of(f, worst->label);
+	fact.label = lock_object_type(f, worst->label);
 	tapir_found_labels__add_most(&f->locks.statements, f->locks.ns, &fact.request);
 	tapir_rules__judge(f, list, fact);
 }

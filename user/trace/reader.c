@@ -288,7 +288,7 @@ static int list_segment(struct tapir_reader *r)
 	return r->refs.cnt > 0;
 }
 
-static uint8_t type_of(enum stage stage)
+static uint8_t chunk_type_of_stage(enum stage stage)
 {
 	return stage == STAGE_RECORDS ? TAPIR_CHUNK_RECORDS : TAPIR_CHUNK_DESCRIPTIONS;
 }
@@ -299,10 +299,10 @@ static const struct tapir_chunk_ref *next_ref(const struct tapir_reader *r)
 	const struct tapir_chunk_ref *refs = r->refs.data;
 
 	for (size_t i = r->ref_idx; i < r->refs.cnt; i++)
-		if (refs[i].h.type == type_of(r->stage))
+		if (refs[i].h.type == chunk_type_of_stage(r->stage))
 			return &refs[i];
 	for (size_t i = 0; r->stage == STAGE_DESCRIPTIONS && i < r->refs.cnt; i++)
-		if (refs[i].h.type == type_of(STAGE_RECORDS))
+		if (refs[i].h.type == chunk_type_of_stage(STAGE_RECORDS))
 			return &refs[i];
 	return NULL;
 }
@@ -327,7 +327,7 @@ static int load_chunk(struct tapir_reader *r, const struct tapir_chunk_ref *ref)
 /* Loads the next chunk of the stage's type. 1: loaded, 0: no more of it, -errno. */
 static int load_next(struct tapir_reader *r)
 {
-	uint8_t type = type_of(r->stage);
+	uint8_t type = chunk_type_of_stage(r->stage);
 
 	while (r->ref_idx < r->refs.cnt) {
 		const struct tapir_chunk_ref *ref = &r->refs.data[r->ref_idx++];

@@ -261,7 +261,7 @@ static char *url_of(const struct tapir_push_target *target, const struct item *i
 	return NULL;
 }
 
-static const char *type_of(enum tapir_push_kind kind)
+static const char *push_content_type(enum tapir_push_kind kind)
 {
 	switch (kind) {
 	case TAPIR_PUSH_OTLP_PROFILES:
@@ -288,7 +288,7 @@ static void send_first(struct pusher *p, struct queue *q)
 		.url = q->url,
 		.headers = q->files->headers,
 		.ca_path = *q->ca_path ? q->ca_path : NULL,
-		.type = type_of(q->target->kind),
+		.type = push_content_type(q->target->kind),
 		.is_gzip = is_otlp,
 		.is_grpc = q->target->kind == TAPIR_PUSH_PARCA,
 		.fd = item->fd,

@@ -8,7 +8,7 @@
 #define PROBE_ARG_MAX 12u
 
 /* Types of one word: the tool's grammar knows no others. */
-static const char *type_of(const struct tapir_layout_field *f)
+static const char *dtrace_type(const struct tapir_layout_field *f)
 {
 	const char *type = f->type == TAPIR_LAYOUT_UTF8 ? "char *" : c_type__of_number(f->type);
 
@@ -21,7 +21,7 @@ static void add_probe(const struct c_event *ev, struct tapir_str *out)
 
 	tapir_str__addf(out, "\tprobe %s(", ev->id);
 	for (unsigned i = 0; i < cnt && i < PROBE_ARG_MAX; i++)
-		tapir_str__addf(out, "%s%s %s", i ? ", " : "", type_of(ev->fields[i].layout),
+		tapir_str__addf(out, "%s%s %s", i ? ", " : "", dtrace_type(ev->fields[i].layout),
 				ev->fields[i].id);
 	tapir_str__adds(out, ");\n");
 }

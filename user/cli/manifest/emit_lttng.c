@@ -32,7 +32,7 @@ static enum form form_of(const struct tapir_layout_field *f)
 	return form == NUMBER || form == HEX ? NUMBERS : BYTES;
 }
 
-static const char *type_of(const struct tapir_layout_field *f)
+static const char *lttng_type(const struct tapir_layout_field *f)
 {
 	const char *type = c_type__of_number(f->type);
 
@@ -43,7 +43,7 @@ static const char *type_of(const struct tapir_layout_field *f)
 
 static void add_member(const struct c_field *f, struct tapir_str *out)
 {
-	const char *type = type_of(f->layout);
+	const char *type = lttng_type(f->layout);
 
 	switch (form_of(f->layout)) {
 	case NUMBER:
@@ -88,10 +88,10 @@ static void add_field(const struct c_field *f, struct tapir_str *out)
 	else if (form == NUMBERS || form == BYTES)
 		tapir_str__addf(
 			out, "\t\tlttng_ust_field_%s(%s, %s, e->%s, uint32_t, e->%s_tapir_cnt)\n",
-			macros[form], type_of(f->layout), f->id, f->id, f->id);
+			macros[form], lttng_type(f->layout), f->id, f->id, f->id);
 	else
 		tapir_str__addf(out, "\t\tlttng_ust_field_%s(%s, %s, e->%s)\n", macros[form],
-				type_of(f->layout), f->id, f->id);
+				lttng_type(f->layout), f->id, f->id);
 }
 
 static void add_tracepoint(const struct c_provider *p, const struct c_event *ev,
@@ -166,7 +166,7 @@ static void add_read(const struct c_field *f, unsigned idx, struct tapir_str *ou
 		tapir_str__addf(out,
 				"\te.%s = (const %s *)(const void *)parts[%u].at;\n"
 				"\te.%s_tapir_cnt = parts[%u].%s;\n",
-				f->id, type_of(f->layout), idx, f->id, idx,
+				f->id, lttng_type(f->layout), idx, f->id, idx,
 				form_of(f->layout) == NUMBERS ? "cnt" : "bytes");
 	}
 }

@@ -96,7 +96,7 @@ static uint8_t number_type(uint8_t size, bool is_signed)
 	return is_signed ? type : type + 1;
 }
 
-static uint8_t type_of(const struct tapir_field *field)
+static uint8_t nettrace_type(const struct tapir_field *field)
 {
 	switch (field->type) {
 	case TAPIR_FIELD_INT:
@@ -123,7 +123,7 @@ void tapir_nettrace_fields__of_probe(struct tapir_nettrace_fields *fields,
 	struct tapir_str name = {};
 
 	for (unsigned i = 0; i < probe->rec->field_cnt; i++) {
-		uint8_t types[] = {type_of(&probe->fields[i]), 0, 0};
+		uint8_t types[] = {nettrace_type(&probe->fields[i]), 0, 0};
 
 		if (types[0] == TAPIR_NETTRACE_ARRAY)
 			types[1] = TAPIR_NETTRACE_U8;
@@ -221,7 +221,7 @@ void tapir_nettrace__put_values(struct tapir_str *out, const struct tapir_probe_
 	struct tapir_str marks = {};
 
 	for (unsigned i = 0; i < fields && i < cnt; i++) {
-		uint8_t type = type_of(&probe->fields[i]);
+		uint8_t type = nettrace_type(&probe->fields[i]);
 		bool is_text = type == TAPIR_NETTRACE_UTF16;
 
 		if (is_text)

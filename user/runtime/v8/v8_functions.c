@@ -99,7 +99,7 @@ static uint64_t word_at(const struct reader *r, uint64_t object, uint64_t off)
 }
 
 /* UINT16_MAX, which no type is: it is no object. */
-static uint16_t type_of(const struct reader *r, uint64_t object)
+static uint16_t v8_object_type(const struct reader *r, uint64_t object)
 {
 	uint64_t map = word_at(r, object, 0);
 	uint16_t type;
@@ -125,7 +125,7 @@ static uint32_t small(uint64_t word)
 
 static bool is_string(const struct reader *r, uint64_t object)
 {
-	return type_of(r, object) < r->c[TAPIR_V8_FIRST_NO_STRING];
+	return v8_object_type(r, object) < r->c[TAPIR_V8_FIRST_NO_STRING];
 }
 
 /* ---- strings -------------------------------------------------------------------------------- */
@@ -146,7 +146,7 @@ struct part {
 static bool find_part(struct reader *r, struct part *part, struct characters *out)
 {
 	uint64_t object = part->object;
-	uint16_t type = type_of(r, object);
+	uint16_t type = v8_object_type(r, object);
 	uint32_t len = (uint32_t)word_at(r, object, (unsigned)r->c[TAPIR_V8_STRING_LENGTH]);
 
 	if (!is_string(r, object) || r->string_cnt++ >= MAX_STRINGS)
@@ -192,7 +192,7 @@ static bool find_whole(struct reader *r, uint64_t object, struct characters *out
 {
 	struct part part = {.object = object, .cnt = UINT32_MAX};
 
-	while (is_string(r, part.object) && (type_of(r, part.object) & FORM_MASK) == CONS &&
+	while (is_string(r, part.object) && (v8_object_type(r, part.object) & FORM_MASK) == CONS &&
 	       r->string_cnt++ < MAX_STRINGS) {
 		uint64_t second = word_at(r, part.object, (unsigned)r->c[TAPIR_V8_CONS_SECOND]);
 
@@ -263,7 +263,7 @@ static bool add_string(struct reader *r, uint64_t object, size_t max, struct tap
 	rest[0] = object;
 	while (rest_cnt && out->len - begin < max) {
 		object = rest[--rest_cnt];
-		if (is_string(r, object) && (type_of(r, object) & FORM_MASK) == CONS) {
+		if (is_string(r, object) && (v8_object_type(r, object) & FORM_MASK) == CONS) {
 			second = word_at(r, object, (unsigned)r->c[TAPIR_V8_CONS_SECOND]);
 			if (rest_cnt + 2 > MAX_STRINGS || r->string_cnt++ >= MAX_STRINGS)
 				return false;
@@ -348,7 +348,7 @@ static bool read_function(const struct reader *r, uint64_t name_or_scope, struct
 		out->name = name_or_scope;
 		return true;
 	}
-	return type_of(r, name_or_scope) == r->c[TAPIR_V8_TYPE_SCOPE] &&
+	return v8_object_type(r, name_or_scope) == r->c[TAPIR_V8_TYPE_SCOPE] &&
 	       read_scope(r, name_or_scope, out);
 }
 
@@ -433,10 +433,10 @@ static bool add_once(const struct tapir_v8 *v8, const struct tapir_process_memor
 	struct function function;
 
 	if (!read_words(v8, memory, va, cookie, words) ||
-	    type_of(&r, va + TAPIR_INTERP_OBJECT) != r.c[TAPIR_V8_TYPE_FUNCTION])
+	    v8_object_type(&r, va + TAPIR_INTERP_OBJECT) != r.c[TAPIR_V8_TYPE_FUNCTION])
 		return false;
 	script = words[r.c[TAPIR_V8_SCRIPT] / 8];
-	return type_of(&r, script) == r.c[TAPIR_V8_TYPE_SCRIPT] &&
+	return v8_object_type(&r, script) == r.c[TAPIR_V8_TYPE_SCRIPT] &&
 	       read_function(&r, words[r.c[TAPIR_V8_NAME] / 8], &function) &&
 	       add_v8_string_name(&r, function.name, out) &&
 	       add_script(&r, script, &function, out) && read_words(v8, memory, va, cookie, words);
