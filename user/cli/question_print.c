@@ -88,7 +88,7 @@ static void add_time(struct tapir_str *out, uint64_t ns)
 		tapir_human__add_duration(out, ns);
 }
 
-static void add_number(struct tapir_str *out, struct tapir_fold_number n, uint64_t unit_ns)
+static void add_result_number(struct tapir_str *out, struct tapir_fold_number n, uint64_t unit_ns)
 {
 	double ns = n.real * (double)unit_ns;
 
@@ -147,13 +147,13 @@ static void add_value_cells(const struct reading *r, const struct tapir_fold_row
 
 	if (has_percentiles(c))
 		for (int i = 0; i < 3; i++) {
-			add_number(&text,
-				   tapir_fold_value__percentile(&row->values[column], percents[i],
-								r->since),
-				   c->unit_ns);
+			add_result_number(&text,
+					  tapir_fold_value__percentile(&row->values[column],
+								       percents[i], r->since),
+					  c->unit_ns);
 			cell(table, &text);
 		}
-	add_number(&text, value_of(r, row, column), c->unit_ns);
+	add_result_number(&text, value_of(r, row, column), c->unit_ns);
 	cell(table, &text);
 	tapir_str__fini(&text);
 }
@@ -188,7 +188,7 @@ static void add_key(const struct reading *r, unsigned idx, const struct tapir_fo
 		return;
 	default:
 		if (key->unit_ns && part->kind == TAPIR_FOLD_UINT)
-			add_number(out, tapir_fold__whole(part->u64), key->unit_ns);
+			add_result_number(out, tapir_fold__whole(part->u64), key->unit_ns);
 		else if (part->kind == TAPIR_FOLD_INT)
 			tapir_str__addd(out, part->i64);
 		else
@@ -338,14 +338,14 @@ static void write_bars(const struct reading *r, unsigned column, struct tapir_st
 		tapir_str__adds(out, "  ");
 		if (scale->scale == TAPIR_FOLD_LINEAR && bars[i].low.whole < scale->low) {
 			tapir_str__adds(out, "below ");
-			add_number(out, bars[i].high, c->unit_ns);
+			add_result_number(out, bars[i].high, c->unit_ns);
 		} else if (scale->scale == TAPIR_FOLD_LINEAR && bars[i].low.whole >= scale->high) {
 			tapir_str__adds(out, "from ");
-			add_number(out, bars[i].low, c->unit_ns);
+			add_result_number(out, bars[i].low, c->unit_ns);
 		} else {
-			add_number(out, bars[i].low, c->unit_ns);
+			add_result_number(out, bars[i].low, c->unit_ns);
 			tapir_str__adds(out, " to ");
-			add_number(out, bars[i].high, c->unit_ns);
+			add_result_number(out, bars[i].high, c->unit_ns);
 		}
 		/*
 		 * A range has 28 columns, its count 12. The shortest bar is one '#', because a step

@@ -191,7 +191,8 @@ static void add_count_of(struct tapir_str *line, uint64_t cnt, const char *one, 
 	tapir_str__addf(line, " %s", cnt == 1 ? one : many);
 }
 
-static void add_number(struct tapir_str *line, uint64_t cnt, const char *one, const char *many)
+static void add_counted_noun(struct tapir_str *line, uint64_t cnt, const char *one,
+			     const char *many)
 {
 	add_count_of(line, cnt, one, many);
 	tapir_str__adds(line, ", ");
@@ -211,8 +212,8 @@ static void add_numbers(const struct tapir_recorder *r, const struct tapir_recor
 {
 	for (int i = 0; i < TAPIR_FAMILY_CNT; i++)
 		if (i == TAPIR_FAMILY_EVENT || tapir_recording__wants(&r->plan.opts, i))
-			add_number(line, result->stats.captured[i], tapir_families[i].one,
-				   tapir_families[i].many);
+			add_counted_noun(line, result->stats.captured[i], tapir_families[i].one,
+					 tapir_families[i].many);
 	if (r->plan.opts.where) {
 		tapir_human__add_count(line, result->stats.left_out_cnt);
 		tapir_str__adds(line, " left out, ");

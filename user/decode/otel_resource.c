@@ -150,7 +150,7 @@ static void add_list(struct tapir_json *j, const char *key, struct tapir_sv list
 	tapir_json__close(j, ']');
 }
 
-static void add_number(struct tapir_json *j, const char *key, uint64_t bits)
+static void add_otel_number(struct tapir_json *j, const char *key, uint64_t bits)
 {
 	double number;
 
@@ -181,7 +181,7 @@ static void add_otel_value(struct tapir_json *j, const char *key, struct tapir_s
 	else if (field.number == 3)
 		tapir_json__i64(j, key, (int64_t)field.value);
 	else if (field.number == 4)
-		add_number(j, key, field.value);
+		add_otel_number(j, key, field.value);
 	else if (field.number == 7)
 		add_bytes(j, key, field.bytes);
 	else

@@ -150,7 +150,7 @@ void tapir_html__end_table(struct tapir_str *out)
 
 /* ---- cells ---------------------------------------------------------------------------------- */
 
-static void add_number(struct tapir_str *out, double value)
+static void add_html_number(struct tapir_str *out, double value)
 {
 	if (value >= 1e15 || value <= -1e15 || (value < 0.01 && value > -0.01 && value != 0))
 		tapir_str__addf(out, "%.3g", value);
@@ -168,7 +168,7 @@ void tapir_html__cell(struct tapir_str *out, const json_t *object, const char *k
 
 	if (json_is_number(value)) {
 		tapir_str__adds(out, "<td class=\"n\">");
-		add_number(out, json_number_value(value));
+		add_html_number(out, json_number_value(value));
 		tapir_str__adds(out, "</td>");
 	} else {
 		tapir_html__add(out, "<td class=\"t\">%s</td>", json_string_value(value));

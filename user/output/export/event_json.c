@@ -359,7 +359,7 @@ static void add_session(struct tapir_json *j, struct tapir_sv text)
 	add_json_text(j, "last_statement", session.statement);
 }
 
-static void add_number(struct tapir_json *j, const struct tapir_member *member, uint64_t value)
+static void add_json_number(struct tapir_json *j, const struct tapir_member *member, uint64_t value)
 {
 	char text[24];
 
@@ -387,7 +387,7 @@ static void add_json_value(struct tapir_json *j, const struct tapir_member *memb
 		add_null(j, member);
 		break;
 	case TAPIR_MEMBER_IS_U64:
-		add_number(j, member, value->u64);
+		add_json_number(j, member, value->u64);
 		break;
 	case TAPIR_MEMBER_IS_I64:
 		tapir_json__i64(j, member->key, value->i64);

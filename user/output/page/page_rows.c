@@ -189,7 +189,7 @@ static void add_byte(struct base64 *b, uint8_t byte)
 	b->bits = b->byte_cnt = 0;
 }
 
-static void add_number(struct base64 *b, uint64_t n)
+static void add_base64_number(struct base64 *b, uint64_t n)
 {
 	for (; n > 0x7f; n >>= 7)
 		add_byte(b, (uint8_t)(n | 0x80));
@@ -241,9 +241,9 @@ static void write_column(struct tapir_json *j, const char *rows, size_t row_byte
 	for (; cnt--; at += row_bytes) {
 		n = number_at(at, column);
 		if (!column->is_wide)
-			add_number(&b, n);
+			add_base64_number(&b, n);
 		else
-			add_number(&b, n >= last ? (n - last) * 2 : (last - n) * 2 - 1);
+			add_base64_number(&b, n >= last ? (n - last) * 2 : (last - n) * 2 - 1);
 		last = n;
 	}
 	end_base64(&b);

@@ -172,7 +172,7 @@ static const struct {
 	[TAGS] = {"TAGS", {TAPIR_CUT_BEGIN, 12}},
 };
 
-static void add_number(struct tapir_table *table, bool is_there, double value)
+static void add_counter_cell(struct tapir_table *table, bool is_there, double value)
 {
 	struct tapir_str text = {};
 
@@ -207,10 +207,10 @@ static void add_cell(struct tapir_table *table, const struct row *row, enum colu
 		add_name_and_tags(table, row);
 		break;
 	case VALUE:
-		add_number(table, row->has_value, row->value);
+		add_counter_cell(table, row->has_value, row->value);
 		break;
 	case RATE:
-		add_number(table, row->has_rate, row->rate);
+		add_counter_cell(table, row->has_rate, row->rate);
 		break;
 	case UNIT: /* "{request}" only repeats the name (UCUM: an annotation) */
 		tapir_table__cell(table, *row->unit == '{' && table->fit_columns ? "" : row->unit);

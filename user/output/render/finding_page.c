@@ -25,7 +25,7 @@ static void add_line(struct tapir_str *out, const char *name, const struct tapir
 }
 
 /* "20/s", "5 %" */
-static void add_number(double number, const char *unit, struct tapir_str *out)
+static void add_number_with_unit(double number, const char *unit, struct tapir_str *out)
 {
 	tapir_str__addf(out, "%.4g", number);
 	if (*unit)
@@ -38,24 +38,24 @@ static void add_severity(const struct tapir_finding_kind *kind, struct tapir_str
 	double critical = tapir_found__magnitude_at(kind, TAPIR_FOUND_CRITICAL);
 
 	tapir_str__adds(out, "from ");
-	add_number(kind->least, kind->unit, out);
+	add_number_with_unit(kind->least, kind->unit, out);
 	tapir_str__addf(out, " on, with severity %g", kind->low);
 	if (kind->severe > kind->least) {
 		tapir_str__addf(out, "; %g from ", kind->high);
-		add_number(kind->severe, kind->unit, out);
+		add_number_with_unit(kind->severe, kind->unit, out);
 		tapir_str__adds(out, " on");
 	}
 	if (critical < 0)
 		return;
 	tapir_str__adds(out, "; critical from ");
-	add_number(critical, kind->unit, out);
+	add_number_with_unit(critical, kind->unit, out);
 	tapir_str__adds(out, " on");
 }
 
 static void add_limit(const struct tapir_limit_row *limit, struct tapir_str *out)
 {
 	tapir_str__adds(out, limit->role == TAPIR_AT_MOST ? "at most " : "");
-	add_number(limit->number, limit->unit, out);
+	add_number_with_unit(limit->number, limit->unit, out);
 	tapir_str__addf(out, "%s%s", *limit->what == ':' ? "" : " ", limit->what);
 }
 
@@ -168,9 +168,9 @@ static bool add_obstacle(unsigned kind, const struct tapir_trial *trial, struct 
 	const struct tapir_finding_kind *k = &tapir_finding_kinds[kind];
 
 	if (trial->magnitude < k->least) {
-		add_number(trial->magnitude, k->unit, out);
+		add_number_with_unit(trial->magnitude, k->unit, out);
 		tapir_str__adds(out, ", and is reported from ");
-		add_number(k->least, k->unit, out);
+		add_number_with_unit(k->least, k->unit, out);
 		tapir_str__adds(out, " on");
 		return true;
 	}
@@ -179,11 +179,11 @@ static bool add_obstacle(unsigned kind, const struct tapir_trial *trial, struct 
 
 		if (tapir_limit__holds(check->limit, check->value))
 			continue;
-		add_number(trial->magnitude, k->unit, out);
+		add_number_with_unit(trial->magnitude, k->unit, out);
 		tapir_str__adds(out, ", but requires ");
 		add_limit(&tapir_limits[check->limit], out);
 		tapir_str__adds(out, ", and has ");
-		add_number(check->value, tapir_limits[check->limit].unit, out);
+		add_number_with_unit(check->value, tapir_limits[check->limit].unit, out);
 		return true;
 	}
 	return false;
@@ -198,7 +198,7 @@ static void add_found(const char *name, const struct tapir_found *found, struct 
 	tapir_str__clear(&text);
 	tapir_str__addf(&text, "%s, with severity %.3g: ", tapir_found__level(found->severity),
 			found->severity);
-	add_number(found->magnitude, tapir_found__unit(found->kind), &text);
+	add_number_with_unit(found->magnitude, tapir_found__unit(found->kind), &text);
 	if (found->evidence)
 		tapir_str__addf(&text, "; %s", found->evidence);
 	if (found->explained)
@@ -255,7 +255,7 @@ static void add_measured(unsigned kind, const struct tapir_trial *trial, struct 
 	struct tapir_str text = {};
 
 	if (trial->was_tried) {
-		add_number(trial->magnitude, tapir_finding_kinds[kind].unit, &text);
+		add_number_with_unit(trial->magnitude, tapir_finding_kinds[kind].unit, &text);
 		tapir_str__adds(&text, ": ");
 	}
 	tapir_str__adds(&text, tapir_finding_kinds[kind].measured);
@@ -266,7 +266,7 @@ static void add_measured(unsigned kind, const struct tapir_trial *trial, struct 
 		tapir_str__clear(&text);
 		add_limit(&tapir_limits[check->limit], &text);
 		tapir_str__adds(&text, "; it has ");
-		add_number(check->value, tapir_limits[check->limit].unit, &text);
+		add_number_with_unit(check->value, tapir_limits[check->limit].unit, &text);
 		add_line(out, "requires", &text);
 	}
 	tapir_str__fini(&text);

@@ -109,7 +109,7 @@ static void add_wrapped_text(struct tapir_str *out, const char *text, size_t col
 }
 
 /* 0.5, 12.25, 1,234,567 */
-static void add_number(struct tapir_str *out, double value)
+static void add_result_number_text(struct tapir_str *out, double value)
 {
 	if (fabs(value) < 1e5 || fabs(value) > 1e15) {
 		tapir_str__addf(out, "%g", value);
@@ -155,7 +155,7 @@ static void add_cell(struct tapir_str *out, const struct tapir_view_result *resu
 		tapir_str__addf(out, "%.1f%%", cell->f64);
 		break;
 	case TAPIR_CELL_NUMBER:
-		add_number(out, cell->f64);
+		add_result_number_text(out, cell->f64);
 		break;
 	case TAPIR_CELL_STACK:
 	case TAPIR_CELL_ORIGIN:

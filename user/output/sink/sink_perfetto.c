@@ -467,7 +467,7 @@ static void perfetto_on_wait(void *ctx, const struct tapir_offcpu_span *wait, ui
 
 /* ---- events ------------------------------------------------------------------------------------- */
 
-static void add_number(struct tapir_str *out, const struct tapir_value *v)
+static void add_perfetto_number(struct tapir_str *out, const struct tapir_value *v)
 {
 	switch (v->type) {
 	case TAPIR_FIELD_INT:
@@ -503,7 +503,7 @@ static void add_argument(struct perfetto *p, uint64_t name, const struct tapir_v
 
 	add_u64(out, 1, name);
 	if (is_number(v)) {
-		add_number(out, v);
+		add_perfetto_number(out, v);
 	} else {
 		tapir_str__clear(&p->text);
 		tapir_event_fields__add_value(v, TEXT_BYTES, &p->text);
