@@ -329,8 +329,8 @@ static void add_lost_callers(struct tapir_stack_tree *tree, struct path *path,
 }
 
 /* The functions at one address, outermost first. */
-static void add_functions(struct tapir_stack_tree *tree, struct path *path, uint64_t number,
-			  bool is_whole)
+static void add_path_functions(struct tapir_stack_tree *tree, struct path *path, uint64_t number,
+			       bool is_whole)
 {
 	const uint64_t *facts;
 
@@ -366,11 +366,11 @@ static void add_path_frames(struct tapir_stack_tree *tree, struct path *path, ui
 	for (unsigned i = stack->frame_cnt; i-- > 0;) {
 		if (path->is_cut) /* what it ends in is all that is left to know */
 			i = 0;
-		add_functions(tree, path,
-			      tapir_frame_cache__number(&tree->frame_cache, path->catalog,
-							path->ref, &view, i, frame_facts, tree,
-							path->span),
-			      is_whole);
+		add_path_functions(tree, path,
+				   tapir_frame_cache__number(&tree->frame_cache, path->catalog,
+							     path->ref, &view, i, frame_facts, tree,
+							     path->span),
+				   is_whole);
 	}
 }
 

@@ -208,7 +208,7 @@ static void add_cpu_stack(struct cpu *v, const struct tapir_stack_tree *tree,
 }
 
 /* The nodes' own counts are of all samples: those with a purpose are taken from them. */
-static void add_functions(struct cpu *v, struct tapir_stack_tree *tree)
+static void add_cpu_functions(struct cpu *v, struct tapir_stack_tree *tree)
 {
 	struct purposed *row;
 	uint32_t mark = 0;
@@ -261,7 +261,7 @@ static void write_functions(struct cpu *v, struct tapir_view_result *result)
 	const struct function_row *f;
 	uint64_t left = v->args.top;
 
-	add_functions(v, tapir_timeline__stacks(v->args.tl));
+	add_cpu_functions(v, tapir_timeline__stacks(v->args.tl));
 	tapir_keyed__sort(&v->functions, by_self);
 	tapir_vec_for_each (f, &v->functions) {
 		if (!left--)

@@ -164,7 +164,7 @@ static void add_places(struct tapir_finding *f, struct tapir_overview *o)
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-static void add_functions(struct tapir_finding *f, struct tapir_overview *o)
+static void add_overview_functions(struct tapir_finding *f, struct tapir_overview *o)
 {
 	const struct tapir_weights *w = tapir_finding_cpu__functions(f);
 	const struct tapir_map_slot *slot = w ? tapir_weights__next(w, NULL) : NULL;
@@ -289,7 +289,7 @@ void tapir_overview__make(struct tapir_finding *f, struct tapir_overview *o)
 	o->sample_cnt = f->cpu.samples;
 	o->span_ns = tapir_timeline__span_ns(f->tl);
 	tapir_overview_requests__add(f, o);
-	add_functions(f, o);
+	add_overview_functions(f, o);
 	add_places(f, o);
 	add_io(f, o);
 	add_calls(f, o);

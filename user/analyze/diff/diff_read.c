@@ -98,7 +98,8 @@ static bool is_own(const struct tapir_stack_tree *tree, uint32_t node)
 		(node) < (cache)->cnt ? (cache)->data[node] : TAPIR_DIFF_NO_ROW;                   \
 	})
 
-static void add_functions(struct reading *r, uint32_t leaf, const struct tapir_rec_sample *sample)
+static void add_diff_functions(struct reading *r, uint32_t leaf,
+			       const struct tapir_rec_sample *sample)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(r->tl);
 	struct tapir_diff_rows *rows = &r->side->rows;
@@ -133,7 +134,7 @@ static void diff_on_sample(void *ctx, struct tapir_tl_thread *t,
 			     (double)sample->period);
 	if ((sample->stack_id || sample->kstack_id) && t->last_node < tree->nodes.cnt &&
 	    t->last_node)
-		add_functions(r, t->last_node, sample);
+		add_diff_functions(r, t->last_node, sample);
 }
 
 /* ---- waits ------------------------------------------------------------------------------------- */

@@ -186,7 +186,7 @@ static bool add_go_function(struct table *t, const struct function *f)
 	return add_steps(t, f);
 }
 
-static bool add_functions(struct table *t)
+static bool add_go_functions(struct table *t)
 {
 	struct function f = {};
 	bool ok = true;
@@ -216,7 +216,7 @@ int tapir_go_rows__add(struct tapir_elf *elf, struct tapir_file_code *code,
 
 	if (!open_table(elf, &t))
 		return 0;
-	if (!add_functions(&t))
+	if (!add_go_functions(&t))
 		err = -ENOMEM;
 	else if (t.rows.cnt)
 		err = tapir_unwind_rows__underlay(rows, t.rows.data, t.rows.cnt);

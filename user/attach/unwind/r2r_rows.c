@@ -260,7 +260,7 @@ static uint32_t add_r2r_function(struct assembly *a, const struct function *f, u
 	return end;
 }
 
-static int add_functions(struct assembly *a)
+static int add_r2r_functions(struct assembly *a)
 {
 	struct function f;
 	uint32_t until = 0;
@@ -288,7 +288,7 @@ int tapir_r2r_rows__make(int fd, struct tapir_unwind_rows *out)
 	if (!err && (!tapir_pe__is_x86_64(&a.pe) || !a.pe.exceptions_bytes))
 		err = -ENOEXEC;
 	if (!err)
-		err = add_functions(&a);
+		err = add_r2r_functions(&a);
 	if (!err && !tapir_vec__push(&out->vec, (struct tapir_unwind_row){}))
 		err = -ENOMEM;
 	if (!err)

@@ -125,8 +125,8 @@ static void add_comment(const struct c_event *ev, struct tapir_str *out)
 	tapir_str__adds(out, " */\n");
 }
 
-static void add_functions(const struct c_provider *p, const struct c_event *ev,
-			  struct tapir_str *out)
+static void emit_event_functions(const struct c_provider *p, const struct c_event *ev,
+				 struct tapir_str *out)
 {
 	const char *inl = "static inline __attribute__((unused)) ";
 
@@ -180,7 +180,7 @@ void emit_header(const struct c_provider *p, struct tapir_str *out)
 	for (unsigned i = 0; i < p->layout->event_cnt; i++) {
 		add_structs(p, &p->events[i], out);
 		add_comment(&p->events[i], out);
-		add_functions(p, &p->events[i], out);
+		emit_event_functions(p, &p->events[i], out);
 	}
 	tapir_str__adds(out, "#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }

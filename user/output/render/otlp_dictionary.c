@@ -96,7 +96,7 @@ static int add_texts(struct builder *b, const char *cpu)
  * The entry 0 of each table is empty: an index of 0 means that there is none (OpenTelemetry
  * profiles).
  */
-static int add_functions(struct builder *b)
+static int add_otlp_functions(struct builder *b)
 {
 	size_t cnt = b->name_cnt;
 	void **functions, **locations, **lines;
@@ -223,7 +223,7 @@ int tapir_otlp_dictionary__make(struct tapir_otlp_dictionary *d, struct tapir_ar
 	if (!err)
 		err = add_texts(&b, cpu);
 	if (!err)
-		err = add_functions(&b);
+		err = add_otlp_functions(&b);
 	if (!err)
 		err = add_stacks(&b);
 	if (!err)

@@ -137,7 +137,7 @@ static int add_texts(struct builder *b)
 	return add_comments(b, texts, names_end) || add_ids(b, texts) ? -ENOMEM : 0;
 }
 
-static int add_functions(struct builder *b)
+static int add_pprof_functions(struct builder *b)
 {
 	size_t cnt = b->tree->names.cnt;
 	void **functions, **locations, **lines;
@@ -289,7 +289,7 @@ int tapir_pprof__write(const struct tapir_stack_tree *tree, const struct tapir_p
 	tapir__pprof__profile__init(&b.profile);
 	err = add_texts(&b);
 	if (!err)
-		err = add_functions(&b);
+		err = add_pprof_functions(&b);
 	if (!err)
 		err = add_types(&b);
 	if (!err)

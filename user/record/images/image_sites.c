@@ -348,7 +348,7 @@ static size_t count_functions(const struct tapir_images *images, const char *pat
 	return cnt;
 }
 
-static int add_functions(struct reading *r)
+static int add_function_sites(struct reading *r)
 {
 	struct tapir_images *images = r->images;
 	int err = 0;
@@ -429,7 +429,7 @@ static int read_sites(struct reading *r, size_t from_note)
 	if (!err && has_notes)
 		err = add_sites(r, &notes, from_note);
 	if (!err && !from_note)
-		err = add_functions(r);
+		err = add_function_sites(r);
 	if (!err && !from_note && images->opts.with_native)
 		tapir_image__find_native(image, r->elf);
 	tapir_cfi__free(r->cfi);
