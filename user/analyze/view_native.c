@@ -322,7 +322,8 @@ static void write_row(struct tapir_view_result *result, size_t t, const struct r
 	tapir_view_result__stack(result, t, row->node);
 }
 
-static void write_table(struct native *v, struct tapir_view_result *result, enum source source)
+static void write_native_table(struct native *v, struct tapir_view_result *result,
+			       enum source source)
 {
 	static const char *const keys[] = {"malloc", "mapped"};
 	static const char *const titles[] = {
@@ -452,8 +453,8 @@ static int native_finish(void *ctx, struct tapir_view_result *result)
 	v->args.failed |= v->rows.failed || v->spaces.failed;
 	v->more += v->rows.more + v->spaces.more;
 	tapir_keyed__sort(&v->rows, by_use);
-	write_table(v, result, OF_MALLOC);
-	write_table(v, result, OF_MAPPING);
+	write_native_table(v, result, OF_MALLOC);
+	write_native_table(v, result, OF_MAPPING);
 	write_processes(v, result);
 	write_headline(v, result);
 	write_notes(v, result);

@@ -104,9 +104,9 @@ static void write_numbers(const struct net *v, struct tapir_view_result *result,
 	tapir_view_result__u64(result, t, row->unanswered_ns);
 }
 
-static struct sums write_table(const struct net *v, struct tapir_view_result *result,
-			       bool is_opened, const char *key, const char *title,
-			       const struct tapir_column *columns)
+static struct sums write_net_table(const struct net *v, struct tapir_view_result *result,
+				   bool is_opened, const char *key, const char *title,
+				   const struct tapir_column *columns)
 {
 	const struct tapir_exchange_row *row;
 	struct sums sums = {};
@@ -211,9 +211,9 @@ static int net_finish(void *ctx, struct tapir_view_result *result)
 	struct net *v = ctx;
 
 	tapir_exchange_tally__sort(&v->tally);
-	v->calls = write_table(v, result, true, "calls", "calls by peer", calls_columns);
-	v->requests = write_table(v, result, false, "requests", "requests by listening port",
-				  asked_columns);
+	v->calls = write_net_table(v, result, true, "calls", "calls by peer", calls_columns);
+	v->requests = write_net_table(v, result, false, "requests", "requests by listening port",
+				      asked_columns);
 	v->error_cnt = write_errors(v, result);
 	write_notes(v, result, &v->calls, &v->requests);
 	tapir_str__addf(&result->headline, "%" PRIu64 " call%s, %" PRIu64 " request%s",

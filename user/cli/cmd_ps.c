@@ -261,7 +261,7 @@ static void add_process_name(struct tapir_str *out, const struct row *row)
 		tapir_str__addf(out, " (%s)", row->service);
 }
 
-static void write_table(const struct walk *w, struct tapir_str *out)
+static void write_ps_table(const struct walk *w, struct tapir_str *out)
 {
 	static const char *const titles[] = {">PID", "USER",	"RUNTIME", "CONTAINER",
 					     "NAME", "RECORDS", NULL};
@@ -325,7 +325,7 @@ static int print(const struct walk *w)
 	if (w->args->json)
 		write_json(w, &out);
 	else
-		write_table(w, &out);
+		write_ps_table(w, &out);
 	err = tapir_terminal__flush(&out);
 	tapir_str__fini(&out);
 	if (err)

@@ -160,7 +160,7 @@ static int fill_view(struct top *t, size_t width)
 	return tapir_top_view__fill(&t->view, &t->rows, of_threads, &t->filter, width);
 }
 
-static int write_table(struct top *t)
+static int write_top_table(struct top *t)
 {
 	const struct tapir_palette *palette = tapir_screen__palette(stdout);
 	uint64_t top = t->args->top;
@@ -187,7 +187,7 @@ static int print_interval(struct top *t)
 	if (err)
 		return err;
 	if (!t->args->json)
-		return write_table(t);
+		return write_top_table(t);
 	tapir_top_view__add_json(&t->view, t->args->top, &t->out);
 	return tapir_terminal__flush(&t->out);
 }

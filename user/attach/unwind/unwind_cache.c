@@ -321,7 +321,8 @@ static void remove_oldest(struct tapir_unwind_cache *c)
 	free(files);
 }
 
-static bool write_table(int fd, const struct header *head, const struct tapir_unwind_table *table)
+static bool write_cached_table(int fd, const struct header *head,
+			       const struct tapir_unwind_table *table)
 {
 	return !tapir_file__write_all(fd, head, sizeof(*head)) &&
 	       !tapir_file__write_all(fd, table->blocks, tapir_unwind_table__bytes(&table->shape));
@@ -347,7 +348,8 @@ void tapir_unwind_cache__store(struct tapir_unwind_cache *c, const struct tapir_
 		    0600);
 	if (fd < 0)
 		return;
-	if (!write_table(fd, &head, table) || renameat(c->dir_fd, new_name, c->dir_fd, name)) {
+	if (!write_cached_table(fd, &head, table) ||
+	    renameat(c->dir_fd, new_name, c->dir_fd, name)) {
 		(void)unlinkat(c->dir_fd, new_name, 0);
 		return;
 	}

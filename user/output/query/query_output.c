@@ -167,8 +167,8 @@ static void write_pages(const struct tapir_query_output *o, struct tapir_str *ou
 	}
 }
 
-static void write_table(struct tapir_query_output *o, const struct tapir_palette *p,
-			size_t fit_columns, struct tapir_str *out)
+static void write_query_table(struct tapir_query_output *o, const struct tapir_palette *p,
+			      size_t fit_columns, struct tapir_str *out)
 {
 	char *titles[TAPIR_TABLE_MAX_COLUMNS + 1] = {};
 	struct tapir_table table = {.titles = (const char *const *)titles,
@@ -239,7 +239,7 @@ void tapir_query_output__end(struct tapir_query_output *o, const struct tapir_pa
 	else if (o->format == TAPIR_QUERY_TABLE && o->column_cnt > TAPIR_TABLE_MAX_COLUMNS)
 		write_pages(o, out);
 	else if (o->format == TAPIR_QUERY_TABLE)
-		write_table(o, p, fit_columns, out);
+		write_query_table(o, p, fit_columns, out);
 }
 
 void tapir_query_output__fini(struct tapir_query_output *o)

@@ -333,8 +333,8 @@ static size_t fitting_rows(const struct tapir_counter_table *t, const struct win
 	return t->rows.cnt < lines - 1 ? t->rows.cnt : lines > 2 ? lines - 2 : 1;
 }
 
-static void write_table(const struct tapir_counter_table *t, struct row *const *sorted,
-			const struct winsize *size, struct tapir_str *out)
+static void write_counter_table(const struct tapir_counter_table *t, struct row *const *sorted,
+				const struct winsize *size, struct tapir_str *out)
 {
 	size_t shown = fitting_rows(t, size);
 
@@ -362,7 +362,7 @@ bool tapir_counter_table__draw(struct tapir_counter_table *t, uint64_t now_ns,
 		sorted[i] = &t->rows.data[i];
 	qsort(sorted, t->rows.cnt, sizeof(struct row *), by_name);
 	ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-	write_table(t, sorted, &size, &text);
+	write_counter_table(t, sorted, &size, &text);
 	if (text.data)
 		draw_over(text.data, size.ws_col, out);
 	out->failed |= text.failed;

@@ -267,8 +267,8 @@ static void write_tables_of(const struct tapir_view_result *result, size_t paren
 	tapir_str__fini(&inner);
 }
 
-static void write_table(const struct tapir_view_result *result, size_t idx,
-			const struct tapir_palette *p, struct tapir_str *out)
+static void write_result_table(const struct tapir_view_result *result, size_t idx,
+			       const struct tapir_palette *p, struct tapir_str *out)
 {
 	const struct tapir_view_result_table *t = &result->tables.data[idx];
 	size_t rows = tapir_view_result_table__rows(t);
@@ -309,7 +309,7 @@ void tapir_view_result__write_text(const struct tapir_view_result *result,
 		tapir_str__addc(out, '\n');
 	}
 	for (size_t i = 0; i < result->tables.cnt; i++)
-		write_table(result, i, p, out);
+		write_result_table(result, i, p, out);
 	if (result->notes.cnt)
 		tapir_str__addc(out, '\n');
 	tapir_vec_for_each (note, &result->notes)
