@@ -374,7 +374,8 @@ static void find_interpreters(struct tapir_unwind_spaces *s, bool looks_again)
 		  find_interp, looks_again);
 }
 
-static void on_mapping(struct tapir_unwind_spaces *s, const struct tapir_rec_mapping *rec, int fd)
+static void unwind_on_mapping(struct tapir_unwind_spaces *s, const struct tapir_rec_mapping *rec,
+			      int fd)
 {
 	struct tapir_space_mapping new = {.m = {.start_va = rec->start_va,
 						.end_va = rec->end_va,
@@ -411,7 +412,7 @@ void tapir_unwind_spaces__on_record(struct tapir_unwind_spaces *s, const struct 
 	if (rec->type == TAPIR_REC_PROCESS)
 		on_process(s, (const void *)rec);
 	else if (rec->type == TAPIR_REC_MAPPING)
-		on_mapping(s, (const void *)rec, fd);
+		unwind_on_mapping(s, (const void *)rec, fd);
 }
 
 /* ---- into the kernel ---------------------------------------------------------------------------- */

@@ -49,7 +49,7 @@ static bool is_worth_a_word(int err)
 }
 
 /* The program exports nothing where the interpreter is in its library. */
-static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
+static int cpython_on_mapping(const struct tapir_mapping_line *m, void *ctx)
 {
 	struct search *s = ctx;
 	struct tapir_process_memory memory = {tapir_process_memory__read_fn, &s->tgid};
@@ -78,7 +78,7 @@ bool tapir_cpython__in(struct tapir_cpython *out, uint32_t tgid)
 {
 	struct search search = {.out = out, .tgid = tgid};
 	int mark = tapir_diag__cnt();
-	int err = tapir_proc__each_mapping(tgid, on_mapping, &search);
+	int err = tapir_proc__each_mapping(tgid, cpython_on_mapping, &search);
 
 	tapir_diag__rewind(mark);
 	if (is_worth_a_word(err))

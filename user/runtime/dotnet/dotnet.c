@@ -134,7 +134,7 @@ static void inspect_mapping(const struct tapir_mapping_line *m, struct search *s
 
 /* ---- the process ----------------------------------------------------------------------------- */
 
-static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
+static int dotnet_on_mapping(const struct tapir_mapping_line *m, void *ctx)
 {
 	struct search *search = ctx;
 
@@ -155,7 +155,7 @@ int tapir_dotnet__inspect(uint32_t tgid, struct tapir_dotnet_info *out)
 		return err;
 	line_cnt = tapir_diag__cnt();
 	search.exe = proc.exe;
-	err = tapir_proc__each_mapping(tgid, on_mapping, &search);
+	err = tapir_proc__each_mapping(tgid, dotnet_on_mapping, &search);
 	tapir_proc__fini(&proc);
 	if (err < 0)
 		return err;

@@ -78,7 +78,7 @@ static bool is_perfdata(const struct tapir_mapping_line *m)
 	return m->is_shared && m->is_readable && !m->file_off && strstr(m->path, "/hsperfdata_");
 }
 
-static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
+static int jvm_on_mapping(const struct tapir_mapping_line *m, void *ctx)
 {
 	struct search *search = ctx;
 
@@ -98,7 +98,7 @@ int tapir_jvm__inspect(uint32_t tgid, struct tapir_jvm_info *out)
 {
 	struct search search = {.tgid = tgid};
 	int line_cnt = tapir_diag__cnt();
-	int err = tapir_proc__each_mapping(tgid, on_mapping, &search);
+	int err = tapir_proc__each_mapping(tgid, jvm_on_mapping, &search);
 
 	if (err)
 		return err;

@@ -25,7 +25,7 @@ struct search {
 };
 
 /* 1: found, whether or not it may be read. */
-static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
+static int jvm_counters_on_mapping(const struct tapir_mapping_line *m, void *ctx)
 {
 	struct search *search = ctx;
 	struct tapir_fs *fs;
@@ -47,7 +47,8 @@ int tapir_jvm_counters__open(uint32_t tgid, struct tapir_jvm_counters **out)
 {
 	struct search search = {.tgid = tgid, .fd = -ENOENT};
 	struct tapir_jvm_counters *c;
-	int mark = tapir_diag__cnt(), err = tapir_proc__each_mapping(tgid, on_mapping, &search);
+	int mark = tapir_diag__cnt(),
+	    err = tapir_proc__each_mapping(tgid, jvm_counters_on_mapping, &search);
 
 	tapir_diag__rewind(mark);
 	if (err < 0 || search.fd < 0)

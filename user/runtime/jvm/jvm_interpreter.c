@@ -147,7 +147,7 @@ struct search {
 	bool is_found;
 };
 
-static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
+static int jvm_interpreter_on_mapping(const struct tapir_mapping_line *m, void *ctx)
 {
 	struct search *s = ctx;
 
@@ -163,7 +163,7 @@ bool tapir_jvm_interpreter__of(struct tapir_jvm_interpreter *out, uint32_t tgid)
 	struct search search = {.out = out, .tgid = tgid};
 	int mark = tapir_diag__cnt();
 
-	(void)tapir_proc__each_mapping(tgid, on_mapping, &search);
+	(void)tapir_proc__each_mapping(tgid, jvm_interpreter_on_mapping, &search);
 	tapir_diag__rewind(mark);
 	return search.is_found;
 }

@@ -29,7 +29,7 @@ static const char *const exports[TAPIR_PHP_EXPORT_CNT] = {
 	[TAPIR_PHP_VERSION] = "php_version",
 };
 
-static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
+static int php_on_mapping(const struct tapir_mapping_line *m, void *ctx)
 {
 	const struct search *s = ctx;
 	struct tapir_process_memory memory = {tapir_process_memory__read_fn,
@@ -57,7 +57,7 @@ bool tapir_php__in(struct tapir_php *out, uint32_t tgid)
 {
 	struct search search = {.out = out, .tgid = tgid};
 	int mark = tapir_diag__cnt();
-	bool is_found = tapir_proc__each_mapping(tgid, on_mapping, &search) > 0;
+	bool is_found = tapir_proc__each_mapping(tgid, php_on_mapping, &search) > 0;
 
 	tapir_diag__rewind(mark);
 	return is_found;

@@ -57,7 +57,7 @@ struct tapir_postgresql_process {
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
+static int postgresql_on_mapping(const struct tapir_mapping_line *m, void *ctx)
 {
 	struct tapir_postgresql_process *p = ctx;
 	struct tapir_elf *elf = NULL;
@@ -154,7 +154,7 @@ static bool open_process(struct tapir_postgresql_process *p)
 		return false;
 	p->exe = proc.exe;
 	if (p->exe)
-		(void)tapir_proc__each_mapping(p->tgid, on_mapping, p);
+		(void)tapir_proc__each_mapping(p->tgid, postgresql_on_mapping, p);
 	p->exe = NULL;
 	tapir_proc__fini(&proc);
 	if (tapir_process_memory__get(&p->memory, p->vas[BUFFER_CNT], &cnt, sizeof(cnt)))

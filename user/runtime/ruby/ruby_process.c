@@ -51,7 +51,7 @@ static bool find_end(struct tapir_elf *elf, const struct tapir_mapping_line *m,
 	return bytes;
 }
 
-static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
+static int ruby_on_mapping(const struct tapir_mapping_line *m, void *ctx)
 {
 	const struct search *s = ctx;
 	struct tapir_process_memory memory = {tapir_process_memory__read_fn,
@@ -77,7 +77,7 @@ bool tapir_ruby__in(struct tapir_ruby *out, uint32_t tgid)
 {
 	struct search search = {.out = out, .tgid = tgid};
 	int mark = tapir_diag__cnt();
-	bool is_found = tapir_proc__each_mapping(tgid, on_mapping, &search) > 0;
+	bool is_found = tapir_proc__each_mapping(tgid, ruby_on_mapping, &search) > 0;
 
 	tapir_diag__rewind(mark);
 	return is_found;

@@ -64,7 +64,7 @@ static bool read_constants(struct search *s, struct tapir_elf *elf,
 	return tapir_v8__is_known(s->out);
 }
 
-static int on_mapping(const struct tapir_mapping_line *m, void *ctx)
+static int v8_on_mapping(const struct tapir_mapping_line *m, void *ctx)
 {
 	struct search *s = ctx;
 	struct tapir_elf *elf = NULL;
@@ -86,7 +86,7 @@ bool tapir_v8__in(struct tapir_v8 *out, uint32_t tgid)
 	int mark = tapir_diag__cnt();
 
 	if (!tapir_started_with(tgid, &writes_names))
-		(void)tapir_proc__each_mapping(tgid, on_mapping, &search);
+		(void)tapir_proc__each_mapping(tgid, v8_on_mapping, &search);
 	tapir_diag__rewind(mark);
 	return search.is_found;
 }
