@@ -88,8 +88,8 @@ static __always_inline __u64 *slot_of(struct machine_scratch *s, __u32 i)
 }
 
 /* Returns where the next text is put. */
-static __always_inline __u8 *text_of(struct machine_scratch *s,
-				     const struct tapir_machine_site *site)
+static __always_inline __u8 *next_text_room(struct machine_scratch *s,
+					    const struct tapir_machine_site *site)
 {
 	__u32 at = s->payload_at, used = s->var_bytes & (VAR_BYTES - 1), cnt = site->field_cnt;
 
@@ -299,11 +299,12 @@ static __always_inline void copy_bytes(struct machine_scratch *s,
 	if (!from) {
 		got = -1;
 	} else if (!f->is_text) {
-		got = len && bpf_probe_read_kernel(text_of(s, site), len, (void *)from) ? -1
-											: (long)len;
+		got = len && bpf_probe_read_kernel(next_text_room(s, site), len, (void *)from)
+			      ? -1
+			      : (long)len;
 	} else {
 		/* Up to its NUL, which a text that fills its place need not have. */
-		got = bpf_probe_read_kernel_str(text_of(s, site), len + 1, (void *)from);
+		got = bpf_probe_read_kernel_str(next_text_room(s, site), len + 1, (void *)from);
 		got = got > 0 ? got - 1 : got;
 		if (got >= 0 && got < len)
 			flags = 0;
@@ -562,7 +563,7 @@ static __always_inline void copy_call_text(const struct copying_call *c, __u32 i
 	}
 	barrier_var(want);
 	want &= FIELD_BYTES - 1;
-	bpf_probe_read_kernel(text_of(c->s, c->site), want,
+	bpf_probe_read_kernel(next_text_room(c->s, c->site), want,
 			      call->texts[text & (TAPIR_CALL_TEXTS - 1)]);
 	fill_text_slot(c->s, i, want, flags);
 }

@@ -480,7 +480,7 @@ static struct tapir_fold_part text_part(const struct tapir_question_slot *slot, 
 		.text = (const char *)(uintptr_t)slot->number};
 }
 
-static struct tapir_fold_part text_of(const struct tapir_str *text)
+static struct tapir_fold_part text_key_part(const struct tapir_str *text)
 {
 	return (struct tapir_fold_part){
 		.kind = TAPIR_FOLD_TEXT, .len = (uint32_t)text->len, .text = text->data};
@@ -519,7 +519,7 @@ static struct tapir_fold_part key_part(struct tapir_questions *qs, unsigned idx,
 	tapir_str__clear(name);
 	if (!p->is_register &&
 	    tapir_hit__add_value_name(hit, &qs->names, &p->slots[p->which], name) && name->len)
-		return text_of(name);
+		return text_key_part(name);
 	if (!tapir_program__number(p, values->slots, &value))
 		return (struct tapir_fold_part){.kind = TAPIR_FOLD_ABSENT};
 	return number_part(p, value);
@@ -562,7 +562,8 @@ static struct tapir_fold_part stack_part(struct tapir_questions *qs, unsigned id
 	if (key->kind == TAPIR_KEY_USER)
 		node = tapir_stack_tree__user_leaf(tree, node);
 	add_key_frames(tree, node, key->frames, key->kind == TAPIR_KEY_KERNEL, " < ", text);
-	return text->len ? text_of(text) : (struct tapir_fold_part){.kind = TAPIR_FOLD_ABSENT};
+	return text->len ? text_key_part(text)
+			 : (struct tapir_fold_part){.kind = TAPIR_FOLD_ABSENT};
 }
 
 /* False: a value is undefined. */
@@ -699,7 +700,7 @@ static struct tapir_fold_part read_part(struct tapir_questions *qs, struct compi
 	tapir_probe_view__of(&rec->h, &hit.begin.probe);
 	tapir_str__clear(name);
 	if (tapir_hit__name_number(&hit, &qs->names, &p->slots[p->which], part.u64, name))
-		return text_of(name);
+		return text_key_part(name);
 	return part;
 }
 

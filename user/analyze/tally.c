@@ -51,7 +51,7 @@ static uint64_t weight_of(const struct tapir_event_fields *f, const char *names)
 	return weight;
 }
 
-static char *text_of(const struct tapir_event_fields *f, const char *names)
+static char *event_fields_text(const struct tapir_event_fields *f, const char *names)
 {
 	struct tapir_str text = {};
 
@@ -125,8 +125,8 @@ bool tapir_tally__add(struct tapir_tally *t, const struct tapir_tl_thread *threa
 		return false;
 	f = tapir_timeline__fields(t->tl, probe, event);
 	weight = weight_of(f, counted->weight);
-	what = text_of(f, counted->what);
-	more = text_of(f, counted->more);
+	what = event_fields_text(f, counted->what);
+	more = event_fields_text(f, counted->more);
 	if (t->id == TAPIR_TALLY_ALLOCATION_SAMPLES)
 		weight = tapir_allocation_sample__bytes(weight);
 	/* The sums are of all events; rows have a limit. */

@@ -55,7 +55,8 @@ static const struct tapir_value *find_field(const struct fields *f, const char *
 }
 
 /* The field as UTF-8, cut; empty if it is not text. */
-static struct tapir_sv text_of(const struct fields *f, const char *name, char *buf, size_t bytes)
+static struct tapir_sv counter_field_text(const struct fields *f, const char *name, char *buf,
+					  size_t bytes)
 {
 	const struct tapir_value *v = find_field(f, name);
 	size_t len = v && v->type == TAPIR_FIELD_UTF16 && v->bytes ? v->len : 0;
@@ -105,7 +106,7 @@ static bool to_number(const char *text, size_t len, double *out)
 static bool written_number(const struct fields *f, const char *name, double *out)
 {
 	char buf[3 * 72]; /* what is cut there is too long to be a number */
-	struct tapir_sv text = text_of(f, name, buf, sizeof(buf));
+	struct tapir_sv text = counter_field_text(f, name, buf, sizeof(buf));
 
 	return to_number(text.data, text.len, out);
 }
@@ -156,9 +157,9 @@ static void read_payload(struct tapir_dotnet_counters *c, const struct tapir_pro
 	char name[NAME_BYTES], unit[NAME_BYTES], tags[TAGS_BYTES];
 	struct tapir_dotnet_counter counter = {
 		.provider = probe->provider,
-		.name = text_of(f, "Name", name, sizeof(name)),
-		.unit = text_of(f, "DisplayUnits", unit, sizeof(unit)),
-		.tags = text_of(f, "Metadata", tags, sizeof(tags)),
+		.name = counter_field_text(f, "Name", name, sizeof(name)),
+		.unit = counter_field_text(f, "DisplayUnits", unit, sizeof(unit)),
+		.tags = counter_field_text(f, "Metadata", tags, sizeof(tags)),
 	};
 	double seconds = 0;
 
@@ -278,7 +279,7 @@ static void publish_count_and_sum(struct published *p)
 static void read_histogram(struct published *p)
 {
 	char buf[NAME_BYTES];
-	struct tapir_sv text = text_of(p->f, "quantiles", buf, sizeof(buf));
+	struct tapir_sv text = counter_field_text(p->f, "quantiles", buf, sizeof(buf));
 	size_t at = 0;
 
 	publish_count_and_sum(p);
@@ -307,12 +308,13 @@ static struct tapir_sv tags_of(const struct fields *f, char *buf, size_t bytes)
 {
 	static const char key[] = "meter.version=";
 	const size_t key_len = sizeof(key) - 1;
-	struct tapir_sv version = text_of(f, "meterVersion", buf + key_len, NAME_BYTES), tags;
+	struct tapir_sv version = counter_field_text(f, "meterVersion", buf + key_len, NAME_BYTES),
+			tags;
 	size_t len = version.len ? key_len + version.len : 0;
 
 	if (len)
 		memcpy(buf, key, key_len);
-	tags = text_of(f, "tags", buf + len + (len != 0), bytes - len - 1);
+	tags = counter_field_text(f, "tags", buf + len + (len != 0), bytes - len - 1);
 	if (len && tags.len)
 		buf[len++] = ',';
 	return (struct tapir_sv){buf, len + tags.len};
@@ -324,9 +326,9 @@ static void read_published(struct tapir_dotnet_counters *c, const struct fields 
 	struct published p = {.c = c, .f = f};
 	double instrument;
 
-	p.counter.provider = text_of(f, "meterName", p.meter, sizeof(p.meter));
-	p.counter.name = text_of(f, "instrumentName", p.name, sizeof(p.name));
-	p.counter.unit = text_of(f, "unit", p.unit, sizeof(p.unit));
+	p.counter.provider = counter_field_text(f, "meterName", p.meter, sizeof(p.meter));
+	p.counter.name = counter_field_text(f, "instrumentName", p.name, sizeof(p.name));
+	p.counter.unit = counter_field_text(f, "unit", p.unit, sizeof(p.unit));
 	p.counter.tags = tags_of(f, p.tags, sizeof(p.tags));
 	if (counter_number(f, "instrumentId", &instrument) && instrument > 0)
 		p.counter.instrument = (uint64_t)instrument;
@@ -353,7 +355,7 @@ static void report_problem(struct tapir_dotnet_counters *c, const struct tapir_p
 			   const struct fields *f, const char *words, const char *field)
 {
 	char buf[PROBLEM_BYTES];
-	struct tapir_sv text = text_of(f, field, buf, sizeof(buf));
+	struct tapir_sv text = counter_field_text(f, field, buf, sizeof(buf));
 	struct tapir_str problem = {};
 
 	tapir_str__adds(&problem, words);
@@ -407,7 +409,8 @@ static bool is_of_session(const struct tapir_dotnet_counters *c, const struct fi
 {
 	char buf[NAME_BYTES];
 
-	return !c->session || tapir_sv__is(text_of(f, "sessionId", buf, sizeof(buf)), c->session);
+	return !c->session ||
+	       tapir_sv__is(counter_field_text(f, "sessionId", buf, sizeof(buf)), c->session);
 }
 
 static void read_metrics(struct tapir_dotnet_counters *c, const struct tapir_probe_view *probe,

@@ -1120,7 +1120,7 @@ static struct tapir_member_value member_number(const struct tapir_member *member
 	return out;
 }
 
-static struct tapir_member_value text_of(const char *word)
+static struct tapir_member_value word_value(const char *word)
 {
 	return tapir_member_value__of_text((struct tapir_sv){word, word ? strlen(word) : 0});
 }
@@ -1157,7 +1157,7 @@ struct tapir_member_value tapir_member__read(const struct tapir_member *member,
 			(const char *)rec + member->offset,
 			strnlen((const char *)rec + member->offset, member->bytes)});
 	case TAPIR_MEMBER_WORD:
-		return text_of(member->word(rec));
+		return word_value(member->word(rec));
 	case TAPIR_MEMBER_TEXT:
 	case TAPIR_MEMBER_LIST:
 	case TAPIR_MEMBER_RESOURCE:

@@ -75,7 +75,7 @@ static uint64_t number_of_text(struct tapir_query_stacks *s)
 	return s->texts.cnt;
 }
 
-static struct tapir_sv text_of(const struct tapir_query_stacks *s, uint64_t number)
+static struct tapir_sv stack_text(const struct tapir_query_stacks *s, uint64_t number)
 {
 	const struct tapir_query_text *kept = number ? &s->texts.data[number - 1] : NULL;
 
@@ -154,7 +154,7 @@ struct tapir_sv tapir_query_stacks__function(struct tapir_query_stacks *s,
 		frame = tapir_frame__of(catalog, ref.tgid, ref.time_ns, &view, 0);
 		(void)number_of_function(s, &frame);
 	}
-	return text_of(s, number);
+	return stack_text(s, number);
 }
 
 /* ---- stacks ------------------------------------------------------------------------------------- */
@@ -179,7 +179,7 @@ static void add_query_stack(struct tapir_query_stacks *s, const struct tapir_cat
 			frame = tapir_frame__of(catalog, ref->tgid, ref->time_ns, &view, n);
 			(void)number_of_frame(s, &frame);
 		}
-		text = text_of(s, number);
+		text = stack_text(s, number);
 		if (out->len)
 			tapir_str__addc(out, ';');
 		tapir_str__add(out, text.data, text.len);
@@ -205,7 +205,7 @@ struct tapir_sv tapir_query_stacks__whole(struct tapir_query_stacks *s,
 	(void)tapir_stack_cache__renew(&s->whole, catalog);
 	known = tapir_stack_cache__find(&s->whole, &ref);
 	if (known)
-		return text_of(s, known->value);
+		return stack_text(s, known->value);
 	add_query_stack(s, catalog, &ref, ref.stack_id, &made, &span);
 	add_query_stack(s, catalog, &ref, ref.kstack_id, &made, &span);
 	tapir_str__fini(&s->text);
@@ -214,5 +214,5 @@ struct tapir_sv tapir_query_stacks__whole(struct tapir_query_stacks *s,
 	/* A stack that is not described may be, later. */
 	if (number)
 		(void)tapir_stack_cache__add(&s->whole, &ref, span, number);
-	return text_of(s, number);
+	return stack_text(s, number);
 }

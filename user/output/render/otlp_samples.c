@@ -48,7 +48,7 @@ void tapir_otlp_samples__fini(struct tapir_otlp_samples *s)
 
 /* ---- what identifies a row ------------------------------------------------------------------ */
 
-static char *text_of(struct tapir_otlp_samples *s, struct tapir_sv sv)
+static char *dup_otlp_text(struct tapir_otlp_samples *s, struct tapir_sv sv)
 {
 	char *text = sv.len ? strndup(sv.data, sv.len) : NULL;
 
@@ -75,9 +75,9 @@ static struct tapir_sv copy_of(struct tapir_otlp_samples *s, struct tapir_sv byt
 static void describe_owner(struct tapir_otlp_samples *s, struct tapir_otlp_owner *owner,
 			   const struct tapir_process_view *view, struct tapir_sv resource)
 {
-	owner->comm = text_of(s, view->comm);
-	owner->exe = text_of(s, view->exe);
-	owner->cgroup = text_of(s, view->cgroup);
+	owner->comm = dup_otlp_text(s, view->comm);
+	owner->exe = dup_otlp_text(s, view->exe);
+	owner->cgroup = dup_otlp_text(s, view->cgroup);
 	owner->resource = copy_of(s, resource);
 }
 

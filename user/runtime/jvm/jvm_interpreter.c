@@ -215,7 +215,7 @@ static bool is_metadata(uint64_t va)
 	return va && !(va & 7) && va < MAX_USER_VA;
 }
 
-static struct tapir_sv text_of(const struct symbol *s)
+static struct tapir_sv symbol_text(const struct symbol *s)
 {
 	return (struct tapir_sv){s->bytes, s->len};
 }
@@ -245,6 +245,7 @@ bool tapir_jvm_interpreter__add_name(const struct tapir_jvm_interpreter *i,
 	    !read_entry(i, memory, pool_va, code_va + i->signature, &signature) ||
 	    signature.bytes[0] != '(')
 		return false;
-	(void)tapir_java_name__add(out, text_of(&class_name), text_of(&name), text_of(&signature));
+	(void)tapir_java_name__add(out, symbol_text(&class_name), symbol_text(&name),
+				   symbol_text(&signature));
 	return !out->failed;
 }

@@ -35,7 +35,7 @@ enum tapir_jvm_probe tapir_jvm_probe__of(const struct tapir_probe_view *probe)
 }
 
 /* false: not a text. Names never hold a NUL: modified UTF-8 has another way to write it. */
-static bool text_of(const struct tapir_value *value, struct tapir_sv *out, bool *is_exact)
+static bool method_part_text(const struct tapir_value *value, struct tapir_sv *out, bool *is_exact)
 {
 	if ((value->type != TAPIR_FIELD_STRN && value->type != TAPIR_FIELD_BLOB) ||
 	    value->flags & TAPIR_VALUE_ABSENT || !value->len ||
@@ -73,13 +73,13 @@ int tapir_jvm_method__of(const struct tapir_probe_view *probe, const struct tapi
 	unsigned cnt = tapir_fields__decode(probe, event, values, LOAD_FIELDS);
 	size_t before = name->len;
 
-	if (cnt < UNLOAD_FIELDS || !text_of(&values[0], &class_name, &method.is_exact) ||
-	    !text_of(&values[2], &method_name, &method.is_exact))
+	if (cnt < UNLOAD_FIELDS || !method_part_text(&values[0], &class_name, &method.is_exact) ||
+	    !method_part_text(&values[2], &method_name, &method.is_exact))
 		return -EINVAL;
 	if (tapir_jvm_probe__of(probe) == TAPIR_JVM_PROBE_LOAD &&
 	    (cnt < LOAD_FIELDS || !range_of(values, &method)))
 		return -EINVAL;
-	if (!text_of(&values[4], &signature, &method.is_exact))
+	if (!method_part_text(&values[4], &signature, &method.is_exact))
 		method.is_exact = false;
 	if (!tapir_java_name__add(name, class_name, method_name, signature))
 		method.is_exact = false;
