@@ -59,7 +59,7 @@ void dynamic_args__sign(const struct tapir_event_about *about, struct dynamic_si
 /* ---- a payload --------------------------------------------------------------------------------- */
 
 /* A number with its sign. */
-static uint64_t value_of(const struct tapir_payload_part *part, uint8_t type)
+static uint64_t signed_part_value(const struct tapir_payload_part *part, uint8_t type)
 {
 	uint64_t value = tapir_part__number(part);
 	uint32_t shift = 64 - 8 * payload_type__bytes(type);
@@ -81,7 +81,7 @@ static __attribute__((noinline)) void take_slowly(const struct tapir_event_about
 	for (uint32_t i = 0; i < cnt; i++)
 		args[i] = is_address(&about->fields[i])
 				  ? (uint64_t)(uintptr_t)parts[i].at
-				  : value_of(&parts[i], about->fields[i].type);
+				  : signed_part_value(&parts[i], about->fields[i].type);
 }
 
 enum step_kind { STEP_UNSIGNED, STEP_SIGNED, STEP_BOOL, STEP_PLACE, STEP_TEXT8, STEP_TEXT16 };

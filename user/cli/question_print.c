@@ -109,8 +109,8 @@ static struct tapir_fold_number mean_of(const struct reading *r, const struct ta
 	return tapir_fold__real(cnt ? sum.real / (double)cnt : 0);
 }
 
-static struct tapir_fold_number value_of(const struct reading *r, const struct tapir_fold_row *row,
-					 unsigned column)
+static struct tapir_fold_number column_value(const struct reading *r,
+					     const struct tapir_fold_row *row, unsigned column)
 {
 	const struct tapir_fold_value *v = &row->values[column];
 
@@ -153,7 +153,7 @@ static void add_value_cells(const struct reading *r, const struct tapir_fold_row
 					  c->unit_ns);
 			cell(table, &text);
 		}
-	add_result_number(&text, value_of(r, row, column), c->unit_ns);
+	add_result_number(&text, column_value(r, row, column), c->unit_ns);
 	cell(table, &text);
 	tapir_str__fini(&text);
 }
@@ -504,12 +504,12 @@ static void json_value(const struct reading *r, unsigned column, const struct ta
 	tapir_json__open(j, NULL, '{');
 	tapir_json__str(j, "of", c->text);
 	if (r->question->fold.columns[column].scale == TAPIR_FOLD_NO_HISTOGRAM) {
-		json_number(j, names[c->aggregate], value_of(r, row, column));
+		json_number(j, names[c->aggregate], column_value(r, row, column));
 	} else {
 		for (int i = 0; has_percentiles(c) && i < 3; i++)
 			json_number(j, keys[i],
 				    tapir_fold_value__percentile(v, percents[i], r->since));
-		json_number(j, "max", value_of(r, row, column));
+		json_number(j, "max", column_value(r, row, column));
 		json_number(j, "sum", tapir_fold_value__sum(v, r->since));
 		json_steps(r, column, v, j);
 		if (v->below)

@@ -74,7 +74,7 @@ static const struct {
 	[COLUMN_WRITTEN] = {"written", TAPIR_CLASS_FLOAT},
 };
 
-static double value_of(const struct tapir_top_row *row, double seconds, uint32_t column)
+static double top_column_value(const struct tapir_top_row *row, double seconds, uint32_t column)
 {
 	switch ((enum column)column) {
 	case COLUMN_CPU:
@@ -123,7 +123,7 @@ static void fill(const struct tapir_top_row *row, double seconds, uint32_t colum
 		slot->len = (uint32_t)strlen(row->comm);
 		return;
 	default:
-		value = value_of(row, seconds, column);
+		value = top_column_value(row, seconds, column);
 		slot->number = tapir_program__float_bits(value);
 		slot->state = value < 0 ? TAPIR_STATE_ABSENT : TAPIR_STATE_OK;
 	}

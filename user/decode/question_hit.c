@@ -187,8 +187,8 @@ static bool find_operand(void *ctx, const char *name, size_t len, bool is_field,
 	return find_in(s, &hit->begin, OF_BEGIN, name, len, out);
 }
 
-static const struct tapir_value *value_of(const struct tapir_hit *hit,
-					  const struct tapir_hit_names *names, uint32_t id)
+static const struct tapir_value *hit_value(const struct tapir_hit *hit,
+					   const struct tapir_hit_names *names, uint32_t id)
 {
 	const char *name = names->data[id % NAME_CNT];
 	const struct tapir_hit_end *end = id & OF_END ? hit->end : &hit->begin;
@@ -233,7 +233,7 @@ static bool enumerator(void *ctx, const struct tapir_question_operand *of, const
 
 	if (!(of->id & (OF_BEGIN | OF_END)))
 		return false;
-	map = map_of(value_of(s->hit, s->names, of->id));
+	map = map_of(hit_value(s->hit, s->names, of->id));
 	for (unsigned i = 0; map && i < map->value_cnt; i++)
 		if (strlen(map->values[i].name) == len && !memcmp(map->values[i].name, name, len)) {
 			*out = map->values[i].value;
@@ -449,7 +449,7 @@ void tapir_hit__fill(const struct tapir_hit *hit, const struct tapir_hit_names *
 		*slot = (struct tapir_question_slot){};
 		tapir_str__clear(&out->texts[i]);
 		if (operand->id & (OF_BEGIN | OF_END))
-			fill_value(value_of(hit, names, operand->id), operand->class, slot,
+			fill_value(hit_value(hit, names, operand->id), operand->class, slot,
 				   &out->texts[i]);
 		else
 			fill_builtin(hit, operand->id, slot, &out->texts[i]);
@@ -467,7 +467,7 @@ const struct tapir_value *tapir_hit__value(const struct tapir_hit *hit,
 					   const struct tapir_hit_names *names,
 					   const struct tapir_question_operand *operand)
 {
-	return operand->id & OF_BEGIN ? value_of(hit, names, operand->id) : NULL;
+	return operand->id & OF_BEGIN ? hit_value(hit, names, operand->id) : NULL;
 }
 
 bool tapir_hit__is_took(const struct tapir_question_operand *operand)
@@ -501,7 +501,7 @@ bool tapir_hit__has_value_names(const struct tapir_hit *hit, const struct tapir_
 	for (uint64_t i = 0; i < KNOWN_VALUES; i++)
 		if (known_name(hit, names, operand->id, i))
 			return true;
-	return map_of(value_of(hit, names, operand->id));
+	return map_of(hit_value(hit, names, operand->id));
 }
 
 bool tapir_hit__name_number(const struct tapir_hit *hit, const struct tapir_hit_names *names,
@@ -529,7 +529,7 @@ bool tapir_hit__add_value_name(const struct tapir_hit *hit, const struct tapir_h
 
 	if (!(operand->id & (OF_BEGIN | OF_END)))
 		return false;
-	v = value_of(hit, names, operand->id);
+	v = hit_value(hit, names, operand->id);
 	if (!v || v->flags & TAPIR_VALUE_ABSENT || v->bytes)
 		return false;
 	if (map_of(v)) {

@@ -36,7 +36,7 @@ static bool has_option(const char *text, size_t len, const char *const *options)
 }
 
 /* "NAME=value": the value; NULL: it is another one. */
-static const char *value_of(const char *text, size_t len, const char *name, size_t *value_len)
+static const char *env_value(const char *text, size_t len, const char *name, size_t *value_len)
 {
 	size_t name_len = strlen(name);
 
@@ -52,11 +52,11 @@ static bool is_set(const char *text, size_t len, const struct tapir_lore_conditi
 	size_t value_len;
 
 	for (const char *const *name = c->option_variables; name && *name; name++) {
-		value = value_of(text, len, *name, &value_len);
+		value = env_value(text, len, *name, &value_len);
 		if (value && has_option(value, value_len, c->options))
 			return true;
 	}
-	value = c->variable ? value_of(text, len, c->variable, &value_len) : NULL;
+	value = c->variable ? env_value(text, len, c->variable, &value_len) : NULL;
 	return value && value_len && *value >= '1' && *value <= '9';
 }
 

@@ -195,7 +195,7 @@ static struct value name_value(struct binder *b, const struct tapir_node *n)
 	return none(n);
 }
 
-static struct value value_of(struct binder *b, uint16_t idx);
+static struct value bound_value(struct binder *b, uint16_t idx);
 
 static bool is_number(struct binder *b, struct value v)
 {
@@ -317,7 +317,7 @@ static struct value binary_value(struct binder *b, const struct tapir_node *n)
 		[TAPIR_NODE_OR_BITS] = TAPIR_STEP_OR, [TAPIR_NODE_XOR_BITS] = TAPIR_STEP_XOR,
 		[TAPIR_NODE_SHL] = TAPIR_STEP_SHL,    [TAPIR_NODE_SHR] = TAPIR_STEP_SHR,
 	};
-	struct value x = value_of(b, n->left), y = value_of(b, n->right), result;
+	struct value x = bound_value(b, n->left), y = bound_value(b, n->right), result;
 	bool is_sum = n->op == TAPIR_NODE_ADD || n->op == TAPIR_NODE_SUB;
 	uint64_t unit_ns;
 
@@ -351,7 +351,7 @@ static struct value binary_value(struct binder *b, const struct tapir_node *n)
 
 static struct value negated(struct binder *b, const struct tapir_node *n)
 {
-	struct value x = value_of(b, n->left);
+	struct value x = bound_value(b, n->left);
 
 	if (x.class == TAPIR_CLASS_FLOAT && x.kind == VALUE_CONSTANT) {
 		x.real = -x.real;
@@ -372,7 +372,7 @@ static struct value negated(struct binder *b, const struct tapir_node *n)
 /* X / STEP * STEP, towards zero. */
 static struct value bucket(struct binder *b, const struct tapir_node *n)
 {
-	struct value x = value_of(b, n->left), step;
+	struct value x = bound_value(b, n->left), step;
 	uint64_t unit_ns;
 
 	step = constant(node_of(b, n->right), TAPIR_CLASS_UINT, node_of(b, n->right)->number);
@@ -439,7 +439,7 @@ static struct value figure_value(struct binder *b, const struct tapir_node *n)
 	return slot_of(b, n, &operand);
 }
 
-static struct value value_of(struct binder *b, uint16_t idx)
+static struct value bound_value(struct binder *b, uint16_t idx)
 {
 	const struct tapir_node *n = node_of(b, idx);
 	struct value v;
@@ -628,7 +628,7 @@ static struct value left_value(struct binder *b, uint16_t idx)
 {
 	const struct tapir_node *n = node_of(b, idx);
 
-	return n->op == TAPIR_NODE_TEXT ? name_value(b, n) : value_of(b, idx);
+	return n->op == TAPIR_NODE_TEXT ? name_value(b, n) : bound_value(b, idx);
 }
 
 /* The right side, by the names of the left one's values if it is a plain name. */
@@ -644,7 +644,7 @@ static struct value right_value(struct binder *b, struct value left, uint16_t id
 		return constant(n, TAPIR_CLASS_UINT, k);
 	if (n->op == TAPIR_NODE_NAME && find_state(n, &k) && !find_operand(b, n, &operand))
 		return constant(n, TAPIR_CLASS_NONE, k);
-	return value_of(b, idx);
+	return bound_value(b, idx);
 }
 
 static void compare_state(struct binder *b, const struct tapir_node *n, uint8_t op, struct value x,
@@ -771,14 +771,14 @@ static void is_true(struct binder *b, uint16_t idx, uint16_t yes, uint16_t no)
 
 	/* X & CONSTANT needs no arithmetic. */
 	if (n->op == TAPIR_NODE_AND_BITS && node_of(b, n->right)->op == TAPIR_NODE_NUMBER) {
-		v = value_of(b, n->left);
+		v = bound_value(b, n->left);
 		if (!b->err && is_number(b, v) && v.kind != VALUE_CONSTANT) {
 			add_number_term(b, v, TAPIR_COMPARE_ANY_BIT, node_of(b, n->right)->number,
 					yes, no);
 			return;
 		}
 	}
-	v = value_of(b, idx);
+	v = bound_value(b, idx);
 	if (b->err || !is_number(b, v))
 		return;
 	if (v.kind == VALUE_CONSTANT)

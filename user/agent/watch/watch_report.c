@@ -117,7 +117,8 @@ static bool sum_of(const struct tapir_watch_head *head, const struct source *sou
 	return has_any;
 }
 
-static bool value_of(const struct tapir_watch_head *head, const struct source *source, double *out)
+static bool watched_value(const struct tapir_watch_head *head, const struct source *source,
+			  double *out)
 {
 	double less = 0;
 
@@ -142,7 +143,7 @@ static void write_metric(const struct metric *m, const struct heads *heads, stru
 	begin_metric(out, m->name, m->type, m->what);
 	for (size_t h = 0; h < heads->cnt; h++)
 		for (const struct source *s = m->sources; s->name; s++)
-			if (value_of(&heads->all[h], s, &value))
+			if (watched_value(&heads->all[h], s, &value))
 				tapir_str__addf(out, "tapir_runtime_%s{%s%s%s} %.15g\n", m->name,
 						heads->labels[h], s->label ? "," : "",
 						s->label ? s->label : "", value);
@@ -180,7 +181,7 @@ static void write_pauses(const struct heads *heads, struct tapir_str *out)
 		uint64_t sum = 0;
 		double ignored;
 
-		if (!value_of(head, &(struct source)NEWEST(CLR, "gc-heap-size", 1), &ignored))
+		if (!watched_value(head, &(struct source)NEWEST(CLR, "gc-heap-size", 1), &ignored))
 			continue;
 		for (size_t i = 0; i < TAPIR_WATCH_BUCKETS; i++) {
 			double bound = tapir_watch_bucket__seconds(i);

@@ -163,7 +163,7 @@ static int run_manifest(const struct request *request)
 /* ---- the command line ------------------------------------------------------------------------ */
 
 /* The value of an option that needs one; NULL with a line. */
-static const char *value_of(int argc, char **argv, int *at)
+static const char *option_value(int argc, char **argv, int *at)
 {
 	if (*at + 1 < argc)
 		return argv[++*at];
@@ -191,9 +191,9 @@ static bool parse_option(struct request *request, int argc, char **argv, int *at
 	if (!strcmp(arg, "--lttng"))
 		return request->is_lttng = true;
 	if (!strcmp(arg, "--style"))
-		return set_style(request, value_of(argc, argv, at));
+		return set_style(request, option_value(argc, argv, at));
 	if (!strcmp(arg, "-o") || !strcmp(arg, "--output"))
-		return (request->out = value_of(argc, argv, at)) != NULL;
+		return (request->out = option_value(argc, argv, at)) != NULL;
 	if (*arg != '-')
 		return tapir_vec__push(&request->paths, arg);
 	fprintf(stderr, "tapir-manifest: unknown option %s\n", arg);

@@ -114,7 +114,7 @@ static struct thread *thread_of(struct tapir_speedscope *s, uint32_t tgid, uint3
 	return tapir_thread_names__slot(&s->threads, idx, made);
 }
 
-static uint64_t value_of(const struct point *point)
+static uint64_t point_value(const struct point *point)
 {
 	return (uint64_t)point->value[1] << 32 | point->value[0];
 }
@@ -219,14 +219,14 @@ static struct run next_timed(const struct tapir_speedscope *s, const struct thre
 	struct run run = {NO_STACK, 0};
 
 	if (c->point_idx < thread->points.cnt)
-		from = from_of(s, value_of(&thread->points.data[c->point_idx]), begin);
+		from = from_of(s, point_value(&thread->points.data[c->point_idx]), begin);
 	if (from > begin) {
 		c->until = from;
 	} else {
 		run.stack = thread->points.data[c->point_idx].stack;
 		for (; c->point_idx < thread->points.cnt; c->point_idx++) {
 			const struct point *point = &thread->points.data[c->point_idx];
-			uint64_t at = value_of(point);
+			uint64_t at = point_value(point);
 
 			if (point->stack != run.stack || from_of(s, at, c->until) > c->until)
 				break;
@@ -244,7 +244,7 @@ static struct run next_counted(const struct thread *thread, struct cursor *c)
 	for (; c->point_idx < thread->points.cnt &&
 	       thread->points.data[c->point_idx].stack == run.stack;
 	     c->point_idx++)
-		run.weight += value_of(&thread->points.data[c->point_idx]);
+		run.weight += point_value(&thread->points.data[c->point_idx]);
 	c->until += run.weight;
 	return run;
 }
@@ -263,7 +263,7 @@ static struct run next_run(const struct tapir_speedscope *s, const struct thread
 
 static int points_by_time(const void *a, const void *b)
 {
-	uint64_t x = value_of(a), y = value_of(b);
+	uint64_t x = point_value(a), y = point_value(b);
 
 	return x < y ? -1 : x > y;
 }
