@@ -69,7 +69,7 @@ static int take_place(uint32_t idx, const struct event_state *state, struct sess
 	return 0;
 }
 
-static void finish(uint32_t idx, struct session_write *write, uint64_t time_ns)
+static void commit_session_write(uint32_t idx, struct session_write *write, uint64_t time_ns)
 {
 	const struct provider_session *s = &provider_sessions[idx];
 
@@ -117,7 +117,7 @@ static uint64_t serve_batch(uint64_t *others, const struct session_write *first,
 	time_ns = now_ns();
 	for (uint32_t i = 0; i < cnt; i++) {
 		memcpy(places[i].write.payload, payload, places[i].write.bytes);
-		finish(places[i].idx, &places[i].write, time_ns);
+		commit_session_write(places[i].idx, &places[i].write, time_ns);
 	}
 	return time_ns;
 }
@@ -133,5 +133,5 @@ void provider_sessions__commit(struct process_write *w, struct tapir_event *even
 	} while (others);
 	/* The first one's last: once it is committed its payload may be gone. */
 	if (w->first_idx != PROVIDER_IN_PROCESS)
-		finish(w->first_idx, &w->first, time_ns);
+		commit_session_write(w->first_idx, &w->first, time_ns);
 }

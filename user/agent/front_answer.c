@@ -54,8 +54,8 @@ static bool is_script(struct MHD_Connection *connection)
 	return mode && strcmp(mode, "navigate") != 0;
 }
 
-static enum MHD_Result finish(struct MHD_Connection *connection, unsigned status,
-			      struct MHD_Response *response)
+static enum MHD_Result queue_and_release(struct MHD_Connection *connection, unsigned status,
+					 struct MHD_Response *response)
 {
 	enum MHD_Result result;
 
@@ -94,7 +94,7 @@ enum MHD_Result tapir_front__refuse(struct MHD_Connection *connection, unsigned 
 	tapir_mhd.add_response_header(response, "Content-Type", tapir_mime__text(TAPIR_MIME_JSON));
 	if (allow)
 		tapir_mhd.add_response_header(response, "Allow", allow);
-	return finish(connection, status, response);
+	return queue_and_release(connection, status, response);
 }
 
 static void add_retry(struct MHD_Response *response, unsigned retry_s)
@@ -211,7 +211,7 @@ enum MHD_Result tapir_front__send(const struct tapir_front *front,
 	tapir_mhd.add_response_header(response, "Content-Type", tapir_mime__text(reply->mime));
 	add_location(response, tapir_front__root(front, connection),
 		     reply->location ? reply->location : "");
-	return finish(connection, reply->status, response);
+	return queue_and_release(connection, reply->status, response);
 }
 
 /* ---- the agent's side ----------------------------------------------------------------------- */
@@ -452,7 +452,7 @@ static enum MHD_Result answer_whole(struct answer *a, const struct tapir_wire_he
 		return MHD_NO;
 	}
 	add_headers(response, front, connection, head);
-	return finish(connection, head->status, response);
+	return queue_and_release(connection, head->status, response);
 }
 
 static enum MHD_Result answer_stream(struct answer *a, const struct tapir_wire_head *head)
@@ -467,7 +467,7 @@ static enum MHD_Result answer_stream(struct answer *a, const struct tapir_wire_h
 		return MHD_NO;
 	}
 	add_headers(response, front, connection, head);
-	return finish(connection, head->status, response);
+	return queue_and_release(connection, head->status, response);
 }
 
 static enum MHD_Result pass_on(struct answer *a)

@@ -316,7 +316,7 @@ static void write_notes(const struct kernel *v, struct tapir_view_result *result
 				"system calls");
 }
 
-static int finish(void *ctx, struct tapir_view_result *result)
+static int kernel_finish(void *ctx, struct tapir_view_result *result)
 {
 	struct kernel *v = ctx;
 
@@ -347,6 +347,6 @@ const struct tapir_view tapir_view_kernel = {
 	.found_off = TAPIR_VIEW_NUMBER(struct kernel, cnt),
 	.ctx_bytes = sizeof(struct kernel),
 	.default_top = 10,
-	.finish = finish,
+	.finish = kernel_finish,
 	.fini = fini,
 };

@@ -159,7 +159,7 @@ static void drop_kept(struct kept *k)
 	*k = me.kept[--me.kept_cnt];
 }
 
-static void finish(const struct kept *was)
+static void finish_hold(const struct kept *was)
 {
 	struct tapir_hold *hold = hold_of(was->tid);
 
@@ -178,7 +178,7 @@ static void keep_tracee(struct kept k)
 	if (me.kept_cnt < TAPIR_HOLDS && (!me.is_alone || k.awaits))
 		me.kept[me.kept_cnt++] = k;
 	else
-		finish(&k);
+		finish_hold(&k);
 }
 
 static void release_kept(struct kept *k)
@@ -186,7 +186,7 @@ static void release_kept(struct kept *k)
 	const struct kept was = *k;
 
 	drop_kept(k);
-	finish(&was);
+	finish_hold(&was);
 }
 
 static void release_who_awaits(pid_t tid)
@@ -263,7 +263,7 @@ static void serve_refused(struct kept caller, pid_t wanted)
 		return;
 	}
 	if (!interrupt_to_leave(wanted)) {
-		finish(&caller); /* it was not because of the holder */
+		finish_hold(&caller); /* it was not because of the holder */
 		return;
 	}
 	caller.awaits = wanted;

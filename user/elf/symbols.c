@@ -278,7 +278,7 @@ static void append_symbol(struct tapir_symtab *t, const struct candidate *c)
 }
 
 /* Replaces the contents of t, which the candidates may still borrow names from. */
-static int finish(struct builder *b, struct tapir_symtab *t)
+static int finish_symtab(struct builder *b, struct tapir_symtab *t)
 {
 	struct tapir_symtab fresh = {};
 
@@ -326,7 +326,7 @@ static int load_symtab(struct builder *b, struct tapir_elf *elf, struct tapir_sy
 	if (!no_embedded)
 		err = add_tables(b, embedded);
 	if (!err)
-		err = finish(b, t);
+		err = finish_symtab(b, t);
 	tapir_elf__free(embedded);
 	tapir_vec__fini(&b->found);
 	if (err)
@@ -373,7 +373,7 @@ int tapir_symtab__load_debug(struct tapir_symtab *symtab, struct tapir_elf *elf,
 	if (!err)
 		err = add_tables(&b, debug);
 	if (!err)
-		err = finish(&b, symtab);
+		err = finish_symtab(&b, symtab);
 	tapir_elf__free(debug);
 	tapir_vec__fini(&b.found);
 	return err ? err : 1;

@@ -486,7 +486,7 @@ int tapir_writer__begin_segment(struct tapir_writer *w)
 }
 
 /* The END chunk, and before it the records that explain a failure. */
-static int finish(struct tapir_writer *w)
+static int write_end_chunk(struct tapir_writer *w)
 {
 	struct chunk_buf end = {.type = TAPIR_CHUNK_END};
 	int err;
@@ -541,7 +541,7 @@ int tapir_writer__close(struct tapir_writer *w)
 	if (w->closed)
 		return w->err;
 	tapir_writer__flush(w);
-	err = finish(w);
+	err = write_end_chunk(w);
 	if (err && !w->err)
 		err = fail_writer(w, err);
 	err = close_file(w);
@@ -552,7 +552,7 @@ int tapir_writer__close(struct tapir_writer *w)
 
 int tapir_writer__end_file(struct tapir_writer *w)
 {
-	int err = tapir_writer__flush(w), last_err = finish(w);
+	int err = tapir_writer__flush(w), last_err = write_end_chunk(w);
 
 	if (last_err && !w->err)
 		err = fail_writer(w, last_err);

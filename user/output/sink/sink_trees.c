@@ -84,7 +84,7 @@ static int fold_record(struct tapir_export *x, const struct tapir_rec *rec, bool
  * Samples, or events where there are none, and their tree as it is written. -ENOMEM: they are not
  * complete.
  */
-static int finish(struct tapir_export *x, struct folded **out, struct tapir_stack_tree **tree)
+static int finish_trees(struct tapir_export *x, struct folded **out, struct tapir_stack_tree **tree)
 {
 	struct trees *t = x->state;
 	int err = t->offcpu ? tapir_offcpu_tree__finish(t->offcpu) : 0;
@@ -170,7 +170,7 @@ static int end_folded(struct tapir_export *x)
 	struct tapir_str path = {};
 	struct tapir_stack_tree *tree;
 	struct folded *f;
-	int err = finish(x, &f, &tree);
+	int err = finish_trees(x, &f, &tree);
 
 	if (!err && tree->nodes.cnt)
 		err = write_node(x, tree, TAPIR_STACK_TREE_ROOT, &path);
@@ -218,7 +218,7 @@ static int end_pprof(struct tapir_export *x)
 {
 	struct tapir_stack_tree *tree;
 	struct folded *f;
-	int err = finish(x, &f, &tree);
+	int err = finish_trees(x, &f, &tree);
 	bool is_of_samples = f == &((struct trees *)x->state)->samples;
 	struct tapir_pprof_opts opts = {.utc_ns = tapir_reader__stats(x->reader)->created_utc_ns,
 					.counts = is_of_samples ? "samples" : "events",

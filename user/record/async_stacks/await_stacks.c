@@ -231,7 +231,8 @@ static void take_own(struct joining *j, unsigned cnt)
 }
 
 /* own_cnt: of the stack's own frames. The stack it became. */
-static uint64_t finish(struct tapir_await_stacks *a, struct joining *j, unsigned own_cnt)
+static uint64_t finish_joined_stack(struct tapir_await_stacks *a, struct joining *j,
+				    unsigned own_cnt)
 {
 	uint64_t id;
 
@@ -258,7 +259,7 @@ static uint64_t stack_of_task(struct tapir_await_stacks *a, struct joining *j,
 	}
 	take_own(j, place.idx + 1);
 	add_awaiters(a, tapir_await_task(j->ref.tgid, work->task), &j->frames);
-	return finish(a, j, place.idx + 1);
+	return finish_joined_stack(a, j, place.idx + 1);
 }
 
 /*
@@ -284,7 +285,7 @@ static uint64_t stack_of_run(struct tapir_await_stacks *a, struct joining *j,
 	for (unsigned i = 1; i < now->frame_cnt && j->frames.cnt < TAPIR_MAX_FRAMES; i++)
 		j->frames.va[j->frames.cnt++] = now->frames[i] | TAPIR_VA_AWAITS;
 	add_awaiters(a, tapir_await_task(j->ref.tgid, (uint32_t)now->task), &j->frames);
-	return finish(a, j, own + 1);
+	return finish_joined_stack(a, j, own + 1);
 }
 
 /* Finds the run by the thread's number in its own namespace. */

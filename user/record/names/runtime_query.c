@@ -110,7 +110,7 @@ static void unlink_question(struct tapir_runtime_queries *a, struct tapir_runtim
 		a->last = at;
 }
 
-static void finish(struct tapir_runtime_query *q)
+static void discard_query(struct tapir_runtime_query *q)
 {
 	if (!q->err)
 		q->runtime->discard_names(q->tgid, q->answer);
@@ -191,7 +191,7 @@ static void *run_queries(void *arg)
 		if (q && q->is_dropped) {
 			unlink_question(a, q);
 			pthread_mutex_unlock(&a->lock);
-			finish(q);
+			discard_query(q);
 			pthread_mutex_lock(&a->lock);
 		} else if (a->is_over) {
 			break;
