@@ -91,7 +91,7 @@ static void on_ready(void *ctx, const struct tapir_recording_ready *ready)
 	(void)ready;
 }
 
-static void on_progress(void *ctx, const struct tapir_recording_progress *progress)
+static void continuous_on_progress(void *ctx, const struct tapir_recording_progress *progress)
 {
 	(void)ctx;
 	tapir_totals__count(&progress->stats);
@@ -131,7 +131,7 @@ static int record_segments(struct recorder *r, struct tapir_recording_plan *plan
 	 */
 	plan->opts.command_line = "tapir serve";
 	plan->opts.on_ready = on_ready;
-	plan->opts.on_progress = on_progress;
+	plan->opts.on_progress = continuous_on_progress;
 	err = tapir_flight__run(&flight, &plan->opts, &result, &stats, &path);
 	tapir_totals__count(&result.stats);
 	return err;

@@ -85,7 +85,7 @@ static void on_ready(void *ctx, const struct tapir_recording_ready *ready)
 	begin_answer(ctx);
 }
 
-static void on_progress(void *ctx, const struct tapir_recording_progress *progress)
+static void events_on_progress(void *ctx, const struct tapir_recording_progress *progress)
 {
 	(void)ctx;
 	tapir_totals__count(&progress->stats);
@@ -100,7 +100,7 @@ static int run_events(struct stream *s, const struct tapir_task *task,
 	plan->opts.on_record = events_on_record;
 	plan->opts.on_flush = on_flush;
 	plan->opts.on_ready = on_ready;
-	plan->opts.on_progress = on_progress;
+	plan->opts.on_progress = events_on_progress;
 	plan->opts.ctx = s;
 	if (!task->params->duration_ns)
 		plan->opts.duration_ns = task->limits->seconds * TAPIR_NS_PER_SEC;

@@ -211,7 +211,7 @@ static void note_stats(struct tapir_session_shm *page, const struct tapir_sessio
 	page->file_bytes = stats->file_bytes;
 }
 
-static void on_progress(void *ctx, const struct tapir_recording_progress *progress)
+static void profile_on_progress(void *ctx, const struct tapir_recording_progress *progress)
 {
 	const struct tapir_task *task = ctx;
 
@@ -238,7 +238,7 @@ static int record_plan(const struct tapir_task *task, struct tapir_recording_pla
 
 	plan->opts.file = &file;
 	plan->opts.command_line = "tapir serve";
-	plan->opts.on_progress = on_progress;
+	plan->opts.on_progress = profile_on_progress;
 	plan->opts.on_ready = on_ready;
 	plan->opts.ctx = (void *)task;
 	err = tapir_recording__run(&plan->opts, &result);

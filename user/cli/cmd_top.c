@@ -571,7 +571,7 @@ static void on_stopping(void *ctx)
 	tapir_diag__give(diag);
 }
 
-static void on_progress(void *ctx, const struct tapir_recording_progress *progress)
+static void top_on_progress(void *ctx, const struct tapir_recording_progress *progress)
 {
 	(void)ctx;
 	(void)progress;
@@ -633,7 +633,7 @@ static int record_samples(struct top *t)
 		plan.opts.on_programs = on_programs;
 		plan.opts.on_ready = on_ready;
 		plan.opts.on_stopping = on_stopping;
-		plan.opts.on_progress = on_progress;
+		plan.opts.on_progress = top_on_progress;
 		plan.opts.ctx = t;
 		err = tapir_recording__run(&plan.opts, &result);
 	}

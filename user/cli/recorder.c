@@ -70,7 +70,7 @@ static void on_ready(void *ctx, const struct tapir_recording_ready *ready)
 	r->ready_ns = tapir_clock__now_ns();
 }
 
-static void on_progress(void *ctx, const struct tapir_recording_progress *p)
+static void recorder_on_progress(void *ctx, const struct tapir_recording_progress *p)
 {
 	struct tapir_recorder *r = ctx;
 	struct tapir_str line = {};
@@ -118,7 +118,7 @@ int tapir_recorder__init(struct tapir_recorder *r, const struct tapir_cli *cli,
 	int err = tapir_request__plan(request, &r->plan);
 
 	r->is_quiet = cli->is_quiet;
-	r->plan.opts.on_progress = on_progress;
+	r->plan.opts.on_progress = recorder_on_progress;
 	r->plan.opts.on_ready = on_ready;
 	r->plan.opts.on_stopping = on_stopping;
 	r->plan.opts.ctx = r;

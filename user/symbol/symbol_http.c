@@ -61,8 +61,8 @@ static size_t on_data(char *data, size_t size, size_t cnt, void *ctx)
 	return len;
 }
 
-static int on_progress(void *ctx, curl_off_t total, curl_off_t now, curl_off_t up_total,
-		       curl_off_t up_now)
+static int http_on_progress(void *ctx, curl_off_t total, curl_off_t now, curl_off_t up_total,
+			    curl_off_t up_now)
 {
 	struct transfer *t = ctx;
 
@@ -95,7 +95,7 @@ static bool set_up(struct tapir_http *h, CURL *easy, struct transfer *t)
 		  !h->curl.easy_setopt(easy, CURLOPT_USERAGENT, "tapir/" TAPIR_VERSION) &&
 		  !h->curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data) &&
 		  !h->curl.easy_setopt(easy, CURLOPT_WRITEDATA, t) &&
-		  !h->curl.easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, on_progress) &&
+		  !h->curl.easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, http_on_progress) &&
 		  !h->curl.easy_setopt(easy, CURLOPT_XFERINFODATA, t) &&
 		  !h->curl.easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE,
 				       (curl_off_t)t->get->max_bytes);

@@ -191,7 +191,7 @@ static void on_ready(void *ctx, const struct tapir_recording_ready *ready)
 	(void)ready;
 }
 
-static void on_progress(void *ctx, const struct tapir_recording_progress *progress)
+static void watch_on_progress(void *ctx, const struct tapir_recording_progress *progress)
 {
 	struct watch *w = ctx;
 	struct rusage u;
@@ -232,7 +232,7 @@ int tapir_watch__run(const struct tapir_watch_choice *choice, struct tapir_watch
 		plan.opts.on_flush = on_flush;
 		plan.opts.on_exit = on_exit_of;
 		plan.opts.on_ready = on_ready;
-		plan.opts.on_progress = on_progress;
+		plan.opts.on_progress = watch_on_progress;
 		plan.opts.ctx = &w;
 		err = tapir_recording__run(&plan.opts, &result);
 	}

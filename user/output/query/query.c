@@ -70,7 +70,7 @@ static int authorize(void *ctx, int action, const char *a, const char *b, const 
 	}
 }
 
-static int on_progress(void *ctx)
+static int query_on_progress(void *ctx)
 {
 	return tapir_query_source__is_over(ctx);
 }
@@ -108,7 +108,7 @@ static int open_db(struct tapir_query *q)
 		rc = sqlite3_db_config(q->db, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
 		(void)sqlite3_limit(q->db, limits[i].id, limits[i].max);
-	sqlite3_progress_handler(q->db, STEPS_BETWEEN_CHECKS, on_progress, &q->source);
+	sqlite3_progress_handler(q->db, STEPS_BETWEEN_CHECKS, query_on_progress, &q->source);
 	(void)sqlite3_set_authorizer(q->db, authorize, &q->source);
 	return rc;
 }
