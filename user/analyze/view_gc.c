@@ -141,7 +141,7 @@ static void gc_on_wait(void *ctx, const struct tapir_wait *w)
 }
 
 /* "GenerationSize0", ... in sum. */
-static uint64_t sum_of(const struct tapir_event_fields *f, const char *name)
+static uint64_t generations_sum(const struct tapir_event_fields *f, const char *name)
 {
 	uint64_t sum = 0;
 	char text[32];
@@ -160,8 +160,8 @@ static void take_heap_stats(struct gc_view *v, const struct tapir_tl_thread *t,
 
 	if (!heap)
 		return;
-	heap->after_bytes = sum_of(f, "GenerationSize");
-	heap->promoted_bytes = sum_of(f, "TotalPromotedSize");
+	heap->after_bytes = generations_sum(f, "GenerationSize");
+	heap->promoted_bytes = generations_sum(f, "TotalPromotedSize");
 }
 
 static void gc_on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir_probe_view *probe,

@@ -196,7 +196,7 @@ static bool is_among(const struct tapir_blocked_kind *kind, const struct tapir_b
 	return !(kind->wait->may_idle && !t->got_cnt) && t->is_stuck == are_stuck;
 }
 
-static struct blocked_sum sum_of(const struct tapir_blocked_kind *kind, bool are_stuck)
+static struct blocked_sum blocked_threads_sum(const struct tapir_blocked_kind *kind, bool are_stuck)
 {
 	struct blocked_sum all = {};
 	const struct tapir_blocked_thread *t;
@@ -219,7 +219,7 @@ static struct blocked_sum sum_of_all(struct tapir_blocked_kind *kind)
 
 	tapir_vec_for_each (t, &kind->threads)
 		t->is_stuck = false;
-	return sum_of(kind, false);
+	return blocked_threads_sum(kind, false);
 }
 
 /* Adds the threads that waited: ", most of them clerk-*". */
@@ -399,8 +399,8 @@ void tapir_finding_blocked__list(struct tapir_finding *f, struct tapir_found_lis
 		struct blocked_sum stuck, others;
 
 		mark_stuck(kind, span_ns);
-		stuck = sum_of(kind, true);
-		others = sum_of(kind, false);
+		stuck = blocked_threads_sum(kind, true);
+		others = blocked_threads_sum(kind, false);
 
 		/* Events know more of the same waits. */
 		if (!span_ns || TAPIR_IS_SHARE(MOST, f->blocked.event_ns, stuck.ns + others.ns))

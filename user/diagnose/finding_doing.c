@@ -37,8 +37,9 @@ const struct tapir_lore_doing *tapir_finding_doing__of(struct tapir_finding *f, 
 	return NULL;
 }
 
-static struct tapir_doing_sum *sum_of(struct tapir_finding *f, const struct tapir_lore_doing *doing,
-				      const struct tapir_str *statement)
+static struct tapir_doing_sum *activity_sum(struct tapir_finding *f,
+					    const struct tapir_lore_doing *doing,
+					    const struct tapir_str *statement)
 {
 	uint64_t key = tapir_hash__bytes((uintptr_t)doing->what,
 					 statement->data ? statement->data : "", statement->len);
@@ -62,7 +63,7 @@ void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t
 	if (tapir_finding_doing__statement(f, tid, &statement))
 		tapir_found_labels__add(&f->doings.statements, 1, statement.data,
 					TAPIR_OWN_CODE_NONE, 1);
-	sum = doing ? sum_of(f, doing, &statement) : NULL;
+	sum = doing ? activity_sum(f, doing, &statement) : NULL;
 	tapir_str__fini(&statement);
 	if (!sum)
 		return;

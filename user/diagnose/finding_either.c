@@ -168,7 +168,7 @@ struct lock_sum {
 	const struct tapir_either_lock *worst;
 };
 
-static struct lock_sum sum_of(const struct tapir_either *e)
+static struct lock_sum lock_waits_sum(const struct tapir_either *e)
 {
 	const struct tapir_either_lock *lock;
 	const struct tapir_either_share *share;
@@ -247,7 +247,7 @@ void tapir_finding_either__conclude(struct tapir_finding *f)
 
 static void list_locks(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	struct lock_sum all = sum_of(&f->either);
+	struct lock_sum all = lock_waits_sum(&f->either);
 	struct tapir_weights seen = {};
 	struct tapir_rule_fact fact =
 		TAPIR_FACT(SHARED_LOCKS, .cnt = all.thread_cnt, .of = all.lock_cnt,
@@ -304,7 +304,7 @@ void tapir_finding_either__add_rest(const struct tapir_finding *f, struct tapir_
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	const struct tapir_found_label *told = tapir_found_labels__worst(&f->either.told);
-	uint64_t shared_ns = sum_of(&f->either).attributed_ns + f->either.seen_ns;
+	uint64_t shared_ns = lock_waits_sum(&f->either).attributed_ns + f->either.seen_ns;
 	uint64_t rest_ns = told && told->ns > shared_ns ? told->ns - shared_ns : 0;
 	double threads = span_ns ? (double)rest_ns / (double)span_ns : 0;
 

@@ -150,7 +150,7 @@ void tapir_finding_jvm__counter(struct tapir_finding *f, const struct tapir_rec_
 
 /* ---- why it collects ------------------------------------------------------------------------ */
 
-static double sum_of(const struct tapir_jvm_counts *jvm)
+static double jvm_causes_sum(const struct tapir_jvm_counts *jvm)
 {
 	const struct tapir_jvm_cause *cause;
 	double sum = 0;
@@ -182,7 +182,7 @@ static void list_cause(struct tapir_finding *f, const struct tapir_jvm_counts *j
 									    ? TAPIR_FACT_HUMONGOUS
 									    : TAPIR_FACT_JVM_CAUSE,
 							    .cnt = cause->cnt,
-							    .of = sum_of(jvm),
+							    .of = jvm_causes_sum(jvm),
 							    .other = (double)cause->poll_cnt,
 							    .seconds = seconds,
 							    .ms = cause->ms,

@@ -100,8 +100,8 @@ struct heads {
 };
 
 /* The sum over its tags: a JVM's collections are counted by their cause. False: it has none. */
-static bool sum_of(const struct tapir_watch_head *head, const struct source *source,
-		   const char *name, double *out)
+static bool watched_sum(const struct tapir_watch_head *head, const struct source *source,
+			const char *name, double *out)
 {
 	bool has_any = false;
 
@@ -122,9 +122,9 @@ static bool watched_value(const struct tapir_watch_head *head, const struct sour
 {
 	double less = 0;
 
-	if (!sum_of(head, source, source->name, out))
+	if (!watched_sum(head, source, source->name, out))
 		return false;
-	if (source->less && sum_of(head, source, source->less, &less))
+	if (source->less && watched_sum(head, source, source->less, &less))
 		*out = *out > less ? *out - less : 0;
 	return true;
 }

@@ -79,7 +79,7 @@ static const double *amounts(const struct tapir_diff *diff, const struct tapir_d
 										: side->seconds;
 }
 
-static double sum_of(const double parts[TAPIR_DIFF_PARTS])
+static double diff_parts_sum(const double parts[TAPIR_DIFF_PARTS])
 {
 	double sum = 0;
 
@@ -264,8 +264,8 @@ static double room_for_losses(const struct tapir_diff *diff, const struct tapir_
 static bool is_by_chance(const struct tapir_diff *diff, enum tapir_diff_kind kind,
 			 const struct figure f[2], uint64_t compared)
 {
-	double first = sum_of(amounts(diff, diff->sides[0], kind));
-	double second = sum_of(amounts(diff, diff->sides[1], kind));
+	double first = diff_parts_sum(amounts(diff, diff->sides[0], kind));
+	double second = diff_parts_sum(amounts(diff, diff->sides[1], kind));
 
 	if (!f[0].cnt && !f[1].cnt)
 		return false;

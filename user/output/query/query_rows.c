@@ -125,7 +125,7 @@ static int pass_report(struct tapir_pass *p, struct tapir_reader *reader)
 
 /* ---- of a timeline ------------------------------------------------------------------------------- */
 
-static uint64_t sum_of(const struct tapir_parts *parts, enum tapir_thread_state state)
+static uint64_t thread_state_sum(const struct tapir_parts *parts, enum tapir_thread_state state)
 {
 	uint64_t ns = 0;
 
@@ -146,9 +146,9 @@ static void query_on_close(void *ctx, struct tapir_interval *i)
 		.from_ns = i->from_ns,
 		.until_ns = i->until_ns,
 		.took_ns = i->until_ns - i->from_ns,
-		.running_ns = sum_of(&i->parts, TAPIR_THREAD_RUNNING),
-		.runnable_ns = sum_of(&i->parts, TAPIR_THREAD_RUNNABLE),
-		.sleeping_ns = sum_of(&i->parts, TAPIR_THREAD_SLEEPING),
+		.running_ns = thread_state_sum(&i->parts, TAPIR_THREAD_RUNNING),
+		.runnable_ns = thread_state_sum(&i->parts, TAPIR_THREAD_RUNNABLE),
+		.sleeping_ns = thread_state_sum(&i->parts, TAPIR_THREAD_SLEEPING),
 		.pid = i->tgid,
 		.tid = i->tid,
 		.end_tid = i->end_tid,

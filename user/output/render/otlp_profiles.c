@@ -74,7 +74,7 @@ static int order_rows(struct builder *b)
 	return 0;
 }
 
-static int64_t sum_of(const struct tapir_otlp_samples *s, const struct tapir_otlp_row *row)
+static int64_t otlp_row_sum(const struct tapir_otlp_samples *s, const struct tapir_otlp_row *row)
 {
 	uint64_t unit = row->kind == TAPIR_OTLP_CPU && is_counted(s, row->kind) ? s->period : 1;
 
@@ -95,7 +95,7 @@ static int order_points(struct builder *b)
 		return -ENOMEM;
 	for (size_t i = 0; i < rows; i++) {
 		b->row_begin[i] = sum;
-		b->sums[i] = sum_of(b->s, &b->s->rows.data[i]);
+		b->sums[i] = otlp_row_sum(b->s, &b->s->rows.data[i]);
 		sum += b->s->rows.data[i].cnt;
 	}
 	if (b->s->has_no_times)
