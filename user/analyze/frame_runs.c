@@ -53,7 +53,7 @@ static bool is_same_run(const struct tapir_frame_run *a, const struct tapir_fram
 
 /* ---- what they do ----------------------------------------------------------------------------- */
 
-static bool is_of(const struct tapir_lore_purpose *purpose, const char *name)
+static bool is_of_purpose(const struct tapir_lore_purpose *purpose, const char *name)
 {
 	return *purpose->of == '*' ? strstr(name, purpose->of + 1) != NULL
 				   : tapir_sv__starts_with(tapir_sv__of(name), purpose->of);
@@ -65,7 +65,7 @@ static const char *purpose_of(const char *name, uint8_t runtime)
 	const char *work = tapir_work__purpose_of(name, lore);
 
 	for (const struct tapir_lore_purpose *p = lore->purposes; !work && p && p->of; p++)
-		if (is_of(p, name))
+		if (is_of_purpose(p, name))
 			work = p->what;
 	if (!work && tapir_sv__starts_with_any(tapir_sv__of(name), lore->throwing))
 		work = "exception dispatch";

@@ -123,7 +123,7 @@ bool tapir_wait_reason__is_lock(const char *reason)
 }
 
 /* Returns true if the function is one of those that have this reason. */
-static bool is_of(const char *name, bool is_kernel, const char *reason)
+static bool has_wait_reason(const char *name, bool is_kernel, const char *reason)
 {
 	const struct tapir_lore_wait *w = tapir_wait_reason__of_function(name, is_kernel);
 
@@ -136,7 +136,8 @@ bool tapir_wait_reason__passes(const struct tapir_stack_tree *tree, uint32_t nod
 	for (; node < tree->nodes.cnt && node; node = tree->nodes.data[node].parent) {
 		const struct tapir_tree_node *n = &tree->nodes.data[node];
 
-		if (is_of(tree->names.data[n->name], n->kind == TAPIR_FRAME_KERNEL, wait->reason))
+		if (has_wait_reason(tree->names.data[n->name], n->kind == TAPIR_FRAME_KERNEL,
+				    wait->reason))
 			return true;
 	}
 	return false;
@@ -166,7 +167,8 @@ bool tapir_wait_reason__is_cut(const struct tapir_stack_tree *tree, uint32_t nod
 	for (uint32_t at = node; at; at = tree->nodes.data[at].parent) {
 		const struct tapir_tree_node *n = &tree->nodes.data[at];
 
-		if (is_of(tree->names.data[n->name], n->kind == TAPIR_FRAME_KERNEL, wait->reason))
+		if (has_wait_reason(tree->names.data[n->name], n->kind == TAPIR_FRAME_KERNEL,
+				    wait->reason))
 			beyond = n->parent;
 	}
 	return is_gap(tree, beyond, tapir_stack_tree__is_whole(tree, node));

@@ -42,7 +42,8 @@ static void count_statement(struct tapir_finding *f, const char *label, uint64_t
 	tapir_str__fini(&text);
 }
 
-static bool is_of(struct tapir_finding *f, const struct tapir_interval *i, const char *name)
+static bool is_statement_of(struct tapir_finding *f, const struct tapir_interval *i,
+			    const char *name)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
 
@@ -55,11 +56,11 @@ static bool is_statement(struct tapir_finding *f, const struct tapir_interval *i
 	const struct tapir_tl_thread *thread;
 	const struct tapir_interval *open;
 
-	if (!is_of(f, i, "execute"))
-		return is_of(f, i, "query");
+	if (!is_statement_of(f, i, "execute"))
+		return is_statement_of(f, i, "query");
 	thread = tapir_timeline__thread(f->tl, i->tid);
 	for (open = thread ? thread->open : NULL; open; open = open->outer)
-		if (is_of(f, open, "query"))
+		if (is_statement_of(f, open, "query"))
 			return false;
 	return true;
 }

@@ -153,7 +153,8 @@ const char *tapir_found__explainer(const struct tapir_explanation *e)
 
 /* ---- judging -------------------------------------------------------------------------------- */
 
-static bool is_of(unsigned by, const struct tapir_found *found, enum tapir_found_kind explained)
+static bool is_explained_by(unsigned by, const struct tapir_found *found,
+			    enum tapir_found_kind explained)
 {
 	const char *unit = tapir_found__unit(found->kind);
 
@@ -172,7 +173,7 @@ static bool is_explained(const struct tapir_found_list *list, const struct tapir
 	if (e->of != found->kind)
 		return false;
 	tapir_vec_for_each (other, &list->rows)
-		if (is_of(e->by, other, e->of) && other->magnitude * 100 >= of * e->at)
+		if (is_explained_by(e->by, other, e->of) && other->magnitude * 100 >= of * e->at)
 			return true;
 	return false;
 }

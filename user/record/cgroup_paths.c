@@ -35,7 +35,7 @@ void tapir_cgroup_paths__fini(struct tapir_cgroup_paths *paths)
 }
 
 /* The process may have been moved to another one since: then the path is that one's. */
-static bool is_of(const char *path, uint64_t id)
+static bool is_path_of_cgroup(const char *path, uint64_t id)
 {
 	struct tapir_cgroup cgroup;
 	int mark = tapir_diag__cnt();
@@ -79,7 +79,7 @@ const char *tapir_cgroup_paths__of(struct tapir_cgroup_paths *paths, uint64_t id
 		tapir_diag__rewind(mark);
 		return "";
 	}
-	if (is_of(text, id) && keep_path(paths, id, text))
+	if (is_path_of_cgroup(text, id) && keep_path(paths, id, text))
 		return text;
 	free(paths->other);
 	paths->other = text;

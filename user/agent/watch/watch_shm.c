@@ -252,7 +252,8 @@ static size_t copy_ring(const struct tapir_watch_point *ring, size_t size, uint6
 	return kept;
 }
 
-static bool is_of(const struct tapir_watch_slot *slot, const struct tapir_watch_head *head)
+static bool is_slot_of_process(const struct tapir_watch_slot *slot,
+			       const struct tapir_watch_head *head)
 {
 	return load_u64(&slot->head.pid) == head->pid && slot->head.started_ms == head->started_ms;
 }
@@ -265,7 +266,7 @@ size_t tapir_watch_shm__points(const struct tapir_watch_shm *page, size_t i,
 	size_t cnt = copy_ring(slot->points[c], TAPIR_WATCH_MAX_POINTS, head->counters[c].point_cnt,
 			       since_ms, out);
 
-	return is_of(slot, head) ? cnt : 0;
+	return is_slot_of_process(slot, head) ? cnt : 0;
 }
 
 size_t tapir_watch_shm__pauses(const struct tapir_watch_shm *page, size_t i,
@@ -276,5 +277,5 @@ size_t tapir_watch_shm__pauses(const struct tapir_watch_shm *page, size_t i,
 	size_t cnt =
 		copy_ring(slot->pauses, TAPIR_WATCH_MAX_PAUSES, head->pause_cnt, since_ms, out);
 
-	return is_of(slot, head) ? cnt : 0;
+	return is_slot_of_process(slot, head) ? cnt : 0;
 }

@@ -228,7 +228,7 @@ static enum tapir_spec_zero zero_of(const struct tapir_ring_process *p)
 	return p->lane.is_private ? TAPIR_SPEC_ZERO_IS_NONE : TAPIR_SPEC_ZERO_IS_ALL;
 }
 
-static bool is_of(const struct tapir_spec *spec, const struct tapir_probe_view *view)
+static bool is_selected_by_spec(const struct tapir_spec *spec, const struct tapir_probe_view *view)
 {
 	struct tapir_spec *specs[] = {(struct tapir_spec *)spec};
 	const struct tapir_spec_list one = {.data = specs, .cnt = 1, .cap = 1};
@@ -245,7 +245,7 @@ static bool is_asked_for(struct tapir_ring_process *p, const struct tapir_probe_
 	*flags = 0;
 	if (tapir_ring_select__classify(sink->specs, zero_of(p), view, sink->spec_matched))
 		return true;
-	if (!is_of(sink->name_spec, view))
+	if (!is_selected_by_spec(sink->name_spec, view))
 		return false;
 	*flags = TAPIR_PROBE_FOR_NAMES;
 	return true;
@@ -271,7 +271,8 @@ static void select_event(struct tapir_ring_process *p, uint32_t idx, struct tapi
 	tapir_probe_view__of(named, &view);
 	tapir_seen_names__add(&p->sink->seen, view.provider, view.event);
 	is_asked = is_asked_for(p, &view, &flags);
-	ev->is_brief = !is_asked && p->lane.is_private && is_of(p->sink->budget_spec, &view);
+	ev->is_brief =
+		!is_asked && p->lane.is_private && is_selected_by_spec(p->sink->budget_spec, &view);
 	if (!is_asked && (!ev->is_brief || p->budget.is_over)) {
 		tapir_ring_control__want(&p->control, idx, ev->generation, false, false);
 		return;

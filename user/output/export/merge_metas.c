@@ -174,8 +174,8 @@ static void add_to_fact(struct fact *fact, const struct tapir_rec *rec, uint64_t
 		tapir_str__add(&fact->text, view.value.data, view.value.len);
 }
 
-static bool is_of(const struct tapir_merge *m, const struct tapir_merge_input *input,
-		  const struct tapir_merge_host *host)
+static bool is_input_of_host(const struct tapir_merge *m, const struct tapir_merge_input *input,
+			     const struct tapir_merge_host *host)
 {
 	return !host || &m->hosts.data[input->host] == host;
 }
@@ -191,7 +191,8 @@ static bool is_first_with(const struct tapir_merge *m, const struct tapir_merge_
 			  size_t idx, struct tapir_sv key)
 {
 	for (size_t i = 0; i < idx; i++)
-		if (is_of(m, &m->inputs.data[i], host) && find_meta(&m->inputs.data[i].metas, key))
+		if (is_input_of_host(m, &m->inputs.data[i], host) &&
+		    find_meta(&m->inputs.data[i].metas, key))
 			return false;
 	return true;
 }
@@ -201,8 +202,9 @@ static void collect(const struct tapir_merge *m, const struct tapir_merge_host *
 {
 	for (size_t i = 0, cnt = 0; i < m->inputs.cnt; i++) {
 		const struct tapir_merge_input *input = &m->inputs.data[i];
-		const struct tapir_rec *rec =
-			is_of(m, input, host) ? find_meta(&input->metas, fact->key) : NULL;
+		const struct tapir_rec *rec = is_input_of_host(m, input, host)
+						      ? find_meta(&input->metas, fact->key)
+						      : NULL;
 
 		fact->first_pid = is_own ? 0 : input->rehost.host * TAPIR_HOST_PIDS;
 		if (rec)
@@ -220,7 +222,7 @@ static bool lacks_end(const struct tapir_merge *m, const struct tapir_merge_host
 	for (size_t i = 0; i < m->inputs.cnt; i++) {
 		const struct tapir_merge_input *input = &m->inputs.data[i];
 
-		if (is_of(m, input, host) && !find_meta(&input->metas, key))
+		if (is_input_of_host(m, input, host) && !find_meta(&input->metas, key))
 			return is_frozen || !find_meta(&input->metas, tapir_sv__of("frozen"));
 	}
 	return false;
@@ -261,8 +263,8 @@ int tapir_merge_metas__put(struct tapir_merge *m, const struct tapir_merge_host 
 	for (size_t i = 0; i < m->inputs.cnt; i++) {
 		const struct tapir_merge_metas *metas = &m->inputs.data[i].metas;
 
-		for (size_t k = 0; is_of(m, &m->inputs.data[i], host) && k < metas->cnt && !err;
-		     k++) {
+		for (size_t k = 0;
+		     is_input_of_host(m, &m->inputs.data[i], host) && k < metas->cnt && !err; k++) {
 			struct tapir_meta_view view;
 
 			tapir_meta_view__of(metas->data[k], &view);

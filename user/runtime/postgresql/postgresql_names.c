@@ -76,7 +76,8 @@ static bool is_complete(const struct search *s)
 
 /* ---- buffers -------------------------------------------------------------------------------- */
 
-static bool is_of(const struct descriptor *d, uint32_t nth, uint32_t database, uint32_t file)
+static bool is_buffer_of_file(const struct descriptor *d, uint32_t nth, uint32_t database,
+			      uint32_t file)
 {
 	return d->nth == nth && d->state & BUFFER_IS_VALID && d->database == database &&
 	       d->file == file && !d->fork;
@@ -96,7 +97,8 @@ static void read_buffer(struct search *s, uint32_t nth, const struct descriptor 
 	    !tapir_process_memory__get(memory,
 				       s->server->descriptors_va + (uint64_t)nth * DESCRIPTOR_BYTES,
 				       &after, sizeof(after)) ||
-	    !is_of(&after, nth, before->database, before->file) || after.block != before->block)
+	    !is_buffer_of_file(&after, nth, before->database, before->file) ||
+	    after.block != before->block)
 		return;
 	if (before->block < FILE_PAGES_MAX)
 		s->seen[before->block / 8] |= (uint8_t)(1u << before->block % 8);
@@ -120,7 +122,7 @@ static void search_buffers(struct search *s, uint32_t database, uint32_t file)
 			break;
 		for (uint32_t i = 0; i < cnt; i++) {
 			memcpy(&d, some + (size_t)i * DESCRIPTOR_BYTES, sizeof(d));
-			if (is_of(&d, at + i, database, file))
+			if (is_buffer_of_file(&d, at + i, database, file))
 				read_buffer(s, at + i, &d);
 		}
 	}
