@@ -883,7 +883,7 @@ static void question_on_event(void *ctx, struct tapir_tl_thread *thread,
 }
 
 /* Keeps the event that begins it. */
-static void on_open(void *ctx, struct tapir_interval *interval)
+static void question_on_open(void *ctx, struct tapir_interval *interval)
 {
 	struct tapir_questions *qs = ctx;
 	const struct tapir_event_view *event;
@@ -954,7 +954,7 @@ static void question_on_close(void *ctx, struct tapir_interval *interval)
 }
 
 static const struct tapir_timeline_fns fns = {
-	.event = question_on_event, .open = on_open, .close = question_on_close};
+	.event = question_on_event, .open = question_on_open, .close = question_on_close};
 
 static bool needs_timeline(const struct tapir_questions *qs)
 {

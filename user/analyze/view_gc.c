@@ -185,7 +185,7 @@ static void gc_on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir
 }
 
 /* The JVM's operation is the reason. */
-static void on_open(void *ctx, struct tapir_interval *i)
+static void gc_on_open(void *ctx, struct tapir_interval *i)
 {
 	struct gc_view *v = ctx;
 	const struct tapir_pairs *pairs = tapir_timeline__pairs(v->args.tl);
@@ -580,7 +580,7 @@ const struct tapir_view tapir_view_gc = {
 	.fns = {.sample = gc_on_sample,
 		.wait = gc_on_wait,
 		.event = gc_on_event,
-		.open = on_open,
+		.open = gc_on_open,
 		.close = gc_on_close},
 	.nothing = "no collection was seen",
 	.source = {"collections", "`tapir record --profile gc`", .cause = TAPIR_CAUSE_GC},

@@ -303,7 +303,7 @@ static bool is_queued(const struct threadpool *v, const struct tapir_interval *i
 	return !strcmp(tapir_timeline__pairs(v->args.tl)->kinds.data[i->kind].name, "queued");
 }
 
-static void on_open(void *ctx, struct tapir_interval *i)
+static void threadpool_on_open(void *ctx, struct tapir_interval *i)
 {
 	struct threadpool *v = ctx;
 
@@ -432,7 +432,7 @@ const struct tapir_view tapir_view_threadpool = {
 	.fns = {.event = threadpool_on_event,
 		.wait = threadpool_on_wait,
 		.cut_wait = threadpool_on_wait,
-		.open = on_open,
+		.open = threadpool_on_open,
 		.close = threadpool_on_close},
 	.nothing = "no event of a thread pool was seen",
 	.source = {"events of .NET's thread pool", "`tapir record --profile threadpool`",

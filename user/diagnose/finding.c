@@ -192,7 +192,7 @@ static void on_cut_wait(void *ctx, const struct tapir_wait *wait)
 	add_wait(ctx, wait, true);
 }
 
-static void on_open(void *ctx, struct tapir_interval *i)
+static void diagnosis_on_open(void *ctx, struct tapir_interval *i)
 {
 	tapir_finding_requests__open(ctx, i);
 }
@@ -289,7 +289,7 @@ const struct tapir_timeline_fns tapir_finding_fns = {.sample = diagnosis_on_samp
 						     .snapshot = on_snapshot,
 						     .interp_sample = on_interp_sample,
 						     .call = on_call,
-						     .open = on_open,
+						     .open = diagnosis_on_open,
 						     .awaited = on_awaited,
 						     .close = diagnosis_on_close};
 

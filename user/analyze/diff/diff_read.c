@@ -196,7 +196,7 @@ static const struct tapir_kind *interval_kind_of(const struct reading *r, uint32
 }
 
 /* The first event of a request shows who reports it, before any request has ended. */
-static void on_open(void *ctx, struct tapir_interval *i)
+static void diff_on_open(void *ctx, struct tapir_interval *i)
 {
 	struct reading *r = ctx;
 	const struct tapir_kind *kind = interval_kind_of(r, i->kind);
@@ -306,7 +306,7 @@ static const struct tapir_timeline_fns fns = {.sample = diff_on_sample,
 					      .wait = diff_on_wait,
 					      .cut_wait = diff_on_wait,
 					      .event = diff_on_event,
-					      .open = on_open,
+					      .open = diff_on_open,
 					      .close = diff_on_close,
 					      .counter = on_counter};
 

@@ -437,7 +437,7 @@ static void join(struct requests *r, const struct tapir_interval *i)
 				       kind->is_call);
 }
 
-static void on_open(void *ctx, struct tapir_interval *i)
+static void requests_on_open(void *ctx, struct tapir_interval *i)
 {
 	struct requests *r = ctx;
 
@@ -498,7 +498,7 @@ const struct tapir_view tapir_view_requests = {
 		.wait = requests_on_wait,
 		.sample = requests_on_sample,
 		.switched = on_switch,
-		.open = on_open,
+		.open = requests_on_open,
 		.awaited = on_awaited,
 		.close = requests_on_close,
 		.record = requests_on_record},

@@ -113,7 +113,8 @@ static int on_trait(sqlite3_file *file)
 }
 
 /* SQLite closes a file whose opening failed if pMethods is set: it is set last. */
-static int on_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out)
+static int open_query_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
+			   int *out)
 {
 	static const sqlite3_io_methods methods = {.iVersion = 1,
 						   .xClose = close_query_file,
@@ -236,7 +237,7 @@ static int open_db(struct tapir_query_file *f)
 	f->vfs.zName = VFS_NAME;
 	f->vfs.pAppData = f;
 	f->vfs.szOsFile = sizeof(struct descriptor);
-	f->vfs.xOpen = on_open;
+	f->vfs.xOpen = open_query_file;
 	f->vfs.xAccess = on_access;
 	f->vfs.xFullPathname = on_full_path;
 	if (sqlite3_vfs_register(&f->vfs, 0) ||

@@ -175,7 +175,7 @@ static int on_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 
 /* ---- cursors ------------------------------------------------------------------------------------- */
 
-static int on_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
+static int open_query_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
 {
 	struct cursor *c = calloc(1, sizeof(*c));
 
@@ -609,7 +609,7 @@ int tapir_query_module__add(sqlite3 *db, struct tapir_query_source *source, cons
 					      .xConnect = on_connect,
 					      .xBestIndex = on_best_index,
 					      .xDisconnect = on_disconnect,
-					      .xOpen = on_open,
+					      .xOpen = open_query_cursor,
 					      .xClose = close_query_cursor,
 					      .xFilter = on_filter,
 					      .xNext = on_next,

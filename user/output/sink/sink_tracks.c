@@ -95,7 +95,7 @@ static void add_loss(struct tapir_tracks *t, const struct tapir_rec_loss *loss)
 							  .value = (double)*sum});
 }
 
-static void on_open(void *ctx, struct tapir_interval *i)
+static void tracks_on_open(void *ctx, struct tapir_interval *i)
 {
 	struct tapir_tracks *t = ctx;
 
@@ -134,7 +134,7 @@ static void on_span(void *ctx, const struct tapir_offcpu_span *span)
 int tapir_tracks__init(struct tapir_tracks *t, struct tapir_export *x,
 		       const struct tapir_tracks_fns *fns, void *ctx)
 {
-	static const struct tapir_timeline_fns timeline_fns = {.open = on_open,
+	static const struct tapir_timeline_fns timeline_fns = {.open = tracks_on_open,
 							       .close = tracks_on_close};
 	static const struct tapir_offcpu_fns offcpu_fns = {on_out, on_span};
 	const struct tapir_timeline_opts opts = {.trace = &x->trace};
