@@ -108,8 +108,8 @@ static __noinline int begin_epoch(struct call_thread *t)
 	return announce_caller(s);
 }
 
-static __always_inline struct call_thread *thread_of(struct task_struct *task,
-						     const struct tapir_live *now)
+static __always_inline struct call_thread *call_thread_of(struct task_struct *task,
+							  const struct tapir_live *now)
 {
 	struct call_thread *t =
 		bpf_task_storage_get(&call_threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -163,7 +163,7 @@ int BPF_PROG(tapir_enter_count, struct pt_regs *regs, long nr)
 	number = syscall_number(task, nr);
 	if (!(flags_of(number) & TAPIR_CALL_IS_COUNTED))
 		return 0;
-	t = thread_of(task, now);
+	t = call_thread_of(task, now);
 	if (!t) {
 		tapir_lose(&zero_key, TAPIR_LOSS_CALLS_NO_STORAGE);
 		return 0;
@@ -268,7 +268,7 @@ static __noinline int count_unbegun(struct task_struct *task, long ret)
 	if (!f || nr < 0 || is_birth(task, ret) || !is_ours(f, task))
 		return 0;
 	number = syscall_number(task, nr);
-	t = now && flags_of(number) & TAPIR_CALL_IS_COUNTED ? thread_of(task, now) : NULL;
+	t = now && flags_of(number) & TAPIR_CALL_IS_COUNTED ? call_thread_of(task, now) : NULL;
 	if (!t)
 		return 0;
 	t->key.nr = number;

@@ -431,7 +431,7 @@ static void on_continue(struct tapir_awaits *a, uint64_t id, uint32_t node, uint
 	t->idle_ns = 0;
 }
 
-static struct tapir_await_thread *thread_of(struct tapir_awaits *a, uint32_t tid)
+static struct tapir_await_thread *await_thread_of(struct tapir_awaits *a, uint32_t tid)
 {
 	const struct tapir_await_thread made = {};
 
@@ -441,7 +441,7 @@ static struct tapir_await_thread *thread_of(struct tapir_awaits *a, uint32_t tid
 static void on_begin(struct tapir_awaits *a, const struct tapir_tl_thread *thread,
 		     const struct tapir_event_fields *f, uint32_t node, uint64_t now_ns)
 {
-	struct tapir_await_thread *t = thread_of(a, thread->tid);
+	struct tapir_await_thread *t = await_thread_of(a, thread->tid);
 	uint64_t id = id_of(thread, f, "TaskID"), work = tapir_event_fields__u64(f, "Work");
 
 	if (t && t->cnt < MAX_NESTED) {
@@ -459,7 +459,7 @@ static void on_begin(struct tapir_awaits *a, const struct tapir_tl_thread *threa
 /* No thread runs the task any longer that this one continued. */
 static void on_end(struct tapir_awaits *a, const struct tapir_tl_thread *thread, uint64_t now_ns)
 {
-	struct tapir_await_thread *t = thread_of(a, thread->tid);
+	struct tapir_await_thread *t = await_thread_of(a, thread->tid);
 	struct tapir_await_task *task;
 
 	if (!t || !t->cnt || --t->cnt >= MAX_NESTED || !t->works[t->cnt].is_run)

@@ -69,7 +69,7 @@ static void forget_threads(struct tapir_offcpu *o)
 	tapir_keyed__clear(&o->threads);
 }
 
-static struct thread *thread_of(struct tapir_offcpu *o, uint32_t tid)
+static struct thread *offcpu_thread_of(struct tapir_offcpu *o, uint32_t tid)
 {
 	if (o->threads.cnt == TAPIR_OFFCPU_MAX_THREADS && !tapir_keyed__get(&o->threads, tid))
 		forget_threads(o);
@@ -79,7 +79,7 @@ static struct thread *thread_of(struct tapir_offcpu *o, uint32_t tid)
 static int on_switch_out(struct tapir_offcpu *o, const struct waiting *w)
 {
 	const struct tapir_rec_switch *rec = &w->rec;
-	struct thread *t = thread_of(o, rec->out_tid);
+	struct thread *t = offcpu_thread_of(o, rec->out_tid);
 
 	if (!t)
 		return -ENOMEM;
@@ -110,7 +110,7 @@ static uint64_t wake_ns(const struct thread *t, const struct tapir_rec_switch *r
  */
 static int on_switch_in(struct tapir_offcpu *o, const struct tapir_rec_switch *rec)
 {
-	struct thread *t = thread_of(o, rec->in_tid);
+	struct thread *t = offcpu_thread_of(o, rec->in_tid);
 	struct tapir_offcpu_span span;
 	bool is_same;
 

@@ -34,7 +34,7 @@ enum tapir_gil_place tapir_finding_gil__place(struct tapir_finding *f, uint32_t 
 								 : TAPIR_GIL_INSIDE;
 }
 
-static struct tapir_gil_thread *thread_of(struct tapir_finding *f, uint32_t tid)
+static struct tapir_gil_thread *gil_thread_of(struct tapir_finding *f, uint32_t tid)
 {
 	return tapir_keyed__add(&f->gil.threads, tid, MAX_THREADS,
 				((struct tapir_gil_thread){.tid = tid}));
@@ -57,7 +57,7 @@ void tapir_finding_gil__sample(struct tapir_finding *f, const struct tapir_tl_th
 			       uint32_t node, const struct tapir_node_facts *facts)
 {
 	unsigned place = facts->gil_place;
-	struct tapir_gil_thread *thread = thread_of(f, t->tid);
+	struct tapir_gil_thread *thread = gil_thread_of(f, t->tid);
 
 	if (!thread)
 		return;

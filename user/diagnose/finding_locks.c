@@ -25,8 +25,8 @@
  * ---------------------------------------------------------------------
  */
 
-static const struct tapir_rec_thread *thread_of(const struct tapir_finding *f, uint32_t tid,
-						uint64_t now_ns)
+static const struct tapir_rec_thread *described_thread(const struct tapir_finding *f, uint32_t tid,
+						       uint64_t now_ns)
 {
 	return tapir_catalog__thread(tapir_timeline__catalog(f->tl), tid, now_ns);
 }
@@ -34,7 +34,7 @@ static const struct tapir_rec_thread *thread_of(const struct tapir_finding *f, u
 /* The thread's id in its process's namespace. */
 static uint32_t ns_tid_of(const struct tapir_finding *f, uint32_t tid, uint64_t now_ns)
 {
-	const struct tapir_rec_thread *rec = thread_of(f, tid, now_ns);
+	const struct tapir_rec_thread *rec = described_thread(f, tid, now_ns);
 
 	return rec && rec->ns_tid ? rec->ns_tid : tid;
 }
@@ -153,7 +153,7 @@ void tapir_finding_locks__call(struct tapir_finding *f, const struct tapir_rec *
 	h = make_held_up(f, wait.rec->tgid, tid);
 	if (!h || (h->from_ns && !h->is_over && !h->seen_tid))
 		return; /* events say more */
-	owner = thread_of(f, wait.rec->owner_tid, rec->time_ns);
+	owner = described_thread(f, wait.rec->owner_tid, rec->time_ns);
 	*h = (struct tapir_held_up){.tid = tid,
 				    .owner = ns_tid_of(f, wait.rec->owner_tid, rec->time_ns),
 				    .tgid = wait.rec->tgid,
@@ -175,7 +175,7 @@ static struct tapir_held_up *holder_of(struct tapir_finding *f, const struct tap
 uint32_t tapir_finding_locks__holder(struct tapir_finding *f, uint32_t tid)
 {
 	uint64_t now_ns = tapir_timeline__stats(f->tl)->last_ns;
-	const struct tapir_rec_thread *rec = thread_of(f, tid, now_ns);
+	const struct tapir_rec_thread *rec = described_thread(f, tid, now_ns);
 	const struct tapir_held_up *h =
 		rec ? held_up_of(f, rec->tgid, ns_tid_of(f, tid, now_ns)) : NULL;
 	uint32_t holder = 0;

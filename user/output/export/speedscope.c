@@ -103,8 +103,8 @@ uint64_t tapir_speedscope__left_out(const struct tapir_speedscope *s)
 
 /* ---- samples -------------------------------------------------------------------------------- */
 
-static struct thread *thread_of(struct tapir_speedscope *s, uint32_t tgid, uint32_t tid,
-				uint64_t time_ns)
+static struct thread *speedscope_thread_of(struct tapir_speedscope *s, uint32_t tgid, uint32_t tid,
+					   uint64_t time_ns)
 {
 	size_t idx = tapir_thread_names__row(&s->names, (uint64_t)tgid << 32 | tid,
 					     tapir_catalog__thread(s->catalog, tid, time_ns), true,
@@ -139,7 +139,7 @@ static void add_point(struct tapir_speedscope *s, const struct tapir_stack_ref *
 	point.stack = tapir_speedscope_stacks__number(&s->stacks, ref);
 	if (point.stack == NO_STACK)
 		return;
-	thread = thread_of(s, ref->tgid, tid, ref->time_ns);
+	thread = speedscope_thread_of(s, ref->tgid, tid, ref->time_ns);
 	if (!thread) {
 		s->failed |= s->threads.cnt < THREADS_MAX;
 		s->left_out++;

@@ -90,7 +90,7 @@ static uint32_t name_sv(struct page *p, struct tapir_sv text)
 }
 
 /* A new thread has its parent's name for a moment: the name is taken again now and then. */
-static uint32_t thread_of(struct page *p, uint32_t pid, uint32_t tid, uint64_t time_ns)
+static uint32_t page_thread_of(struct page *p, uint32_t pid, uint32_t tid, uint64_t time_ns)
 {
 	struct thread *thread =
 		tapir_keyed__add(&p->threads, (uint64_t)pid << 32 | tid, TAPIR_PAGE_MAX_THREADS,
@@ -138,7 +138,7 @@ static void page_on_sample(void *ctx, struct tapir_tl_thread *t,
 	const char *purpose = tapir_work__purpose(work, t, tapir_timeline__pairs(p->tl));
 	const struct tapir_page_mark mark = {
 		.time_ns = since_start(p, sample->h.time_ns),
-		.thread = thread_of(p, t->tgid, t->tid, sample->h.time_ns),
+		.thread = page_thread_of(p, t->tgid, t->tid, sample->h.time_ns),
 		.node = has_stack ? node_of(p, t->last_node, purpose) : 0,
 		.weight = 1};
 
@@ -157,7 +157,7 @@ static void page_on_event(void *ctx, struct tapir_tl_thread *t,
 					    .stack_id = rec->stack_id,
 					    .kstack_id = event->kstack_id};
 	struct tapir_page_mark mark = {.time_ns = since_start(p, rec->h.time_ns),
-				       .thread = thread_of(p, t->tgid, t->tid, rec->h.time_ns),
+				       .thread = page_thread_of(p, t->tgid, t->tid, rec->h.time_ns),
 				       .weight = 1};
 
 	if (ref.stack_id || ref.kstack_id)
@@ -181,7 +181,7 @@ static void add_wait(struct page *p, const struct tapir_wait *wait, bool is_cut)
 		.from_ns = since_start(p, wait->from_ns),
 		.took_ns = wait->until_ns - wait->from_ns,
 		.part_ns = wait->wake_ns - wait->from_ns,
-		.thread = thread_of(p, t->tgid, t->tid, wait->from_ns),
+		.thread = page_thread_of(p, t->tgid, t->tid, wait->from_ns),
 		.node = node_of(p, wait->node, NULL),
 		.kind = page_text_number(p, tapir_switch__state_name(&left)),
 		.label = wait->state ? page_text_number(p, tapir_wait_reasons__of(
@@ -213,7 +213,7 @@ static void page_on_close(void *ctx, struct tapir_interval *i)
 	struct tapir_page_slice slice = {
 		.from_ns = since_start(p, i->from_ns),
 		.took_ns = i->until_ns - i->from_ns,
-		.thread = thread_of(p, i->tgid, i->tid, i->until_ns),
+		.thread = page_thread_of(p, i->tgid, i->tid, i->until_ns),
 		.node = node_of(p, i->node, NULL),
 		.kind = i->kind,
 		.label = page_text_number(p, i->label),
