@@ -310,7 +310,7 @@ int BPF_PROG(tapir_waited, int vector)
 
 /* ---- a switch --------------------------------------------------------------------------------- */
 
-static __always_inline void add_wait(struct tapir_wait_sums *sums, __u32 kind, __u64 ns)
+static __always_inline void add_wait_sum(struct tapir_wait_sums *sums, __u32 kind, __u64 ns)
 {
 	struct tapir_wait_sum *sum;
 	__u64 step; /* of 64 bits, which the check below is of: no shifts come between them */
@@ -341,14 +341,14 @@ static __always_inline void add_short_wait(struct tapir_wait_sums *sums, __u64 n
 	__u64 since_ns = sums->since_ns, woken_ns = sums->wake_ns;
 
 	if (!sums->out_state || !woken_ns || woken_ns >= now_ns) {
-		add_wait(sums, wait_kind_of(sums->out_state), now_ns - since_ns);
+		add_wait_sum(sums, wait_kind_of(sums->out_state), now_ns - since_ns);
 		return;
 	}
 	/* The wake-up may be a moment older than the leaving that it ended. */
 	if (woken_ns < since_ns)
 		woken_ns = since_ns;
-	add_wait(sums, wait_kind_of(sums->out_state), woken_ns - since_ns);
-	add_wait(sums, TAPIR_WAIT_WOKEN, now_ns - woken_ns);
+	add_wait_sum(sums, wait_kind_of(sums->out_state), woken_ns - since_ns);
+	add_wait_sum(sums, TAPIR_WAIT_WOKEN, now_ns - woken_ns);
 }
 
 /* The thread is on its CPU for the last time. Its sums stay, for user space, if the ring has no

@@ -145,7 +145,7 @@ uint32_t tapir_frame_run__of_node(struct tapir_frame_run *run, const struct tapi
 /* ---- text --------------------------------------------------------------------------------------- */
 
 /* "futex wait"; of some reasons the word says that already. */
-static void add_wait(const char *reason, struct tapir_str *out)
+static void add_wait_purpose(const char *reason, struct tapir_str *out)
 {
 	static const char *const whole[] = {"sleep", "stopped", "start of a process"};
 
@@ -177,7 +177,7 @@ void tapir_frame_run__add(const struct tapir_frame_run *run, const char *purpose
 	 * what it waits for is said.
 	 */
 	if (is_kernel && run->is_wait) {
-		add_wait(run->wait ? run->wait : run->entry ? run->entry : run->first, out);
+		add_wait_purpose(run->wait ? run->wait : run->entry ? run->entry : run->first, out);
 		tapir_str__addc(out, ']');
 		return;
 	}

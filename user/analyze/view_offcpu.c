@@ -55,7 +55,7 @@ static struct row *offcpu_row_of(struct offcpu_view *v, const struct tapir_wait 
 	return tapir_keyed__add(&v->rows, key, MAX_ROWS, made);
 }
 
-static void add_wait(struct offcpu_view *v, const struct tapir_wait *w, bool is_cut)
+static void add_offcpu_wait(struct offcpu_view *v, const struct tapir_wait *w, bool is_cut)
 {
 	uint64_t took_ns = w->until_ns - w->from_ns;
 	struct row *row = offcpu_row_of(v, w, is_cut);
@@ -80,7 +80,7 @@ static void offcpu_on_wait(void *ctx, const struct tapir_wait *w)
 	v->ready_ns += w->until_ns - w->wake_ns;
 	if (!tapir_stack__is_whole(tapir_timeline__stacks(v->args.tl), w->node))
 		v->cut_ns += w->until_ns - w->from_ns;
-	add_wait(v, w, false);
+	add_offcpu_wait(v, w, false);
 }
 
 static void on_cut_wait(void *ctx, const struct tapir_wait *w)
@@ -89,7 +89,7 @@ static void on_cut_wait(void *ctx, const struct tapir_wait *w)
 
 	v->open_ns += w->until_ns - w->from_ns;
 	v->open_cnt++;
-	add_wait(v, w, true);
+	add_offcpu_wait(v, w, true);
 }
 
 /* ---- rows that are alike ---------------------------------------------------------------------- */

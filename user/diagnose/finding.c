@@ -159,7 +159,7 @@ static void on_expect(void *ctx, uint32_t node)
 	tapir_node_facts__expect(ctx, node);
 }
 
-static void add_wait(struct tapir_finding *f, const struct tapir_wait *wait, bool is_open)
+static void add_diagnosed_wait(struct tapir_finding *f, const struct tapir_wait *wait, bool is_open)
 {
 #define ONE(...)		   +1
 #define TAKER(number, name, waits) [number] = tapir_finding_##name##__wait,
@@ -184,12 +184,12 @@ static void add_wait(struct tapir_finding *f, const struct tapir_wait *wait, boo
 
 static void diagnosis_on_wait(void *ctx, const struct tapir_wait *wait)
 {
-	add_wait(ctx, wait, false);
+	add_diagnosed_wait(ctx, wait, false);
 }
 
 static void on_cut_wait(void *ctx, const struct tapir_wait *wait)
 {
-	add_wait(ctx, wait, true);
+	add_diagnosed_wait(ctx, wait, true);
 }
 
 static void diagnosis_on_open(void *ctx, struct tapir_interval *i)

@@ -321,8 +321,8 @@ void tapir_request_routes__awaited(struct tapir_request_routes *r, const struct 
 }
 
 /* Adds it to the request, and to the one that is part of that. */
-static void add_wait(struct tapir_request_routes *r, uint64_t request,
-		     const struct tapir_request_wait *wait)
+static void add_request_wait(struct tapir_request_routes *r, uint64_t request,
+			     const struct tapir_request_wait *wait)
 {
 	struct tapir_open_request *open = open_of(r, request);
 	struct tapir_open_request *rider = open ? open_of(r, open->rider) : NULL;
@@ -336,14 +336,14 @@ static void add_wait(struct tapir_request_routes *r, uint64_t request,
 void tapir_request_routes__await(void *routes, uint64_t request,
 				 const struct tapir_await_span *span)
 {
-	add_wait(routes, request,
-		 &(struct tapir_request_wait){.from_ns = span->from_ns,
-					      .until_ns = span->until_ns,
-					      .site = span->site,
-					      .is_joint = span->is_joint,
-					      .is_taskless = span->is_taskless,
-					      .is_in_queue = span->is_in_queue,
-					      .peer = TAPIR_NO_PEER});
+	add_request_wait(routes, request,
+			 &(struct tapir_request_wait){.from_ns = span->from_ns,
+						      .until_ns = span->until_ns,
+						      .site = span->site,
+						      .is_joint = span->is_joint,
+						      .is_taskless = span->is_taskless,
+						      .is_in_queue = span->is_in_queue,
+						      .peer = TAPIR_NO_PEER});
 }
 
 /* Returns true if the tasks of the request have told of this wait for a connection. */
@@ -371,12 +371,12 @@ static void on_left_queue(struct tapir_request_routes *r, uint64_t request,
 		return;
 	from_ns = ms * 1e6 < (double)now_ns ? now_ns - (uint64_t)(ms * 1e6) : 0;
 	if (!is_reported(open_of(r, request), from_ns))
-		add_wait(r, request,
-			 &(struct tapir_request_wait){.from_ns = from_ns,
-						      .until_ns = now_ns,
-						      .site = TAPIR_NO_SITE,
-						      .is_in_queue = true,
-						      .peer = TAPIR_NO_PEER});
+		add_request_wait(r, request,
+				 &(struct tapir_request_wait){.from_ns = from_ns,
+							      .until_ns = now_ns,
+							      .site = TAPIR_NO_SITE,
+							      .is_in_queue = true,
+							      .peer = TAPIR_NO_PEER});
 }
 
 /* The request awaits next the answer to a statement. */
@@ -388,13 +388,13 @@ static void on_statement(struct tapir_request_routes *r, uint64_t request,
 	tapir_event_fields__add_text(fields, "sql", LABEL_BYTES, &sql);
 	tapir_statement_text__add(tapir_sv__of(sql.data ? sql.data : ""), &text);
 	if (text.len && !text.failed)
-		add_wait(r, request,
-			 &(struct tapir_request_wait){
-				 .from_ns = now_ns,
-				 .until_ns = now_ns + 1,
-				 .site = TAPIR_NO_SITE,
-				 .is_mark = true,
-				 .peer = tapir_dependencies__peer(r, text.data, 0)});
+		add_request_wait(r, request,
+				 &(struct tapir_request_wait){
+					 .from_ns = now_ns,
+					 .until_ns = now_ns + 1,
+					 .site = TAPIR_NO_SITE,
+					 .is_mark = true,
+					 .peer = tapir_dependencies__peer(r, text.data, 0)});
 	r->failed |= sql.failed || text.failed;
 	tapir_str__fini(&sql);
 	tapir_str__fini(&text);
@@ -453,12 +453,12 @@ void tapir_request_routes__exchange(struct tapir_request_routes *r,
 		return;
 	request = request_at(r, rec->ask_tid, rec->begin_ns);
 	if (request)
-		add_wait(r, request,
-			 &(struct tapir_request_wait){
-				 .from_ns = rec->begin_ns,
-				 .until_ns = rec->h.time_ns,
-				 .site = TAPIR_NO_SITE,
-				 .peer = tapir_dependencies__peer(r, NULL, row)});
+		add_request_wait(r, request,
+				 &(struct tapir_request_wait){
+					 .from_ns = rec->begin_ns,
+					 .until_ns = rec->h.time_ns,
+					 .site = TAPIR_NO_SITE,
+					 .peer = tapir_dependencies__peer(r, NULL, row)});
 }
 
 /* ---- closing ------------------------------------------------------------------------------------ */
@@ -506,13 +506,14 @@ static void add_call(struct tapir_request_routes *r, const struct tapir_interval
 		scheme = text.data ? strstr(text.data, "http://") : NULL;
 		if (scheme)
 			memmove(scheme, scheme + 7, strlen(scheme + 7) + 1);
-		add_wait(r, *request,
-			 &(struct tapir_request_wait){
-				 .from_ns = i->from_ns,
-				 .until_ns = i->until_ns,
-				 .site = TAPIR_NO_SITE,
-				 .peer = tapir_dependencies__peer(
-					 r, text.data && *text.data ? text.data : "a call", 0)});
+		add_request_wait(
+			r, *request,
+			&(struct tapir_request_wait){
+				.from_ns = i->from_ns,
+				.until_ns = i->until_ns,
+				.site = TAPIR_NO_SITE,
+				.peer = tapir_dependencies__peer(
+					r, text.data && *text.data ? text.data : "a call", 0)});
 		r->failed |= text.failed;
 		tapir_str__fini(&text);
 	}

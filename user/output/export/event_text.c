@@ -505,8 +505,8 @@ static void add_gap(struct tapir_event_lines *l, const struct tapir_rec *rec, st
 	add_span(l, out, view.rec->from_ns, view.rec->until_ns);
 }
 
-static void add_wait(struct tapir_event_lines *l, const struct tapir_rec *rec,
-		     struct tapir_str *out)
+static void add_text_wait(struct tapir_event_lines *l, const struct tapir_rec *rec,
+			  struct tapir_str *out)
 {
 	struct tapir_postgresql_session session;
 	struct tapir_wait_view view;
@@ -649,7 +649,7 @@ void tapir_event_text__add(struct tapir_event_lines *l, const struct tapir_rec *
 		[TAPIR_REC_COUNTER] = add_counter,
 		[TAPIR_REC_LOSS] = add_loss,
 		[TAPIR_REC_GAP] = add_gap,
-		[TAPIR_REC_WAIT] = add_wait,
+		[TAPIR_REC_WAIT] = add_text_wait,
 		[TAPIR_REC_RESOURCE] = add_resource,
 		[TAPIR_REC_IO] = add_io,
 		[TAPIR_REC_EXCHANGE] = add_exchange,

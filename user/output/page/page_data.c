@@ -173,7 +173,7 @@ static void page_on_event(void *ctx, struct tapir_tl_thread *t,
 	tapir_page_marks__add(&p->events, &mark);
 }
 
-static void add_wait(struct page *p, const struct tapir_wait *wait, bool is_cut)
+static void add_page_wait(struct page *p, const struct tapir_wait *wait, bool is_cut)
 {
 	const struct tapir_rec_switch left = {.out_state = wait->state, .flags = wait->flags};
 	const struct tapir_tl_thread *t = wait->thread;
@@ -198,12 +198,12 @@ static void add_wait(struct page *p, const struct tapir_wait *wait, bool is_cut)
 
 static void page_on_wait(void *ctx, const struct tapir_wait *wait)
 {
-	add_wait(ctx, wait, false);
+	add_page_wait(ctx, wait, false);
 }
 
 static void on_cut_wait(void *ctx, const struct tapir_wait *wait)
 {
-	add_wait(ctx, wait, true);
+	add_page_wait(ctx, wait, true);
 }
 
 static void page_on_close(void *ctx, struct tapir_interval *i)

@@ -101,7 +101,7 @@ static void add_owner(struct dump *d, uint64_t lock)
 		d->is_out_of_memory = true;
 }
 
-static void add_wait(struct dump *d, uint64_t lock)
+static void add_jvm_lock_wait(struct dump *d, uint64_t lock)
 {
 	if (lock && d->tid && d->waits.cnt < MAX_WAITS &&
 	    !tapir_vec__push(&d->waits, ((struct wait){d->tid, lock})))
@@ -119,14 +119,14 @@ static void read_line(struct dump *d, struct tapir_sv line)
 		return;
 	if (skip_word(&line, "waiting to re-lock in wait() ")) {
 		d->given_up = lock_of(line);
-		add_wait(d, d->given_up);
+		add_jvm_lock_wait(d, d->given_up);
 	} else if (skip_word(&line, "waiting on ")) {
 		d->given_up = lock_of(line);
 	} else if (skip_word(&line, "waiting to lock ") ||
 		   skip_word(&line, "parking to wait for ")) {
 		while (line.len && *line.data == ' ')
 			skip_word(&line, " ");
-		add_wait(d, lock_of(line));
+		add_jvm_lock_wait(d, lock_of(line));
 	} else {
 		(void)skip_word(&line, "locked ");
 		add_owner(d, lock_of(line));
