@@ -201,7 +201,7 @@ static void *map_image(uint64_t bytes, int prot, int flags, int fd, uint64_t off
 				 (long)off);
 }
 
-static int open_file(const char *name)
+static int open_probe_image(const char *name)
 {
 	unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 	long fd = ring_sys3(SYS_memfd_create, name, flags | MFD_EXEC, 0);
@@ -236,7 +236,7 @@ int tapir_probe_image__open(struct tapir_probe_image *image, const struct tapir_
 
 	memset(image, 0, sizeof(*image));
 	image->shape = *shape;
-	image->fd = ring_sys_file_may_have(plan.file_bytes) ? open_file(name) : -EFBIG;
+	image->fd = ring_sys_file_may_have(plan.file_bytes) ? open_probe_image(name) : -EFBIG;
 	if (image->fd < 0)
 		return image->fd;
 	if (ring_sys3(SYS_ftruncate, image->fd, plan.file_bytes, 0) < 0 ||

@@ -257,7 +257,7 @@ void tapir_tokens__free(struct tapir_tokens *t)
 	free(t);
 }
 
-static int open_file(const char *path, bool is_single, struct tapir_tokens **out)
+static int open_token_file(const char *path, bool is_single, struct tapir_tokens **out)
 {
 	struct tapir_tokens *t = NULL;
 	int err = tapir_tokens__new(&t);
@@ -277,7 +277,7 @@ static int open_file(const char *path, bool is_single, struct tapir_tokens **out
 
 int tapir_tokens__open(const char *path, struct tapir_tokens **out)
 {
-	return open_file(path, false, out);
+	return open_token_file(path, false, out);
 }
 
 static int create_single(const char *path)
@@ -306,7 +306,7 @@ int tapir_tokens__open_single(const char *path, struct tapir_tokens **out)
 {
 	int err = create_single(path);
 
-	return err ? err : open_file(path, true, out);
+	return err ? err : open_token_file(path, true, out);
 }
 
 int tapir_tokens__reload(struct tapir_tokens *t)

@@ -92,7 +92,7 @@ int tapir_file__each_name(int at_fd, const char *path, tapir_file_visit visit, v
 	return 0;
 }
 
-static int open_file(int at_fd, const char *path, int flags)
+static int open_reader_file(int at_fd, const char *path, int flags)
 {
 	int fd = openat(at_fd, path, flags | O_CLOEXEC | O_NOCTTY);
 
@@ -101,19 +101,19 @@ static int open_file(int at_fd, const char *path, int flags)
 
 int tapir_foreign__root(uint32_t tgid)
 {
-	return tgid ? -ESRCH : open_file(AT_FDCWD, "/", O_RDONLY | O_DIRECTORY);
+	return tgid ? -ESRCH : open_reader_file(AT_FDCWD, "/", O_RDONLY | O_DIRECTORY);
 }
 
 int tapir_foreign__take(int root_fd, const char *path, uint32_t tgid, unsigned flags)
 {
 	(void)flags;
 	path += strspn(path, "/");
-	return tgid ? -ESRCH : open_file(root_fd, *path ? path : ".", O_RDONLY | O_NONBLOCK);
+	return tgid ? -ESRCH : open_reader_file(root_fd, *path ? path : ".", O_RDONLY | O_NONBLOCK);
 }
 
 int tapir_foreign__take_own(const char *path)
 {
-	return open_file(AT_FDCWD, path, O_RDONLY | O_NONBLOCK);
+	return open_reader_file(AT_FDCWD, path, O_RDONLY | O_NONBLOCK);
 }
 
 int tapir_foreign__open_taken(int path_fd, uint32_t tgid)

@@ -48,8 +48,8 @@ char *tapir_flight__name_file(const char *stem, unsigned try)
 }
 
 /* fd: its file; -1: it gets a name. */
-static int open_file(const struct tapir_flight_job *job, int fd, char **path,
-		     struct tapir_writer **w)
+static int open_frozen_file(const struct tapir_flight_job *job, int fd, char **path,
+			    struct tapir_writer **w)
 {
 	struct tapir_writer_opts opts = *job->flight->opts->file;
 	int err = -EEXIST;
@@ -85,7 +85,7 @@ static int write_file(const struct tapir_flight_job *job, int fd, char **path, u
 		.first_cnt = job->first.cnt,
 	};
 	struct tapir_writer *w;
-	int err = open_file(job, fd, path, &w);
+	int err = open_frozen_file(job, fd, path, &w);
 
 	if (err)
 		return err;

@@ -529,7 +529,7 @@ static int plan(struct recording *r)
  * The file is opened after the programs are loaded: where the kernel refuses them, none is left
  * behind.
  */
-static int open_file(struct recording *r)
+static int open_recording_file(struct recording *r)
 {
 	int err = 0;
 
@@ -566,7 +566,7 @@ int tapir_recording__set_up(struct recording *r)
 	static int (*const steps[])(struct recording * r) = {
 		plan,
 		tapir_recording__load_programs,
-		open_file,
+		open_recording_file,
 		start_children,
 		start_rings,
 		make_parts,

@@ -80,7 +80,7 @@ static int map_answer(int fd)
 	return 0;
 }
 
-static int open_file(const struct request *request, const int *fds)
+static int open_debug_file(const struct request *request, const int *fds)
 {
 	int err = answer ? 0 : map_answer(fds[1]);
 	int fd = dup(fds[0]), alt_fd = request->has_alt ? dup(fds[2]) : -1;
@@ -111,7 +111,7 @@ static int serve_lines(const void *in, const int *fds, uint64_t *value, int *out
 	limit_cpu(request->is_open ? OPEN_S : FIND_S);
 	set_max_fds(RLIM_INFINITY);
 	if (request->is_open)
-		err = open_file(request, fds);
+		err = open_debug_file(request, fds);
 	set_max_fds(0);
 	if (!request->is_open)
 		tapir_dwarf_lines__find(opened[request->slot], request->va, answer);

@@ -234,7 +234,7 @@ static bool is_stale(const struct tapir_perf_map *m, const struct stat *st)
 }
 
 /* An fd of the file that has the name now, and its stat. -ENOENT: none, or of another user. */
-static int open_file(const struct tapir_perf_map *m, struct stat *st)
+static int open_perf_map(const struct tapir_perf_map *m, struct stat *st)
 {
 	struct tapir_jit_file_opts opts = {
 		.sz = sizeof(opts), .tgid = m->opts.tgid, .uid = m->opts.uid, .path = m->path};
@@ -254,7 +254,7 @@ static int reopen_map(struct tapir_perf_map *m)
 {
 	int mark = tapir_diag__cnt();
 	struct stat st;
-	int fd = open_file(m, &st);
+	int fd = open_perf_map(m, &st);
 
 	if (fd == -ENOENT || fd == -ESRCH)
 		return fd; /* what is open is read on */

@@ -86,8 +86,8 @@ void tapir_source_lines__free(struct tapir_source_lines *l)
 
 /* ---- files -------------------------------------------------------------------------------- */
 
-static bool open_file(struct tapir_source_lines *l, const struct tapir_rec_mapping *mapping,
-		      struct file *file)
+static bool open_lines_file(struct tapir_source_lines *l, const struct tapir_rec_mapping *mapping,
+			    struct file *file)
 {
 	struct tapir_str path = {};
 	int mark = tapir_diag__cnt();
@@ -122,7 +122,7 @@ static uint64_t add_file(struct tapir_source_lines *l, const struct tapir_rec_ma
 		l->counts.dropped_cnt++;
 		return 0;
 	}
-	if (!open_file(l, mapping, &file)) {
+	if (!open_lines_file(l, mapping, &file)) {
 		l->counts.lineless_cnt++;
 		return 0;
 	}
