@@ -306,8 +306,8 @@ static void add_loss(struct tapir_summary *s, const struct tapir_catalog *catalo
 		s->events.data[event].lost += loss->count;
 }
 
-static void add_process(struct tapir_summary *s, const struct tapir_catalog *catalog,
-			const struct tapir_rec *rec)
+static void add_summary_process(struct tapir_summary *s, const struct tapir_catalog *catalog,
+				const struct tapir_rec *rec)
 {
 	struct tapir_process_view view;
 	struct process_ref ref, parent;
@@ -429,10 +429,14 @@ void tapir_summary__add(struct tapir_summary *s, const struct tapir_catalog *cat
 {
 	static void (*const adders[])(struct tapir_summary *, const struct tapir_catalog *,
 				      const struct tapir_rec *) = {
-		[TAPIR_REC_EVENT] = add_summary_event, [TAPIR_REC_SAMPLE] = add_sample,
-		[TAPIR_REC_LOSS] = add_loss,	       [TAPIR_REC_THREAD] = add_thread,
-		[TAPIR_REC_PROCESS] = add_process,     [TAPIR_REC_GAP] = add_gap,
-		[TAPIR_REC_META] = add_meta,	       [TAPIR_REC_RESOURCE] = add_resource,
+		[TAPIR_REC_EVENT] = add_summary_event,
+		[TAPIR_REC_SAMPLE] = add_sample,
+		[TAPIR_REC_LOSS] = add_loss,
+		[TAPIR_REC_THREAD] = add_thread,
+		[TAPIR_REC_PROCESS] = add_summary_process,
+		[TAPIR_REC_GAP] = add_gap,
+		[TAPIR_REC_META] = add_meta,
+		[TAPIR_REC_RESOURCE] = add_resource,
 	};
 
 	int family = tapir_family__of(rec->type);

@@ -255,8 +255,8 @@ static bool has_cpu_share(const struct tapir_finding *f)
 }
 
 /* " in java (4711)", where others collect, too */
-static void add_process(const struct tapir_finding *f, const struct tapir_collector *gc,
-			struct tapir_str *out)
+static void add_collected_process(const struct tapir_finding *f, const struct tapir_collector *gc,
+				  struct tapir_str *out)
 {
 	struct tapir_sv comm;
 
@@ -297,7 +297,7 @@ static void add_times(const struct tapir_finding *f, const struct tapir_collecto
 	add_collections(gc, out);
 	tapir_str__addf(out, "%" PRIu64 " pause%s of %s in all", gc->cnt, gc->cnt == 1 ? "" : "s",
 			tapir_ns__text(gc->ns, sum));
-	add_process(f, gc, out);
+	add_collected_process(f, gc, out);
 	if (has_cpu_share(f)) /* else the sentence begins with it */
 		tapir_str__addf(out, " (%.0f%% of the time)", time);
 	tapir_str__addf(out, ", the longest %s", tapir_ns__text(gc->worst_ns, worst));
@@ -414,7 +414,7 @@ static void list_growth(struct tapir_finding *f, const struct tapir_collector *g
 	double to = (double)tapir_heap_size__sum(&gc->heap_last, youngest);
 	struct tapir_str process = {}, what = {};
 
-	add_process(f, gc, &process);
+	add_collected_process(f, gc, &process);
 	add_generation(gc, &what);
 	add_allocator(f, &what);
 	TAPIR_JUDGE(f, list, HEAP, .cnt = gc->heap_cnt, .seconds = seconds,
@@ -443,7 +443,7 @@ static void list_finalizer(struct tapir_finding *f, const struct tapir_collector
 
 	if (!ns)
 		return;
-	add_process(f, gc, &fact.who);
+	add_collected_process(f, gc, &fact.who);
 	tapir_rules__judge(f, list, fact);
 }
 

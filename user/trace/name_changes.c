@@ -69,7 +69,7 @@ static bool add_set(struct tapir_catalog_changes *changes, const struct tapir_or
 	return true;
 }
 
-static bool add_process(struct tapir_catalog_changes *changes, const struct process *p)
+static bool add_changed_process(struct tapir_catalog_changes *changes, const struct process *p)
 {
 	for (const struct entry *e = p->newest; e; e = e->older)
 		if (!add_change(changes, TAPIR_CHANGE_ANYWHERE, e->rec->time_ns))
@@ -83,7 +83,7 @@ int tapir_catalog__name_changes(const struct tapir_catalog *c, uint32_t tgid,
 {
 	const struct process *p = tapir_catalog__in(&c->processes, tgid);
 
-	if (p && !add_process(out, p))
+	if (p && !add_changed_process(out, p))
 		return -ENOMEM;
 	if (out->cnt)
 		qsort(out->data, out->cnt, sizeof(*out->data), by_page_and_time);

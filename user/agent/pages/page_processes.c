@@ -164,7 +164,7 @@ static void add_age(struct tapir_str *out, const json_t *p, uint64_t now_ms)
 	tapir_html__add(out, "%llu %s", (unsigned long long)(age_s / units[i].s), units[i].name);
 }
 
-static void add_process(struct tapir_str *out, const json_t *p, uint64_t now_ms)
+static void add_process_row(struct tapir_str *out, const json_t *p, uint64_t now_ms)
 {
 	const char *container = tapir_member__text(p, "container");
 	const char *container_name = tapir_member__text(p, "container_name");
@@ -241,7 +241,7 @@ void tapir_page__processes(struct tapir_str *out, const json_t *caller, const js
 				     "processes\" lists the others, too.</p>\n");
 	begin_list(out, filter, by);
 	for (size_t i = first; i < cnt && i < first + TAPIR_PAGE_ROWS; i++)
-		add_process(out, rows[i].process, filter->now_ms);
+		add_process_row(out, rows[i].process, filter->now_ms);
 	tapir_html__end_table(out);
 	add_pager(out, filter, first, cnt);
 	tapir_page__end(out);

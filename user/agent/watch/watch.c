@@ -44,8 +44,9 @@ static uint64_t utc_ms_of(const struct tapir_catalog *catalog, uint64_t time_ns)
 	return (utc_ns ? utc_ns : tapir_clock__ns(CLOCK_REALTIME)) / TAPIR_NS_PER_MS;
 }
 
-static struct tapir_watch_slot *add_process(struct watch *w, const struct tapir_catalog *catalog,
-					    uint32_t pid, uint64_t time_ns)
+static struct tapir_watch_slot *add_watched_process(struct watch *w,
+						    const struct tapir_catalog *catalog,
+						    uint32_t pid, uint64_t time_ns)
 {
 	const struct tapir_rec_process *rec = tapir_catalog__process(catalog, pid, time_ns);
 	struct tapir_process_view view;
@@ -63,7 +64,7 @@ static struct tapir_watch_slot *slot_of(struct watch *w, const struct tapir_cata
 {
 	struct tapir_watch_slot *slot = tapir_watch_shm__find(w->page, pid);
 
-	return slot ? slot : add_process(w, catalog, pid, time_ns);
+	return slot ? slot : add_watched_process(w, catalog, pid, time_ns);
 }
 
 static size_t stopped_at(const struct watch *w, uint32_t pid)

@@ -140,7 +140,7 @@ static void close_stale_lanes(struct tapir_ring_reader *r, uint32_t tgid,
  * is_child: a child that was not requested by name; only lanes are added that have inherited from
  * an open one.
  */
-static int add_process(struct tapir_ring_reader *r, uint32_t tgid, bool is_child)
+static int add_ring_process(struct tapir_ring_reader *r, uint32_t tgid, bool is_child)
 {
 	struct tapir_ring_lanes offered;
 	struct tapir_ring_lane *files;
@@ -167,7 +167,7 @@ static int add_process(struct tapir_ring_reader *r, uint32_t tgid, bool is_child
 
 int tapir_ring_reader__add(struct tapir_ring_reader *r, uint32_t tgid)
 {
-	return add_process(r, tgid, false);
+	return add_ring_process(r, tgid, false);
 }
 
 /* ---- rounds ----------------------------------------------------------------------------- */
@@ -195,7 +195,7 @@ static void open_children(struct tapir_ring_reader *r)
 	int mark = tapir_diag__cnt();
 
 	for (size_t i = 0; i < r->children.cnt; i++)
-		add_process(r, r->children.data[i], true);
+		add_ring_process(r, r->children.data[i], true);
 	r->children.cnt = 0;
 	tapir_diag__rewind(mark);
 }

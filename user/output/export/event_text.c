@@ -420,8 +420,8 @@ static void add_signal(struct tapir_event_lines *l, const struct tapir_rec *rec,
 	tapir_str__addc(out, '\n');
 }
 
-static void add_process(struct tapir_event_lines *l, const struct tapir_rec *rec,
-			struct tapir_str *out)
+static void add_text_process(struct tapir_event_lines *l, const struct tapir_rec *rec,
+			     struct tapir_str *out)
 {
 	struct tapir_process_view view;
 	const struct tapir_rec_process *p;
@@ -645,7 +645,7 @@ void tapir_event_text__add(struct tapir_event_lines *l, const struct tapir_rec *
 		struct tapir_event_lines *, const struct tapir_rec *, struct tapir_str *) = {
 		[TAPIR_REC_EVENT] = add_text_event,
 		[TAPIR_REC_SWITCH] = add_switch,
-		[TAPIR_REC_PROCESS] = add_process,
+		[TAPIR_REC_PROCESS] = add_text_process,
 		[TAPIR_REC_COUNTER] = add_counter,
 		[TAPIR_REC_LOSS] = add_loss,
 		[TAPIR_REC_GAP] = add_gap,

@@ -79,7 +79,7 @@ static void count(struct collapsed *c, size_t at)
 }
 
 /* A name may hold what separates: readers split at ';' and at the last space. */
-static void add_process(struct collapsed *c, const struct tapir_rec *rec)
+static void add_collapsed_process(struct collapsed *c, const struct tapir_rec *rec)
 {
 	uint32_t tgid = tapir_rec__tgid(rec, 0);
 	const struct tapir_rec_process *found =
@@ -110,7 +110,7 @@ static void in_order(void *ctx, const struct tapir_rec *rec)
 		write_piece(c);
 	c->piece = piece;
 	at = c->texts.len;
-	add_process(c, rec);
+	add_collapsed_process(c, rec);
 	stack = tapir_query_stacks__whole(&c->stacks, c->x->catalog, rec);
 	if (stack.len)
 		tapir_str__addc(&c->texts, ';');
