@@ -198,7 +198,7 @@ static void add_kernel(struct tapir_timeline *tl, const struct tapir_rec *rec)
 		NOTIFY(tl, kernel, kernel, tapir_timeline__node(tl, &ref));
 }
 
-static void add_counter(struct tapir_timeline *tl, const struct tapir_rec *rec)
+static void add_timeline_counter(struct tapir_timeline *tl, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_counter *counter = (const void *)rec;
 
@@ -262,7 +262,7 @@ static void out(void *ctx, const struct tapir_rec *rec)
 		add_kernel(tl, rec);
 		break;
 	case TAPIR_REC_COUNTER:
-		add_counter(tl, rec);
+		add_timeline_counter(tl, rec);
 		break;
 	default:
 		if (is_reported(tl, rec))

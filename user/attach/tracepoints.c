@@ -219,8 +219,9 @@ static bool is_clock(const struct tapir_sample_event *e)
 	return !strcmp(e->name, "cpu-clock") || !strcmp(e->name, "task-clock");
 }
 
-static int add_counter(const struct tapir_machine_source *source,
-		       const struct tapir_sample_event *event, struct tapir_tracepoint_list *out)
+static int add_perf_counter(const struct tapir_machine_source *source,
+			    const struct tapir_sample_event *event,
+			    struct tapir_tracepoint_list *out)
 {
 	bool counts_fast = event->is_hardware || is_clock(event);
 	uint64_t least = is_clock(event)      ? LEAST_CLOCK_PERIOD
@@ -256,7 +257,7 @@ static int find_counters(const struct tapir_machine_source *source,
 	}
 	for (; e->name && !err; e++)
 		if (tapir_machine_source__has_name(source, e->name))
-			err = add_counter(source, e, out);
+			err = add_perf_counter(source, e, out);
 	return err;
 }
 

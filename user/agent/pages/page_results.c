@@ -218,7 +218,7 @@ static void add_requests(struct tapir_str *out, const json_t *view, const json_t
 	end_section(out, view, cpu);
 }
 
-static void add_counter(struct tapir_str *out, const json_t *c)
+static void add_counter_chart(struct tapir_str *out, const json_t *c)
 {
 	tapir_str__adds(out, "<tr>");
 	tapir_page__add_counter_cells(out, c);
@@ -233,7 +233,8 @@ static void add_counter_table(struct tapir_str *out, const json_t *counters, boo
 	size_t i;
 
 	tapir_html__begin_table(out, NULL, "Counter|>Last|Unit|Over time|>Least|>Most");
-	json_array_foreach(counters, i, c) if (is_key_counter(c) == is_key) add_counter(out, c);
+	json_array_foreach(counters, i, c) if (is_key_counter(c) == is_key)
+		add_counter_chart(out, c);
 	tapir_html__end_table(out);
 }
 

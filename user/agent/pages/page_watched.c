@@ -39,7 +39,7 @@ static bool is_shown(const json_t *c)
 	return false;
 }
 
-static void add_counter(struct tapir_str *out, const json_t *c)
+static void add_watched_counter(struct tapir_str *out, const json_t *c)
 {
 	tapir_html__add(out, "<tr data-counter=\"%s %s\">", tapir_member__text(c, "name"),
 			tapir_member__text(c, "tags"));
@@ -53,7 +53,7 @@ static void add_table(struct tapir_str *out, const json_t *counters, bool which)
 	size_t i;
 
 	tapir_html__begin_table(out, NULL, "Counter|>Now|Unit|Over time");
-	json_array_foreach(counters, i, c) if (is_shown(c) == which) add_counter(out, c);
+	json_array_foreach(counters, i, c) if (is_shown(c) == which) add_watched_counter(out, c);
 	tapir_html__end_table(out);
 }
 

@@ -557,8 +557,8 @@ static void add_resource(struct tapir_event_lines *l, const struct tapir_rec *re
 	tapir_str__fini(&text);
 }
 
-static void add_counter(struct tapir_event_lines *l, const struct tapir_rec *rec,
-			struct tapir_str *out)
+static void add_text_counter(struct tapir_event_lines *l, const struct tapir_rec *rec,
+			     struct tapir_str *out)
 {
 	struct tapir_counter_view view;
 	bool is_rate;
@@ -646,7 +646,7 @@ void tapir_event_text__add(struct tapir_event_lines *l, const struct tapir_rec *
 		[TAPIR_REC_EVENT] = add_text_event,
 		[TAPIR_REC_SWITCH] = add_switch,
 		[TAPIR_REC_PROCESS] = add_text_process,
-		[TAPIR_REC_COUNTER] = add_counter,
+		[TAPIR_REC_COUNTER] = add_text_counter,
 		[TAPIR_REC_LOSS] = add_loss,
 		[TAPIR_REC_GAP] = add_gap,
 		[TAPIR_REC_WAIT] = add_text_wait,

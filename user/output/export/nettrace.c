@@ -376,7 +376,7 @@ static void add_gap(struct tapir_nettrace *n, const struct tapir_rec *rec)
 							      .cpu = rec->cpu});
 }
 
-static void add_counter(struct tapir_nettrace *n, const struct tapir_rec *rec)
+static void add_nettrace_counter(struct tapir_nettrace *n, const struct tapir_rec *rec)
 {
 	struct tapir_counter_view view;
 
@@ -409,7 +409,7 @@ static void (*const adders[TAPIR_REC_TYPE_CNT])(struct tapir_nettrace *n,
 	[TAPIR_REC_MAPPING] = tapir_nettrace__write_mapping,
 	[TAPIR_REC_LOSS] = add_loss,
 	[TAPIR_REC_GAP] = add_gap,
-	[TAPIR_REC_COUNTER] = add_counter,
+	[TAPIR_REC_COUNTER] = add_nettrace_counter,
 };
 
 static bool is_exported(unsigned type)

@@ -404,7 +404,8 @@ struct weighted {
 	unsigned unit;
 };
 
-static void add_counter(struct tapir_str *out, unsigned field, const char *name, unsigned unit)
+static void add_perfetto_counter(struct tapir_str *out, unsigned field, const char *name,
+				 unsigned unit)
 {
 	size_t counter = open_message(out, field);
 
@@ -432,7 +433,7 @@ static void add_weighted(struct perfetto *p, const struct weighted *w)
 	}
 	if (stack)
 		add_u64(out, SAMPLE_STACK, stack);
-	add_counter(out, SAMPLE_COUNTER, w->counter, w->unit);
+	add_perfetto_counter(out, SAMPLE_COUNTER, w->counter, w->unit);
 	add_u64(out, SAMPLE_WEIGHT, w->weight);
 	close_two(p, packet, sample);
 }

@@ -53,7 +53,7 @@ static void add_sample(struct tapir_tracks *t, const struct tapir_rec_sample *sa
 	t->fns->sample(t->ctx, sample, node);
 }
 
-static void add_counter(struct tapir_tracks *t, const struct tapir_rec *rec)
+static void add_track_counter(struct tapir_tracks *t, const struct tapir_rec *rec)
 {
 	struct tapir_counter_view view;
 	struct tapir_str name = {};
@@ -161,7 +161,7 @@ static void add_record(struct tapir_tracks *t, const struct tapir_rec *rec)
 		add_sample(t, (const void *)rec);
 		return;
 	case TAPIR_REC_COUNTER:
-		add_counter(t, rec);
+		add_track_counter(t, rec);
 		return;
 	case TAPIR_REC_LOSS:
 		add_loss(t, (const void *)rec);
