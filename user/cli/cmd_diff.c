@@ -70,7 +70,7 @@ static int reopen_for_diff(void *ctx, struct tapir_reader *first, struct tapir_r
 	return tapir_recording_file__open_again(job->cli, first, out);
 }
 
-static bool should_continue(void *ctx)
+static bool should_continue_reading(void *ctx)
 {
 	const struct job *job = ctx;
 
@@ -84,7 +84,7 @@ static int read_side(struct tapir_reader *reader, struct tapir_cli *cli,
 	struct job job = {cli, &read};
 	const struct tapir_diff_opts opts = {.where = where,
 					     .open_again = reopen_for_diff,
-					     .should_continue = should_continue,
+					     .should_continue = should_continue_reading,
 					     .ctx = &job};
 	int err;
 

@@ -50,7 +50,7 @@ static int reopen_for_html(void *ctx, struct tapir_reader *first, struct tapir_r
 	return tapir_recording_file__open_again(job->cli, first, out);
 }
 
-static bool should_continue(void *ctx)
+static bool should_continue_page(void *ctx)
 {
 	const struct job *job = ctx;
 
@@ -75,14 +75,15 @@ static int add_data(struct tapir_reader *reader, struct tapir_cli *cli, const ch
 	if (err)
 		return err;
 	tapir_long_read__start(&read, reader, cli);
-	err = tapir_page_data__write(reader,
-				     &(struct tapir_page_opts){.path = page_file_name(path),
-							       .unfold = args->unfold,
-							       .where = where,
-							       .open_again = reopen_for_html,
-							       .should_continue = should_continue,
-							       .ctx = &job},
-				     out);
+	err = tapir_page_data__write(
+		reader,
+		&(struct tapir_page_opts){.path = page_file_name(path),
+					  .unfold = args->unfold,
+					  .where = where,
+					  .open_again = reopen_for_html,
+					  .should_continue = should_continue_page,
+					  .ctx = &job},
+		out);
 	tapir_long_read__stop(&read);
 	tapir_where__free(where);
 	return err == -ECANCELED ? -EINTR : tapir_where_option__status(args->where, err);

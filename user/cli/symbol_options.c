@@ -51,7 +51,7 @@ static void show_progress(struct tapir_symbol_use *use, const char *file, uint64
 	use->has_line = true;
 }
 
-static bool should_continue(void *ctx, const char *file, uint64_t done, uint64_t total)
+static bool should_continue_fetch(void *ctx, const char *file, uint64_t done, uint64_t total)
 {
 	struct tapir_symbol_use *use = ctx;
 	uint64_t now_ns = tapir_clock__now_ns();
@@ -138,7 +138,7 @@ static int start_symbols(struct tapir_cli *cli, const struct tapir_symbol_args *
 {
 	struct tapir_symbol_use *use = calloc(1, sizeof(*use));
 	const struct tapir_symbol_watch watch = {
-		.should_continue = should_continue, .ended = ended, .ctx = use};
+		.should_continue = should_continue_fetch, .ended = ended, .ctx = use};
 	struct tapir_source_lines_opts lines = {.with_lines = args->lines,
 						.with_inlined = args->inlined};
 	int err;

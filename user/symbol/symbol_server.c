@@ -133,7 +133,7 @@ static void keep_symbol_file(struct tapir_symbol_fetcher *f, int fd,
 	tapir_str__fini(&name);
 }
 
-static bool should_continue(void *ctx, uint64_t done, uint64_t total)
+static bool should_continue_transfer(void *ctx, uint64_t done, uint64_t total)
 {
 	struct tapir_symbol_fetcher *f = ctx;
 
@@ -244,7 +244,7 @@ static int fetch(struct tapir_symbol_server *s, struct tapir_symbol_fetcher *f, 
 	struct tapir_http_get get = {.url = url,
 				     .fd = fd,
 				     .max_bytes = TAPIR_SYMBOL_FILE_MAX_BYTES,
-				     .should_continue = should_continue,
+				     .should_continue = should_continue_transfer,
 				     .ctx = f};
 	int err = fd < 0 ? fd : tapir_http__get(f->http, &get);
 

@@ -312,7 +312,7 @@ static const struct tapir_timeline_fns fns = {.sample = diff_on_sample,
 
 /* ---- passes ------------------------------------------------------------------------------------ */
 
-static bool should_continue(struct reading *r)
+static bool should_continue_diff(struct reading *r)
 {
 	return !r->opts->should_continue || r->record_cnt++ % RECORDS_BETWEEN_CHECKS ||
 	       r->opts->should_continue(r->opts->ctx);
@@ -365,7 +365,7 @@ static int measure_span(struct reading *r, struct tapir_reader *reader)
 	int err;
 
 	while ((err = tapir_reader__next(reader, &rec)) > 0) {
-		if (!should_continue(r))
+		if (!should_continue_diff(r))
 			return -ECANCELED;
 		if (rec->type == TAPIR_REC_LOSS)
 			count_loss(r->side, rec);
@@ -392,7 +392,7 @@ static int read_compared_records(struct reading *r, struct tapir_reader *reader)
 		if (tapir_family__of(rec->type) >= 0)
 			(void)tapir_where__count(r->opts->where, rec,
 						 tapir_rec__counted_thread(rec));
-		err = should_continue(r) ? tapir_timeline__add(r->tl, rec) : -ECANCELED;
+		err = should_continue_diff(r) ? tapir_timeline__add(r->tl, rec) : -ECANCELED;
 	}
 	if (!err)
 		err = tapir_where__check(r->opts->where);

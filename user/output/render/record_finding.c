@@ -37,7 +37,7 @@ struct budget {
 };
 
 /* Gives up as soon as it can be told that the file takes too long, not when the time is up. */
-static bool should_continue(void *ctx)
+static bool should_continue_diagnosis(void *ctx)
 {
 	const struct budget *b = ctx;
 	const struct tapir_reader_stats *stats = tapir_reader__stats(b->reader);
@@ -84,7 +84,7 @@ static int read_headline(const char *path, struct said *said, bool *has_stacks)
 	struct tapir_report_request rq = {.path = path,
 					  .pids = &none,
 					  .tids = &none,
-					  .should_continue = should_continue,
+					  .should_continue = should_continue_diagnosis,
 					  .ctx = &budget};
 	struct tapir_report report = {};
 	struct tapir_pairs pairs = {};

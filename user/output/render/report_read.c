@@ -67,7 +67,7 @@ static bool is_wanted_record(const struct reading *r, const struct tapir_rec *re
 	       tapir_where__count(r->request->where, rec, which);
 }
 
-static bool should_continue(void *ctx)
+static bool should_continue_report(void *ctx)
 {
 	struct reading *r = ctx;
 
@@ -106,8 +106,9 @@ static int read_report_records(struct tapir_report *report, struct tapir_reader 
 			tapir_summary__add(summary, tapir_reader__catalog(reader), rec);
 		else
 			tapir_summary__pass(summary, rec);
-		added = should_continue(r) ? tapir_timeline__add_hinted(tl, rec, summary->hint)
-					   : -ECANCELED;
+		added = should_continue_report(r)
+				? tapir_timeline__add_hinted(tl, rec, summary->hint)
+				: -ECANCELED;
 	}
 	if (added)
 		return added;
@@ -199,7 +200,7 @@ int tapir_report__read(struct tapir_report *report, struct tapir_reader *reader,
 	if (!err && is_machine(&report->summary))
 		err = tapir_report_programs__judge(&report->programs, &report->summary, reader,
 						   &opts, has_clock(&report->summary),
-						   should_continue, &r);
+						   should_continue_report, &r);
 	if (!err) {
 		tapir_report_programs__sort(&report->programs);
 		make_view(report, reader, &r);

@@ -17,7 +17,7 @@ static int reopen_for_sqlite(void *ctx, struct tapir_reader **out)
 	return x->host->open_again(x->host->ctx, out);
 }
 
-static bool should_continue(void *ctx)
+static bool should_continue_tables(void *ctx)
 {
 	struct tapir_export *x = ctx;
 
@@ -26,8 +26,9 @@ static bool should_continue(void *ctx)
 
 static int begin_sqlite(struct tapir_export *x)
 {
-	const struct tapir_query_file_opts opts = {
-		.open_again = reopen_for_sqlite, .should_continue = should_continue, .ctx = x};
+	const struct tapir_query_file_opts opts = {.open_again = reopen_for_sqlite,
+						   .should_continue = should_continue_tables,
+						   .ctx = x};
 	struct tapir_query_file *file = NULL;
 	int err = tapir_query_file__new(x->reader, &opts, &file);
 
