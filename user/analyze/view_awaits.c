@@ -126,7 +126,7 @@ static void add_coverage(const struct view_awaits *v, struct tapir_view_result *
 					v->awaits.dropped_cnt);
 }
 
-static void add_headline(const struct view_awaits *v, struct tapir_view_result *result)
+static void add_awaits_headline(const struct view_awaits *v, struct tapir_view_result *result)
 {
 	const struct tapir_await_site *site, *first = v->awaits.sites.data;
 	const char *name = tapir_timeline__stacks(v->args.tl)->names.data[first->name];
@@ -150,7 +150,7 @@ static int awaits_finish(void *ctx, struct tapir_view_result *result)
 		return v->awaits.failed ? -ENOMEM : 0;
 	}
 	tapir_keyed__sort(&v->awaits.sites, awaits_by_time);
-	add_headline(v, result);
+	add_awaits_headline(v, result);
 	add_table(v, result);
 	add_coverage(v, result);
 	return v->awaits.failed ? -ENOMEM : 0;

@@ -492,7 +492,7 @@ static const char *kind_name(const struct contention *v, const struct lock *lock
 	return lock->kind == TAPIR_NO_KIND ? lock->reason : pairs->kinds.data[lock->kind].name;
 }
 
-static void add_headline(const struct contention *v, struct tapir_view_result *result)
+static void add_contention_headline(const struct contention *v, struct tapir_view_result *result)
 {
 	const struct lock *worst = v->locks.cnt ? v->locks.data[0] : NULL;
 	char waited[TAPIR_NS_TEXT_BYTES];
@@ -551,7 +551,7 @@ static int contention_finish(void *ctx, struct tapir_view_result *result)
 		tapir_view_result__text(result, t, lock->type);
 		add_ways(result, t, lock);
 	}
-	add_headline(v, result);
+	add_contention_headline(v, result);
 	if (tiny)
 		tapir_view_result__note(result,
 					"%zu more locks with less than 0.1%% each (--all shows "

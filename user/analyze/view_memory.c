@@ -183,7 +183,8 @@ static double mb(uint64_t bytes)
 	return (double)bytes / 1e6;
 }
 
-static void add_headline(struct tapir_view_result *result, const struct tapir_memory_series *s)
+static void add_memory_headline(struct tapir_view_result *result,
+				const struct tapir_memory_series *s)
 {
 	const struct tapir_memory_point *first = s->points, *last = &s->points[s->cnt - 1];
 	double seconds = (double)(last->at_ns - first->at_ns) / 1e9;
@@ -214,7 +215,7 @@ static int memory_finish(void *ctx, struct tapir_view_result *result)
 
 	while (text.len && tapir_usage_text__next_memory(&text, &series)) {
 		if (series.cnt && !result->headline.len)
-			add_headline(result, &series);
+			add_memory_headline(result, &series);
 		write_series(v, result, t, &series);
 	}
 	if (!result->headline.len)

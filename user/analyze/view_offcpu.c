@@ -266,7 +266,7 @@ static struct most most_of(struct offcpu_view *v, const struct tapir_stack_tree 
 	return most;
 }
 
-static void add_headline(struct offcpu_view *v, struct tapir_view_result *result)
+static void add_offcpu_headline(struct offcpu_view *v, struct tapir_view_result *result)
 {
 	char waited[TAPIR_NS_TEXT_BYTES], ready[TAPIR_NS_TEXT_BYTES];
 	struct most most = most_of(v, result->tree);
@@ -334,7 +334,7 @@ static int offcpu_finish(void *ctx, struct tapir_view_result *result)
 		result->has_nothing = true;
 		return 0;
 	}
-	add_headline(v, result);
+	add_offcpu_headline(v, result);
 	if (v->cut_ns && v->cut_ns * 1000 >= v->waited_ns)
 		tapir_view_result__note(result,
 					"%.1f%% of the time has truncated stacks: their "

@@ -481,8 +481,8 @@ static void drop_hidden(struct stacks_view *v)
 	tapir_map__clear(&v->row_by_tid);
 }
 
-static void add_headline(const struct stacks_view *v, struct tapir_view_result *result,
-			 const struct group *groups, size_t group_cnt)
+static void add_stacks_headline(const struct stacks_view *v, struct tapir_view_result *result,
+				const struct group *groups, size_t group_cnt)
 {
 	size_t running = 0;
 
@@ -569,7 +569,7 @@ static int stacks_finish(void *ctx, struct tapir_view_result *result)
 	cnt = make_groups(v, &groups);
 	if (!groups)
 		return -ENOMEM;
-	add_headline(v, result, groups, cnt);
+	add_stacks_headline(v, result, groups, cnt);
 	for (size_t i = 0; i < cnt && i < v->args.top; i++)
 		add_group(v, result, t, &groups[i]);
 	if (cnt > v->args.top)

@@ -144,7 +144,7 @@ static void add_awaited(const struct tables *t, const struct tapir_heap_method *
 	tapir_str__fini(&path);
 }
 
-static void add_headline(const struct tables *t)
+static void add_async_headline(const struct tables *t)
 {
 	struct tapir_str *out = &t->out->headline;
 	const struct group *first = t->groups.data;
@@ -230,7 +230,7 @@ int tapir_heap_async_tables__make(const struct tapir_heap_snapshot *s, uint64_t 
 	if (t.groups.cnt && !out->failed)
 		qsort(t.groups.data, t.groups.cnt, sizeof(*t.groups.data), by_weight);
 	if (!out->failed) {
-		add_headline(&t);
+		add_async_headline(&t);
 		tapir_view_result__fact(out, "methods", NULL, TAPIR_CELL_COUNT,
 					t.async.methods.cnt);
 		tapir_view_result__fact(out, "waiting_for_each_other", NULL, TAPIR_CELL_COUNT,

@@ -139,7 +139,7 @@ static const struct tapir_diff_change *most_important(const struct tapir_diff *d
 	return best;
 }
 
-static void add_headline(const struct tapir_diff *diff, struct tapir_str *out)
+static void add_diff_headline(const struct tapir_diff *diff, struct tapir_str *out)
 {
 	const struct tapir_diff_change *c = most_important(diff);
 
@@ -301,7 +301,7 @@ void tapir_diff__write(struct tapir_diff *diff, const char *const names[2], uint
 	uint64_t changed = 0;
 	const struct tapir_diff_change *c;
 
-	add_headline(diff, &result->headline);
+	add_diff_headline(diff, &result->headline);
 	tapir_vec_for_each (c, &diff->changes)
 		changed += c->is_changed;
 	tapir_view_result__fact(result, "compared", NULL, TAPIR_CELL_COUNT, diff->changes.cnt);

@@ -227,8 +227,9 @@ static void add_table(struct tapir_request_routes *r, const struct tapir_request
 					is_call ? "kinds of calls" : "routes");
 }
 
-static void add_headline(const struct tapir_request_routes *r, struct tapir_view_result *result,
-			 const struct chosen *c, const char *what)
+static void add_requests_headline(const struct tapir_request_routes *r,
+				  struct tapir_view_result *result, const struct chosen *c,
+				  const char *what)
 {
 	char median[TAPIR_NS_TEXT_BYTES], late[TAPIR_NS_TEXT_BYTES];
 
@@ -294,8 +295,8 @@ bool tapir_request_routes__finish(struct tapir_request_routes *r,
 	if (choose(r, false, &requests) && choose(r, true, &calls)) {
 		is_any = requests.cnt || calls.cnt;
 		if (is_any)
-			add_headline(r, result, requests.cnt ? &requests : &calls,
-				     requests.cnt ? "requests" : "calls of other servers");
+			add_requests_headline(r, result, requests.cnt ? &requests : &calls,
+					      requests.cnt ? "requests" : "calls of other servers");
 		if (requests.cnt)
 			add_table(r, names, result, &requests, false, top);
 		if (calls.cnt)
