@@ -40,7 +40,7 @@ static const char *runtime_of(const struct tapir_pair *pair)
 	return pair->provider;
 }
 
-static bool is_named(const struct tapir_pair *pair, const char *name)
+static bool is_joined_name(const struct tapir_pair *pair, const char *name)
 {
 	const char *runtime = runtime_of(pair);
 	size_t len = strlen(runtime);
@@ -58,7 +58,7 @@ bool tapir_interval_name__is_known(const char *name)
 	const struct tapir_pair *p;
 
 	for (size_t i = 0; (p = tapir_lore__pair(i)); i++)
-		if (is_named(p, name))
+		if (is_joined_name(p, name))
 			return true;
 	return false;
 }
@@ -71,7 +71,7 @@ bool tapir_interval_name__means(const char *name, const struct tapir_kind *kind)
 		return tapir_kind__is_called(kind, name);
 	for (size_t i = 0; (p = tapir_lore__pair(i)); i++)
 		if (!strcmp(p->provider, kind->provider) && !strcmp(p->kind, kind->name) &&
-		    is_named(p, name))
+		    is_joined_name(p, name))
 			return true;
 	return false;
 }
@@ -130,7 +130,7 @@ int tapir_interval_name__add_specs(const char *name, struct tapir_interval_specs
 	for (size_t i = 0; !err && (p = tapir_lore__pair(i)); i++) {
 		bool is_of_profile = !strncmp(p->begin, "Activity", 8);
 
-		if (!is_named(p, name) || (is_of_profile && has_profile))
+		if (!is_joined_name(p, name) || (is_of_profile && has_profile))
 			continue;
 		has_profile |= is_of_profile;
 		err = is_of_profile ? add_profile(p, out) : add_events(p, out);

@@ -53,7 +53,7 @@ bool tapir_own_code__is_library(const char *name)
  * Returns true for an interpreted frame that has a function's name: those of Java methods have
  * types.
  */
-static bool is_named(const char *name)
+static bool is_named_interpreted(const char *name)
 {
 	return tapir_sv__starts_with(tapir_sv__of(name), "py::") ||
 	       tapir_sv__starts_with(tapir_sv__of(name), "php::") ||
@@ -64,7 +64,7 @@ static bool is_named(const char *name)
 static bool is_managed(const struct tapir_tree_node *node, const char *name)
 {
 	if (node->kind == TAPIR_FRAME_INTERPRETER)
-		return is_named(name);
+		return is_named_interpreted(name);
 	return node->kind == TAPIR_FRAME_JIT && !is_stub(name) && *name != '['; /* [jit]+0x12 */
 }
 
@@ -76,7 +76,7 @@ bool tapir_own_code__is_own(const struct tapir_tree_node *node, const char *name
 bool tapir_own_code__is_glue(const struct tapir_tree_node *node, const char *name)
 {
 	return node->kind == TAPIR_FRAME_RUNTIME ||
-	       (node->kind == TAPIR_FRAME_INTERPRETER && !is_named(name)) ||
+	       (node->kind == TAPIR_FRAME_INTERPRETER && !is_named_interpreted(name)) ||
 	       (node->kind == TAPIR_FRAME_JIT && *name != '[' && is_stub(name));
 }
 

@@ -251,8 +251,8 @@ static bool is_name_or_glob(const char *glob, const char *name)
 	return !strcmp(glob, name) || tapir_glob__match(glob, name);
 }
 
-static bool is_named(const struct tapir_user_pair *user, int end, const char *provider,
-		     const char *event)
+static bool is_named_by_pair(const struct tapir_user_pair *user, int end, const char *provider,
+			     const char *event)
 {
 	return (!user->provider[end] || is_name_or_glob(user->provider[end], provider)) &&
 	       is_name_or_glob(user->event[end], event);
@@ -272,7 +272,7 @@ static void add_user_roles(struct tapir_pairs *pairs, const struct names *names,
 		};
 
 		for (int end = 1; end >= 0; end--) {
-			if (!is_named(user, end, names->provider, names->event))
+			if (!is_named_by_pair(user, end, names->provider, names->event))
 				continue;
 			user->is_seen[end] = true;
 			add_role(roles, find_or_add_kind(pairs, &like, false), !end);
@@ -301,13 +301,13 @@ static bool is_named_by_user(const struct tapir_pairs *pairs, const struct tapir
 	char end[128];
 
 	tapir_vec_for_each (user, &pairs->user) {
-		if (!is_named(user, 0, p->provider, p->begin))
+		if (!is_named_by_pair(user, 0, p->provider, p->begin))
 			continue;
 		for (const char *at = p->end; *at;) {
 			size_t len = strcspn(at, "|");
 
 			copy_name(end, sizeof(end), (struct tapir_sv){at, len});
-			if (is_named(user, 1, p->provider, end))
+			if (is_named_by_pair(user, 1, p->provider, end))
 				return true;
 			at += len + (at[len] == '|');
 		}

@@ -225,7 +225,7 @@ static uint32_t holder_of(struct contention *v, const struct lock *lock, const s
 }
 
 /* A server's lock is what its event says. */
-static bool is_named(const struct contention *v, const struct lock *lock)
+static bool is_named_lock(const struct contention *v, const struct lock *lock)
 {
 	return lock->kind != TAPIR_NO_KIND &&
 	       tapir_timeline__pairs(v->args.tl)->kinds.data[lock->kind].is_postgresql_lock;
@@ -239,7 +239,7 @@ static void note_type(struct contention *v, uint32_t tid, struct tapir_sv type)
 	struct lock *lock =
 		causing && causing->cause == TAPIR_CAUSE_LOCK ? lock_of(v, causing) : NULL;
 
-	if (!lock || lock->type || is_named(v, lock))
+	if (!lock || lock->type || is_named_lock(v, lock))
 		return;
 	lock->type = strndup(type.data, type.len);
 	v->args.failed |= !lock->type;
@@ -267,7 +267,7 @@ static void on_call(void *ctx, const struct tapir_rec *rec)
 /* If a snapshot saw the thread within this wait. */
 static void find_type(struct contention *v, struct lock *lock, const struct tapir_wait *w)
 {
-	const char *seen = lock->type || is_named(v, lock) ? NULL : seen_in(v, w);
+	const char *seen = lock->type || is_named_lock(v, lock) ? NULL : seen_in(v, w);
 
 	if (!seen)
 		return;

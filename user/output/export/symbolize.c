@@ -116,8 +116,8 @@ static int put_symbols(void *ctx, uint64_t segment, struct tapir_writer *w)
 }
 
 /* Does a new symbol cover the start of this one's range? */
-static bool is_named(const struct tapir_offline_symbol_list *symbols,
-		     const struct tapir_rec_symbol *range)
+static bool is_newly_named(const struct tapir_offline_symbol_list *symbols,
+			   const struct tapir_rec_symbol *range)
 {
 	size_t low = 0, high = symbols->cnt;
 	const struct tapir_rec_symbol *found;
@@ -142,7 +142,7 @@ static int write_unless_replaced(void *ctx, uint64_t segment, const struct tapir
 	const struct tapir_rec_symbol *symbol = (const void *)rec;
 
 	if (rec->type == TAPIR_REC_SYMBOL && symbol->flags & TAPIR_SYMBOL_RANGE &&
-	    is_named(of_segment(writing->s, segment), symbol))
+	    is_newly_named(of_segment(writing->s, segment), symbol))
 		return 0;
 	return tapir_writer__put(w, rec);
 }

@@ -97,7 +97,7 @@ static void add_native_site(struct tapir_image *image, uint64_t off,
 }
 
 /* A version follows the name in .symtab: malloc@@GLIBC_2.2.5. */
-static bool is_named(const char *symbol, const char *name)
+static bool is_symbol_of_name(const char *symbol, const char *name)
 {
 	size_t len = strlen(name);
 
@@ -116,7 +116,8 @@ static void see_symbol(struct tapir_image *image, struct tapir_elf *elf, const c
 		if (!strncmp(symbol, prefixes[i], strlen(prefixes[i])))
 			symbol += strlen(prefixes[i]);
 	for (size_t i = 0; i < FUNCTION_CNT; i++) {
-		if (!is_named(symbol, functions[i].name) || !is_in_scope(image, functions[i].scope))
+		if (!is_symbol_of_name(symbol, functions[i].name) ||
+		    !is_in_scope(image, functions[i].scope))
 			continue;
 		load = tapir_elf__load_at(elf, va);
 		if (load && load->p_flags & PF_X && tapir_elf__va_to_off(elf, va, &off))

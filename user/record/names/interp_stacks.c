@@ -26,7 +26,7 @@
 
 struct code {
 	uint64_t cookie;
-	bool is_named;
+	bool is_named_code;
 	bool is_internal; /* C runs it: no call of the loop */
 };
 
@@ -272,8 +272,8 @@ static void learn_code(struct tapir_interp_stacks *s, struct process *p,
 		s->code_cnt++;
 	}
 	code->cookie = cookie;
-	code->is_named = read_name(s, p, frame, code);
-	if (code->is_named)
+	code->is_named_code = read_name(s, p, frame, code);
+	if (code->is_named_code)
 		describe_names(s, p, frame->va, is_first ? p->since_ns : time_ns);
 }
 
@@ -290,12 +290,12 @@ static const struct code *code_of(const struct process *p, uint64_t va)
 	return tapir_keyed__get(&p->codes, va);
 }
 
-static bool is_named(void *ctx, uint64_t code_va)
+static bool is_named_code(void *ctx, uint64_t code_va)
 {
 	const struct naming *naming = ctx;
 	const struct code *code = code_of(naming->p, code_va);
 
-	return code && code->is_named;
+	return code && code->is_named_code;
 }
 
 static bool is_generated(void *ctx, uint64_t native_va)
@@ -334,7 +334,7 @@ static size_t merge_loop(const struct tapir_interp_stacks *s, const struct proce
 {
 	struct tapir_interp_function functions[TAPIR_INTERP_FRAMES];
 	struct naming naming = {s, p, native->h.time_ns};
-	const struct tapir_interp_namer namer = {is_named, is_generated, &naming};
+	const struct tapir_interp_namer namer = {is_named_code, is_generated, &naming};
 	bool is_cut = list->flags & TAPIR_INTERP_IS_CUT;
 	size_t cnt = list->cnt;
 
@@ -368,7 +368,7 @@ static size_t merge_frames(const struct tapir_interp_stacks *s, const struct pro
 		unsigned at = (unsigned)(function->cookie & ((1u << TAPIR_INTERP_IDX_BITS) - 1)) >>
 			      TAPIR_INTERP_IDX_SHIFT;
 
-		if (at < native->frame_cnt && is_named(&naming, function->va))
+		if (at < native->frame_cnt && is_named_code(&naming, function->va))
 			frames[at] = function->va + 1 +
 				     (is_generated(&naming, frames[at]) ? 0 : HALF_BYTES);
 	}

@@ -56,7 +56,7 @@ struct methods {
 	void *code_state;
 	struct tapir_code_place place;
 	const struct tapir_process_copy *of;
-	struct tapir_map is_named;
+	struct tapir_map method_is_named;
 	struct tapir_str name; /* of one, being put together */
 	struct tapir_recbuf recbuf;
 	struct tapir_queue *queue;
@@ -292,12 +292,12 @@ static void post_name(struct methods *methods, uint32_t tgid, uint64_t method_va
 }
 
 /* A thousand threads wait in few methods: each is read once. NULL: there are too many. */
-static uint64_t *is_named(struct methods *methods, uint64_t va, bool *is_new)
+static uint64_t *method_is_named(struct methods *methods, uint64_t va, bool *is_new)
 {
 	*is_new = false;
-	if (methods->is_named.cnt >= METHODS_MAX)
-		return tapir_map__get(&methods->is_named, va);
-	return tapir_map__put(&methods->is_named, va, is_new);
+	if (methods->method_is_named.cnt >= METHODS_MAX)
+		return tapir_map__get(&methods->method_is_named, va);
+	return tapir_map__put(&methods->method_is_named, va, is_new);
 }
 
 /* Reads the name of a function of one interpreter. */
@@ -311,7 +311,7 @@ static bool find_name(const struct space *space, uint64_t va, add_name_fn add_na
 	struct tapir_process_memory memory = {tapir_process_memory__read_fn,
 					      (void *)(uintptr_t)&space->tgid};
 	bool is_new;
-	uint64_t *known = is_named(methods, va, &is_new);
+	uint64_t *known = method_is_named(methods, va, &is_new);
 
 	if (!known || !is_new)
 		return known && *known;
@@ -381,7 +381,7 @@ static void add_thread_frames(struct stack_rec *stack, const struct space *space
 static void free_methods(struct methods *methods)
 {
 	free(methods->code_state);
-	tapir_map__fini(&methods->is_named);
+	tapir_map__fini(&methods->method_is_named);
 	tapir_str__fini(&methods->name);
 	tapir_recbuf__fini(&methods->recbuf);
 }
