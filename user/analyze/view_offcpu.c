@@ -291,8 +291,8 @@ static void add_offcpu_headline(struct offcpu_view *v, struct tapir_view_result 
 }
 
 /* Writes the waits of one kind into a table of their own. */
-static size_t write_rows(struct offcpu_view *v, struct tapir_view_result *result, bool are_cut,
-			 const struct tapir_column *columns)
+static size_t write_offcpu_rows(struct offcpu_view *v, struct tapir_view_result *result,
+				bool are_cut, const struct tapir_column *columns)
 {
 	size_t t = tapir_view_result__table(
 		result, are_cut ? "cut_waits" : "waits",
@@ -328,8 +328,8 @@ static int offcpu_finish(void *ctx, struct tapir_view_result *result)
 	 */
 	merge_alike(v, result);
 	tapir_keyed__sort(&v->rows, by_waited);
-	more = write_rows(v, result, false, columns);
-	more += write_rows(v, result, true, columns);
+	more = write_offcpu_rows(v, result, false, columns);
+	more += write_offcpu_rows(v, result, true, columns);
 	if (!v->rows.cnt) {
 		result->has_nothing = true;
 		return 0;

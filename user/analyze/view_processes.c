@@ -155,8 +155,8 @@ struct known {
 	bool cpu, switches, io, calls, faults;
 };
 
-static void write_rows(const struct processes *v, struct tapir_view_result *result, uint64_t all_ns,
-		       const struct known *known)
+static void write_process_rows(const struct processes *v, struct tapir_view_result *result,
+			       uint64_t all_ns, const struct known *known)
 {
 	static const struct tapir_column columns[] = {
 		{"cpu_percent", ">SHARE", TAPIR_CELL_PERCENT},
@@ -265,7 +265,7 @@ static int processes_finish(void *ctx, struct tapir_view_result *result)
 		return -ENOMEM;
 	tapir_view_result__fact(result, "cpu_ns", "CPU of all processes", TAPIR_CELL_NS, all_ns);
 	write_witness(v, result);
-	write_rows(v, result, all_ns, &known);
+	write_process_rows(v, result, all_ns, &known);
 	write_notes(v, result, &known);
 	tapir_str__addf(&result->headline, "%zu processes used %.2f CPUs", v->use.rows.cnt,
 			span_ns ? (double)all_ns / (double)span_ns : 0);

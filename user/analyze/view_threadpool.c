@@ -249,8 +249,8 @@ static const struct tapir_column place_columns[] = {
 	{"count", ">TIMES", TAPIR_CELL_COUNT}, {"worst_ns", ">WORST", TAPIR_CELL_NS},
 	{"stack", "WHERE", TAPIR_CELL_ORIGIN}, {}};
 
-static void write_rows(const struct places *places, size_t t, uint64_t top, uint64_t sum_ns,
-		       struct tapir_view_result *result)
+static void write_pool_rows(const struct places *places, size_t t, uint64_t top, uint64_t sum_ns,
+			    struct tapir_view_result *result)
 {
 	for (size_t i = 0; i < places->cnt && i < top; i++) {
 		const struct place *place = &places->data[i];
@@ -271,7 +271,7 @@ static void write_places(struct threadpool *v, struct tapir_view_result *result,
 					    "threads of the pool that were blocked", place_columns);
 	const char *name = NULL;
 
-	write_rows(&v->places, t, v->args.top, sum_ns, result);
+	write_pool_rows(&v->places, t, v->args.top, sum_ns, result);
 	if (!v->places.cnt || !span_ns)
 		return;
 	if (first->node)
@@ -293,7 +293,7 @@ static void write_task_waits(struct threadpool *v, struct tapir_view_result *res
 	t = tapir_view_result__table(result, "task_waits_by_place",
 				     "threads that waited for tasks (Task.Wait, Result)",
 				     place_columns);
-	write_rows(&tasks->places, t, v->args.top, tasks->ns, result);
+	write_pool_rows(&tasks->places, t, v->args.top, tasks->ns, result);
 }
 
 /* ---- the queue -------------------------------------------------------------------------------- */

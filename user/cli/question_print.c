@@ -242,7 +242,7 @@ static void make_titles(const struct tapir_question *q, char *titles[MAX_COLUMNS
 	titles[at] = NULL;
 }
 
-static void write_rows(const struct reading *r, struct tapir_str *out)
+static void write_question_rows(const struct reading *r, struct tapir_str *out)
 {
 	char *titles[MAX_COLUMNS + 1];
 	struct tapir_table table = {.titles = (const char *const *)titles,
@@ -437,7 +437,7 @@ static void write_text(const struct reading *r, uint64_t from_ns, uint64_t until
 		tapir_human__add_count(out, r->counts.hits);
 		tapir_str__adds(out, r->question->is_of_intervals ? " intervals\n" : " events\n");
 	} else if (column_cnt(r->question) <= TAPIR_TABLE_MAX_COLUMNS) {
-		write_rows(r, out);
+		write_question_rows(r, out);
 	} else {
 		tapir_str__adds(out, "more columns than a table has: use --json\n");
 	}

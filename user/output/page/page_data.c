@@ -352,7 +352,7 @@ static int write_views(struct page *p, struct views *views, struct tapir_json *j
 
 /* ---- the document --------------------------------------------------------------------------------- */
 
-static void write_rows(struct page *p, struct tapir_json *j)
+static void write_page_rows(struct page *p, struct tapir_json *j)
 {
 #define COLUMN(type, member, wide)                                                                 \
 	{                                                                                          \
@@ -567,7 +567,7 @@ static int write_page(struct page *p, struct views *views, struct tapir_json *j,
 		(struct tapir_page_marks *[]){&p->samples, &p->events, NULL},
 		(struct tapir_page_slices *[]){&p->waits, &p->intervals, NULL});
 	if (!err) {
-		write_rows(p, j);
+		write_page_rows(p, j);
 		tapir_page_nodes__write(&nodes, tree, &p->names, j);
 		write_kinds(tapir_timeline__pairs(p->tl), j);
 		write_foreign_names(p, j);

@@ -274,8 +274,8 @@ static bool write_columns(struct row *const *rows, size_t cnt, unsigned chosen, 
 }
 
 /* Leaves columns out, one after the other, until the rest fits. */
-static void write_rows(struct row *const *rows, size_t cnt, size_t fit_columns,
-		       struct tapir_str *out)
+static void write_counter_rows(struct row *const *rows, size_t cnt, size_t fit_columns,
+			       struct tapir_str *out)
 {
 	unsigned same, chosen = telling_columns(rows, cnt, &same);
 	const unsigned left_out[] = {0,		same & BIT(PID), same & BIT(PROVIDER),
@@ -338,7 +338,7 @@ static void write_counter_table(const struct tapir_counter_table *t, struct row 
 {
 	size_t shown = fitting_rows(t, size);
 
-	write_rows(sorted, shown, size->ws_col, out);
+	write_counter_rows(sorted, shown, size->ws_col, out);
 	if (shown < t->rows.cnt)
 		tapir_str__addf(out, "%zu more counters do not fit\n", t->rows.cnt - shown);
 	else if (t->rows.more)

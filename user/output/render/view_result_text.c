@@ -202,9 +202,9 @@ static bool has_tables(const struct tapir_view_result *result, size_t table)
 }
 
 /* Rows [first, last) of a table; titles are those of its columns that have something. */
-static void write_rows(const struct tapir_view_result *result,
-		       const struct tapir_view_result_table *t, size_t first, size_t last,
-		       const struct tapir_palette *p, struct tapir_str *out)
+static void write_result_rows(const struct tapir_view_result *result,
+			      const struct tapir_view_result_table *t, size_t first, size_t last,
+			      const struct tapir_palette *p, struct tapir_str *out)
 {
 	size_t indent = t->parent == TAPIR_VIEW_RESULT_NO_PARENT ? 0 : INDENT;
 	size_t fit_columns = tapir_screen__fit_columns();
@@ -259,7 +259,7 @@ static void write_tables_of(const struct tapir_view_result *result, size_t paren
 
 		if (t->parent != parent || t->parent_row != row || !t->cells.cnt)
 			continue;
-		write_rows(result, t, 0, tapir_view_result_table__rows(t), p, &inner);
+		write_result_rows(result, t, 0, tapir_view_result_table__rows(t), p, &inner);
 	}
 	if (inner.data)
 		add_indented(out, inner.data);
@@ -279,12 +279,12 @@ static void write_result_table(const struct tapir_view_result *result, size_t id
 	if (t->title)
 		tapir_str__addf(out, "%s%s%s\n", p->bold, t->title, p->off);
 	if (!has_tables(result, idx)) {
-		write_rows(result, t, 0, rows, p, out);
+		write_result_rows(result, t, 0, rows, p, out);
 		return;
 	}
 	for (size_t row = 0; row < rows; row++) {
 		tapir_str__adds(out, row ? "\n" : "");
-		write_rows(result, t, row, row + 1, p, out);
+		write_result_rows(result, t, row, row + 1, p, out);
 		write_tables_of(result, idx, row, p, out);
 	}
 }
