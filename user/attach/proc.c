@@ -31,7 +31,7 @@
 
 /* ---- small files ------------------------------------------------------------------------ */
 
-static int read_at(int dir_fd, const char *name, size_t max_bytes, char **out, size_t *len)
+static int read_file_at(int dir_fd, const char *name, size_t max_bytes, char **out, size_t *len)
 {
 	tapir_autofd int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
@@ -96,7 +96,7 @@ static uint64_t ticks_to_monotonic_ns(unsigned long long ticks)
 static int read_stat(int dir_fd, struct tapir_proc_stat *out)
 {
 	tapir_autofree char *text = NULL;
-	int err = read_at(dir_fd, "stat", 8192, &text, NULL);
+	int err = read_file_at(dir_fd, "stat", 8192, &text, NULL);
 
 	return err ? err : tapir_proc_stat__parse(text, out);
 }
@@ -112,7 +112,7 @@ static int read_status(int dir_fd, struct tapir_proc *proc)
 {
 	tapir_autofree char *text = NULL;
 	uint32_t leader = 0;
-	int err = read_at(dir_fd, "status", STATUS_MAX_BYTES, &text, NULL);
+	int err = read_file_at(dir_fd, "status", STATUS_MAX_BYTES, &text, NULL);
 
 	if (err)
 		return err;
@@ -142,7 +142,7 @@ static char *read_cgroup(int dir_fd)
 	tapir_autofree char *text = NULL;
 	const char *line;
 
-	if (read_at(dir_fd, "cgroup", CGROUP_MAX_BYTES, &text, NULL))
+	if (read_file_at(dir_fd, "cgroup", CGROUP_MAX_BYTES, &text, NULL))
 		return strdup("");
 	line = !strncmp(text, "0::", 3) ? text : strstr(text, "\n0::");
 	if (!line)
@@ -370,7 +370,7 @@ int tapir_thread__read(uint32_t tgid, uint32_t tid, struct tapir_thread *out)
 	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	err = dir_fd < 0 ? -errno : read_stat(dir_fd, &stat);
 	if (!err)
-		err = read_at(dir_fd, "status", STATUS_MAX_BYTES, &status, NULL);
+		err = read_file_at(dir_fd, "status", STATUS_MAX_BYTES, &status, NULL);
 	if (err)
 		return err == -ENOENT ? -ESRCH : err;
 	(void)tapir_proc_status__number(status, "NSpid", TAPIR_PROC_LAST_WORD, &thread.ns_tid);

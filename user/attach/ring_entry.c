@@ -15,7 +15,8 @@
 #include "base/log.h"
 #include "trace/record.h"
 
-static bool read_at(const struct tapir_ring_lane *lane, void *out, size_t bytes, uint64_t off)
+static bool read_ring_lane(const struct tapir_ring_lane *lane, void *out, size_t bytes,
+			   uint64_t off)
 {
 	return pread(lane->data_fds[0], out, bytes, (off_t)off) == (ssize_t)bytes;
 }
@@ -26,11 +27,11 @@ static bool read_entry(const struct tapir_ring_lane *lane, uint32_t idx,
 {
 	uint64_t off = lane->data[0].entries_off + idx * sizeof(*entry);
 
-	if (!read_at(lane, entry, sizeof(*entry), off) || !entry->bytes)
+	if (!read_ring_lane(lane, entry, sizeof(*entry), off) || !entry->bytes)
 		return false;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	/* catalog_off was stored before bytes: only a second read is sure to see it */
-	return read_at(lane, entry, sizeof(*entry), off);
+	return read_ring_lane(lane, entry, sizeof(*entry), off);
 }
 
 static bool is_probe_of(const struct tapir_rec *rec, size_t bytes, uint32_t id)
@@ -63,7 +64,7 @@ int tapir_ring_entry__read(const struct tapir_ring_lane *lane, uint32_t idx, str
 	    (uint64_t)entry.catalog_off + entry.bytes > h->catalog_bytes)
 		return -EBADMSG;
 	copy = malloc(entry.bytes);
-	if (!copy || !read_at(lane, copy, entry.bytes, h->catalog_off + entry.catalog_off))
+	if (!copy || !read_ring_lane(lane, copy, entry.bytes, h->catalog_off + entry.catalog_off))
 		return 0;
 	if (!is_same_entry(lane, idx, &entry))
 		return 0;
@@ -80,7 +81,7 @@ static uint32_t entry_cnt(const struct tapir_ring_lane *lane)
 {
 	uint32_t cnt = 0;
 
-	if (!read_at(lane, &cnt, sizeof(cnt), offsetof(struct tapir_ring_data, event_cnt)))
+	if (!read_ring_lane(lane, &cnt, sizeof(cnt), offsetof(struct tapir_ring_data, event_cnt)))
 		return 0;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return cnt < TAPIR_RING_EVENTS ? cnt : TAPIR_RING_EVENTS;

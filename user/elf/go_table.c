@@ -44,7 +44,8 @@ static bool is_magic(uint64_t magic)
 	return magic == MAGIC_116 || magic == MAGIC_118 || magic == MAGIC_120;
 }
 
-static uint64_t read_at(const struct tapir_go_table *t, uint64_t off, unsigned bytes, bool *ok)
+static uint64_t read_go_table_word(const struct tapir_go_table *t, uint64_t off, unsigned bytes,
+				   bool *ok)
 {
 	uint64_t value = 0;
 
@@ -104,20 +105,20 @@ static bool find_text(struct tapir_elf *elf, uint64_t table_va, struct tapir_go_
 static bool read_header(struct tapir_go_table *t)
 {
 	bool ok = true;
-	uint64_t cnt, magic = read_at(t, 0, 4, &ok);
+	uint64_t cnt, magic = read_go_table_word(t, 0, 4, &ok);
 	unsigned at;
 
-	if (!is_magic(magic) || read_at(t, 7, 1, &ok) != sizeof(uint64_t))
+	if (!is_magic(magic) || read_go_table_word(t, 7, 1, &ok) != sizeof(uint64_t))
 		return false;
 	t->version = magic == MAGIC_116 ? 116 : magic == MAGIC_118 ? 118 : 120;
-	t->quantum = (uint32_t)read_at(t, 6, 1, &ok);
-	cnt = read_at(t, 8, 8, &ok);
+	t->quantum = (uint32_t)read_go_table_word(t, 6, 1, &ok);
+	cnt = read_go_table_word(t, 8, 8, &ok);
 	at = t->version == 116 ? TEXT_OFF : TEXT_OFF + 8;
 	t->word_bytes = t->version == 116 ? 8 : 4;
-	t->text_va = t->version == 116 ? 0 : read_at(t, TEXT_OFF, 8, &ok);
-	t->names_off = read_at(t, at, 8, &ok);
-	t->steps_off = read_at(t, at + 24, 8, &ok);
-	t->functions_off = read_at(t, at + 32, 8, &ok);
+	t->text_va = t->version == 116 ? 0 : read_go_table_word(t, TEXT_OFF, 8, &ok);
+	t->names_off = read_go_table_word(t, at, 8, &ok);
+	t->steps_off = read_go_table_word(t, at + 24, 8, &ok);
+	t->functions_off = read_go_table_word(t, at + 32, 8, &ok);
 	t->function_cnt = (uint32_t)cnt;
 	return ok && cnt && cnt <= MAX_FUNCTIONS;
 }
@@ -171,11 +172,11 @@ bool tapir_go_table__function(const struct tapir_go_table *t, uint32_t idx,
 	struct tapir_go_function f = {};
 	bool ok = t->functions_off <= t->bytes;
 
-	f.start_va = t->text_va + read_at(t, at, t->word_bytes, &ok);
-	record = read_at(t, at + t->word_bytes, t->word_bytes, &ok);
-	end_va = t->text_va + read_at(t, at + 2 * t->word_bytes, t->word_bytes, &ok);
+	f.start_va = t->text_va + read_go_table_word(t, at, t->word_bytes, &ok);
+	record = read_go_table_word(t, at + t->word_bytes, t->word_bytes, &ok);
+	end_va = t->text_va + read_go_table_word(t, at + 2 * t->word_bytes, t->word_bytes, &ok);
 	ok = ok && record <= t->bytes && end_va > f.start_va;
-	name = ok ? read_at(t, t->functions_off + record + t->word_bytes, 4, &ok) : 0;
+	name = ok ? read_go_table_word(t, t->functions_off + record + t->word_bytes, 4, &ok) : 0;
 	if (!ok || t->names_off > t->bytes || name >= t->bytes - t->names_off)
 		return false;
 	f.name = (const char *)t->data + t->names_off + name;

@@ -20,7 +20,7 @@
 #define SEARCH_BYTES	 65536
 
 /* len bytes at off, or fewer at the file's end. */
-static ssize_t read_at(int fd, void *data, size_t len, uint64_t off)
+static ssize_t read_chunk_bytes(int fd, void *data, size_t len, uint64_t off)
 {
 	size_t got = 0;
 
@@ -85,7 +85,7 @@ static int search_chunk(struct tapir_chunk_walk *walk)
 	walk->off++;
 	walk->bytes_skipped++;
 	for (size_t want = 512;; want = want < SEARCH_BYTES ? want * 2 : want) {
-		ssize_t n = read_at(walk->fd, window, want, walk->off);
+		ssize_t n = read_chunk_bytes(walk->fd, window, want, walk->off);
 		size_t at;
 
 		if (n < 0)
@@ -106,7 +106,7 @@ int tapir_chunk_walk__start(struct tapir_chunk_walk *walk, int fd)
 {
 	struct tapir_file_header h = {};
 	struct stat st;
-	ssize_t n = fstat(fd, &st) ? -errno : read_at(fd, &h, sizeof(h), 0);
+	ssize_t n = fstat(fd, &st) ? -errno : read_chunk_bytes(fd, &h, sizeof(h), 0);
 
 	if (n < 0)
 		return (int)n;
@@ -121,7 +121,7 @@ int tapir_chunk_walk__next(struct tapir_chunk_walk *walk, struct tapir_chunk_ref
 {
 	for (;;) {
 		struct tapir_chunk_header h;
-		ssize_t n = read_at(walk->fd, &h, sizeof(h), walk->off);
+		ssize_t n = read_chunk_bytes(walk->fd, &h, sizeof(h), walk->off);
 		int found;
 
 		if (n < (ssize_t)sizeof(h)) {
@@ -283,7 +283,7 @@ int tapir_chunk__unpack(struct tapir_chunk *chunk, int fd, const struct tapir_ch
 {
 	const struct tapir_chunk_header *h = &ref->h;
 	char *stored = is_packed(ref) ? chunk->stored : chunk->raw;
-	ssize_t n = read_at(fd, stored, h->stored_bytes, ref->off + sizeof(*h));
+	ssize_t n = read_chunk_bytes(fd, stored, h->stored_bytes, ref->off + sizeof(*h));
 
 	if (n < 0)
 		return (int)n;

@@ -27,7 +27,7 @@ const char *tapir_loss_kind__thing(int kind, bool is_many)
 	return is_many ? family->things : family->thing;
 }
 
-static uint64_t read_at(const struct tapir_rec *rec, uint16_t off, size_t bytes)
+static uint64_t read_record_number(const struct tapir_rec *rec, uint16_t off, size_t bytes)
 {
 	uint64_t value = 0; /* little-endian, as every record */
 
@@ -43,12 +43,12 @@ static const struct tapir_schema_ids *ids_of(const struct tapir_rec *rec, int wh
 
 uint32_t tapir_rec__tgid(const struct tapir_rec *rec, int which)
 {
-	return (uint32_t)read_at(rec, ids_of(rec, which)->tgid_off, sizeof(uint32_t));
+	return (uint32_t)read_record_number(rec, ids_of(rec, which)->tgid_off, sizeof(uint32_t));
 }
 
 uint32_t tapir_rec__tid(const struct tapir_rec *rec, int which)
 {
-	return (uint32_t)read_at(rec, ids_of(rec, which)->tid_off, sizeof(uint32_t));
+	return (uint32_t)read_record_number(rec, ids_of(rec, which)->tid_off, sizeof(uint32_t));
 }
 
 int tapir_rec__counted_thread(const struct tapir_rec *rec)
@@ -69,7 +69,7 @@ uint64_t tapir_rec__weight(const struct tapir_rec *rec)
 
 uint64_t tapir_rec__stack_id(const struct tapir_rec *rec)
 {
-	return read_at(rec, ids_of(rec, 0)->stack_id_off, sizeof(uint64_t));
+	return read_record_number(rec, ids_of(rec, 0)->stack_id_off, sizeof(uint64_t));
 }
 
 uint64_t tapir_rec__kstack_id(const struct tapir_rec *rec)
@@ -78,7 +78,7 @@ uint64_t tapir_rec__kstack_id(const struct tapir_rec *rec)
 
 	if (rec->type == TAPIR_REC_EVENT)
 		return ev->flags & TAPIR_EVENT_KSTACK ? *(const uint64_t *)(ev + 1) : 0;
-	return read_at(rec, ids_of(rec, 0)->kstack_id_off, sizeof(uint64_t));
+	return read_record_number(rec, ids_of(rec, 0)->kstack_id_off, sizeof(uint64_t));
 }
 
 bool tapir_rec__is_snapshot(const struct tapir_rec *rec)

@@ -26,7 +26,8 @@
 #define ID_COST	 512u /* bytes that an id counts for */
 #define COST_MAX (32u << 20)
 
-static bool read_at(const struct tapir_ring_process *p, void *out, size_t bytes, uint64_t off)
+static bool read_ring_data(const struct tapir_ring_process *p, void *out, size_t bytes,
+			   uint64_t off)
 {
 	return pread(p->lane.data_fds[0], out, bytes, (off_t)off) == (ssize_t)bytes;
 }
@@ -39,7 +40,7 @@ static bool read_losses(const struct tapir_ring_process *p, uint32_t row,
 	uint64_t off = p->lane.data[0].losses_off + row * sizeof(struct tapir_ring_losses) +
 		       p->control.session * sizeof(uint64_t) * TAPIR_RING_CAUSE_CNT;
 
-	return read_at(p, cnt, TAPIR_RING_CAUSE_CNT * sizeof(*cnt), off);
+	return read_ring_data(p, cnt, TAPIR_RING_CAUSE_CNT * sizeof(*cnt), off);
 }
 
 static void post_loss(struct tapir_ring_process *p, enum tapir_loss_cause cause, uint32_t probe_id,
@@ -446,8 +447,8 @@ static void see_entries(struct tapir_ring_process *p, uint32_t from, uint32_t cn
 {
 	struct tapir_ring_entry entries[256];
 
-	if (!read_at(p, entries, cnt * sizeof(*entries),
-		     p->lane.data[0].entries_off + from * sizeof(*entries))) {
+	if (!read_ring_data(p, entries, cnt * sizeof(*entries),
+			    p->lane.data[0].entries_off + from * sizeof(*entries))) {
 		p->must_scan = true; /* in the next round, before its events are read */
 		return;
 	}

@@ -41,7 +41,7 @@ struct function {
 	const char *name;
 };
 
-static uint64_t read_at(const struct table *t, uint64_t off, unsigned bytes, bool *bad)
+static uint64_t read_go_word(const struct table *t, uint64_t off, unsigned bytes, bool *bad)
 {
 	struct tapir_eh_cursor c = {.section = &t->section, .at = off, .end = t->section.bytes};
 	uint64_t value;
@@ -63,8 +63,8 @@ static bool read_function(const struct table *t, uint32_t i, struct function *ou
 	out->name = go.name;
 	out->start_va = go.start_va;
 	out->end_va = go.start_va + go.size;
-	out->steps_off = (uint32_t)read_at(t, go.record_off + PCSP_OFF, 4, &bad);
-	out->flags = (uint32_t)read_at(t, go.record_off + flag_off, 1, &bad);
+	out->steps_off = (uint32_t)read_go_word(t, go.record_off + PCSP_OFF, 4, &bad);
+	out->flags = (uint32_t)read_go_word(t, go.record_off + flag_off, 1, &bad);
 	return !bad && out->start_va >= t->segment->p_vaddr &&
 	       out->end_va - t->segment->p_vaddr <= t->segment->p_filesz;
 }

@@ -17,7 +17,8 @@
 #define BLOCK_MAX   (16u << 20) /* 24 bits */
 #define VERSION_OFF 8u
 
-static int64_t read_at(const struct tapir_import_input *input, void *buf, size_t len, uint64_t off)
+static int64_t read_nettrace_at(const struct tapir_import_input *input, void *buf, size_t len,
+				uint64_t off)
 {
 	return tapir_import_input__read((void *)input, buf, len, off);
 }
@@ -37,7 +38,7 @@ static int read_v4(const struct tapir_import_input *input, const struct tapir_ne
 	if (err)
 		return err;
 	while (!err && off < input->bytes) {
-		int64_t got = read_at(input, buffer, READ_BYTES, off);
+		int64_t got = read_nettrace_at(input, buffer, READ_BYTES, off);
 
 		err = got < 0 ? (int)got : tapir_nettrace_stream__feed(stream, buffer, (size_t)got);
 		if (got <= 0)
@@ -58,7 +59,7 @@ static int take_block(const struct tapir_import_input *input, struct tapir_nettr
 		      uint8_t *block, uint64_t *off, bool *ends)
 {
 	uint8_t head[4];
-	int64_t got = read_at(input, head, sizeof(head), *off);
+	int64_t got = read_nettrace_at(input, head, sizeof(head), *off);
 	uint32_t header = tapir_le__u32(head);
 	size_t bytes;
 	int err;
@@ -70,7 +71,7 @@ static int take_block(const struct tapir_import_input *input, struct tapir_nettr
 		*off = input->bytes; /* nothing is read behind it */
 		return 0;
 	}
-	got = read_at(input, block, bytes, *off + sizeof(head));
+	got = read_nettrace_at(input, block, bytes, *off + sizeof(head));
 	if (got < (int64_t)bytes)
 		return got < 0 ? (int)got : 0;
 	err = tapir_nettrace_v6__take(v, header, block, bytes);
@@ -105,7 +106,7 @@ int tapir_nettrace_file__read(const struct tapir_import_input *input,
 			      struct tapir_nettrace_rest *rest)
 {
 	uint8_t head[TAPIR_NETTRACE_V6_HEAD_BYTES] = {};
-	int64_t got = read_at(input, head, sizeof(head), 0);
+	int64_t got = read_nettrace_at(input, head, sizeof(head), 0);
 
 	*rest = (struct tapir_nettrace_rest){};
 	if (got < (int64_t)sizeof(head))
