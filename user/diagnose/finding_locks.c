@@ -93,8 +93,8 @@ void tapir_finding_locks__snapshot(struct tapir_finding *f, const struct tapir_r
 		h->is_over |= h->seen_tid != 0;
 }
 
-static void add_label(const struct tapir_finding *f, const struct tapir_interval *i,
-		      struct tapir_str *out)
+static void add_lock_label(const struct tapir_finding *f, const struct tapir_interval *i,
+			   struct tapir_str *out)
 {
 	const char *kind = tapir_timeline__pairs(f->tl)->kinds.data[i->kind].name;
 
@@ -126,7 +126,7 @@ static void note_type(struct tapir_finding *f, const struct tapir_tl_thread *thr
 	if (!object.len || !i || i->cause != TAPIR_CAUSE_LOCK || f->locks.types.cnt == MAX_TYPES ||
 	    tapir_timeline__pairs(f->tl)->kinds.data[i->kind].is_postgresql_lock)
 		return; /* a server's lock is what its event says */
-	add_label(f, i, &label);
+	add_lock_label(f, i, &label);
 	tapir_str__add_printable(&type, object.data, object.len);
 	one = (struct tapir_lock_type){label.data, type.data};
 	if (label.failed || type.failed || lock_object_type(f, label.data) ||
@@ -264,7 +264,7 @@ static void count_label(struct tapir_finding *f, const struct tapir_interval *i,
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
 	struct tapir_str text = {};
 
-	add_label(f, i, &text);
+	add_lock_label(f, i, &text);
 	if (text.data)
 		tapir_found_labels__add(&f->locks.labels, tapir_timeline__lock_key(f->tl, i),
 					text.data, TAPIR_OWN_CODE_NONE, took_ns);

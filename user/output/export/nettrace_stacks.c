@@ -174,7 +174,8 @@ struct labels {
 	unsigned last; /* 0: there are none */
 };
 
-static void add_label(struct labels *labels, enum label kind, const uint8_t *id, size_t bytes)
+static void add_nettrace_label(struct labels *labels, enum label kind, const uint8_t *id,
+			       size_t bytes)
 {
 	for (size_t i = 0; id && i < bytes; i++) {
 		if (!id[i])
@@ -214,12 +215,12 @@ uint32_t tapir_nettrace__label(struct tapir_nettrace *n, const struct tapir_even
 	uint64_t key = 7, *id;
 	bool is_new = false;
 
-	add_label(&labels, LABEL_ACTIVITY, view->activity_id, 16);
-	add_label(&labels, LABEL_RELATED, view->related_id, 16);
+	add_nettrace_label(&labels, LABEL_ACTIVITY, view->activity_id, 16);
+	add_nettrace_label(&labels, LABEL_RELATED, view->related_id, 16);
 	if (view->trace) {
-		add_label(&labels, LABEL_TRACE, view->trace->trace_id,
-			  sizeof(view->trace->trace_id));
-		add_label(&labels, LABEL_SPAN, (const uint8_t *)&span, sizeof(span));
+		add_nettrace_label(&labels, LABEL_TRACE, view->trace->trace_id,
+				   sizeof(view->trace->trace_id));
+		add_nettrace_label(&labels, LABEL_SPAN, (const uint8_t *)&span, sizeof(span));
 	}
 	if (!labels.last)
 		return 0;

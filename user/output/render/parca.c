@@ -45,7 +45,7 @@ static bool is_utf8(const char *text)
 	return true;
 }
 
-static bool add_label(struct labels *labels, char *name, char *value)
+static bool add_parca_label(struct labels *labels, char *name, char *value)
 {
 	Tapir__Parca__Label *row = &labels->rows[labels->cnt];
 
@@ -73,8 +73,8 @@ static bool parse_labels(char *text, struct labels *labels)
 		text[len - 1] = '\0';
 		*rest++ = '\0';
 	}
-	if (!*text || !is_utf8(text) || !add_label(labels, "__name__", "process_cpu") ||
-	    !add_label(labels, "job", text))
+	if (!*text || !is_utf8(text) || !add_parca_label(labels, "__name__", "process_cpu") ||
+	    !add_parca_label(labels, "job", text))
 		return false;
 	while (rest && (pair = strsep(&rest, ","))) {
 		value = strchr(pair, '=');
@@ -82,7 +82,7 @@ static bool parse_labels(char *text, struct labels *labels)
 			return false;
 		*value++ = '\0';
 		if (!is_label_name(pair) || !*value || !is_utf8(value) ||
-		    !add_label(labels, pair, value))
+		    !add_parca_label(labels, pair, value))
 			return false;
 	}
 	return true;

@@ -116,8 +116,8 @@ static bool to_number(const char *text, size_t len, double *out)
 	return rest != copy && !*rest;
 }
 
-static bool add_label(struct tapir_metric_list *f, struct tapir_figure *figure,
-		      const struct tapir_figure_label *label)
+static bool add_prometheus_label(struct tapir_metric_list *f, struct tapir_figure *figure,
+				 const struct tapir_figure_label *label)
 {
 	if (!strcmp(label->key, "le") && figure->part == TAPIR_FIGURE_BUCKET)
 		return to_number(label->value, strlen(label->value), &figure->bound);
@@ -148,7 +148,7 @@ static bool take_labels(struct tapir_metric_list *f, struct tapir_figure *figure
 		label.key = keep_text(f, *at, len);
 		*at += len + 2;
 		label.value = take_value(f, at, end);
-		if (!label.value || !add_label(f, figure, &label))
+		if (!label.value || !add_prometheus_label(f, figure, &label))
 			return false;
 		*at += *at < end && **at == ',';
 	}

@@ -23,8 +23,8 @@
 #define ALL_COLUMNS   65536
 #define INDENT	      4 /* of the tables of a row */
 
-static void add_label(struct tapir_str *out, const struct tapir_stack_tree *tree, uint32_t node,
-		      size_t columns)
+static void add_node_label(struct tapir_str *out, const struct tapir_stack_tree *tree,
+			   uint32_t node, size_t columns)
 {
 	size_t at = out->len;
 
@@ -50,7 +50,7 @@ static uint32_t add_result_frames(struct tapir_str *out, const struct tapir_view
 	     next && nodes[next].name == nodes[node].name && nodes[next].place == nodes[node].place;
 	     next = nodes[next].parent)
 		cnt++;
-	add_label(out, tree, node, columns);
+	add_node_label(out, tree, node, columns);
 	if (cnt > 1)
 		tapir_str__addf(out, " (x%u)", cnt);
 	return next;

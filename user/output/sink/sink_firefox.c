@@ -638,7 +638,7 @@ static int find_functions(struct firefox *f)
 	return 0;
 }
 
-static void add_label(struct firefox *f, uint32_t node)
+static void add_firefox_label(struct firefox *f, uint32_t node)
 {
 	struct tapir_json j = tapir_json__to(&f->tracks.x->out);
 
@@ -705,7 +705,7 @@ static int add_strings(struct firefox *f)
 	ADD_COLUMN(f, ",\"stringArray\":", f->strings.cnt + f->functions.cnt,
 		   if (i < f->strings.cnt) tapir_json__str(&(struct tapir_json){.out = out}, NULL,
 							   f->strings.data[i]);
-		   else add_label(f, f->functions.data[i - f->strings.cnt]));
+		   else add_firefox_label(f, f->functions.data[i - f->strings.cnt]));
 	return err;
 }
 

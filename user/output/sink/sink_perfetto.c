@@ -524,7 +524,7 @@ static void add_flow(struct tapir_str *out, const struct tapir_rec *rec)
 			  tapir_hash__bytes(1, ids.trace_id, sizeof(ids.trace_id)));
 }
 
-static void add_label(struct perfetto *p, const char *name, const char *text)
+static void add_perfetto_label(struct perfetto *p, const char *name, const char *text)
 {
 	struct tapir_str *out = &p->tracks.x->out;
 	size_t argument = open_message(out, EVENT_ARGUMENT);
@@ -706,11 +706,11 @@ static void on_end(void *ctx, struct tapir_interval *i, const struct tapir_kind 
 	add_u64(out, EVENT_CATEGORY, category);
 	add_u64(out, EVENT_NAME, name);
 	if (i->label)
-		add_label(p, "label", i->label);
+		add_perfetto_label(p, "label", i->label);
 	if (i->flags & TAPIR_INTERVAL_UNBEGUN)
-		add_label(p, "begin", "not recorded");
+		add_perfetto_label(p, "begin", "not recorded");
 	if (i->flags & TAPIR_INTERVAL_UNENDED)
-		add_label(p, "end", "not recorded");
+		add_perfetto_label(p, "end", "not recorded");
 	add_flow(out, tapir_tracks__ending(&p->tracks));
 	close_two(p, packet, event);
 	packet = open_event(p, i->until_ns, SLICE_END, track, &event);

@@ -338,8 +338,9 @@ static void add_owner(const struct tapir_ruby *ruby, const struct tapir_process_
 }
 
 /* "block in draw", in which the class's name belongs before the method's. */
-static bool add_label(const struct tapir_ruby *ruby, const struct tapir_process_memory *memory,
-		      const struct tapir_interp_frame *frame, uint64_t body, struct tapir_str *out)
+static bool add_ruby_label(const struct tapir_ruby *ruby, const struct tapir_process_memory *memory,
+			   const struct tapir_interp_frame *frame, uint64_t body,
+			   struct tapir_str *out)
 {
 	struct text label, base;
 	size_t len;
@@ -408,7 +409,7 @@ static bool add_code(const struct tapir_ruby *ruby, const struct tapir_process_m
 {
 	uint64_t body = tapir_process_memory__u64(memory, frame->va + BODY_OFF);
 
-	if (!add_label(ruby, memory, frame, body, out))
+	if (!add_ruby_label(ruby, memory, frame, body, out))
 		return false;
 	tapir_str__addc(out, ':');
 	return add_place(ruby, memory, body, out);
