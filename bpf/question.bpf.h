@@ -542,7 +542,7 @@ static __always_inline int add_to_row(const struct tapir_hit_question *q,
 	if (!row)
 		return count_unkeyed(err);
 	if (sums_column_cnt &&
-	    ((!tapir_sums__take_place(row, sums_column_cnt, interval) && !is_begun) ||
+	    ((!tapir_sums__claim_interval(row, sums_column_cnt, interval) && !is_begun) ||
 	     !add_steps(q, s, numbers, cnt)))
 		return 0;
 	add_values(q, s, row, numbers, cnt, interval);

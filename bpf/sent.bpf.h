@@ -29,7 +29,7 @@ struct {
 	__type(value, __u64);
 } sent_threads __weak SEC(".maps");
 
-static __always_inline __u64 *mark_place(void *marks, __u32 idx)
+static __always_inline __u64 *mark_slot(void *marks, __u32 idx)
 {
 	return bpf_map_lookup_elem(marks, &idx);
 }
@@ -37,8 +37,8 @@ static __always_inline __u64 *mark_place(void *marks, __u32 idx)
 /* Returns 1 if the mark is in one of its two places. Another mark is taken for it once in 2^64. */
 static __always_inline int has_mark(void *marks, __u32 mask, __u64 mark)
 {
-	const __u64 *first = mark_place(marks, mark & mask);
-	const __u64 *second = mark_place(marks, (mark >> 32) & mask);
+	const __u64 *first = mark_slot(marks, mark & mask);
+	const __u64 *second = mark_slot(marks, (mark >> 32) & mask);
 
 	return (first && *first == mark) || (second && *second == mark);
 }
@@ -47,10 +47,10 @@ static __always_inline int has_mark(void *marks, __u32 mask, __u64 mark)
 static __always_inline void set_mark(void *marks, __u32 mask, __u64 mark)
 {
 	__u32 idx = bpf_get_prandom_u32() & 1 ? mark : mark >> 32;
-	__u64 *place = mark_place(marks, idx & mask);
+	__u64 *slot = mark_slot(marks, idx & mask);
 
-	if (place)
-		*place = mark;
+	if (slot)
+		*slot = mark;
 }
 
 static __always_inline int has_stack_mark(const struct tapir_live *now, __u64 stack_id)

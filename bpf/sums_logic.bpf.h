@@ -160,20 +160,20 @@ TAPIR_SUMS_INLINE uint64_t tapir_sums__biased(uint64_t value, int is_signed)
  * Makes the place of an interval's least and most this interval's. 0: another thread of this CPU,
  * which was preempted by this one, is about to.
  */
-TAPIR_SUMS_INLINE int tapir_sums__take_place(struct tapir_sums_row *row, uint32_t column_cnt,
-					     uint64_t interval)
+TAPIR_SUMS_INLINE int tapir_sums__claim_interval(struct tapir_sums_row *row, uint32_t column_cnt,
+						 uint64_t interval)
 {
-	uint32_t place = interval & 1;
-	uint64_t was = row->intervals[place], is = 2 * interval;
+	uint32_t slot = interval & 1;
+	uint64_t was = row->intervals[slot], is = 2 * interval;
 
 	if (was == is)
 		return 1;
 	if (was & TAPIR_SUMS_BUSY ||
-	    __sync_val_compare_and_swap(&row->intervals[place], was, is | TAPIR_SUMS_BUSY) != was)
+	    __sync_val_compare_and_swap(&row->intervals[slot], was, is | TAPIR_SUMS_BUSY) != was)
 		return 0;
 	for (uint32_t i = 0; i < TAPIR_SUMS_COLUMNS && i < column_cnt; i++)
-		row->columns[i].most[place] = row->columns[i].least[place] = 0;
-	row->intervals[place] = is;
+		row->columns[i].most[slot] = row->columns[i].least[slot] = 0;
+	row->intervals[slot] = is;
 	return 1;
 }
 

@@ -712,7 +712,7 @@ static __noinline int add_plain_value(struct tapir_sums_row *row, const struct t
 	__u64 *steps = bpf_map_lookup_elem(&sums_steps, &zero_key);
 	int is_negative;
 
-	if (!steps || !tapir_sums__take_place(row, 1, interval))
+	if (!steps || !tapir_sums__claim_interval(row, 1, interval))
 		return 0;
 	barrier_var(steps);
 	is_negative = is_below(v, value);

@@ -61,7 +61,7 @@ static void threads_lose_nothing_to_each_other(void **state)
 	pthread_t threads[THREADS];
 
 	(void)state;
-	assert_true(tapir_sums__take_place(&row, 2, 7));
+	assert_true(tapir_sums__claim_interval(&row, 2, 7));
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, add, &numbers[i]), 0);
 	for (int i = 0; i < THREADS; i++)
@@ -84,14 +84,14 @@ static void place_is_of_one_interval(void **state)
 
 	(void)state;
 	for (uint64_t interval = 0; interval < 3; interval++) {
-		assert_true(tapir_sums__take_place(&r, 1, interval));
+		assert_true(tapir_sums__claim_interval(&r, 1, interval));
 		tapir_sums__add(&r.columns[0], 100 - interval, 0, interval);
 	}
 	assert_int_equal(r.columns[0].most[0], 98);
 	assert_int_equal(r.columns[0].most[1], 99);
 	r.intervals[1] = 2 * 3 | TAPIR_SUMS_BUSY; /* by a thread that was preempted */
-	assert_false(tapir_sums__take_place(&r, 1, 3));
-	assert_true(tapir_sums__take_place(&r, 1, 2));
+	assert_false(tapir_sums__claim_interval(&r, 1, 3));
+	assert_true(tapir_sums__claim_interval(&r, 1, 2));
 }
 
 static uint64_t stack_id(uint64_t user, uint64_t kernel, uint32_t tgid, uint32_t part)

@@ -529,7 +529,7 @@ static void rows_of_the_kernel_are_rows_of_the_table(void **state)
 			uint64_t its = interval + (uint64_t)cpu;
 
 			rows[cpu].cnt += 2;
-			assert_true(tapir_sums__take_place(&rows[cpu], 1, its));
+			assert_true(tapir_sums__claim_interval(&rows[cpu], 1, its));
 			tapir_sums__add(&rows[cpu].columns[0], (uint64_t)-7, 1, its);
 			tapir_sums__add(&rows[cpu].columns[0], 1ull << 62, 1, its);
 		}

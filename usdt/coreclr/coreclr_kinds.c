@@ -89,11 +89,11 @@ static struct coreclr_kind *find_again(uint64_t provider, uint32_t id, uint32_t 
 {
 	const struct coreclr_provider *from = coreclr_providers__find(provider);
 	struct coreclr_kind **table = coreclr_load_acquire(&coreclr_kind_table);
-	uint32_t place = coreclr_kind__place(provider, id, version);
+	uint32_t slot = coreclr_kind__slot(provider, id, version);
 
 	for (uint32_t i = 0; from && i < CORECLR_KIND_TABLE; i++) {
 		struct coreclr_kind *k =
-			coreclr_load_acquire(&table[(place + i) & (CORECLR_KIND_TABLE - 1)]);
+			coreclr_load_acquire(&table[(slot + i) & (CORECLR_KIND_TABLE - 1)]);
 
 		if (!k)
 			return NULL;
@@ -169,12 +169,12 @@ static int register_it(struct coreclr_kind *k)
 }
 
 /* The one that is in the table: this, or what another thread has put there. NULL: it is full. */
-static struct coreclr_kind *claim_kind_place(struct coreclr_kind **table, struct coreclr_kind *k)
+static struct coreclr_kind *claim_kind_slot(struct coreclr_kind **table, struct coreclr_kind *k)
 {
-	uint32_t place = coreclr_kind__place(k->provider, k->id, k->version);
+	uint32_t slot = coreclr_kind__slot(k->provider, k->id, k->version);
 
 	for (uint32_t i = 0; i < CORECLR_KIND_TABLE; i++) {
-		struct coreclr_kind **entry = &table[(place + i) & (CORECLR_KIND_TABLE - 1)];
+		struct coreclr_kind **entry = &table[(slot + i) & (CORECLR_KIND_TABLE - 1)];
 		struct coreclr_kind *seen = coreclr_load_acquire(entry);
 
 		if (!seen && __atomic_compare_exchange_n(entry, &seen, k, 0, __ATOMIC_ACQ_REL,
@@ -231,7 +231,7 @@ coreclr_kinds__on_first_event(uint64_t provider, uint32_t id, uint32_t version, 
 		return NULL;
 	}
 	/* Two threads may meet a kind at once: the second one uses what the first has put. */
-	there = claim_kind_place(coreclr_load_acquire(&coreclr_kind_table), k);
+	there = claim_kind_slot(coreclr_load_acquire(&coreclr_kind_table), k);
 	if (there == k)
 		count_up();
 	else
@@ -292,7 +292,7 @@ static uint32_t copy_young(struct coreclr_kind *const *table, uint32_t age)
 	for (uint32_t i = 0; i < CORECLR_KIND_TABLE; i++) {
 		struct coreclr_kind *k = coreclr_load_acquire(&table[i]);
 
-		stays[i] = k && age_of(k) < age && claim_kind_place(spare, k) == k;
+		stays[i] = k && age_of(k) < age && claim_kind_slot(spare, k) == k;
 		cnt += stays[i];
 	}
 	return cnt;

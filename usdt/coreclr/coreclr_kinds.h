@@ -45,7 +45,7 @@ int coreclr_kind__has_meta(struct coreclr_kind *k, const uint8_t *meta);
 
 #pragma GCC visibility pop
 
-static inline uint32_t coreclr_kind__place(uint64_t provider, uint32_t id, uint32_t version)
+static inline uint32_t coreclr_kind__slot(uint64_t provider, uint32_t id, uint32_t version)
 {
 	uint64_t key = provider ^ ((uint64_t)id << 8 | version) * 0xff51afd7ed558ccdull;
 
@@ -68,11 +68,11 @@ static inline struct coreclr_kind *coreclr_kinds__find(uint64_t provider, uint32
 						       uint32_t meta_bytes)
 {
 	struct coreclr_kind **table = coreclr_load_acquire(&coreclr_kind_table);
-	uint32_t place = coreclr_kind__place(provider, id, version);
+	uint32_t slot = coreclr_kind__slot(provider, id, version);
 
 	for (uint32_t i = 0; i < CORECLR_KIND_TABLE; i++) {
 		struct coreclr_kind *k =
-			coreclr_load_acquire(&table[(place + i) & (CORECLR_KIND_TABLE - 1)]);
+			coreclr_load_acquire(&table[(slot + i) & (CORECLR_KIND_TABLE - 1)]);
 
 		if (!k)
 			return NULL;

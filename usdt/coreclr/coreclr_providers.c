@@ -10,25 +10,25 @@
 #include "coreclr_impl.h"
 
 #define NAME_CNT   4096u  /* power of two, the limit of NO_PROVIDER */
-#define PLACE_CNT  16384u /* power of two */
+#define ENTRY_CNT  16384u /* power of two */
 #define NAME_UNITS 256u
 
-struct place {
+struct provider_entry {
 	uint64_t va; /* 0: free */
 	const struct coreclr_provider *provider;
 };
 
 static struct coreclr_provider **names;
-static struct place *places, *spare; /* PLACE_CNT each */
-static uint32_t name_cnt, place_cnt, unnamed_cnt;
+static struct provider_entry *entries, *spare; /* PLACE_CNT each */
+static uint32_t name_cnt, entry_cnt, unnamed_cnt;
 
 int coreclr_providers__init(void)
 {
 	names = coreclr_memory__take(NAME_CNT * sizeof(names[0]));
-	places = coreclr_memory__take(PLACE_CNT * sizeof(places[0]));
-	spare = coreclr_memory__take(PLACE_CNT * sizeof(places[0]));
-	name_cnt = place_cnt = unnamed_cnt = 0;
-	return names && places && spare ? 0 : -1;
+	entries = coreclr_memory__take(ENTRY_CNT * sizeof(entries[0]));
+	spare = coreclr_memory__take(ENTRY_CNT * sizeof(entries[0]));
+	name_cnt = entry_cnt = unnamed_cnt = 0;
+	return names && entries && spare ? 0 : -1;
 }
 
 /* 0: unknown to the runtime. */
@@ -128,18 +128,19 @@ uint32_t coreclr_providers__unnamed_cnt(void)
 
 static uint32_t provider_slot(uint64_t va)
 {
-	return (uint32_t)((va * 0x9e3779b97f4a7c15ull) >> 32) & (PLACE_CNT - 1);
+	return (uint32_t)((va * 0x9e3779b97f4a7c15ull) >> 32) & (ENTRY_CNT - 1);
 }
 
 /* The provider's slot, or the free one that it would get; NULL: the table is full. */
-static struct place *find_place(struct place *table, uint64_t va)
+static struct provider_entry *find_provider_entry(struct provider_entry *table, uint64_t va)
 {
-	for (uint32_t i = 0; i < PLACE_CNT; i++) {
-		struct place *place = &table[(provider_slot(va) + i) & (PLACE_CNT - 1)];
-		uint64_t seen = coreclr_load_acquire(&place->va);
+	for (uint32_t i = 0; i < ENTRY_CNT; i++) {
+		struct provider_entry *provider_entry =
+			&table[(provider_slot(va) + i) & (ENTRY_CNT - 1)];
+		uint64_t seen = coreclr_load_acquire(&provider_entry->va);
 
 		if (!seen || seen == va)
-			return place;
+			return provider_entry;
 	}
 	return NULL;
 }
@@ -148,40 +149,41 @@ static struct place *find_place(struct place *table, uint64_t va)
  * Puts a provider over what was there before; a full table keeps nothing: the next one is queried
  * again.
  */
-static const struct coreclr_provider *claim_provider_place(uint64_t va,
+static const struct coreclr_provider *claim_provider_entry(uint64_t va,
 							   const struct coreclr_provider *p)
 {
-	struct place *table = coreclr_load_acquire(&places), *place;
+	struct provider_entry *table = coreclr_load_acquire(&entries), *provider_entry;
 	uint64_t none;
 
 	do {
 		none = 0;
-		place = find_place(table, va);
-		if (!place)
+		provider_entry = find_provider_entry(table, va);
+		if (!provider_entry)
 			return NULL;
-		if (coreclr_load(&place->va) == va)
-			return __atomic_exchange_n(&place->provider, p, __ATOMIC_ACQ_REL);
-	} while (!__atomic_compare_exchange_n(&place->va, &none, va, 0, __ATOMIC_ACQ_REL,
+		if (coreclr_load(&provider_entry->va) == va)
+			return __atomic_exchange_n(&provider_entry->provider, p, __ATOMIC_ACQ_REL);
+	} while (!__atomic_compare_exchange_n(&provider_entry->va, &none, va, 0, __ATOMIC_ACQ_REL,
 					      __ATOMIC_RELAXED));
-	coreclr_store_release(&place->provider, p);
-	__atomic_fetch_add(&place_cnt, 1, __ATOMIC_RELAXED);
+	coreclr_store_release(&provider_entry->provider, p);
+	__atomic_fetch_add(&entry_cnt, 1, __ATOMIC_RELAXED);
 	return NULL;
 }
 
 const struct coreclr_provider *coreclr_providers__find(uint64_t va)
 {
-	const struct place *place = find_place(coreclr_load_acquire(&places), va);
+	const struct provider_entry *provider_entry =
+		find_provider_entry(coreclr_load_acquire(&entries), va);
 	const struct coreclr_provider *p = NULL;
 	char name[CORECLR_NAME_BYTES];
 	int is_new;
 
-	if (place && coreclr_load_acquire(&place->va) == va)
-		p = coreclr_load_acquire(&place->provider);
+	if (provider_entry && coreclr_load_acquire(&provider_entry->va) == va)
+		p = coreclr_load_acquire(&provider_entry->provider);
 	if (p || !query_runtime_name(va, name))
 		return p;
 	p = intern(name, &is_new); /* NULL: each of its events is counted (NO_PROVIDER) */
 	if (p)
-		claim_provider_place(va, p);
+		claim_provider_entry(va, p);
 	return p;
 }
 
@@ -196,37 +198,37 @@ int coreclr_providers__created(uint64_t va, int *is_new)
 	p = intern(name, is_new);
 	if (!p)
 		__atomic_fetch_add(&unnamed_cnt, 1, __ATOMIC_RELAXED);
-	return p && claim_provider_place(va, p);
+	return p && claim_provider_entry(va, p);
 }
 
 int coreclr_providers__are_many(void)
 {
-	return coreclr_load(&place_cnt) > PLACE_CNT / 2;
+	return coreclr_load(&entry_cnt) > ENTRY_CNT / 2;
 }
 
 void coreclr_providers__begin_sweep(void)
 {
-	memset(spare, 0, PLACE_CNT * sizeof(spare[0]));
+	memset(spare, 0, ENTRY_CNT * sizeof(spare[0]));
 }
 
 void coreclr_providers__keep(uint64_t va)
 {
-	const struct place *from = find_place(places, va);
-	struct place *to = find_place(spare, va);
+	const struct provider_entry *from = find_provider_entry(entries, va);
+	struct provider_entry *to = find_provider_entry(spare, va);
 
 	if (from && to && coreclr_load_acquire(&from->va) == va)
-		*to = (struct place){va, coreclr_load_acquire(&from->provider)};
+		*to = (struct provider_entry){va, coreclr_load_acquire(&from->provider)};
 }
 
 /* A pointer that arrived in the meantime is resolved once more. */
 void coreclr_providers__end_sweep(void)
 {
-	struct place *old = places;
+	struct provider_entry *old = entries;
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < PLACE_CNT; i++)
+	for (uint32_t i = 0; i < ENTRY_CNT; i++)
 		kept += spare[i].va != 0;
-	coreclr_store(&place_cnt, kept);
-	coreclr_store_release(&places, spare);
+	coreclr_store(&entry_cnt, kept);
+	coreclr_store_release(&entries, spare);
 	spare = old; /* a thread that still reads it finds less than there is, at worst */
 }

@@ -11,17 +11,17 @@
 int tapir_logins__add(struct tapir_logins *logins, const char *token, int64_t now_s,
 		      char out[TAPIR_COOKIE_DIGITS + 1])
 {
-	struct tapir_login *place = logins->data;
+	struct tapir_login *slot = logins->data;
 	int err = tapir_token__random(out, TAPIR_COOKIE_DIGITS);
 
 	if (err)
 		return err;
 	for (size_t i = 1; i < TAPIR_LOGINS_MAX; i++)
-		if (logins->data[i].until_s < place->until_s)
-			place = &logins->data[i];
-	memcpy(place->cookie, out, sizeof(place->cookie));
-	snprintf(place->token, sizeof(place->token), "%s", token);
-	place->until_s = now_s + TAPIR_LOGIN_SECONDS;
+		if (logins->data[i].until_s < slot->until_s)
+			slot = &logins->data[i];
+	memcpy(slot->cookie, out, sizeof(slot->cookie));
+	snprintf(slot->token, sizeof(slot->token), "%s", token);
+	slot->until_s = now_s + TAPIR_LOGIN_SECONDS;
 	return 0;
 }
 

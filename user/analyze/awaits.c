@@ -50,11 +50,11 @@ static struct tapir_await_task *find_task(struct tapir_awaits *a, uint64_t id)
 /* Returns its index, made if it is new, or NO_TASK: other tasks move when one is made. */
 static uint32_t task_of(struct tapir_awaits *a, uint64_t id)
 {
-	uint64_t *place = tapir_map__get(&a->task_by_id, id);
+	uint64_t *slot = tapir_map__get(&a->task_by_id, id);
 	uint32_t idx = (uint32_t)a->tasks.cnt;
 
-	if (place)
-		return (uint32_t)*place;
+	if (slot)
+		return (uint32_t)*slot;
 	if (a->task_by_id.cnt >= TAPIR_AWAITS_MAX_TASKS) {
 		a->dropped_cnt++;
 		return NO_TASK;
@@ -63,12 +63,12 @@ static uint32_t task_of(struct tapir_awaits *a, uint64_t id)
 		idx = a->free_tasks.data[--a->free_tasks.cnt];
 	else if (!tapir_vec__add(&a->tasks))
 		idx = NO_TASK;
-	place = idx == NO_TASK ? NULL : tapir_map__put(&a->task_by_id, id, NULL);
-	if (!place) {
+	slot = idx == NO_TASK ? NULL : tapir_map__put(&a->task_by_id, id, NULL);
+	if (!slot) {
 		a->failed = true;
 		return NO_TASK;
 	}
-	*place = idx;
+	*slot = idx;
 	a->tasks.data[idx] = (struct tapir_await_task){.id = id};
 	return idx;
 }

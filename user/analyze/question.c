@@ -410,7 +410,7 @@ static int bind_probe(struct tapir_questions *qs, struct compiled_question *a,
 	struct tapir_hit_scope names;
 	struct tapir_scope scope;
 	struct binding b = {};
-	uint64_t *place;
+	uint64_t *entry;
 	int err = 0;
 
 	if (idx) {
@@ -436,13 +436,13 @@ static int bind_probe(struct tapir_questions *qs, struct compiled_question *a,
 		if (!err)
 			offer_to_kernel(qs, a, hit, b.programs, scope.subject);
 	}
-	place = err ? NULL : tapir_map__put(&a->by_probe, key, NULL);
-	if (!place || !tapir_vec__push(&a->bindings, b)) {
+	entry = err ? NULL : tapir_map__put(&a->by_probe, key, NULL);
+	if (!entry || !tapir_vec__push(&a->bindings, b)) {
 		tapir_map__del(&a->by_probe, key);
 		free(b.programs);
 		return err ? err : -ENOMEM;
 	}
-	*place = a->bindings.cnt;
+	*entry = a->bindings.cnt;
 	*out = b.programs;
 	return 0;
 }
@@ -616,16 +616,16 @@ static void keep_first_stack(struct tapir_questions *qs, const struct compiled_q
 {
 	const struct tapir_sums_stack stack = {
 		.user = event->rec->stack_id, .kernel = event->kstack_id, .tgid = event->rec->tgid};
-	uint64_t id, *place;
+	uint64_t id, *entry;
 	bool is_new;
 
 	for (unsigned i = 0; i < a->question.fold.key_cnt; i++) {
 		if (a->question.keys[i].kind == TAPIR_KEY_VALUE)
 			continue;
 		id = tapir_sums__stack_id(&stack, tapir_offer__stack_part(&a->question.keys[i]));
-		place = id ? tapir_map__put(&qs->nodes, id, &is_new) : NULL;
-		if (place && (is_new || *place == TAPIR_NO_NODE))
-			*place = node;
+		entry = id ? tapir_map__put(&qs->nodes, id, &is_new) : NULL;
+		if (entry && (is_new || *entry == TAPIR_NO_NODE))
+			*entry = node;
 	}
 }
 
@@ -724,9 +724,9 @@ void tapir_questions__add_text(struct tapir_questions *qs, uint64_t id,
 			       const struct tapir_sums_text *text)
 {
 	struct tapir_sums_text *copy;
-	uint64_t *place = known_text(qs, id) ? NULL : tapir_map__put(&qs->text_idxs, id, NULL);
+	uint64_t *entry = known_text(qs, id) ? NULL : tapir_map__put(&qs->text_idxs, id, NULL);
 
-	if (!place)
+	if (!entry)
 		return;
 	copy = malloc(sizeof(*copy));
 	if (!copy || !tapir_vec__push(&qs->texts, copy)) {
@@ -735,7 +735,7 @@ void tapir_questions__add_text(struct tapir_questions *qs, uint64_t id,
 		return;
 	}
 	*copy = *text;
-	*place = qs->texts.cnt;
+	*entry = qs->texts.cnt;
 }
 
 void tapir_questions__begin_reading(struct tapir_questions *qs, uint64_t interval, bool is_last)

@@ -243,11 +243,11 @@ static bool widen_by_interval(const struct tapir_sums_row *row, unsigned idx, ui
 			      struct range *r)
 {
 	const struct tapir_sums_column *c = &row->columns[idx];
-	uint32_t place = interval & 1;
+	uint32_t slot = interval & 1;
 
-	if (row->intervals[place] != 2 * interval || (!c->most[place] && !c->least[place]))
+	if (row->intervals[slot] != 2 * interval || (!c->most[slot] && !c->least[slot]))
 		return false;
-	widen_range(r, c->most[place], c->least[place]);
+	widen_range(r, c->most[slot], c->least[slot]);
 	return true;
 }
 

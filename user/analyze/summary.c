@@ -43,7 +43,7 @@ static uint64_t new_event_row(struct tapir_summary *s, const struct tapir_rec_pr
 
 	if (rec)
 		tapir_probe_view__of(&rec->h, &view);
-	by_name = tapir_summary__place(
+	by_name = tapir_summary__slot(
 		s, &s->event_by_name,
 		tapir_summary__hash(tapir_summary__hash(1, view.provider), view.event), &is_new);
 	if (!by_name)
@@ -69,7 +69,7 @@ static uint64_t event_row(struct tapir_summary *s, const struct tapir_catalog *c
 			  uint32_t probe_id)
 {
 	bool is_new = false;
-	uint64_t *idx = tapir_summary__place(s, &s->event_by_probe, probe_id, &is_new);
+	uint64_t *idx = tapir_summary__slot(s, &s->event_by_probe, probe_id, &is_new);
 
 	if (!idx)
 		return NO_ROW;
@@ -107,7 +107,7 @@ static uint64_t key_of_process(const struct process_ref *ref)
 static uint64_t process_row(struct tapir_summary *s, const struct process_ref *ref)
 {
 	bool is_new = false;
-	uint64_t *idx = tapir_summary__place(s, &s->process_by_life, key_of_process(ref), &is_new);
+	uint64_t *idx = tapir_summary__slot(s, &s->process_by_life, key_of_process(ref), &is_new);
 	struct tapir_process_row row = {.pid = ref->pid};
 
 	if (!idx || !is_new)

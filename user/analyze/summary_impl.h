@@ -11,8 +11,8 @@
 char *tapir_summary__copy(struct tapir_summary *s, struct tapir_sv sv);
 uint64_t tapir_summary__hash(uint64_t hash, struct tapir_sv sv);
 /* Returns the value's place for a key that may be new; NULL: too many keys, or out of memory. */
-uint64_t *tapir_summary__place(struct tapir_summary *s, struct tapir_map *map, uint64_t key,
-			       bool *is_new);
+uint64_t *tapir_summary__slot(struct tapir_summary *s, struct tapir_map *map, uint64_t key,
+			      bool *is_new);
 
 /* Counts the stack of an event, ref->salt: idx of its row; and of a sample. */
 void tapir_summary__count_event_stack(struct tapir_summary *s, const struct tapir_catalog *catalog,

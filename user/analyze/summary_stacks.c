@@ -36,8 +36,8 @@ uint64_t tapir_summary__hash(uint64_t hash, struct tapir_sv sv)
 	return tapir_hash__bytes(tapir_hash__mix(hash, sv.len), sv.data, sv.len);
 }
 
-uint64_t *tapir_summary__place(struct tapir_summary *s, struct tapir_map *map, uint64_t key,
-			       bool *is_new)
+uint64_t *tapir_summary__slot(struct tapir_summary *s, struct tapir_map *map, uint64_t key,
+			      bool *is_new)
 {
 	uint64_t *slot;
 
@@ -63,7 +63,7 @@ static uint64_t module_row(struct tapir_summary *s, struct tapir_sv name)
 {
 	bool is_new = false;
 	uint64_t *idx =
-		tapir_summary__place(s, &s->module_by_name, tapir_summary__hash(6, name), &is_new);
+		tapir_summary__slot(s, &s->module_by_name, tapir_summary__hash(6, name), &is_new);
 	struct tapir_module_row row = {};
 
 	if (!idx || !is_new)
@@ -111,9 +111,9 @@ static uint64_t function_row(struct tapir_summary *s, const struct tapir_frame *
 		tapir_frame__add_place(&text, frame, tapir_str__add);
 		name = (struct tapir_sv){text.data, text.len};
 	}
-	idx = tapir_summary__place(s, &s->function_by_name,
-				   tapir_summary__hash(tapir_summary__hash(2, name), module),
-				   &is_new);
+	idx = tapir_summary__slot(s, &s->function_by_name,
+				  tapir_summary__hash(tapir_summary__hash(2, name), module),
+				  &is_new);
 	if (idx && is_new)
 		*idx = make_function(s, frame, name, module);
 	row = idx ? *idx : TAPIR_NO_ROW;
@@ -125,8 +125,8 @@ static uint64_t lost_callers_row(struct tapir_summary *s, struct tapir_sv name)
 {
 	const struct tapir_frame none = {};
 	bool is_new = false;
-	uint64_t *idx = tapir_summary__place(s, &s->function_by_name, tapir_summary__hash(7, name),
-					     &is_new);
+	uint64_t *idx =
+		tapir_summary__slot(s, &s->function_by_name, tapir_summary__hash(7, name), &is_new);
 
 	if (idx && is_new) {
 		*idx = make_function(s, &none, name, (struct tapir_sv){});
@@ -246,7 +246,7 @@ static uint64_t stack_row(struct tapir_summary *s, const struct tapir_resolved_s
 
 	for (uint32_t i = 0; i < stack->frame_cnt; i++)
 		key = tapir_hash__mix(key, s->frames.data[stack->first_frame + i]);
-	idx = tapir_summary__place(s, &s->stack_by_functions, key, &is_new);
+	idx = tapir_summary__slot(s, &s->stack_by_functions, key, &is_new);
 	if (idx && is_new)
 		*idx = make_stack(s, stack);
 	return idx ? *idx : TAPIR_NO_ROW;

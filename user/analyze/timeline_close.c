@@ -11,21 +11,21 @@
 
 struct tapir_tl_thread *tapir_timeline__thread(const struct tapir_timeline *tl, uint32_t tid)
 {
-	const uint64_t *place = tapir_map__get(&tl->threads, tid);
+	const uint64_t *slot = tapir_map__get(&tl->threads, tid);
 
-	return place ? (void *)(uintptr_t)*place : NULL;
+	return slot ? (void *)(uintptr_t)*slot : NULL;
 }
 
 static struct tapir_tl_process *process_in(const struct tapir_timeline *tl, uint32_t tgid)
 {
-	const uint64_t *place = tapir_map__get(&tl->processes, tgid);
+	const uint64_t *slot = tapir_map__get(&tl->processes, tgid);
 
-	return place ? (void *)(uintptr_t)*place : NULL;
+	return slot ? (void *)(uintptr_t)*slot : NULL;
 }
 
 static void unshare(struct tapir_timeline *tl, struct tapir_interval *i, struct tapir_tl_process *p)
 {
-	const uint64_t *place = tapir_map__get(&tl->activities, i->activity);
+	const uint64_t *slot = tapir_map__get(&tl->activities, i->activity);
 
 	if (i->prev)
 		i->prev->next = i->next;
@@ -33,10 +33,10 @@ static void unshare(struct tapir_timeline *tl, struct tapir_interval *i, struct 
 		p->shared = i->next;
 	if (i->next)
 		i->next->prev = i->prev;
-	if (i->activity && place && *place == (uintptr_t)i)
+	if (i->activity && slot && *slot == (uintptr_t)i)
 		tapir_map__del(&tl->activities, i->activity);
-	place = tapir_map__get(&tl->shared, i->map_key);
-	if (place && *place == (uintptr_t)i)
+	slot = tapir_map__get(&tl->shared, i->map_key);
+	if (slot && *slot == (uintptr_t)i)
 		tapir_map__del(&tl->shared, i->map_key);
 }
 

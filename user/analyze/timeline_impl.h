@@ -168,8 +168,8 @@ void tapir_interval__forget_await(struct tapir_timeline *tl, struct tapir_interv
 uint64_t tapir_timeline__task_key(const struct tapir_event_fields *f, uint32_t tgid,
 				  const char *field);
 /* NULL: it is counted (tasks beyond the bound), or there is no memory. */
-uint64_t *tapir_timeline__place_of_task(struct tapir_timeline *tl, struct tapir_map *tasks,
-					uint64_t key);
+uint64_t *tapir_timeline__slot_of_task(struct tapir_timeline *tl, struct tapir_map *tasks,
+				       uint64_t key);
 void tapir_timeline__free_tasks(struct tapir_timeline *tl);
 /*
  * Finds, by an event, before it begins or ends anything, for which activity its thread works.

@@ -32,19 +32,19 @@ static void limit_shared(struct tapir_tl_thread *t, uint64_t now_ns)
 static void add_shared(struct tapir_timeline *tl, struct tapir_interval *i,
 		       struct tapir_tl_process *p)
 {
-	uint64_t *place = tapir_map__put(&tl->shared, i->map_key, NULL);
+	uint64_t *slot = tapir_map__put(&tl->shared, i->map_key, NULL);
 
 	i->next = p->shared;
 	if (i->next)
 		i->next->prev = i;
 	p->shared = i;
-	if (place)
-		*place = (uintptr_t)i;
-	if (i->activity && place)
-		place = tapir_map__put(&tl->activities, i->activity, NULL);
-	if (place && i->activity)
-		*place = (uintptr_t)i;
-	tl->failed |= !place;
+	if (slot)
+		*slot = (uintptr_t)i;
+	if (i->activity && slot)
+		slot = tapir_map__put(&tl->activities, i->activity, NULL);
+	if (slot && i->activity)
+		*slot = (uintptr_t)i;
+	tl->failed |= !slot;
 }
 
 /*
@@ -154,9 +154,9 @@ static uint64_t map_key_of(const struct tapir_kind *kind, uint32_t kind_idx, uin
 
 static struct tapir_interval *shared_of(const struct tapir_timeline *tl, uint64_t map_key)
 {
-	const uint64_t *place = tapir_map__get(&tl->shared, map_key);
+	const uint64_t *slot = tapir_map__get(&tl->shared, map_key);
 
-	return place ? (void *)(uintptr_t)*place : NULL;
+	return slot ? (void *)(uintptr_t)*slot : NULL;
 }
 
 /* Keeps only the newest of a kind that has no end in this file. Returns true if any is open. */

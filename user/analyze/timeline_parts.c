@@ -203,9 +203,9 @@ uint64_t tapir_timeline__activity_key(uint32_t tgid, const uint8_t *id)
 
 static struct tapir_interval *of_key(const struct tapir_timeline *tl, uint64_t activity)
 {
-	const uint64_t *place = activity ? tapir_map__get(&tl->activities, activity) : NULL;
+	const uint64_t *slot = activity ? tapir_map__get(&tl->activities, activity) : NULL;
 
-	return place ? (void *)(uintptr_t)*place : NULL;
+	return slot ? (void *)(uintptr_t)*slot : NULL;
 }
 
 /* Since it was last counted no thread's time was its own. */
@@ -389,30 +389,30 @@ static char *pretty_name(const char *name)
 	return out.data;
 }
 
-uint64_t *tapir_timeline__place_of_task(struct tapir_timeline *tl, struct tapir_map *tasks,
-					uint64_t key)
+uint64_t *tapir_timeline__slot_of_task(struct tapir_timeline *tl, struct tapir_map *tasks,
+				       uint64_t key)
 {
-	uint64_t *place = tapir_map__get(tasks, key);
+	uint64_t *slot = tapir_map__get(tasks, key);
 
-	if (!place && tasks->cnt >= MAX_TASKS)
+	if (!slot && tasks->cnt >= MAX_TASKS)
 		tl->stats.no_room++;
-	else if (!place)
-		place = tapir_map__put(tasks, key, NULL);
-	tl->failed |= !place && tasks->cnt < MAX_TASKS;
-	return place;
+	else if (!slot)
+		slot = tapir_map__put(tasks, key, NULL);
+	tl->failed |= !slot && tasks->cnt < MAX_TASKS;
+	return slot;
 }
 
 static void name_task(struct tapir_timeline *tl, const struct tapir_event_fields *f, uint64_t key)
 {
 	struct tapir_str name = {};
-	uint64_t *place;
+	uint64_t *slot;
 
 	tapir_event_fields__add_text(f, "OperationName", 200, &name);
 	if (name.data) {
-		place = tapir_timeline__place_of_task(tl, &tl->task_names, key);
-		if (place) {
-			free((void *)(uintptr_t)*place);
-			*place = (uintptr_t)pretty_name(name.data);
+		slot = tapir_timeline__slot_of_task(tl, &tl->task_names, key);
+		if (slot) {
+			free((void *)(uintptr_t)*slot);
+			*slot = (uintptr_t)pretty_name(name.data);
 		}
 	}
 	tapir_str__fini(&name);
@@ -420,11 +420,11 @@ static void name_task(struct tapir_timeline *tl, const struct tapir_event_fields
 
 static void forget_task(struct tapir_timeline *tl, uint64_t key)
 {
-	uint64_t *place = tapir_map__get(&tl->task_names, key);
+	uint64_t *slot = tapir_map__get(&tl->task_names, key);
 
-	if (!place)
+	if (!slot)
 		return;
-	free((void *)(uintptr_t)*place);
+	free((void *)(uintptr_t)*slot);
 	tapir_map__del(&tl->task_names, key);
 }
 
@@ -443,11 +443,11 @@ static void take_work(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint
 static void await(struct tapir_timeline *tl, struct tapir_interval *i, uint64_t key, uint32_t node)
 {
 	const uint64_t *name = tapir_map__get(&tl->task_names, key);
-	uint64_t *place = i->awaits ? NULL : tapir_timeline__place_of_task(tl, &tl->awaited, key);
+	uint64_t *slot = i->awaits ? NULL : tapir_timeline__slot_of_task(tl, &tl->awaited, key);
 
-	if (!place)
+	if (!slot)
 		return;
-	*place = (uintptr_t)i;
+	*slot = (uintptr_t)i;
 	i->awaits = key;
 	i->await_node = node;
 	i->await_label = name && *name ? strdup((const char *)(uintptr_t)*name) : NULL;
@@ -457,8 +457,8 @@ static void await(struct tapir_timeline *tl, struct tapir_interval *i, uint64_t 
 static void resume(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t key,
 		   uint64_t now_ns)
 {
-	const uint64_t *place = tapir_map__get(&tl->awaited, key);
-	struct tapir_interval *i = place ? (void *)(uintptr_t)*place : NULL;
+	const uint64_t *slot = tapir_map__get(&tl->awaited, key);
+	struct tapir_interval *i = slot ? (void *)(uintptr_t)*slot : NULL;
 
 	if (!i)
 		return;
@@ -476,7 +476,7 @@ static void on_task(struct tapir_timeline *tl, struct tapir_tl_thread *t, enum t
 		    const struct tapir_event_fields *f, uint64_t now_ns)
 {
 	bool is_work = what == TASK_QUEUED || what == TASK_TAKEN;
-	uint64_t key = tapir_timeline__task_key(f, t->tgid, is_work ? "workID" : "TaskID"), *place;
+	uint64_t key = tapir_timeline__task_key(f, t->tgid, is_work ? "workID" : "TaskID"), *slot;
 
 	/*
 	 * The Tpl provider writes workID, the runtime's own ThreadPoolEnqueue and Dequeue WorkID.
@@ -491,9 +491,9 @@ static void on_task(struct tapir_timeline *tl, struct tapir_tl_thread *t, enum t
 		forget_task(tl, key);
 		break;
 	case TASK_QUEUED:
-		place = tapir_timeline__place_of_task(tl, &tl->queued, key);
-		if (place)
-			*place = now_ns;
+		slot = tapir_timeline__slot_of_task(tl, &tl->queued, key);
+		if (slot)
+			*slot = now_ns;
 		break;
 	case TASK_TAKEN:
 		take_work(tl, t, key, now_ns);

@@ -21,8 +21,8 @@
 
 static struct tapir_interval *request_of(const struct tapir_timeline *tl, uint64_t map_key)
 {
-	const uint64_t *place = map_key ? tapir_map__get(&tl->shared, map_key) : NULL;
-	struct tapir_interval *i = place ? (void *)(uintptr_t)*place : NULL;
+	const uint64_t *slot = map_key ? tapir_map__get(&tl->shared, map_key) : NULL;
+	struct tapir_interval *i = slot ? (void *)(uintptr_t)*slot : NULL;
 
 	return i && i->work ? i : NULL;
 }
@@ -205,13 +205,13 @@ void tapir_timeline__end_request(struct tapir_timeline *tl, struct tapir_interva
 
 void tapir_timeline__free_request(struct tapir_timeline *tl, struct tapir_interval *i)
 {
-	const uint64_t *task, *place;
+	const uint64_t *task, *slot;
 
 	if (!i->work)
 		return;
 	tapir_vec_for_each (task, &i->work->tasks) {
-		place = tapir_map__get(&tl->request_tasks, *task);
-		if (place && *place == i->map_key)
+		slot = tapir_map__get(&tl->request_tasks, *task);
+		if (slot && *slot == i->map_key)
 			tapir_map__del(&tl->request_tasks, *task);
 	}
 	tapir_vec__fini(&i->work->tasks);
@@ -223,11 +223,11 @@ void tapir_timeline__free_request(struct tapir_timeline *tl, struct tapir_interv
 
 static void own_task(struct tapir_timeline *tl, uint64_t task, struct tapir_interval *request)
 {
-	uint64_t *place = tapir_timeline__place_of_task(tl, &tl->request_tasks, task);
+	uint64_t *slot = tapir_timeline__slot_of_task(tl, &tl->request_tasks, task);
 
-	if (!place || (request && *place == request->map_key))
+	if (!slot || (request && *slot == request->map_key))
 		return;
-	*place = request ? request->map_key : 0;
+	*slot = request ? request->map_key : 0;
 	if (request)
 		tl->failed |= !tapir_vec__push(&request->work->tasks, task);
 }

@@ -47,22 +47,22 @@ struct tapir_sv tapir_timeline__comm(const struct tapir_timeline *tl, uint32_t t
 
 static struct tapir_tl_process *process_of(struct tapir_timeline *tl, uint32_t tgid)
 {
-	uint64_t *place = tapir_map__get(&tl->processes, tgid);
+	uint64_t *slot = tapir_map__get(&tl->processes, tgid);
 	struct tapir_tl_process *p;
 
-	if (place)
-		return (void *)(uintptr_t)*place;
+	if (slot)
+		return (void *)(uintptr_t)*slot;
 	if (tl->processes.cnt == TAPIR_TIMELINE_MAX_PROCESSES)
 		return NULL;
 	p = calloc(1, sizeof(*p));
-	place = p ? tapir_map__put(&tl->processes, tgid, NULL) : NULL;
-	if (!place) {
+	slot = p ? tapir_map__put(&tl->processes, tgid, NULL) : NULL;
+	if (!slot) {
 		free(p);
 		tl->failed = true;
 		return NULL;
 	}
 	p->tgid = tgid;
-	*place = (uintptr_t)p;
+	*slot = (uintptr_t)p;
 	return p;
 }
 
@@ -187,20 +187,20 @@ static struct tapir_tl_thread *new_thread(struct tapir_timeline *tl, uint32_t tg
 {
 	struct tapir_tl_process *p = process_of(tl, tgid);
 	struct tapir_tl_thread *t = NULL;
-	uint64_t *place = NULL;
+	uint64_t *slot = NULL;
 
 	if (!p || tl->threads.cnt == TAPIR_TIMELINE_MAX_THREADS) {
 		tl->stats.no_room++;
 		return NULL;
 	}
 	t = calloc(1, sizeof(*t));
-	place = t ? tapir_map__put(&tl->threads, tid, NULL) : NULL;
-	if (!place) {
+	slot = t ? tapir_map__put(&tl->threads, tid, NULL) : NULL;
+	if (!slot) {
 		free(t);
 		tl->failed = true;
 		return NULL;
 	}
-	*place = (uintptr_t)t;
+	*slot = (uintptr_t)t;
 	/* Sums of pauses start at their present value: earlier ones are not of this thread. */
 	*t = (struct tapir_tl_thread){.tgid = tgid,
 				      .tid = tid,
@@ -267,8 +267,8 @@ void tapir_timeline__forget_exited(struct tapir_timeline *tl, uint32_t tid)
 
 void tapir_timeline__end_process(struct tapir_timeline *tl, uint32_t tgid, uint64_t now_ns)
 {
-	const uint64_t *place = tapir_map__get(&tl->processes, tgid);
-	struct tapir_tl_process *p = place ? (void *)(uintptr_t)*place : NULL;
+	const uint64_t *slot = tapir_map__get(&tl->processes, tgid);
+	struct tapir_tl_process *p = slot ? (void *)(uintptr_t)*slot : NULL;
 
 	if (!p)
 		return;

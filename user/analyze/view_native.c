@@ -104,7 +104,7 @@ static void add_block(struct native *v, const struct tapir_rec_native *rec, uint
 {
 	struct row *row = native_row_of(v, rec, node, OF_MALLOC);
 	double weight = weight_of(rec);
-	uint64_t *place;
+	uint64_t *slot;
 
 	v->mean_bytes = rec->mean_bytes;
 	if (!row)
@@ -114,22 +114,22 @@ static void add_block(struct native *v, const struct tapir_rec_native *rec, uint
 	row->bytes += weight * (double)rec->bytes;
 	row->used_cnt += weight;
 	row->used_bytes += weight * (double)rec->bytes;
-	place = tapir_map__put(&v->blocks, block_key(rec), NULL);
-	v->args.failed |= !place;
-	if (place)
-		*place = (uint64_t)(row - v->rows.data);
+	slot = tapir_map__put(&v->blocks, block_key(rec), NULL);
+	v->args.failed |= !slot;
+	if (slot)
+		*slot = (uint64_t)(row - v->rows.data);
 }
 
 /* A block whose allocation is not in this part of the recording was not counted. */
 static void free_block(struct native *v, const struct tapir_rec_native *rec)
 {
-	uint64_t *place = tapir_map__get(&v->blocks, block_key(rec));
+	uint64_t *slot = tapir_map__get(&v->blocks, block_key(rec));
 	double weight = weight_of(rec);
 	struct row *row;
 
-	if (!place)
+	if (!slot)
 		return;
-	row = &v->rows.data[*place];
+	row = &v->rows.data[*slot];
 	row->used_cnt -= weight;
 	row->used_bytes -= weight * (double)rec->bytes;
 	tapir_map__del(&v->blocks, block_key(rec));

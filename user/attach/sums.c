@@ -54,7 +54,7 @@ static void deliver_element(const struct reading *r, const void *key, const uint
 /* ---- a hash ----------------------------------------------------------------------------- */
 
 struct batch {
-	uint32_t place, next; /* where the kernel continues */
+	uint32_t slot, next; /* where the kernel continues */
 	uint32_t cnt;
 	uint8_t *keys, *values;
 };
@@ -81,7 +81,7 @@ static int read_batches(const struct reading *r, int fd, size_t value_bytes, enu
 	while (!err && !is_last) {
 		uint32_t cnt = b->cnt;
 
-		if (bpf_map_lookup_batch(fd, is_first ? NULL : &b->place, &b->next, b->keys,
+		if (bpf_map_lookup_batch(fd, is_first ? NULL : &b->slot, &b->next, b->keys,
 					 b->values, &cnt, NULL)) {
 			/*
 			 * A bucket of the kernel's hash is copied whole or not at all: the buffer
@@ -99,7 +99,7 @@ static int read_batches(const struct reading *r, int fd, size_t value_bytes, enu
 		for (uint32_t i = 0; i < cnt; i++)
 			deliver_element(r, b->keys + i * key_bytes, b->values + i * all,
 					value_bytes, what);
-		b->place = b->next;
+		b->slot = b->next;
 		is_first = false;
 	}
 	return err;

@@ -149,10 +149,10 @@ void tapir_nettrace_blocks__metadata(struct nettrace_blocks *b, const uint8_t *d
 /* NULL: there are too many. */
 static uint64_t *thread_sequence(struct nettrace_blocks *b, uint64_t thread)
 {
-	uint64_t *place = tapir_map__get(&b->sequences, thread);
+	uint64_t *slot = tapir_map__get(&b->sequences, thread);
 
-	if (place || b->sequences.cnt >= THREADS_MAX)
-		return place;
+	if (slot || b->sequences.cnt >= THREADS_MAX)
+		return slot;
 	return tapir_map__put(&b->sequences, thread, NULL);
 }
 

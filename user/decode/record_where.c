@@ -236,7 +236,7 @@ static const struct tapir_program *program_of_event(struct tapir_where *w,
 	const struct tapir_rec_probe *probe = hit->begin.probe.rec;
 	const uint64_t *idx = tapir_map__get(&w->by_probe, probe->probe_id);
 	struct bound_kind kind = {.probe = probe};
-	uint64_t *place;
+	uint64_t *slot;
 
 	if (idx && w->kinds.data[*idx - 1].probe == probe)
 		return w->kinds.data[*idx - 1].program;
@@ -246,9 +246,9 @@ static const struct tapir_program *program_of_event(struct tapir_where *w,
 	learn_fields(w, hit);
 	kind.program = bind(w, hit, NULL);
 	offer_to_kernel(w, hit, kind.program);
-	place = tapir_map__put(&w->by_probe, probe->probe_id, NULL);
-	if (place && tapir_vec__push(&w->kinds, kind)) {
-		*place = w->kinds.cnt;
+	slot = tapir_map__put(&w->by_probe, probe->probe_id, NULL);
+	if (slot && tapir_vec__push(&w->kinds, kind)) {
+		*slot = w->kinds.cnt;
 		return kind.program;
 	}
 	tapir_map__del(&w->by_probe, probe->probe_id);

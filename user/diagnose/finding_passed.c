@@ -98,14 +98,14 @@ static void find_places(struct tapir_finding *f, struct passed_sum *all)
 {
 	const struct tapir_passed *p = &f->passed;
 	const struct tapir_passed_row *row;
-	uint64_t *place;
+	uint64_t *slot;
 
 	tapir_vec_for_each (row, &p->rows) {
 		if (!tapir_map__get(&p->waiters, handoff_key(row->tgid, row->name, row->waker_tid)))
 			continue;
-		place = tapir_map__put(&all->places, handoff_key(row->tgid, row->name, 0), NULL);
-		if (place)
-			*place += row->ns;
+		slot = tapir_map__put(&all->places, handoff_key(row->tgid, row->name, 0), NULL);
+		if (slot)
+			*slot += row->ns;
 		tapir_weights__add(f, &all->where, row->name, row->ns);
 		all->wait_cnt += row->cnt;
 		all->wait = row->wait;

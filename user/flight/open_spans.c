@@ -16,9 +16,9 @@ struct span {
 	uint32_t tgid;
 };
 
-static struct span *span_of(const uint64_t *place)
+static struct span *span_of(const uint64_t *slot)
 {
-	return place ? (struct span *)(uintptr_t)*place : NULL;
+	return slot ? (struct span *)(uintptr_t)*slot : NULL;
 }
 
 void tapir_spans__fini(struct tapir_spans *s)
@@ -33,10 +33,10 @@ void tapir_spans__fini(struct tapir_spans *s)
 static struct span *add_span(struct tapir_spans *s, uint64_t key)
 {
 	struct span *span = s->open.cnt < MAX_SPANS ? calloc(1, sizeof(*span)) : NULL;
-	uint64_t *place = span ? tapir_map__put(&s->open, key, NULL) : NULL;
+	uint64_t *slot = span ? tapir_map__put(&s->open, key, NULL) : NULL;
 
-	if (place) {
-		*place = (uintptr_t)span;
+	if (slot) {
+		*slot = (uintptr_t)span;
 		return span;
 	}
 	free(span);
@@ -63,7 +63,7 @@ uint64_t tapir_spans__begin(struct tapir_spans *s, uint64_t key, uint32_t tgid, 
 uint64_t tapir_spans__end(struct tapir_spans *s, uint64_t key, uint64_t time_ns)
 {
 	struct span *span = span_of(tapir_map__get(&s->open, key));
-	uint64_t took_ns, *place;
+	uint64_t took_ns, *slot;
 
 	if (span && span->begin_ns <= time_ns) {
 		took_ns = time_ns - span->begin_ns;
@@ -73,9 +73,9 @@ uint64_t tapir_spans__end(struct tapir_spans *s, uint64_t key, uint64_t time_ns)
 	}
 	if (s->ended.cnt >= MAX_SPANS) /* of intervals from before the recording */
 		tapir_map__clear(&s->ended);
-	place = tapir_map__put(&s->ended, key, NULL);
-	if (place)
-		*place = time_ns;
+	slot = tapir_map__put(&s->ended, key, NULL);
+	if (slot)
+		*slot = time_ns;
 	else
 		s->missed_cnt++;
 	return 0;

@@ -60,10 +60,10 @@ struct tapir_triggers *tapir_triggers__new(void)
 
 static void drop_program(struct trigger *t, uint32_t probe_id)
 {
-	const uint64_t *place = tapir_map__get(&t->programs, probe_id);
+	const uint64_t *slot = tapir_map__get(&t->programs, probe_id);
 
-	if (place)
-		free((void *)(uintptr_t)*place);
+	if (slot)
+		free((void *)(uintptr_t)*slot);
 	tapir_map__del(&t->programs, probe_id);
 }
 
@@ -266,15 +266,15 @@ static bool concerns(struct tapir_triggers *t, const struct trigger *trigger,
 static uint64_t concerned(struct tapir_triggers *t, const struct tapir_probe_view *probe)
 {
 	const uint64_t *known = tapir_map__get(&t->by_probe, probe->rec->probe_id);
-	uint64_t bits = 0, *place;
+	uint64_t bits = 0, *slot;
 
 	if (known)
 		return *known >> 1;
 	for (size_t i = 0; i < t->all.cnt; i++)
 		bits |= (uint64_t)concerns(t, &t->all.data[i], probe) << i;
-	place = tapir_map__put(&t->by_probe, probe->rec->probe_id, NULL);
-	if (place)
-		*place = bits << 1 | 1;
+	slot = tapir_map__put(&t->by_probe, probe->rec->probe_id, NULL);
+	if (slot)
+		*slot = bits << 1 | 1;
 	return bits;
 }
 
@@ -313,17 +313,17 @@ static const struct tapir_program *program_of(struct tapir_triggers *t, struct t
 					      const struct tapir_hit *hit)
 {
 	uint32_t probe_id = hit->begin.probe.rec->probe_id;
-	uint64_t *place = tapir_map__get(&trigger->programs, probe_id);
+	uint64_t *slot = tapir_map__get(&trigger->programs, probe_id);
 	int cnt = tapir_diag__cnt();
 	struct tapir_hit_scope names;
 	struct tapir_program *made;
 	struct tapir_scope scope;
 
-	if (place)
-		return (const void *)(uintptr_t)*place;
+	if (slot)
+		return (const void *)(uintptr_t)*slot;
 	made = calloc(1, sizeof(*made));
-	place = made ? tapir_map__put(&trigger->programs, probe_id, NULL) : NULL;
-	if (!place) {
+	slot = made ? tapir_map__put(&trigger->programs, probe_id, NULL) : NULL;
+	if (!slot) {
 		free(made);
 		return NULL;
 	}
@@ -337,7 +337,7 @@ static const struct tapir_program *program_of(struct tapir_triggers *t, struct t
 		made = NULL;
 	}
 	/* NULL is remembered as well, so that the warning comes once. */
-	*place = (uintptr_t)made;
+	*slot = (uintptr_t)made;
 	return made;
 }
 

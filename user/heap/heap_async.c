@@ -36,19 +36,19 @@ static enum tapir_heap_async_kind async_object_kind(const struct finder *f, uint
 
 static void put(struct finder *f, struct tapir_map *map, uint32_t object, uint64_t value)
 {
-	uint64_t *place = tapir_map__put(map, object, NULL);
+	uint64_t *slot = tapir_map__put(map, object, NULL);
 
-	f->failed |= !place;
-	if (place && !*place)
-		*place = value;
+	f->failed |= !slot;
+	if (slot && !*slot)
+		*slot = value;
 }
 
 /* The index or object that is kept in such a map; NONE: nothing is. */
 static uint32_t kept(const struct tapir_map *map, uint32_t object)
 {
-	const uint64_t *place = object == NONE ? NULL : tapir_map__get(map, object);
+	const uint64_t *slot = object == NONE ? NULL : tapir_map__get(map, object);
 
-	return place && *place ? (uint32_t)*place - 1 : NONE;
+	return slot && *slot ? (uint32_t)*slot - 1 : NONE;
 }
 
 /* Counts one more reference that is read; false: there were too many. */

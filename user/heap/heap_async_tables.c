@@ -88,20 +88,20 @@ static void add_chain(const struct tables *t, uint32_t idx, bool all, unsigned m
 static void add_to_group(struct tables *t, uint32_t idx)
 {
 	const struct tapir_heap_method *m = method_at(t, idx);
-	uint64_t *place = tapir_map__put(&t->by_key, async_chain_key(t, idx), NULL);
+	uint64_t *slot = tapir_map__put(&t->by_key, async_chain_key(t, idx), NULL);
 	struct group group = {.method = idx, .is_stuck = m->is_stuck, .is_certain = m->is_certain};
 	struct tapir_str chain = {};
 
-	if (place && !*place) {
+	if (slot && !*slot) {
 		add_chain(t, idx, false, 1, &chain);
 		group.is_own = chain.len;
 		t->out->failed |= chain.failed || !tapir_vec__push(&t->groups, group);
-		*place = t->groups.cnt;
+		*slot = t->groups.cnt;
 		tapir_str__fini(&chain);
 	}
-	t->out->failed |= !place;
+	t->out->failed |= !slot;
 	if (!t->out->failed)
-		t->groups.data[*place - 1].cnt++;
+		t->groups.data[*slot - 1].cnt++;
 }
 
 /* A method that awaits another one is in that one's chain; of a circle, each awaits another one. */

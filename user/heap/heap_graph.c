@@ -261,15 +261,15 @@ static int map_pages(const struct tapir_heap_graph *g, struct tapir_map *pages)
 	uint64_t last = UINT64_MAX;
 
 	for (size_t i = 0; i < g->va.cnt; i++) {
-		uint64_t page = g->va.data[i] >> PAGE_SHIFT, *place;
+		uint64_t page = g->va.data[i] >> PAGE_SHIFT, *slot;
 
 		if (page == last)
 			continue;
 		last = page;
-		place = tapir_map__put(pages, page, NULL);
-		if (!place)
+		slot = tapir_map__put(pages, page, NULL);
+		if (!slot)
 			return -ENOMEM;
-		*place = i;
+		*slot = i;
 	}
 	return 0;
 }

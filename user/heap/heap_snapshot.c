@@ -127,16 +127,16 @@ void tapir_heap_snapshot__sort(struct tapir_heap_snapshot *s)
 static struct tapir_heap_row *heap_row_of_name(struct tapir_heap_snapshot *s,
 					       struct tapir_map *by_name, const char *name)
 {
-	uint64_t *place = tapir_map__put(by_name, hash(name, strlen(name)), NULL);
+	uint64_t *slot = tapir_map__put(by_name, hash(name, strlen(name)), NULL);
 
-	if (!place)
+	if (!slot)
 		return NULL;
-	if (*place && !strcmp(s->rows.data[*place - 1].name, name))
-		return &s->rows.data[*place - 1];
+	if (*slot && !strcmp(s->rows.data[*slot - 1].name, name))
+		return &s->rows.data[*slot - 1];
 	if (!tapir_heap_snapshot__add_row(s, name, strlen(name), 0, 0))
 		return NULL;
-	*place = s->rows.cnt;
-	return &s->rows.data[*place - 1];
+	*slot = s->rows.cnt;
+	return &s->rows.data[*slot - 1];
 }
 
 static void better_path(struct tapir_heap_snapshot *s, struct tapir_heap_row *row, uint32_t step)

@@ -35,14 +35,14 @@ static uint64_t kernel_key_hash(const struct tapir_kernel_sums *k, const void *k
 /* NULL: out of memory. */
 static void *before_of(struct tapir_kernel_sums *k, const void *key)
 {
-	uint64_t *place = tapir_map__put(&k->before_by_key, kernel_key_hash(k, key), NULL);
+	uint64_t *slot = tapir_map__put(&k->before_by_key, kernel_key_hash(k, key), NULL);
 	void *before;
 
-	if (!place || *place)
-		return place ? (void *)(uintptr_t)*place : NULL;
+	if (!slot || *slot)
+		return slot ? (void *)(uintptr_t)*slot : NULL;
 	before = calloc(1, k->opts.value_bytes);
 	if (before)
-		*place = (uint64_t)(uintptr_t)before;
+		*slot = (uint64_t)(uintptr_t)before;
 	else
 		tapir_map__del(&k->before_by_key, kernel_key_hash(k, key));
 	return before;
@@ -61,13 +61,13 @@ static void report_sum(struct tapir_kernel_sums *k, const void *key, const void 
 void tapir_kernel_sums__end(struct tapir_kernel_sums *k, const void *key, const void *value,
 			    uint64_t now_ns)
 {
-	uint64_t *place;
+	uint64_t *slot;
 
 	report_sum(k, key, value, now_ns);
-	place = tapir_map__get(&k->before_by_key, kernel_key_hash(k, key));
-	if (!place)
+	slot = tapir_map__get(&k->before_by_key, kernel_key_hash(k, key));
+	if (!slot)
 		return;
-	free((void *)(uintptr_t)*place);
+	free((void *)(uintptr_t)*slot);
 	tapir_map__del(&k->before_by_key, kernel_key_hash(k, key));
 }
 
@@ -84,7 +84,7 @@ static void read_rows(struct tapir_kernel_sums *k, uint64_t now_ns)
 /* AT_ONCE elements at a time. 0 or -errno. */
 static int read_kernel_maps(struct tapir_kernel_sums *k, uint64_t now_ns)
 {
-	uint64_t place = 0; /* of the kernel: at least 4 bytes, or a key's */
+	uint64_t position = 0; /* of the kernel: at least 4 bytes, or a key's */
 	bool is_first = true;
 
 	if (k->opts.rows) {
@@ -93,7 +93,7 @@ static int read_kernel_maps(struct tapir_kernel_sums *k, uint64_t now_ns)
 	}
 	for (;;) {
 		uint32_t cnt = AT_ONCE;
-		int err = bpf_map_lookup_batch(k->opts.fd, is_first ? NULL : &place, &place,
+		int err = bpf_map_lookup_batch(k->opts.fd, is_first ? NULL : &position, &position,
 					       k->keys, k->values, &cnt, NULL)
 				  ? -errno
 				  : 0;

@@ -206,9 +206,9 @@ static void count_one(struct tapir_request_routes *r, const struct tapir_one_req
 
 static struct tapir_open_request *open_of(const struct tapir_request_routes *r, uint64_t map_key)
 {
-	const uint64_t *place = map_key ? tapir_map__get(&r->open, map_key) : NULL;
+	const uint64_t *slot = map_key ? tapir_map__get(&r->open, map_key) : NULL;
 
-	return place ? (void *)(uintptr_t)*place : NULL;
+	return slot ? (void *)(uintptr_t)*slot : NULL;
 }
 
 /* The thread works for the request from that time on. */
@@ -227,18 +227,18 @@ static void note_thread(struct tapir_request_routes *r, uint32_t tid, uint64_t m
 static void open_request(struct tapir_request_routes *r, const struct tapir_interval *i)
 {
 	struct tapir_open_request *open, *carrier = open_of(r, i->carrier);
-	uint64_t *place;
+	uint64_t *slot;
 
 	if (!i->map_key || open_of(r, i->map_key))
 		return;
 	open = calloc(1, sizeof(*open));
-	place = open ? tapir_map__put(&r->open, i->map_key, NULL) : NULL;
-	if (!place) {
+	slot = open ? tapir_map__put(&r->open, i->map_key, NULL) : NULL;
+	if (!slot) {
 		r->failed = true;
 		free(open);
 		return;
 	}
-	*place = (uintptr_t)open;
+	*slot = (uintptr_t)open;
 	open->interval = i;
 	if (carrier)
 		carrier->rider = i->map_key;
@@ -279,14 +279,14 @@ static uint64_t request_of_span(const struct tapir_request_routes *r,
 
 static void put(struct tapir_request_routes *r, struct tapir_map *map, uint64_t key, uint64_t value)
 {
-	uint64_t *place;
+	uint64_t *slot;
 
 	if (!value || map->cnt >= MAX_SPANS)
 		return;
-	place = tapir_map__put(map, key, NULL);
-	r->failed |= !place;
-	if (place)
-		*place = value;
+	slot = tapir_map__put(map, key, NULL);
+	r->failed |= !slot;
+	if (slot)
+		*slot = value;
 }
 
 void tapir_request_routes__open(struct tapir_request_routes *r, const struct tapir_interval *i)

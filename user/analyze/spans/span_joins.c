@@ -17,7 +17,7 @@ static uint64_t span_id_number(const struct tapir_trace_ids *ids)
 	return strtoull(tapir_span_id__text(ids, text), NULL, 16);
 }
 
-static void see_first(struct tapir_span_joins *j, struct tapir_span *like, uint64_t *place,
+static void see_first(struct tapir_span_joins *j, struct tapir_span *like, uint64_t *slot,
 		      struct tapir_sv comm)
 {
 	uint32_t span;
@@ -29,13 +29,13 @@ static void see_first(struct tapir_span_joins *j, struct tapir_span *like, uint6
 	if (span == TAPIR_NO_SPAN)
 		return;
 	j->spans->all.data[span].until_ns = like->from_ns;
-	*place = span + 1ull;
+	*slot = span + 1ull;
 }
 
 void tapir_span_joins__see(struct tapir_span_joins *j, const struct tapir_trace_ids *ids,
 			   uint32_t tgid, uint32_t tid, uint64_t time_ns, struct tapir_sv comm)
 {
-	uint64_t key = tapir_hash__mix(tapir_hash__bytes(tgid, ids, sizeof(*ids)), tgid), *place;
+	uint64_t key = tapir_hash__mix(tapir_hash__bytes(tgid, ids, sizeof(*ids)), tgid), *slot;
 	struct tapir_span like = {.tgid = tgid,
 				  .tid = tid,
 				  .from_ns = time_ns,
@@ -46,18 +46,18 @@ void tapir_span_joins__see(struct tapir_span_joins *j, const struct tapir_trace_
 
 	if (j->seen_by_key.cnt >= MAX_SEEN && !tapir_map__get(&j->seen_by_key, key))
 		return;
-	place = tapir_map__put(&j->seen_by_key, key, &is_new);
-	if (!place) {
+	slot = tapir_map__put(&j->seen_by_key, key, &is_new);
+	if (!slot) {
 		j->failed = true;
 		return;
 	}
 	if (is_new) {
-		*place = 0;
+		*slot = 0;
 		like.id = span_id_number(ids);
 		tapir_trace_id__text(ids, like.trace);
-		see_first(j, &like, place, comm);
-	} else if (*place && j->spans->all.data[*place - 1].until_ns < time_ns) {
-		j->spans->all.data[*place - 1].until_ns = time_ns;
+		see_first(j, &like, slot, comm);
+	} else if (*slot && j->spans->all.data[*slot - 1].until_ns < time_ns) {
+		j->spans->all.data[*slot - 1].until_ns = time_ns;
 	}
 }
 
@@ -66,11 +66,11 @@ static const struct tapir_span *around(const struct tapir_span_joins *j,
 				       const struct tapir_interval *i, const char *trace)
 {
 	const struct tapir_span *span;
-	const uint64_t *place;
+	const uint64_t *slot;
 
 	for (const struct tapir_interval *outer = i->outer; outer; outer = outer->outer) {
-		place = tapir_map__get(&j->span_by_interval, (uintptr_t)outer);
-		span = place ? &j->spans->all.data[*place - 1] : NULL;
+		slot = tapir_map__get(&j->span_by_interval, (uintptr_t)outer);
+		span = slot ? &j->spans->all.data[*slot - 1] : NULL;
 		if (span && span->tid == i->tid && !strcmp(span->trace, trace))
 			return span;
 	}
@@ -91,7 +91,7 @@ void tapir_span_joins__open(struct tapir_span_joins *j, const struct tapir_inter
 				  .has_waits = true,
 				  .outer_on_thread = TAPIR_NO_SPAN};
 	const struct tapir_span *outer;
-	uint64_t *place;
+	uint64_t *slot;
 	uint32_t span;
 
 	tapir_trace_id__text(ids, like.trace);
@@ -101,20 +101,20 @@ void tapir_span_joins__open(struct tapir_span_joins *j, const struct tapir_inter
 	span = tapir_span_store__begin(j->spans, &like);
 	if (span == TAPIR_NO_SPAN)
 		return;
-	place = tapir_map__put(&j->span_by_interval, (uintptr_t)i, NULL);
-	j->failed |= !place;
-	if (place)
-		*place = span + 1ull;
+	slot = tapir_map__put(&j->span_by_interval, (uintptr_t)i, NULL);
+	j->failed |= !slot;
+	if (slot)
+		*slot = span + 1ull;
 }
 
 void tapir_span_joins__close(struct tapir_span_joins *j, const struct tapir_interval *i)
 {
-	const uint64_t *place = tapir_map__get(&j->span_by_interval, (uintptr_t)i);
+	const uint64_t *slot = tapir_map__get(&j->span_by_interval, (uintptr_t)i);
 
-	if (!place)
+	if (!slot)
 		return;
 	if (!(i->flags & TAPIR_INTERVAL_UNENDED))
-		j->spans->all.data[*place - 1].until_ns = i->until_ns;
+		j->spans->all.data[*slot - 1].until_ns = i->until_ns;
 	tapir_map__del(&j->span_by_interval, (uintptr_t)i);
 }
 

@@ -18,10 +18,10 @@ static uint64_t span_key(const char *trace, uint64_t id)
 
 static uint32_t latest(const struct tapir_span_store *s, const char *trace, uint64_t id)
 {
-	const uint64_t *place = tapir_map__get(&s->by_id, span_key(trace, id));
-	const struct tapir_span *span = place ? &s->all.data[*place - 1] : NULL;
+	const uint64_t *slot = tapir_map__get(&s->by_id, span_key(trace, id));
+	const struct tapir_span *span = slot ? &s->all.data[*slot - 1] : NULL;
 
-	return span && span->id == id && !strcmp(span->trace, trace) ? (uint32_t)(*place - 1)
+	return span && span->id == id && !strcmp(span->trace, trace) ? (uint32_t)(*slot - 1)
 								     : TAPIR_NO_SPAN;
 }
 
@@ -36,7 +36,7 @@ uint32_t tapir_span_store__find(const struct tapir_span_store *s, const char *tr
 uint32_t tapir_span_store__begin(struct tapir_span_store *s, struct tapir_span *like)
 {
 	uint32_t known = tapir_span_store__find(s, like->trace, like->id, like->tgid);
-	uint64_t *place;
+	uint64_t *slot;
 
 	if (known != TAPIR_NO_SPAN && !s->all.data[known].until_ns) {
 		if (!s->all.data[known].label) {
@@ -52,9 +52,9 @@ uint32_t tapir_span_store__begin(struct tapir_span_store *s, struct tapir_span *
 		free(like->label);
 		return TAPIR_NO_SPAN;
 	}
-	place = tapir_map__put(&s->by_id, span_key(like->trace, like->id), NULL);
-	if (place)
-		*place = s->all.cnt;
+	slot = tapir_map__put(&s->by_id, span_key(like->trace, like->id), NULL);
+	if (slot)
+		*slot = s->all.cnt;
 	return (uint32_t)(s->all.cnt - 1);
 }
 
@@ -128,12 +128,12 @@ static uint32_t around(const struct tapir_span_store *s, const struct tapir_map 
 static void list_traces(struct tapir_span_store *s, struct tapir_map *by_trace)
 {
 	for (size_t i = 0; i < s->all.cnt; i++) {
-		uint64_t *place = tapir_map__put(by_trace, span_key(s->all.data[i].trace, 0), NULL);
+		uint64_t *slot = tapir_map__put(by_trace, span_key(s->all.data[i].trace, 0), NULL);
 
 		s->all.data[i].next_of_trace =
-			place && *place ? (uint32_t)(*place - 1) : TAPIR_NO_SPAN;
-		if (place)
-			*place = i + 1;
+			slot && *slot ? (uint32_t)(*slot - 1) : TAPIR_NO_SPAN;
+		if (slot)
+			*slot = i + 1;
 	}
 }
 

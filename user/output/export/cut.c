@@ -247,20 +247,20 @@ static uint64_t side_of(const struct tapir_rec *rec, bool is_out)
 
 static const struct tapir_cut_state *find_state(const struct tapir_cut *cut, uint32_t tid)
 {
-	const uint64_t *place = tapir_map__get(&cut->state_by_tid, tid);
+	const uint64_t *slot = tapir_map__get(&cut->state_by_tid, tid);
 
-	return place && *place ? &cut->states.data[*place - 1] : NULL;
+	return slot && *slot ? &cut->states.data[*slot - 1] : NULL;
 }
 
 static void note_state(struct tapir_cut *cut, const struct tapir_cut_state *state)
 {
-	uint64_t *place = tapir_map__put(&cut->state_by_tid, state->tid, NULL);
+	uint64_t *slot = tapir_map__put(&cut->state_by_tid, state->tid, NULL);
 
-	if (place && !*place && tapir_vec__push(&cut->states, *state))
-		*place = cut->states.cnt;
-	else if (place && *place && cut->states.data[*place - 1].side <= state->side)
-		cut->states.data[*place - 1] = *state;
-	cut->failed |= !place || !*place;
+	if (slot && !*slot && tapir_vec__push(&cut->states, *state))
+		*slot = cut->states.cnt;
+	else if (slot && *slot && cut->states.data[*slot - 1].side <= state->side)
+		cut->states.data[*slot - 1] = *state;
+	cut->failed |= !slot || !*slot;
 }
 
 /* Notes the threads of a switch before the beginning. */

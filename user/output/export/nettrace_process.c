@@ -412,7 +412,7 @@ static void put_function(struct tapir_nettrace *n, struct tapir_nettrace_process
 uint64_t tapir_nettrace__place_frame(void *ctx, const struct tapir_frame *frame)
 {
 	struct tapir_nettrace *n = ctx;
-	uint64_t start_va = frame->va - frame->offset, size, key, *place;
+	uint64_t start_va = frame->va - frame->offset, size, key, *slot;
 	struct tapir_nettrace_process *p;
 	bool is_new = false, is_code;
 
@@ -430,14 +430,14 @@ uint64_t tapir_nettrace__place_frame(void *ctx, const struct tapir_frame *frame)
 		n->stats.unnamed++;
 		return frame->va;
 	}
-	place = tapir_map__put(&n->va_by_name, key, &is_new);
-	n->failed |= !place;
-	if (!place)
+	slot = tapir_map__put(&n->va_by_name, key, &is_new);
+	n->failed |= !slot;
+	if (!slot)
 		return frame->va;
 	if (is_new) {
-		*place = place_code(n, p, start_va, size, is_code);
-		put_function(n, p, range_at(&p->mappings, start_va), *place, size, frame->name);
+		*slot = place_code(n, p, start_va, size, is_code);
+		put_function(n, p, range_at(&p->mappings, start_va), *slot, size, frame->name);
 	}
 	/* A call at the end of its function returns to what follows it. */
-	return *place + (frame->offset < size ? frame->offset : size - 1);
+	return *slot + (frame->offset < size ? frame->offset : size - 1);
 }

@@ -14,11 +14,11 @@ static uint64_t monitor_key(uint32_t tgid, uint64_t number)
 
 static int set_in_map(struct tapir_map *map, uint64_t key, uint64_t value)
 {
-	uint64_t *place = tapir_map__put(map, key, NULL);
+	uint64_t *slot = tapir_map__put(map, key, NULL);
 
-	if (!place)
+	if (!slot)
 		return -ENOMEM;
-	*place = value;
+	*slot = value;
 	return 0;
 }
 

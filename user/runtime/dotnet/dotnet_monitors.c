@@ -83,8 +83,8 @@ static bool get_offset(const json_t *types, const char *type, const char *field,
 /* {"ThreadStore":[[3],"pointer"]} */
 static bool get_pointer(const json_t *globals, const char *name, uint32_t *out)
 {
-	const json_t *place = json_array_get(json_object_get(globals, name), 0);
-	const json_t *value = json_array_get(place, 0);
+	const json_t *entry = json_array_get(json_object_get(globals, name), 0);
+	const json_t *value = json_array_get(entry, 0);
 	json_int_t number = json_is_integer(value) ? json_integer_value(value) : -1;
 
 	if (number < 0 || number >= MAX_POINTERS)
@@ -161,12 +161,12 @@ static int list_threads(struct tapir_dotnet_monitors *m)
 	for (unsigned i = 0; link && i < MAX_THREADS; i++) {
 		uint64_t thread_va = link - c->thread_link;
 		uint64_t tid = tapir_process_memory__u64(&m->memory, thread_va + c->thread_tid);
-		uint64_t *place = tid ? tapir_map__put(&m->thread_by_tid, tid, NULL) : NULL;
+		uint64_t *slot = tid ? tapir_map__put(&m->thread_by_tid, tid, NULL) : NULL;
 
-		if (tid && !place)
+		if (tid && !slot)
 			return -ENOMEM;
-		if (place)
-			*place = thread_va;
+		if (slot)
+			*slot = thread_va;
 		link = tapir_process_memory__u64(&m->memory, link);
 	}
 	return 0;

@@ -171,7 +171,7 @@ static int start_stream(struct tapir_dotnet_streams *all, uint32_t tgid,
  * A free entry, if necessary of a stream that has ended; lock held. NULL: none, or the recording
  * has ended.
  */
-static struct stream **find_place(struct tapir_dotnet_streams *all)
+static struct stream **find_free_stream(struct tapir_dotnet_streams *all)
 {
 	for (unsigned i = 0; i < TAPIR_DOTNET_STREAMS_MAX && !all->is_over; i++) {
 		struct stream *s = all->list[i];
@@ -239,12 +239,12 @@ static int fail_full(uint32_t tgid)
 }
 
 /* Else the runtime would begin a session without a reader. */
-static bool has_place(struct tapir_dotnet_streams *all)
+static bool has_free_stream(struct tapir_dotnet_streams *all)
 {
 	bool has;
 
 	pthread_mutex_lock(&all->lock);
-	has = find_place(all) != NULL;
+	has = find_free_stream(all) != NULL;
 	pthread_mutex_unlock(&all->lock);
 	return has;
 }
@@ -252,18 +252,18 @@ static bool has_place(struct tapir_dotnet_streams *all)
 int tapir_dotnet_streams__open(struct tapir_dotnet_streams *all, uint32_t tgid, int cancel_fd)
 {
 	struct tapir_dotnet_stream port = {.fd = -1};
-	struct stream **place;
+	struct stream **slot;
 	int err;
 
-	if (!has_place(all))
+	if (!has_free_stream(all))
 		return fail_full(tgid);
 	err = request_stream(all, tgid, cancel_fd, &port);
 	if (err)
 		return err;
 	pthread_mutex_lock(&all->lock);
-	place = find_place(all);
-	if (place) {
-		err = start_stream(all, tgid, &port, place);
+	slot = find_free_stream(all);
+	if (slot) {
+		err = start_stream(all, tgid, &port, slot);
 		all->process_cnt += !err;
 	} else {
 		close(port.fd);
