@@ -45,30 +45,30 @@ static void add_up(const struct tapir_counter *c, struct counter_spread *out)
 }
 
 /* The middle of the bucket at this place of the spread. */
-static double value_at(uint32_t place)
+static double value_at(uint32_t position)
 {
-	uint32_t bucket = place < HISTOGRAM_BUCKETS ? HISTOGRAM_BUCKETS - 1 - place
-						    : place - HISTOGRAM_BUCKETS;
+	uint32_t bucket = position < HISTOGRAM_BUCKETS ? HISTOGRAM_BUCKETS - 1 - position
+						       : position - HISTOGRAM_BUCKETS;
 	/* Exponent, 4 bits of the fraction, then half of what is left. */
 	uint64_t bits =
 		(uint64_t)(bucket + (1023 + HISTOGRAM_LEAST) * HISTOGRAM_PARTS) << 48 | 1ull << 47;
 	double value;
 
 	memcpy(&value, &bits, sizeof(value));
-	return place < HISTOGRAM_BUCKETS ? -value : value;
+	return position < HISTOGRAM_BUCKETS ? -value : value;
 }
 
 static double percentile(const struct counter_spread *gained, uint64_t total, uint32_t percent)
 {
 	uint64_t rank = (total * percent + 99) / 100, seen = 0;
-	uint32_t place = 0;
+	uint32_t position = 0;
 
-	for (; place < 2 * HISTOGRAM_BUCKETS - 1; place++) {
-		seen += gained->cnt[place];
+	for (; position < 2 * HISTOGRAM_BUCKETS - 1; position++) {
+		seen += gained->cnt[position];
 		if (seen >= rank)
 			break;
 	}
-	return value_at(place);
+	return value_at(position);
 }
 
 void counter_histogram__read(const struct tapir_counter *c, struct counter_spread *since,

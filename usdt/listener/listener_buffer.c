@@ -49,8 +49,8 @@ static int lose(struct listener_buffers *b, const struct tapir_event_kind *kind)
 }
 
 /* Reserves room: its position, or UINT64_MAX. *skip: bytes before it that are left out. */
-static uint64_t take_place(struct listener_buffers *b, struct listener_shard *shard, uint32_t need,
-			   uint32_t *skip)
+static uint64_t reserve_room(struct listener_buffers *b, struct listener_shard *shard,
+			     uint32_t need, uint32_t *skip)
 {
 	uint64_t head = prov_load(&shard->head), whole;
 
@@ -87,7 +87,7 @@ static int reserve(void *ctx, struct session_write *write)
 	need = (uint32_t)(sizeof(*record) + ids + write->bytes + 7) & ~7u;
 	if (need > b->cap_bytes / 2)
 		return lose(b, write->kind);
-	pos = take_place(b, &b->shards[shard], need, &skip);
+	pos = reserve_room(b, &b->shards[shard], need, &skip);
 	if (pos == UINT64_MAX)
 		return lose(b, write->kind);
 	if (skip) {

@@ -84,7 +84,7 @@ static __attribute__((noinline)) void take_slowly(const struct tapir_event_about
 				  : signed_part_value(&parts[i], about->fields[i].type);
 }
 
-enum step_kind { STEP_UNSIGNED, STEP_SIGNED, STEP_BOOL, STEP_PLACE, STEP_TEXT8, STEP_TEXT16 };
+enum step_kind { STEP_UNSIGNED, STEP_SIGNED, STEP_BOOL, STEP_POINTER, STEP_TEXT8, STEP_TEXT16 };
 
 void dynamic_args__plan(const struct tapir_event_about *about, struct dynamic_plan *plan)
 {
@@ -99,7 +99,7 @@ void dynamic_args__plan(const struct tapir_event_about *about, struct dynamic_pl
 		plan->steps[i].bytes = (uint8_t)bytes;
 		plan->steps[i].kind = f->type == TAPIR_TYPE_UTF8    ? STEP_TEXT8
 				      : f->type == TAPIR_TYPE_UTF16 ? STEP_TEXT16
-				      : bytes > 8		    ? STEP_PLACE
+				      : bytes > 8		    ? STEP_POINTER
 				      : kind == 'b'		    ? STEP_BOOL
 				      : kind == 'i'		    ? STEP_SIGNED
 								    : STEP_UNSIGNED;
@@ -165,7 +165,7 @@ void dynamic_args__take(const struct dynamic_plan *plan, const struct tapir_even
 
 		if (need > left)
 			return;
-		if (kind >= STEP_PLACE)
+		if (kind >= STEP_POINTER)
 			args[i] = (uint64_t)(uintptr_t)payload;
 		else
 			args[i] = number_at(payload, need, kind == STEP_SIGNED);

@@ -14,7 +14,7 @@
 
 #define BATCH_CNT 8u
 
-struct place {
+struct session_slot {
 	struct session_write write;
 	uint32_t idx;
 	uint32_t pad0;
@@ -55,7 +55,8 @@ static uint64_t now_ns(void)
 }
 
 /* Room for it in the session. 1: this thread is inside until leave(). */
-static int take_place(uint32_t idx, const struct event_state *state, struct session_write *write)
+static int begin_session_write(uint32_t idx, const struct event_state *state,
+			       struct session_write *write)
 {
 	const struct provider_session *s = &provider_sessions[idx];
 
@@ -87,7 +88,7 @@ int provider_sessions__begin(struct process_write *w, struct tapir_event *event,
 	for (; wants; wants &= wants - 1) {
 		uint32_t idx = (uint32_t)__builtin_ctzll(wants);
 
-		if (!take_place(idx, state, &w->first))
+		if (!begin_session_write(idx, state, &w->first))
 			continue;
 		w->first_idx = idx;
 		w->others = wants & (wants - 1);
@@ -103,21 +104,22 @@ int provider_sessions__begin(struct process_write *w, struct tapir_event *event,
 static uint64_t serve_batch(uint64_t *others, const struct session_write *first,
 			    const struct event_state *state, const uint8_t *payload)
 {
-	struct place places[BATCH_CNT];
+	struct session_slot slots[BATCH_CNT];
 	uint32_t cnt = 0;
 	uint64_t time_ns;
 
 	for (; *others && cnt < BATCH_CNT; *others &= *others - 1) {
-		struct place *place = &places[cnt];
+		struct session_slot *session_slot = &slots[cnt];
 
-		place->idx = (uint32_t)__builtin_ctzll(*others);
-		place->write = *first;
-		cnt += (uint32_t)take_place(place->idx, state, &place->write);
+		session_slot->idx = (uint32_t)__builtin_ctzll(*others);
+		session_slot->write = *first;
+		cnt += (uint32_t)begin_session_write(session_slot->idx, state,
+						     &session_slot->write);
 	}
 	time_ns = now_ns();
 	for (uint32_t i = 0; i < cnt; i++) {
-		memcpy(places[i].write.payload, payload, places[i].write.bytes);
-		commit_session_write(places[i].idx, &places[i].write, time_ns);
+		memcpy(slots[i].write.payload, payload, slots[i].write.bytes);
+		commit_session_write(slots[i].idx, &slots[i].write, time_ns);
 	}
 	return time_ns;
 }

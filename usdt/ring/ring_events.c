@@ -111,11 +111,11 @@ static int make_present(struct tapir_ring_data *data, uint32_t idx, uint64_t at,
 }
 
 /* The bytes of the catalog that the entry keeps permanently, if it is to hold that many. */
-static int find_room(struct ring_place *place, uint64_t bytes, uint64_t catalog_bytes)
+static int find_room(struct ring_event_slot *slot, uint64_t bytes, uint64_t catalog_bytes)
 {
 	uint64_t cap = CATALOG_LEAST, at;
 
-	if (bytes <= place->catalog_cap)
+	if (bytes <= slot->catalog_cap)
 		return 0;
 	while (cap < bytes)
 		cap *= 2;
@@ -124,20 +124,20 @@ static int find_room(struct ring_place *place, uint64_t bytes, uint64_t catalog_
 		__atomic_fetch_sub(&ring_process.catalog_used, cap, __ATOMIC_RELAXED);
 		return -ENOSPC;
 	}
-	place->catalog_off = (uint32_t)at;
-	place->catalog_cap = (uint32_t)cap;
+	slot->catalog_off = (uint32_t)at;
+	slot->catalog_cap = (uint32_t)cap;
 	return 0;
 }
 
-static void store_entry(struct tapir_ring_data *data, const struct ring_place *place, uint32_t idx,
-			uint64_t bytes)
+static void store_entry(struct tapir_ring_data *data, const struct ring_event_slot *slot,
+			uint32_t idx, uint64_t bytes)
 {
 	struct tapir_ring_entry *entry =
 		(struct tapir_ring_entry *)((uint8_t *)data + data->entries_off) + idx;
 
-	ring_store(&entry->catalog_off, place->catalog_off);
+	ring_store(&entry->catalog_off, slot->catalog_off);
 	ring_store(&entry->flags, 0);
-	ring_store(&entry->generation, place->generation);
+	ring_store(&entry->generation, slot->generation);
 	ring_store_release(&entry->bytes, (uint32_t)bytes);
 	__atomic_store_n(&data->event_cnt, ring_load(&ring_process.event_cnt), __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&data->changes, 1, __ATOMIC_SEQ_CST);
@@ -159,27 +159,27 @@ int ring_event__publish(struct tapir_ring_event *event, uint32_t idx)
 	struct tapir_ring_data *data = p->arenas[0].data;
 	const struct tapir_ring_about *about = event->about;
 	uint64_t probe = probe_bytes(about), bytes = probe + metadata_bytes(about);
-	struct ring_place *place = &p->places->all[idx];
+	struct ring_event_slot *slot = &p->event_slots->all[idx];
 	struct blob blob;
 	int ret;
 
 	if (bytes > TAPIR_MAX_RECORD_BYTES)
 		return -EINVAL;
-	ret = find_room(place, bytes, data->catalog_bytes);
+	ret = find_room(slot, bytes, data->catalog_bytes);
 	if (ret)
 		return ret;
-	if (make_present(data, idx, place->catalog_off, bytes))
+	if (make_present(data, idx, slot->catalog_off, bytes))
 		return -ENOMEM;
-	event->id = TAPIR_RING_ID(idx, place->generation);
+	event->id = TAPIR_RING_ID(idx, slot->generation);
 	empty_entry(data, idx);
-	blob.at = (uint8_t *)data + data->catalog_off + place->catalog_off;
+	blob.at = (uint8_t *)data + data->catalog_off + slot->catalog_off;
 	memset(blob.at, 0, bytes); /* padding of what was there before */
 	write_probe(&blob, about, event->id, probe);
-	blob.at = (uint8_t *)data + data->catalog_off + place->catalog_off + probe;
+	blob.at = (uint8_t *)data + data->catalog_off + slot->catalog_off + probe;
 	if (about->metadata)
 		write_metadata(&blob, about, event->id, bytes - probe);
-	ring_store(&p->ctl->words[idx], (uint64_t)place->generation << TAPIR_RING_GENERATION_SHIFT);
-	store_entry(data, place, idx, bytes);
+	ring_store(&p->ctl->words[idx], (uint64_t)slot->generation << TAPIR_RING_GENERATION_SHIFT);
+	store_entry(data, slot, idx, bytes);
 	return 0;
 }
 
@@ -188,7 +188,7 @@ static void publish_again(void)
 	struct ring_process *p = &ring_process;
 
 	for (uint32_t i = 0; i < p->event_cnt; i++) {
-		struct tapir_ring_event *event = ring_load(&p->places->all[i].event);
+		struct tapir_ring_event *event = ring_load(&p->event_slots->all[i].event);
 
 		if (event && !ring_event__publish(event, i))
 			tracer_liveness__update(event->about, &p->ctl->words[i]);
@@ -212,30 +212,30 @@ int ring_events__adopt(int may_free)
 		ring_store_release(p->gate, RING_FORKED);
 		return 0;
 	}
-	ring_places__forked();
+	ring_event_slots__forked();
 	publish_again();
 	ring_process__announce();
 	ring_fork__announce_child(parent); /* a tracer looks once */
 	return 1;
 }
 
-static int take_place(void)
+static int take_event_slot(void)
 {
 	int idx = -ENOSPC;
 
-	if (ring_places__lock()) {
-		idx = ring_place__take();
-		ring_places__unlock();
+	if (ring_event_slots__lock()) {
+		idx = ring_event_slot__take();
+		ring_event_slots__unlock();
 	}
 	return idx;
 }
 
-static void give_place(uint32_t idx)
+static void return_event_slot(uint32_t idx)
 {
-	if (!ring_places__lock())
+	if (!ring_event_slots__lock())
 		return; /* its holder was stopped in there: the place is not used again */
-	ring_place__give(idx);
-	ring_places__unlock();
+	ring_event_slot__return(idx);
+	ring_event_slots__unlock();
 }
 
 /*
@@ -246,14 +246,14 @@ static int take_entry(struct tapir_ring_event *event)
 	int ret = -ENOSPC;
 
 	for (unsigned i = 0; i < TAKE_TRIES && ret == -ENOSPC; i++) {
-		int idx = take_place();
+		int idx = take_event_slot();
 
 		if (idx < 0)
 			return idx;
 		ret = ring_event__publish(event, (uint32_t)idx);
 		if (!ret)
 			return idx;
-		give_place((uint32_t)idx);
+		return_event_slot((uint32_t)idx);
 	}
 	return ret;
 }
@@ -274,7 +274,7 @@ int tapir_ring__register(struct tapir_ring_event *event, const struct tapir_ring
 	idx = take_entry(event);
 	if (idx < 0)
 		return idx;
-	ring_store_release(&p->places->all[idx].event, event);
+	ring_store_release(&p->event_slots->all[idx].event, event);
 	tracer_liveness__update(about, &p->ctl->words[idx]);
 	ring_store_release(&event->word, &p->ctl->words[idx]);
 	return 0;
@@ -290,7 +290,7 @@ static void give_back(struct tapir_ring_data *data, uint32_t idx)
 				   __ATOMIC_SEQ_CST);
 	ring_store(&entry->flags, TAPIR_RING_ENTRY_GONE);
 	__atomic_fetch_add(&data->changes, 1, __ATOMIC_SEQ_CST);
-	give_place(idx);
+	return_event_slot(idx);
 }
 
 void tapir_ring__unregister(struct tapir_ring_event *event)
@@ -303,7 +303,7 @@ void tapir_ring__unregister(struct tapir_ring_event *event)
 	ring_store_release(&event->word, &nobody);
 	if (!word || word == &nobody || ring_load_acquire(&p->state) != RING_READY)
 		return;
-	ring_store_release(&p->places->all[idx].event, NULL);
+	ring_store_release(&p->event_slots->all[idx].event, NULL);
 	if (!ring_is_alive())
 		return; /* a child without a lane: its own will not have the event */
 	give_back(p->arenas[0].data, idx);
@@ -315,7 +315,7 @@ void ring_events__switch_off(void)
 	struct ring_process *p = &ring_process;
 
 	for (uint32_t i = 0; i < p->event_cnt; i++) {
-		struct tapir_ring_event *event = ring_load(&p->places->all[i].event);
+		struct tapir_ring_event *event = ring_load(&p->event_slots->all[i].event);
 
 		if (event)
 			ring_store_release(&event->word, &nobody);

@@ -103,8 +103,8 @@ void ring_fork__announce_child(struct tapir_ring_ctl *parent)
  * ctl is at another address: it comes to where the parent's is. 0 or -errno. Mappings of the
  * parent's stay for what is counted in child_fired, if there is memory, and in *unannounced.
  */
-static int take_place_of(struct tapir_ring_ctl *parent, struct tapir_ring_ctl *ctl,
-			 struct tapir_ring_ctl **unannounced)
+static int replace_parent_ctl(struct tapir_ring_ctl *parent, struct tapir_ring_ctl *ctl,
+			      struct tapir_ring_ctl **unannounced)
 {
 	struct ring_process *p = &ring_process;
 	struct tapir_ring_ctl *again, *mapped = map_again(parent);
@@ -138,7 +138,7 @@ int ring_fork__make_anew(int may_free, struct tapir_ring_ctl **unannounced)
 	ret = ring_process__start(&ctl, &p->ctl_fd);
 	if (ret)
 		return ret;
-	ret = take_place_of(p->ctl, ctl, unannounced);
+	ret = replace_parent_ctl(p->ctl, ctl, unannounced);
 	if (!ret)
 		return 0;
 	munmap(ctl, sizeof(*ctl));

@@ -96,20 +96,20 @@ struct ring_arena {
 	int fd;
 };
 
-enum ring_place_state { RING_PLACE_FREE = 0, RING_PLACE_HELD = 1 };
+enum ring_event_slot_state { RING_EVENT_SLOT_FREE = 0, RING_EVENT_SLOT_HELD = 1 };
 
 /* An entry of the catalog as the process keeps it. */
-struct ring_place {
+struct ring_event_slot {
 	struct tapir_ring_event *event; /* NULL: none is registered */
 	uint32_t catalog_off, catalog_cap;
-	uint32_t freed_turn; /* FREE: in which turn (ring_place.c) */
+	uint32_t freed_turn; /* FREE: in which turn (ring_event_slots.c) */
 	uint16_t generation;
 	uint8_t state; /* enum ring_place_state */
 	uint8_t pad0;
 };
 
-struct ring_places {
-	struct ring_place all[TAPIR_RING_EVENTS];
+struct ring_event_slots {
+	struct ring_event_slot all[TAPIR_RING_EVENTS];
 	uint16_t freed[TAPIR_RING_EVENTS]; /* in the order in which they were given back */
 };
 
@@ -136,8 +136,8 @@ struct ring_process {
 	uint32_t exit_key_made;
 	uint32_t is_by_tid;   /* there is none, and threads are identified by their ids */
 	uint32_t leaving_cnt; /* threads in the key's destructor */
-	struct ring_places *places;
-	uint32_t place_lock, freed_from, freed_cnt, turn;
+	struct ring_event_slots *event_slots;
+	uint32_t event_slot_lock, freed_from, freed_cnt, turn;
 	uint64_t turn_id[TAPIR_RING_SESSIONS], turn_drains[TAPIR_RING_SESSIONS];
 	uint64_t inherited_until_ns;
 	struct tapir_ring_ctl *parent_ctl; /* while sessions are INHERITED; NULL */
@@ -189,12 +189,12 @@ int ring_event__publish(struct tapir_ring_event *event, uint32_t idx);
 int ring_events__adopt(int may_free); /* a lane for a forked child: 1 when there is one */
 void ring_events__switch_off(void);
 
-/* ring_place.c: the lock is for the four */
-int ring_places__lock(void); /* 1; 0: its holder does not run */
-void ring_places__unlock(void);
-int ring_place__take(void); /* its index, or -ENOSPC */
-void ring_place__give(uint32_t idx);
-void ring_places__forked(
+/* ring_event_slots.c: the lock is for the four */
+int ring_event_slots__lock(void); /* 1; 0: its holder does not run */
+void ring_event_slots__unlock(void);
+int ring_event_slot__take(void); /* its index, or -ENOSPC */
+void ring_event_slot__return(uint32_t idx);
+void ring_event_slots__forked(
 	void); /* in a child: what is free stays free, and no thread holds the lock */
 
 /* tracer_liveness.c */

@@ -47,27 +47,27 @@ static void take_down(void)
 	if (p->parent_ctl)
 		munmap(p->parent_ctl, sizeof(*p->parent_ctl));
 	ring_file__close(p->ctl_fd, p->ctl_inode);
-	if (p->places)
-		munmap(p->places, sizeof(*p->places));
+	if (p->event_slots)
+		munmap(p->event_slots, sizeof(*p->event_slots));
 	p->ctl = p->parent_ctl = NULL;
 	p->ctl_fd = -1;
-	p->places = NULL;
+	p->event_slots = NULL;
 	p->arena_cnt = p->event_cnt = 0;
-	p->place_lock = p->freed_from = p->freed_cnt = 0;
+	p->event_slot_lock = p->freed_from = p->freed_cnt = 0;
 }
 
 static int make_lane(void)
 {
 	struct ring_process *p = &ring_process;
-	void *places;
+	void *event_slots;
 
 	if (ring_gate__map())
 		return -ENOMEM;
-	places = mmap(NULL, sizeof(*p->places), PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (places == MAP_FAILED)
+	event_slots = mmap(NULL, sizeof(*p->event_slots), PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (event_slots == MAP_FAILED)
 		return -ENOMEM;
-	p->places = places;
+	p->event_slots = event_slots;
 	return ring_process__start(&p->ctl, &p->ctl_fd);
 }
 

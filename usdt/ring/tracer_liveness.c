@@ -197,7 +197,7 @@ static void end_session(uint32_t s, uint32_t from, uint32_t to)
 					 __ATOMIC_RELAXED))
 		return;
 	for (uint32_t i = 0; i < cnt; i++)
-		if (ring_load(&p->places->all[i].event))
+		if (ring_load(&p->event_slots->all[i].event))
 			__atomic_fetch_and(&p->ctl->words[i], ~TAPIR_RING_SESSION_BITS(s),
 					   __ATOMIC_SEQ_CST);
 	ring_store(&p->beat_ns[s], 0);

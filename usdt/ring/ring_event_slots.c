@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ring_place.c - the assignment of events to entries of the catalog. An entry that was given back
- * may be taken again when no ring holds a record of its old event for any session: so time is
+ * ring_event_slots.c - the assignment of events to entries of the catalog. An entry that was given
+ * back may be taken again when no ring holds a record of its old event for any session: so time is
  * counted in turns, each of which has seen two drains completed by every open session (the first of
  * them may have begun before the turn did), and an entry rests for one whole turn.
  */
@@ -10,9 +10,9 @@
 #define MAX_WAITS  20000u
 #define REST_TURNS 2u
 
-int ring_places__lock(void)
+int ring_event_slots__lock(void)
 {
-	uint32_t *lock = &ring_process.place_lock;
+	uint32_t *lock = &ring_process.event_slot_lock;
 
 	for (uint32_t i = 0; i < MAX_WAITS; i++) {
 		if (!__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
@@ -22,9 +22,9 @@ int ring_places__lock(void)
 	return 0;
 }
 
-void ring_places__unlock(void)
+void ring_event_slots__unlock(void)
 {
-	ring_store_release(&ring_process.place_lock, 0);
+	ring_store_release(&ring_process.event_slot_lock, 0);
 }
 
 /* Has the session completed two drains since the turn began? One that is new begins to count. */
@@ -48,7 +48,7 @@ static int is_open(uint32_t state)
 	       state == TAPIR_RING_INHERITED;
 }
 
-static void advance_place(void)
+static void advance_freed(void)
 {
 	struct ring_process *p = &ring_process;
 	const struct tapir_ring_session *sessions = p->ctl->sessions;
@@ -74,22 +74,22 @@ static int take_freed(void)
 
 	if (!p->freed_cnt)
 		return -1;
-	idx = p->places->freed[p->freed_from];
+	idx = p->event_slots->freed[p->freed_from];
 	/* Without a session nothing has to be drained: each look is a turn. */
 	for (uint32_t i = 0; i < REST_TURNS; i++)
-		if (p->turn - p->places->all[idx].freed_turn < REST_TURNS)
-			advance_place();
-	if (p->turn - p->places->all[idx].freed_turn < REST_TURNS)
+		if (p->turn - p->event_slots->all[idx].freed_turn < REST_TURNS)
+			advance_freed();
+	if (p->turn - p->event_slots->all[idx].freed_turn < REST_TURNS)
 		return -1;
 	p->freed_from = (p->freed_from + 1) % TAPIR_RING_EVENTS;
 	p->freed_cnt--;
 	return (int)idx;
 }
 
-int ring_place__take(void)
+int ring_event_slot__take(void)
 {
 	struct ring_process *p = &ring_process;
-	struct ring_place *place;
+	struct ring_event_slot *slot;
 	int idx = take_freed(); /* first: it has its bytes of the catalog already */
 
 	if (idx < 0 && p->event_cnt < TAPIR_RING_EVENTS)
@@ -98,33 +98,33 @@ int ring_place__take(void)
 		return -ENOSPC;
 	if ((uint32_t)idx == p->event_cnt)
 		ring_store_release(&p->event_cnt, p->event_cnt + 1);
-	place = &p->places->all[idx];
-	place->state = RING_PLACE_HELD;
-	place->generation++;
-	place->generation += !place->generation;
+	slot = &p->event_slots->all[idx];
+	slot->state = RING_EVENT_SLOT_HELD;
+	slot->generation++;
+	slot->generation += !slot->generation;
 	return idx;
 }
 
-void ring_place__give(uint32_t idx)
+void ring_event_slot__return(uint32_t idx)
 {
 	struct ring_process *p = &ring_process;
 
-	p->places->all[idx].state = RING_PLACE_FREE;
-	p->places->all[idx].freed_turn = p->turn;
-	p->places->freed[(p->freed_from + p->freed_cnt++) % TAPIR_RING_EVENTS] = (uint16_t)idx;
+	p->event_slots->all[idx].state = RING_EVENT_SLOT_FREE;
+	p->event_slots->all[idx].freed_turn = p->turn;
+	p->event_slots->freed[(p->freed_from + p->freed_cnt++) % TAPIR_RING_EVENTS] = (uint16_t)idx;
 }
 
-void ring_places__forked(void)
+void ring_event_slots__forked(void)
 {
 	struct ring_process *p = &ring_process;
 
-	p->place_lock = 0;
+	p->event_slot_lock = 0;
 	p->freed_from = p->freed_cnt = 0;
 	for (uint32_t i = 0; i < p->event_cnt; i++) {
-		struct ring_place *place = &p->places->all[i];
+		struct ring_event_slot *slot = &p->event_slots->all[i];
 
-		place->catalog_cap = 0;
-		if (place->state == RING_PLACE_FREE || !place->event)
-			ring_place__give(i);
+		slot->catalog_cap = 0;
+		if (slot->state == RING_EVENT_SLOT_FREE || !slot->event)
+			ring_event_slot__return(i);
 	}
 }
