@@ -103,8 +103,8 @@ static const struct tapir_rec_mapping *mapping(struct fixture *f, bool another_b
 	return (const void *)tapir_recbuf__mapping(&f->buf, &fixed, tapir_sv__of(path));
 }
 
-static struct tapir_source_places find(struct fixture *f, bool with_inlined, uint64_t va,
-				       bool another_build)
+static struct tapir_source_locations find(struct fixture *f, bool with_inlined, uint64_t va,
+					  bool another_build)
 {
 	struct tapir_source_lines_opts opts = {
 		.files = f->files, .with_lines = true, .with_inlined = with_inlined};
@@ -126,32 +126,32 @@ static void assert_ends(const char *path, const char *name)
 
 static void inlined_functions_are_found_innermost_first(void **state)
 {
-	struct tapir_source_places found = find(*state, true, outer(), false);
+	struct tapir_source_locations found = find(*state, true, outer(), false);
 
 	assert_int_equal(found.cnt, 2);
-	assert_string_equal(found.places[0].function, "inner");
-	assert_null(found.places[1].function);
-	assert_int_equal(found.places[0].line, INNER_LINE);
-	assert_int_equal(found.places[1].line, OUTER_LINE);
-	assert_ends(found.places[0].file, "/test_source_lines.c");
-	assert_ends(found.places[1].file, "/test_source_lines.c");
+	assert_string_equal(found.locations[0].function, "inner");
+	assert_null(found.locations[1].function);
+	assert_int_equal(found.locations[0].line, INNER_LINE);
+	assert_int_equal(found.locations[1].line, OUTER_LINE);
+	assert_ends(found.locations[0].file, "/test_source_lines.c");
+	assert_ends(found.locations[1].file, "/test_source_lines.c");
 }
 
 static void line_is_the_functions_own_when_inlined_ones_are_not_shown(void **state)
 {
-	struct tapir_source_places found = find(*state, false, outer(), false);
+	struct tapir_source_locations found = find(*state, false, outer(), false);
 
 	assert_int_equal(found.cnt, 1);
-	assert_null(found.places[0].function);
-	assert_int_equal(found.places[0].line, OUTER_LINE);
+	assert_null(found.locations[0].function);
+	assert_int_equal(found.locations[0].line, OUTER_LINE);
 }
 
 static void address_is_looked_up_once(void **state)
 {
 	struct fixture *f = *state;
-	struct tapir_source_places first = find(f, true, outer(), false);
+	struct tapir_source_locations first = find(f, true, outer(), false);
 
-	assert_ptr_equal(find(f, true, outer(), false).places, first.places);
+	assert_ptr_equal(find(f, true, outer(), false).locations, first.locations);
 	assert_int_equal(tapir_source_lines__counts(f->lines).file_cnt, 1);
 }
 

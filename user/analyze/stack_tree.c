@@ -69,7 +69,7 @@ static uint32_t frame_name(struct tapir_stack_tree *tree, const struct tapir_fra
 			       name.len < TAPIR_STACK_TREE_MAX_NAME ? name.len
 								    : TAPIR_STACK_TREE_MAX_NAME);
 	else
-		tapir_frame__add_place(&text, frame, tapir_str__add);
+		tapir_frame__add_location(&text, frame, tapir_str__add);
 	tree->failed |= text.failed;
 	idx = name_idx(tree, text.data ? text.data : "?");
 	tapir_str__fini(&text);
@@ -114,12 +114,12 @@ bool tapir_stack_tree__begin(struct tapir_stack_tree *tree)
  * A function: its name, where in its source it is, its kind, and whose it is, as one number: of
  * which runtime; of native code, whether it is the program's.
  */
-#define KIND_MASK   0x07u
-#define WHOSE_SHIFT 3
-#define WHOSE_MASK  0x1fu
-#define OF_PROGRAM  (1u << WHOSE_SHIFT)
-#define PLACE_SHIFT 36
-#define NAME_MASK   ((1ull << (PLACE_SHIFT - 8)) - 1)
+#define KIND_MASK      0x07u
+#define WHOSE_SHIFT    3
+#define WHOSE_MASK     0x1fu
+#define OF_PROGRAM     (1u << WHOSE_SHIFT)
+#define LOCATION_SHIFT 36
+#define NAME_MASK      ((1ull << (LOCATION_SHIFT - 8)) - 1)
 
 static uint64_t fact_of(uint32_t name, enum tapir_frame_kind kind)
 {
@@ -133,12 +133,12 @@ static uint32_t fact_name(uint64_t fact)
 
 static uint32_t module_of_fact(uint64_t fact)
 {
-	return (uint32_t)(fact >> PLACE_SHIFT);
+	return (uint32_t)(fact >> LOCATION_SHIFT);
 }
 
 static uint64_t fact_of_node(const struct tapir_tree_node *node)
 {
-	return (uint64_t)node->place << PLACE_SHIFT | fact_of(node->name, node->kind);
+	return (uint64_t)node->location << LOCATION_SHIFT | fact_of(node->name, node->kind);
 }
 
 static uint64_t child_hash(uint32_t parent, uint64_t fact)
@@ -163,7 +163,7 @@ static struct tapir_tree_slot *find_slot(const struct tapir_stack_tree *tree, ui
 		const struct tapir_tree_node *node = &tree->nodes.data[tree->slots[i].node];
 
 		if (tree->slots[i].tag == tag && node->parent == parent &&
-		    node->name == fact_name(fact) && node->place == module_of_fact(fact))
+		    node->name == fact_name(fact) && node->location == module_of_fact(fact))
 			break;
 	}
 	return &tree->slots[i];
@@ -211,7 +211,7 @@ static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint64_t f
 {
 	uint32_t name = fact_name(fact);
 	struct tapir_tree_node node = {.name = name,
-				       .place = module_of_fact(fact),
+				       .location = module_of_fact(fact),
 				       .parent = parent,
 				       .kind = fact & KIND_MASK};
 	struct tapir_tree_slot *slot;
@@ -263,8 +263,9 @@ uint32_t tapir_stack_tree__child_like(struct tapir_stack_tree *tree, uint32_t pa
 	const struct tapir_tree_node *like = &other->nodes.data[node];
 	uint64_t fact = fact_of(name_idx(tree, other->names.data[like->name]), like->kind);
 
-	if (like->place)
-		fact |= (uint64_t)name_idx(tree, other->names.data[like->place]) << PLACE_SHIFT;
+	if (like->location)
+		fact |= (uint64_t)name_idx(tree, other->names.data[like->location])
+			<< LOCATION_SHIFT;
 	return tapir_stack_tree__begin(tree) ? child(tree, parent, fact, TAPIR_STACK_TREE_MAX_NODES)
 					     : NO_NODE;
 }
@@ -274,17 +275,17 @@ static uint64_t function_fact(void *ctx, const struct tapir_frame *function)
 	struct tapir_stack_tree *tree = ctx;
 	enum tapir_frame_kind kind = tapir_frame__kind(function);
 	uint64_t fact = fact_of(frame_name(tree, function), kind);
-	struct tapir_str place = {};
+	struct tapir_str location = {};
 
 	if (kind == TAPIR_FRAME_RUNTIME)
 		fact |= (uint64_t)tapir_frame__runtime(function) << WHOSE_SHIFT;
 	else if (tapir_frame__is_of_program(function))
 		fact |= OF_PROGRAM;
 
-	if (tapir_frame__add_source(&place, function) && place.data)
-		fact |= (uint64_t)name_idx(tree, place.data) << PLACE_SHIFT;
-	tree->failed |= place.failed;
-	tapir_str__fini(&place);
+	if (tapir_frame__add_source(&location, function) && location.data)
+		fact |= (uint64_t)name_idx(tree, location.data) << LOCATION_SHIFT;
+	tree->failed |= location.failed;
+	tapir_str__fini(&location);
 	return fact;
 }
 
@@ -435,9 +436,9 @@ static uint32_t times_needed(const struct tapir_stack_tree *tree)
  * The cached value of a stack: its node, and how often it occurred if it is folded. *span is
  * narrowed to when it holds.
  */
-static uint64_t place(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
-		      const struct tapir_stack_ref *ref, uint32_t times,
-		      struct tapir_name_span *span)
+static uint64_t location(struct tapir_stack_tree *tree, const struct tapir_catalog *catalog,
+			 const struct tapir_stack_ref *ref, uint32_t times,
+			 struct tapir_name_span *span)
 {
 	struct path path = {.catalog = catalog,
 			    .ref = ref,
@@ -463,7 +464,7 @@ static void count_folded(struct tapir_stack_tree *tree, const struct tapir_catal
 	times += times < UINT32_MAX;
 	e->value = (uint64_t)times << 32 | (uint32_t)e->value;
 	if (times >= times_needed(tree))
-		e->value = place(tree, catalog, ref, times, &e->span);
+		e->value = location(tree, catalog, ref, times, &e->span);
 }
 
 /* The node of a stack that was there before. */
@@ -493,7 +494,7 @@ uint32_t tapir_stack_tree__node(struct tapir_stack_tree *tree, const struct tapi
 	if (!(is_described(catalog, ref->stack_id) || is_described(catalog, ref->kstack_id)) ||
 	    !tapir_stack_tree__begin(tree))
 		return NO_NODE;
-	value = place(tree, catalog, ref, 1, &span);
+	value = location(tree, catalog, ref, 1, &span);
 	if (known) {
 		known->value = value;
 		known->span = tapir_name_span__both(known->span, span);
@@ -652,10 +653,10 @@ void tapir_stack_tree__add_label(struct tapir_str *out, const struct tapir_stack
 	const struct tapir_tree_node *n = &tree->nodes.data[node];
 
 	tapir_str__adds(out, tree->names.data[n->name]);
-	if (!n->place)
+	if (!n->location)
 		return;
 	tapir_str__adds(out, " (");
-	tapir_str__adds(out, tree->names.data[n->place]);
+	tapir_str__adds(out, tree->names.data[n->location]);
 	tapir_str__addc(out, ')');
 }
 
@@ -667,8 +668,9 @@ static int by_name(const void *a, const void *b, void *ctx)
 	const struct tapir_tree_node *x = &tree->nodes.data[*(const uint32_t *)a];
 	const struct tapir_tree_node *y = &tree->nodes.data[*(const uint32_t *)b];
 
-	return tapir_order__by(strcmp(tree->names.data[x->name], tree->names.data[y->name]),
-			       strcmp(tree->names.data[x->place], tree->names.data[y->place]));
+	return tapir_order__by(
+		strcmp(tree->names.data[x->name], tree->names.data[y->name]),
+		strcmp(tree->names.data[x->location], tree->names.data[y->location]));
 }
 
 static void sort_children(struct tapir_stack_tree *tree, struct tapir_tree_node *parent,

@@ -33,7 +33,7 @@ struct tapir_tree_node {
 	uint8_t kind;		/* enum tapir_frame_kind */
 	bool is_of_program : 1; /* tapir_frame__is_of_program */
 	uint8_t runtime : 5;	/* of TAPIR_FRAME_RUNTIME: tapir_frame__runtime */
-	uint32_t place;		/* in its source: idx in names; 0: unknown */
+	uint32_t location;	/* in its source: idx in names; 0: unknown */
 };
 
 /* The sums of a node: of what was counted there, and of that with everything below. */

@@ -108,7 +108,7 @@ static uint64_t function_row(struct tapir_summary *s, const struct tapir_frame *
 	bool is_new = false;
 
 	if (!name.len) {
-		tapir_frame__add_place(&text, frame, tapir_str__add);
+		tapir_frame__add_location(&text, frame, tapir_str__add);
 		name = (struct tapir_sv){text.data, text.len};
 	}
 	idx = tapir_summary__slot(s, &s->function_by_name,

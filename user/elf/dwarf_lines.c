@@ -264,8 +264,8 @@ static uint32_t attr_number(Dwarf_Die *die, unsigned name)
 }
 
 /* Adds the source line of va by the unit's line table. */
-static void add_place(struct tapir_lines_answer *out, struct unit *unit, uint64_t va,
-		      struct tapir_lines_frame *frame)
+static void add_lines_location(struct tapir_lines_answer *out, struct unit *unit, uint64_t va,
+			       struct tapir_lines_frame *frame)
 {
 	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, va);
 	int number = 0;
@@ -309,7 +309,7 @@ void tapir_dwarf_lines__find(struct tapir_dwarf_lines *lines, uint64_t va,
 		if (i)
 			add_call(out, unit, &inlined[cnt - i], frame);
 		else
-			add_place(out, unit, va, frame);
+			add_lines_location(out, unit, va, frame);
 		if (i < cnt)
 			frame->function = add_lines_text(out, die_name(&inlined[cnt - 1 - i]));
 	}

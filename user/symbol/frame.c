@@ -75,8 +75,8 @@ struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t
 		return frame;
 	off = va - mapping->start_va + mapping->file_off;
 	symbol = tapir_catalog__function(catalog, mapping, off);
-	frame.places =
-		frame.is_kernel ? frame.places : tapir_catalog__places(catalog, mapping, off);
+	frame.locations = frame.is_kernel ? frame.locations
+					  : tapir_catalog__source_locations(catalog, mapping, off);
 	if (symbol) {
 		tapir_symbol_view__of(&symbol->h, &symbol_view);
 		if (symbol->flags & TAPIR_SYMBOL_RANGE) {
@@ -108,7 +108,7 @@ unsigned tapir_frame__function_cnt(const struct tapir_frame *frame)
 
 	for (; names.len && cnt < FUNCTIONS_MAX; cnt++)
 		(void)next_name(&names);
-	return frame->places.cnt ? frame->places.cnt : cnt;
+	return frame->locations.cnt ? frame->locations.cnt : cnt;
 }
 
 static struct tapir_frame inlined_function(const struct tapir_frame *frame, unsigned idx)
@@ -133,10 +133,10 @@ struct tapir_frame tapir_frame__function(const struct tapir_frame *frame, unsign
 
 	if (frame->inlined.len)
 		return inlined_function(frame, idx);
-	function.places = (struct tapir_source_places){};
-	if (idx >= frame->places.cnt)
+	function.locations = (struct tapir_source_locations){};
+	if (idx >= frame->locations.cnt)
 		return function;
-	function.source = frame->places.places[idx];
+	function.source = frame->locations.locations[idx];
 	if (function.source.function) {
 		function.is_inlined = true;
 		function.name = tapir_sv__of(function.source.function);
@@ -208,8 +208,8 @@ struct tapir_sv tapir_frame__module_name(const struct tapir_frame *frame)
 	return tapir_sv__base_name(frame->module);
 }
 
-void tapir_frame__add_place(struct tapir_str *out, const struct tapir_frame *frame,
-			    void (*add)(struct tapir_str *out, const char *bytes, size_t len))
+void tapir_frame__add_location(struct tapir_str *out, const struct tapir_frame *frame,
+			       void (*add)(struct tapir_str *out, const char *bytes, size_t len))
 {
 	struct tapir_sv module =
 		frame->is_jit ? tapir_sv__of("[jit]") : tapir_frame__module_name(frame);

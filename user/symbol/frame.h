@@ -24,8 +24,8 @@ struct tapir_frame {
 	bool is_interpreted; /* the name is that of what an interpreter ran there */
 	/* With --lines and --inline: all functions at the address, and of __function, which it is.
 	 */
-	struct tapir_source_places places;
-	struct tapir_source_place source;
+	struct tapir_source_locations locations;
+	struct tapir_source_location source;
 	struct tapir_sv inlined; /* of JIT code: innermost first, with line feeds between them */
 	bool is_inlined;
 };
@@ -66,7 +66,7 @@ struct tapir_sv tapir_frame__module_name(const struct tapir_frame *frame);
  * executable memory of no file, or "0x7f00..." where no mapping is known. The file's name is added
  * by add: tapir_str__add, or tapir_str__add_printable.
  */
-void tapir_frame__add_place(struct tapir_str *out, const struct tapir_frame *frame,
-			    void (*add)(struct tapir_str *out, const char *bytes, size_t len));
+void tapir_frame__add_location(struct tapir_str *out, const struct tapir_frame *frame,
+			       void (*add)(struct tapir_str *out, const char *bytes, size_t len));
 
 #endif

@@ -35,7 +35,7 @@ struct tapir_source_lines {
 	struct tapir_line_helper *helper;
 	struct tapir_map by_id; /* file_id -> index of a file + 1; 0: it has no lines */
 	struct tapir_vec(struct file) files;
-	struct tapir_keyed(struct tapir_source_places) places; /* by address */
+	struct tapir_keyed(struct tapir_source_locations) locations; /* by address */
 	struct tapir_arena arena;
 	struct tapir_map texts; /* hash -> address in the arena */
 	struct tapir_source_line_counts counts;
@@ -77,7 +77,7 @@ void tapir_source_lines__free(struct tapir_source_lines *l)
 	tapir_vec_for_each (file, &l->files)
 		close_file(file);
 	tapir_vec__fini(&l->files);
-	tapir_keyed__fini(&l->places);
+	tapir_keyed__fini(&l->locations);
 	tapir_map__fini(&l->by_id);
 	tapir_map__fini(&l->texts);
 	tapir_arena__fini(&l->arena);
@@ -193,43 +193,44 @@ static const char *text_at(const struct tapir_lines_answer *answer, uint32_t at)
 	return at == TAPIR_LINES_NO_TEXT ? NULL : answer->texts + at;
 }
 
-static struct tapir_source_place
-place_of_frame(struct tapir_source_lines *l, const struct tapir_lines_answer *answer, unsigned idx)
+static struct tapir_source_location location_of_frame(struct tapir_source_lines *l,
+						      const struct tapir_lines_answer *answer,
+						      unsigned idx)
 {
 	const struct tapir_lines_frame *frame = &answer->frames[idx];
 	const char *function = text_at(answer, frame->function),
 		   *file = text_at(answer, frame->file);
-	struct tapir_source_place place = {};
+	struct tapir_source_location location = {};
 
 	if (idx + 1 < answer->cnt)
-		place.function = keep_name(l, function ? function : "?");
+		location.function = keep_name(l, function ? function : "?");
 	if (l->opts.with_lines && file && frame->line) {
-		place.file = keep_text(l, file);
-		place.line = frame->line;
+		location.file = keep_text(l, file);
+		location.line = frame->line;
 	}
-	return place;
+	return location;
 }
 
 /* Without inlined functions, the line is that of the outermost, where the inlined were called. */
-static struct tapir_source_places keep_answer(struct tapir_source_lines *l,
-					      const struct tapir_lines_answer *answer)
+static struct tapir_source_locations keep_answer(struct tapir_source_lines *l,
+						 const struct tapir_lines_answer *answer)
 {
 	unsigned first = l->opts.with_inlined || !answer->cnt ? 0 : answer->cnt - 1;
 	unsigned cnt = answer->cnt - first;
-	struct tapir_source_place *places =
-		cnt ? tapir_arena__alloc(&l->arena, cnt * sizeof(*places)) : NULL;
+	struct tapir_source_location *locations =
+		cnt ? tapir_arena__alloc(&l->arena, cnt * sizeof(*locations)) : NULL;
 
-	if (!places) {
+	if (!locations) {
 		l->counts.dropped_cnt += cnt != 0;
-		return (struct tapir_source_places){};
+		return (struct tapir_source_locations){};
 	}
 	for (unsigned i = 0; i < cnt; i++)
-		places[i] = place_of_frame(l, answer, first + i);
-	return (struct tapir_source_places){places, cnt};
+		locations[i] = location_of_frame(l, answer, first + i);
+	return (struct tapir_source_locations){locations, cnt};
 }
 
-static struct tapir_source_places look_up(struct tapir_source_lines *l, struct file *file,
-					  uint64_t off)
+static struct tapir_source_locations look_up(struct tapir_source_lines *l, struct file *file,
+					     uint64_t off)
 {
 	const struct tapir_lines_answer *answer;
 	int err = tapir_line_helper__find(l->helper, &file->in_helper, off + file->bias, &answer);
@@ -237,39 +238,42 @@ static struct tapir_source_places look_up(struct tapir_source_lines *l, struct f
 	if (!err)
 		return keep_answer(l, answer);
 	abandon_file(l, file, err);
-	return (struct tapir_source_places){};
+	return (struct tapir_source_locations){};
 }
 
 /*
  * A look-up asks a helper process and takes long: each address is looked up once. Beyond
  * MAX_ADDRESSES, addresses have no lines and are counted.
  */
-static struct tapir_source_places find_places(void *ctx, const struct tapir_rec_mapping *mapping,
-					      uint64_t off, const struct tapir_rec_symbol *range)
+static struct tapir_source_locations find_locations(void *ctx,
+						    const struct tapir_rec_mapping *mapping,
+						    uint64_t off,
+						    const struct tapir_rec_symbol *range)
 {
 	struct tapir_source_lines *l = ctx;
-	struct tapir_source_places found = {};
+	struct tapir_source_locations found = {};
 	struct file *file;
 	uint64_t key = tapir_hash__mix(tapir_hash__mix(5, mapping->file_id), off);
-	const struct tapir_source_places *known = tapir_keyed__get(&l->places, key);
+	const struct tapir_source_locations *known = tapir_keyed__get(&l->locations, key);
 
 	if (known)
 		return *known;
 	file = file_of(l, mapping, range);
 	if (!file)
 		return found;
-	if (l->places.cnt == MAX_ADDRESSES) {
+	if (l->locations.cnt == MAX_ADDRESSES) {
 		l->counts.dropped_cnt++;
 		return found;
 	}
 	found = look_up(l, file, off);
-	(void)tapir_keyed__add(&l->places, key, MAX_ADDRESSES, found); /* else it is asked again */
+	(void)tapir_keyed__add(&l->locations, key, MAX_ADDRESSES,
+			       found); /* else it is asked again */
 	return found;
 }
 
 struct tapir_line_source tapir_source_lines__source(struct tapir_source_lines *l)
 {
-	return (struct tapir_line_source){.find = find_places, .ctx = l};
+	return (struct tapir_line_source){.find = find_locations, .ctx = l};
 }
 
 struct tapir_source_line_counts tapir_source_lines__counts(const struct tapir_source_lines *l)

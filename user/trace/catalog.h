@@ -163,15 +163,15 @@ struct tapir_offline_source {
 void tapir_catalog__use_source(struct tapir_catalog *c, const struct tapir_offline_source *source);
 
 /* A function at an address, and where in its source. */
-struct tapir_source_place {
+struct tapir_source_location {
 	const char *function; /* inlined there; NULL: the function that is not, or unknown */
 	const char *file;     /* NULL: unknown */
 	uint32_t line;	      /* 0: unknown */
 };
 
 /* Innermost first; at least one. */
-struct tapir_source_places {
-	const struct tapir_source_place *places;
+struct tapir_source_locations {
+	const struct tapir_source_location *locations;
 	unsigned cnt;
 };
 
@@ -180,16 +180,16 @@ struct tapir_source_places {
  * unknown. The result is valid as long as ctx.
  */
 struct tapir_line_source {
-	struct tapir_source_places (*find)(void *ctx, const struct tapir_rec_mapping *mapping,
-					   uint64_t off, const struct tapir_rec_symbol *range);
+	struct tapir_source_locations (*find)(void *ctx, const struct tapir_rec_mapping *mapping,
+					      uint64_t off, const struct tapir_rec_symbol *range);
 	void *ctx;
 };
 /* source is copied, its ctx borrowed, as above; not NULL. */
 void tapir_catalog__use_lines(struct tapir_catalog *c, const struct tapir_line_source *source);
 /* cnt 0: no source of lines, or nothing is known. */
-struct tapir_source_places tapir_catalog__places(const struct tapir_catalog *c,
-						 const struct tapir_rec_mapping *mapping,
-						 uint64_t off);
+struct tapir_source_locations
+tapir_catalog__source_locations(const struct tapir_catalog *c,
+				const struct tapir_rec_mapping *mapping, uint64_t off);
 /*
  * A frame in the process's generated code counts as unnamed from now on until an INLINED record
  * describes it.

@@ -280,13 +280,13 @@ void tapir_catalog__use_lines(struct tapir_catalog *c, const struct tapir_line_s
 	c->lines = *source;
 }
 
-struct tapir_source_places tapir_catalog__places(const struct tapir_catalog *c,
-						 const struct tapir_rec_mapping *mapping,
-						 uint64_t off)
+struct tapir_source_locations
+tapir_catalog__source_locations(const struct tapir_catalog *c,
+				const struct tapir_rec_mapping *mapping, uint64_t off)
 {
 	return c->lines.find ? c->lines.find(c->lines.ctx, mapping, off,
 					     tapir_catalog__symbol(c, mapping->file_id, off))
-			     : (struct tapir_source_places){};
+			     : (struct tapir_source_locations){};
 }
 
 uint64_t tapir_catalog__utc_ns(const struct tapir_catalog *c, uint64_t time_ns)

@@ -95,8 +95,8 @@ static void add_file_of_key(struct tapir_archive *a, const struct tapir_symbol_k
 	take_image(a, elf);
 }
 
-static struct tapir_source_places see(void *ctx, const struct tapir_rec_mapping *mapping,
-				      uint64_t off, const struct tapir_rec_symbol *range)
+static struct tapir_source_locations see(void *ctx, const struct tapir_rec_mapping *mapping,
+					 uint64_t off, const struct tapir_rec_symbol *range)
 {
 	struct tapir_archive *a = ctx;
 	struct tapir_str path = {};
@@ -106,7 +106,7 @@ static struct tapir_source_places see(void *ctx, const struct tapir_rec_mapping 
 	(void)off;
 	(void)range;
 	if (!mapping->file_id || !tapir_map__put(&a->seen, mapping->file_id, &is_new) || !is_new)
-		return (struct tapir_source_places){};
+		return (struct tapir_source_locations){};
 	key = tapir_symbol_key__of(mapping, &path);
 	key.with_lines = true;
 	if (*key.path == '/' && !key.build_id_bytes)
@@ -114,7 +114,7 @@ static struct tapir_source_places see(void *ctx, const struct tapir_rec_mapping 
 	else if (*key.path == '/') /* not "[vdso]" */
 		add_file_of_key(a, &key);
 	tapir_str__fini(&path);
-	return (struct tapir_source_places){};
+	return (struct tapir_source_locations){};
 }
 
 struct tapir_line_source tapir_archive__source(struct tapir_archive *a)

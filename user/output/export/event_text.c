@@ -122,7 +122,7 @@ static void add_frame(struct tapir_str *out, const struct tapir_frame *frame)
 			tapir_str__addc(out, ')');
 		}
 	} else {
-		tapir_frame__add_place(out, frame, tapir_str__add_printable);
+		tapir_frame__add_location(out, frame, tapir_str__add_printable);
 		if (frame->range.len) {
 			tapir_str__adds(out, "+0x");
 			tapir_str__addx(out, frame->range_off);

@@ -57,7 +57,7 @@ static struct tapir_sv module_of(const struct tapir_frame *frame)
 }
 
 /* "[libfoo.so+0x1234]", "[jit+0x1f3a]"; an address where no mapping is known. */
-static void add_place(struct tapir_str *out, const struct tapir_frame *frame)
+static void add_perf_location(struct tapir_str *out, const struct tapir_frame *frame)
 {
 	struct tapir_sv module =
 		frame->is_jit ? tapir_sv__of("[jit]") : tapir_frame__module_name(frame);
@@ -85,10 +85,10 @@ static void add_perf_frame(const struct tapir_frame *frame, struct tapir_str *ou
 		if (!frame->is_inlined)
 			tapir_str__addf(out, "+0x%" PRIx64, frame->offset);
 	} else if (frame->range.len) {
-		tapir_frame__add_place(out, frame, tapir_str__add_printable);
+		tapir_frame__add_location(out, frame, tapir_str__add_printable);
 		tapir_str__addf(out, "+0x%" PRIx64, frame->range_off);
 	} else {
-		add_place(out, frame);
+		add_perf_location(out, frame);
 	}
 	tapir_str__fini(&buf);
 	tapir_str__adds(out, " (");

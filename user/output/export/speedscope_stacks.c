@@ -56,7 +56,7 @@ static uint64_t function_number(void *ctx, const struct tapir_frame *frame)
 	else if (frame->name.len)
 		tapir_str__add(&name, shown.data, shown.len);
 	else
-		tapir_frame__add_place(&name, frame, tapir_str__add);
+		tapir_frame__add_location(&name, frame, tapir_str__add);
 	number = frame_number(s, &name, file, frame->source.line);
 	s->failed |= name.failed || buf.failed;
 	tapir_str__fini(&buf);

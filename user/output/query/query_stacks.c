@@ -23,7 +23,7 @@ void tapir_query_frame__add_name(struct tapir_str *out, const struct tapir_frame
 	if (name.len)
 		tapir_str__add(out, name.data, name.len);
 	else
-		tapir_frame__add_place(out, function, tapir_str__add);
+		tapir_frame__add_location(out, function, tapir_str__add);
 }
 
 /* ---- texts ------------------------------------------------------------------------------------- */

@@ -46,8 +46,8 @@ static uint32_t add_result_frames(struct tapir_str *out, const struct tapir_view
 		tapir_frame_run__add(&run, NULL, true, out);
 		return next;
 	}
-	for (next = nodes[node].parent;
-	     next && nodes[next].name == nodes[node].name && nodes[next].place == nodes[node].place;
+	for (next = nodes[node].parent; next && nodes[next].name == nodes[node].name &&
+					nodes[next].location == nodes[node].location;
 	     next = nodes[next].parent)
 		cnt++;
 	add_node_label(out, tree, node, columns);

@@ -627,7 +627,8 @@ static int find_functions(struct firefox *f)
 		return -ENOMEM;
 	for (size_t i = 1; i < tree->nodes.cnt; i++) {
 		const struct tapir_tree_node *node = &tree->nodes.data[i];
-		uint64_t key = tapir_hash__mix(node->name, (uint64_t)node->place << 8 | node->kind);
+		uint64_t key =
+			tapir_hash__mix(node->name, (uint64_t)node->location << 8 | node->kind);
 		const uint32_t *function =
 			tapir_keyed__add(&f->functions, key, UINT32_MAX, (uint32_t)i);
 

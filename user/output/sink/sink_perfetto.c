@@ -306,10 +306,10 @@ static uint64_t frame_of(struct perfetto *p, uint32_t idx)
 	const struct tapir_tree_node *node = &tree->nodes.data[idx];
 	struct tapir_str *out = &p->tracks.x->out;
 	bool is_new = false;
-	uint64_t name,
-		iid = iid_of(p, &p->frames,
-			     tapir_hash__mix(node->name, (uint64_t)node->place << 8 | node->kind),
-			     &is_new);
+	uint64_t name, iid = iid_of(p, &p->frames,
+				    tapir_hash__mix(node->name,
+						    (uint64_t)node->location << 8 | node->kind),
+				    &is_new);
 	size_t packet, data, frame;
 
 	if (!is_new)

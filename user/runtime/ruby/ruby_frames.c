@@ -364,8 +364,9 @@ static bool add_ruby_label(const struct tapir_ruby *ruby, const struct tapir_pro
 }
 
 /* The path as the file system has it, where there is one: it is the second of two. */
-static bool add_place(const struct tapir_ruby *ruby, const struct tapir_process_memory *memory,
-		      uint64_t body, struct tapir_str *out)
+static bool add_ruby_location(const struct tapir_ruby *ruby,
+			      const struct tapir_process_memory *memory, uint64_t body,
+			      struct tapir_str *out)
 {
 	uint64_t path = tapir_process_memory__u64(memory, body + BODY_PATH_OFF),
 		 line = tapir_process_memory__u64(memory, body + BODY_LINE_OFF);
@@ -412,7 +413,7 @@ static bool add_code(const struct tapir_ruby *ruby, const struct tapir_process_m
 	if (!add_ruby_label(ruby, memory, frame, body, out))
 		return false;
 	tapir_str__addc(out, ':');
-	return add_place(ruby, memory, body, out);
+	return add_ruby_location(ruby, memory, body, out);
 }
 
 /* Code that eval compiles is freed soon, and other code takes its place. */
