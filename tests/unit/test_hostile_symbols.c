@@ -140,7 +140,7 @@ static uint64_t reference_ns(void)
 	return tapir_clock__cpu_ns() - start_ns;
 }
 
-static size_t load_in_time(int fd, const char *what, const struct tapir_debug_place *place)
+static size_t load_in_time(int fd, const char *what, const struct tapir_debug_location *place)
 {
 	uint64_t start_ns = tapir_clock__cpu_ns(), took_ns;
 	struct tapir_symtab *table = NULL;
@@ -362,7 +362,7 @@ static void debug_link_to_a_huge_file_is_left(void **state)
 {
 	static const uint8_t link[12] = "x.debug\0\1\2\3\4";
 	char root[] = "/tmp/tapir-huge-XXXXXX", path[64];
-	struct tapir_debug_place place = {.path = "/program"};
+	struct tapir_debug_location place = {.path = "/program"};
 	int fd = memfd_create("program", MFD_CLOEXEC), debug_fd;
 	struct maker m;
 

@@ -287,7 +287,7 @@ static int load_with_debug_at(const char *place, const struct elf_builder *debug
 {
 	char root[] = "/tmp/tapir-symbols-XXXXXX", path[256], command[64];
 	struct tapir_elf *elf = elf_builder__open(stripped);
-	struct tapir_debug_place where = {.path = "/opt/bin/program"};
+	struct tapir_debug_location where = {.path = "/opt/bin/program"};
 	struct tapir_symtab *table = NULL;
 	struct tapir_symbol symbol;
 	int result;
@@ -434,7 +434,7 @@ static void names_come_from_the_debug_file_of_a_dotnet_library(void **state)
 		   *local = getenv("TAPIR_DOTNET_DEBUG_NAME"),
 		   *va_text = getenv("TAPIR_DOTNET_DEBUG_VA");
 	uint64_t off = 0;
-	struct tapir_debug_place place = {};
+	struct tapir_debug_location place = {};
 	struct tapir_symtab *symtab;
 	struct tapir_symbol found;
 	struct tapir_elf *elf;

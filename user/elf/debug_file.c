@@ -79,12 +79,13 @@ static int open_quietly(int fd, struct tapir_elf **out)
 /* ---- by build ID ------------------------------------------------------------------------- */
 
 /* One file that must have the build ID. */
-static int open_of(const uint8_t *id, size_t len, const struct tapir_debug_place *place,
+static int open_of(const uint8_t *id, size_t len, const struct tapir_debug_location *location,
 		   const struct tapir_str *path, struct tapir_elf **out)
 {
 	struct tapir_elf *found = NULL;
 	tapir_autofd int fd =
-		path->failed ? -1 : tapir_foreign__open(place->root_fd, path->data, place->tgid);
+		path->failed ? -1
+			     : tapir_foreign__open(location->root_fd, path->data, location->tgid);
 
 	if (fd < 0 || open_quietly(fd, &found))
 		return -ENOENT;
@@ -96,8 +97,8 @@ static int open_of(const uint8_t *id, size_t len, const struct tapir_debug_place
 	return 0;
 }
 
-static int open_by_build_id(const uint8_t *id, size_t len, const struct tapir_debug_place *place,
-			    struct tapir_elf **out)
+static int open_by_build_id(const uint8_t *id, size_t len,
+			    const struct tapir_debug_location *location, struct tapir_elf **out)
 {
 	struct tapir_str path = {};
 	int err;
@@ -109,39 +110,39 @@ static int open_by_build_id(const uint8_t *id, size_t len, const struct tapir_de
 	tapir_str__addc(&path, '/');
 	tapir_str__add_hex(&path, id + 1, len - 1);
 	tapir_str__adds(&path, ".debug");
-	err = open_of(id, len, place, &path, out);
+	err = open_of(id, len, location, &path, out);
 	tapir_str__fini(&path);
 	return err;
 }
 
 /* "libcoreclr.so.dbg" is what Microsoft calls it. */
-static int open_beside(const uint8_t *id, size_t len, const struct tapir_debug_place *place,
+static int open_beside(const uint8_t *id, size_t len, const struct tapir_debug_location *location,
 		       struct tapir_elf **out)
 {
 	static const char *const endings[] = {".debug", ".dbg"};
 	int err = -ENOENT;
 
-	if (!id || !place->path || *place->path != '/')
+	if (!id || !location->path || *location->path != '/')
 		return err;
 	for (size_t i = 0; err && i < sizeof(endings) / sizeof(*endings); i++) {
 		struct tapir_str path = {};
 
-		tapir_str__adds(&path, place->path);
+		tapir_str__adds(&path, location->path);
 		tapir_str__adds(&path, endings[i]);
-		err = open_of(id, len, place, &path, out);
+		err = open_of(id, len, location, &path, out);
 		tapir_str__fini(&path);
 	}
 	return err;
 }
 
 int tapir_debug_file__find(const uint8_t *build_id, size_t len,
-			   const struct tapir_debug_place *place, struct tapir_elf **out)
+			   const struct tapir_debug_location *location, struct tapir_elf **out)
 {
 	struct tapir_elf *found = NULL;
-	int err = open_by_build_id(build_id, len, place, &found);
+	int err = open_by_build_id(build_id, len, location, &found);
 
 	if (err)
-		err = open_beside(build_id, len, place, &found);
+		err = open_beside(build_id, len, location, &found);
 	if (!err && !tapir_debug_file__has_functions(found)) {
 		tapir_elf__free(found);
 		err = -ENOENT;
@@ -193,10 +194,10 @@ static int check_crc(int fd, uint32_t want)
 	return n == 0 && crc == want ? 0 : -ENOENT;
 }
 
-static int open_linked(struct tapir_elf *elf, const struct tapir_debug_place *place,
+static int open_linked(struct tapir_elf *elf, const struct tapir_debug_location *location,
 		       const char *path, uint32_t crc, struct tapir_elf **out)
 {
-	tapir_autofd int handle = tapir_foreign__open(place->root_fd, path, place->tgid);
+	tapir_autofd int handle = tapir_foreign__open(location->root_fd, path, location->tgid);
 	tapir_autofd int fd = handle < 0 ? handle : tapir_foreign__content(handle);
 	struct tapir_elf *found = NULL;
 	int err = fd < 0 ? -ENOENT : open_quietly(fd, &found);
@@ -211,11 +212,11 @@ static int open_linked(struct tapir_elf *elf, const struct tapir_debug_place *pl
 	return err;
 }
 
-static int open_by_link(struct tapir_elf *elf, const struct tapir_debug_place *place,
+static int open_by_link(struct tapir_elf *elf, const struct tapir_debug_location *location,
 			struct tapir_elf **out)
 {
 	static const char *const forms[][2] = {{"", "/"}, {"", "/.debug/"}, {DEBUG_DIR, "/"}};
-	const char *path = place->path, *slash = path ? strrchr(path, '/') : NULL, *name;
+	const char *path = location->path, *slash = path ? strrchr(path, '/') : NULL, *name;
 	int err = -ENOENT;
 	uint32_t crc;
 
@@ -228,22 +229,22 @@ static int open_by_link(struct tapir_elf *elf, const struct tapir_debug_place *p
 		tapir_str__adds(&full, forms[i][1]);
 		tapir_str__adds(&full, name);
 		if (!full.failed)
-			err = open_linked(elf, place, full.data, crc, out);
+			err = open_linked(elf, location, full.data, crc, out);
 		tapir_str__fini(&full);
 	}
 	return err;
 }
 
-int tapir_debug_file__open(struct tapir_elf *elf, const struct tapir_debug_place *place,
+int tapir_debug_file__open(struct tapir_elf *elf, const struct tapir_debug_location *location,
 			   struct tapir_elf **out)
 {
 	size_t len;
 	const uint8_t *id = tapir_elf__build_id(elf, &len);
-	int err = open_by_build_id(id, len, place, out);
+	int err = open_by_build_id(id, len, location, out);
 
 	if (err)
-		err = open_by_link(elf, place, out);
-	return err == -ENOENT ? open_beside(id, len, place, out) : err;
+		err = open_by_link(elf, location, out);
+	return err == -ENOENT ? open_beside(id, len, location, out) : err;
 }
 
 /* The section holds a path, NUL, and the build ID of that file. */
@@ -270,7 +271,7 @@ const uint8_t *tapir_debug_file__alt_id(struct tapir_elf *elf, size_t *len)
 	return read_alt(elf, &path, len);
 }
 
-int tapir_debug_file__open_alt(struct tapir_elf *elf, const struct tapir_debug_place *place,
+int tapir_debug_file__open_alt(struct tapir_elf *elf, const struct tapir_debug_location *location,
 			       struct tapir_elf **out)
 {
 	struct tapir_str path = {};
@@ -281,10 +282,10 @@ int tapir_debug_file__open_alt(struct tapir_elf *elf, const struct tapir_debug_p
 
 	if (!id)
 		return -ENOENT;
-	err = open_by_build_id(id, len, place, out);
+	err = open_by_build_id(id, len, location, out);
 	if (err && *name == '/') {
 		tapir_str__adds(&path, name);
-		err = open_of(id, len, place, &path, out);
+		err = open_of(id, len, location, &path, out);
 		tapir_str__fini(&path);
 	}
 	return err;

@@ -17,7 +17,7 @@
 struct tapir_elf;
 
 /* The places to search; all borrowed. */
-struct tapir_debug_place {
+struct tapir_debug_location {
 	int root_fd;	  /* of a directory, O_PATH: nothing out of it is found */
 	uint32_t tgid;	  /* a process that sees the mounts there; 0: this one */
 	const char *path; /* of the file, as seen below the root; NULL: by build ID alone */
@@ -31,7 +31,7 @@ struct tapir_debug_place {
  * process names (base/foreign/foreign_file.h). -ENOENT: not found. -EFBIG: it is too large to be
  * checked.
  */
-int tapir_debug_file__open(struct tapir_elf *elf, const struct tapir_debug_place *place,
+int tapir_debug_file__open(struct tapir_elf *elf, const struct tapir_debug_location *location,
 			   struct tapir_elf **out);
 
 /*
@@ -39,7 +39,7 @@ int tapir_debug_file__open(struct tapir_elf *elf, const struct tapir_debug_place
  * PATH.dbg, if they have function symbols. -ENOENT: there is none.
  */
 int tapir_debug_file__find(const uint8_t *build_id, size_t len,
-			   const struct tapir_debug_place *place, struct tapir_elf **out);
+			   const struct tapir_debug_location *location, struct tapir_elf **out);
 
 /*
  * The first returns true if the file has this build ID, the second if it has names of functions, of
@@ -56,7 +56,7 @@ const uint8_t *tapir_debug_file__alt_id(struct tapir_elf *elf, size_t *len);
  * Opens what dwz(1) took out of a file with DWARF, by .gnu_debugaltlink. -ENOENT: nothing, or not
  * found.
  */
-int tapir_debug_file__open_alt(struct tapir_elf *elf, const struct tapir_debug_place *place,
+int tapir_debug_file__open_alt(struct tapir_elf *elf, const struct tapir_debug_location *location,
 			       struct tapir_elf **out);
 
 /* Unpacks .gnu_debugdata. -ENOENT: missing or malformed. -EFBIG: too large when unpacked. */

@@ -98,7 +98,8 @@ static bool is_name(const char *text)
 	return true;
 }
 
-static bool place(const struct tapir_elf *elf, uint64_t va, uint32_t segment_flag, uint64_t *off)
+static bool file_offset_of(const struct tapir_elf *elf, uint64_t va, uint32_t segment_flag,
+			   uint64_t *off)
 {
 	const Elf64_Phdr *load = tapir_elf__load_at(elf, va);
 
@@ -106,18 +107,19 @@ static bool place(const struct tapir_elf *elf, uint64_t va, uint32_t segment_fla
 }
 
 /* addresses: site, base, semaphore. */
-static bool place_note(struct reader *r, const uint64_t addresses[3], struct tapir_usdt_note *note)
+static bool set_note_offsets(struct reader *r, const uint64_t addresses[3],
+			     struct tapir_usdt_note *note)
 {
 	uint64_t shift = r->base && addresses[1] ? r->base->sh_addr - addresses[1] : 0;
 
 	note->note_va = addresses[0];
 	note->site_va = addresses[0] + shift;
-	if (!place(r->elf, note->site_va, PF_X, &note->site_off))
+	if (!file_offset_of(r->elf, note->site_va, PF_X, &note->site_off))
 		return false;
 	if (!addresses[2])
 		return true;
 	note->semaphore_va = addresses[2] + shift;
-	return place(r->elf, note->semaphore_va, PF_W, &note->semaphore_off);
+	return file_offset_of(r->elf, note->semaphore_va, PF_W, &note->semaphore_off);
 }
 
 static void read_args(struct reader *r, struct tapir_usdt_note *note)
@@ -158,7 +160,7 @@ static int add_note(struct reader *r, const struct tapir_elf_note *raw)
 	note.name = note.provider ? take_string(&pos, &left, MAX_NAME_BYTES) : NULL;
 	note.args_text = note.name ? take_string(&pos, &left, MAX_ARGS_BYTES) : NULL;
 	if (!is_name(note.provider) || !is_name(note.name) || !note.args_text ||
-	    !place_note(r, addresses, &note))
+	    !set_note_offsets(r, addresses, &note))
 		return -EBADMSG;
 	read_args(r, &note);
 	return tapir_vec__push(&r->notes, note) ? 0 : -ENOMEM;

@@ -253,7 +253,7 @@ static int add_old(struct builder *b, const struct tapir_symtab *old)
 
 /* ---- the table -------------------------------------------------------------------------- */
 
-static int by_place_and_rank(const void *a, const void *b)
+static int by_address_and_rank(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
 
@@ -283,7 +283,7 @@ static int finish_symtab(struct builder *b, struct tapir_symtab *t)
 	struct tapir_symtab fresh = {};
 
 	if (b->found.cnt)
-		qsort(b->found.data, b->found.cnt, sizeof(*b->found.data), by_place_and_rank);
+		qsort(b->found.data, b->found.cnt, sizeof(*b->found.data), by_address_and_rank);
 	fresh.entries = calloc(b->found.cnt + 1, sizeof(*fresh.entries));
 	for (size_t i = 0; fresh.entries && i < b->found.cnt; i++) {
 		const struct candidate *c = &b->found.data[i];
@@ -360,11 +360,11 @@ void tapir_symtab__free(struct tapir_symtab *symtab)
 }
 
 int tapir_symtab__load_debug(struct tapir_symtab *symtab, struct tapir_elf *elf,
-			     const struct tapir_debug_place *place)
+			     const struct tapir_debug_location *location)
 {
 	struct builder b = {.layout = elf};
 	struct tapir_elf *debug = NULL;
-	int err = tapir_debug_file__open(elf, place, &debug);
+	int err = tapir_debug_file__open(elf, location, &debug);
 
 	symtab->dropped_cnt += err == -EFBIG;
 	if (err)

@@ -34,9 +34,9 @@ int tapir_symtab__load_biased(struct tapir_elf *elf, uint64_t bias, struct tapir
 void tapir_symtab__free(struct tapir_symtab *symtab);
 
 /* Merges in the file's separate debug information: debug_file.h. 1: merged, 0: there is none. */
-struct tapir_debug_place;
+struct tapir_debug_location;
 int tapir_symtab__load_debug(struct tapir_symtab *symtab, struct tapir_elf *elf,
-			     const struct tapir_debug_place *place);
+			     const struct tapir_debug_location *location);
 
 /*
  * The innermost function that covers the offset. False: there is none, *out is untouched. Any

@@ -56,7 +56,7 @@ static int see_code_mapping(const struct tapir_mapping_line *m, void *ctx)
 
 static bool has_names(const struct search *search, int root_fd)
 {
-	struct tapir_debug_place own = {.root_fd = root_fd, .path = search->path};
+	struct tapir_debug_location own = {.root_fd = root_fd, .path = search->path};
 	struct tapir_elf *debug = NULL;
 	bool has = tapir_debug_file__has_functions(search->elf) ||
 		   (root_fd >= 0 && !tapir_debug_file__open(search->elf, &own, &debug));

@@ -272,8 +272,8 @@ int tapir_symbol_files__open_alt(struct tapir_symbol_files *f, struct tapir_elf 
 				 struct tapir_elf **out)
 {
 	tapir_autofd int root_fd = tapir_foreign__root(0);
-	const struct tapir_debug_place place = {.root_fd = root_fd};
-	int mark = tapir_diag__cnt(), err = tapir_debug_file__open_alt(elf, &place, out);
+	const struct tapir_debug_location location = {.root_fd = root_fd};
+	int mark = tapir_diag__cnt(), err = tapir_debug_file__open_alt(elf, &location, out);
 
 	if (err)
 		err = open_stored_alt(f, elf, out);
@@ -287,7 +287,7 @@ int tapir_symbol_files__open_alt(struct tapir_symbol_files *f, struct tapir_elf 
 static int open_itself(const struct tapir_symbol_key *key, struct tapir_elf **out)
 {
 	tapir_autofd int root_fd = tapir_foreign__root(0);
-	const struct tapir_debug_place place = {.root_fd = root_fd, .path = key->path};
+	const struct tapir_debug_location location = {.root_fd = root_fd, .path = key->path};
 	tapir_autofd int fd =
 		root_fd < 0 || *key->path != '/' ? -1 : tapir_foreign__open(root_fd, key->path, 0);
 	struct tapir_elf *elf = NULL, *linked = NULL;
@@ -297,7 +297,7 @@ static int open_itself(const struct tapir_symbol_key *key, struct tapir_elf **ou
 	    tapir_debug_file__is_of(elf, key->build_id, key->build_id_bytes))
 		err = tapir_debug_file__has_lines(elf)
 			      ? 0
-			      : tapir_debug_file__open(elf, &place, &linked);
+			      : tapir_debug_file__open(elf, &location, &linked);
 	tapir_diag__rewind(mark);
 	if (err || linked) {
 		tapir_elf__free(elf);
@@ -311,11 +311,11 @@ static int open_itself(const struct tapir_symbol_key *key, struct tapir_elf **ou
 static int open_here(const struct tapir_symbol_key *key, struct tapir_elf **out)
 {
 	tapir_autofd int root_fd = tapir_foreign__root(0);
-	const struct tapir_debug_place place = {.root_fd = root_fd, .path = key->path};
+	const struct tapir_debug_location location = {.root_fd = root_fd, .path = key->path};
 
 	return root_fd < 0
 		       ? -ENOENT
-		       : tapir_debug_file__find(key->build_id, key->build_id_bytes, &place, out);
+		       : tapir_debug_file__find(key->build_id, key->build_id_bytes, &location, out);
 }
 
 /* Frees what has no lines although they are requested. */

@@ -258,7 +258,7 @@ static bool shows(int root_fd, uint32_t tgid, const struct file *file)
 static void load_debug(struct file *file, struct tapir_elf *elf)
 {
 	tapir_autofd int own_fd = tapir_foreign__root(0), root_fd = -1;
-	struct tapir_debug_place own = {.root_fd = own_fd}, theirs = {.tgid = file->tgid};
+	struct tapir_debug_location own = {.root_fd = own_fd}, theirs = {.tgid = file->tgid};
 
 	if (shows(own_fd, 0, file))
 		own.path = file->path;

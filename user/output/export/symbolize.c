@@ -15,7 +15,7 @@
 
 /* ---- the first pass ---------------------------------------------------------------------- */
 
-static int by_place(const void *a, const void *b)
+static int by_process_and_address(const void *a, const void *b)
 {
 	const struct tapir_rec_symbol *x = *(const struct tapir_rec_symbol *const *)a;
 	const struct tapir_rec_symbol *y = *(const struct tapir_rec_symbol *const *)b;
@@ -31,7 +31,7 @@ static void end_segment(struct tapir_symbolize *s)
 
 	tapir_offline_symbols__take_used(s->names, &used);
 	if (used.cnt)
-		qsort(used.data, used.cnt, sizeof(*used.data), by_place);
+		qsort(used.data, used.cnt, sizeof(*used.data), by_process_and_address);
 	while (!s->failed && s->by_segment.cnt < s->segment)
 		s->failed |= !tapir_vec__add(&s->by_segment);
 	if (!s->failed && tapir_vec__push(&s->by_segment, used))
@@ -125,7 +125,7 @@ static bool is_newly_named(const struct tapir_offline_symbol_list *symbols,
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (by_place(&symbols->data[mid], &range) <= 0)
+		if (by_process_and_address(&symbols->data[mid], &range) <= 0)
 			low = mid + 1;
 		else
 			high = mid;
