@@ -477,18 +477,18 @@ static int open_listeners(struct tapir_agent *agent)
 }
 
 /* Fails here if servers need libcurl and it is missing, instead of with each answer. */
-static int use_symbols(const struct tapir_words *places)
+static int use_symbols(const struct tapir_words *sources)
 {
 	struct tapir_libcurl curl;
-	const char *const *place;
+	const char *const *source;
 	bool has_server = false;
 	int err;
 
-	tapir_vec_for_each (place, places)
-		has_server |= tapir_symbol_source__is_url(*place);
+	tapir_vec_for_each (source, sources)
+		has_server |= tapir_symbol_source__is_url(*source);
 	err = has_server ? tapir_libcurl__load(&curl, "fetch symbols") : 0;
 	if (!err)
-		tapir_child_run__use_symbols(places);
+		tapir_child_run__use_symbols(sources);
 	return err;
 }
 

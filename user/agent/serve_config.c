@@ -387,17 +387,17 @@ int tapir_serve_config__read(struct tapir_serve_config *config, const char *path
 /* Each entry is the absolute path of a directory or the address of a server. */
 static int check_symbols(const struct tapir_serve_config *config)
 {
-	const char *const *place;
+	const char *const *source;
 
 	if (config->symbols.cnt > TAPIR_SERVE_MAX_SYMBOLS)
 		return tapir_diag__fail(-EINVAL, "symbols: at most %d places are taken",
 					TAPIR_SERVE_MAX_SYMBOLS);
-	tapir_vec_for_each (place, &config->symbols)
-		if (**place != '/' && !tapir_symbol_source__is_url(*place))
+	tapir_vec_for_each (source, &config->symbols)
+		if (**source != '/' && !tapir_symbol_source__is_url(*source))
 			return tapir_diag__fail(-EINVAL,
 						"symbols: '%.200s' is no absolute path and no "
 						"http:// or https:// address",
-						*place);
+						*source);
 	return 0;
 }
 

@@ -67,8 +67,8 @@ static bool is_offcpu(const struct args *args)
  */
 static bool wants_head(const struct args *args)
 {
-	return !args->event && !args->trace_id && !args->symbols.places.words.cnt &&
-	       !args->symbols.places.has_default;
+	return !args->event && !args->trace_id && !args->symbols.sources.words.cnt &&
+	       !args->symbols.sources.has_default;
 }
 
 static int write_format(struct tapir_reader *reader, struct tapir_cli *cli)

@@ -229,8 +229,8 @@ static int add_finding(const struct folding *f, const char *path, struct tapir_s
 {
 	const struct args *args = f->args;
 
-	if (args->event || args->trace_id || args->pid.pids.cnt || args->symbols.places.words.cnt ||
-	    args->symbols.places.has_default)
+	if (args->event || args->trace_id || args->pid.pids.cnt ||
+	    args->symbols.sources.words.cnt || args->symbols.sources.has_default)
 		return 0;
 	return tapir_record_finding__add(path, false, out);
 }

@@ -159,7 +159,7 @@ static int add_choices(struct tapir_cli *cli, const struct tapir_option *o,
 	}
 }
 
-bool tapir_option__is_place(const char *word)
+bool tapir_option__is_source(const char *word)
 {
 	const char *suffix = strrchr(word, '.');
 	struct stat st;
@@ -195,8 +195,8 @@ int tapir_option__set(struct tapir_cli *cli, const struct tapir_option *option, 
 		return tapir_vec__push(&((struct tapir_words_or_default *)value)->words, text)
 			       ? 0
 			       : -ENOMEM;
-	case TAPIR_OPTION_PLACES_OR_DEFAULT:
-		return tapir_vec__push(&((struct tapir_places_or_default *)value)->words, text)
+	case TAPIR_OPTION_SOURCES_OR_DEFAULT:
+		return tapir_vec__push(&((struct tapir_sources_or_default *)value)->words, text)
 			       ? 0
 			       : -ENOMEM;
 	case TAPIR_OPTION_U64:

@@ -189,9 +189,9 @@ static bool takes_none(const struct cursor *c, const struct found *f)
 		((struct tapir_words_or_default *)f->value)->is_given = true;
 		return true;
 	}
-	if (f->option->type == TAPIR_OPTION_PLACES_OR_DEFAULT &&
-	    (!next || !tapir_option__is_place(next))) {
-		((struct tapir_places_or_default *)f->value)->has_default = true;
+	if (f->option->type == TAPIR_OPTION_SOURCES_OR_DEFAULT &&
+	    (!next || !tapir_option__is_source(next))) {
+		((struct tapir_sources_or_default *)f->value)->has_default = true;
 		return true;
 	}
 	return false;
@@ -281,8 +281,8 @@ static bool free_value(const struct tapir_option *o, void *value, void *ctx)
 		tapir_vec__fini(&((struct tapir_pids_or_each *)value)->pids);
 	else if (o->type == TAPIR_OPTION_LIST_OR_DEFAULT)
 		tapir_vec__fini(&((struct tapir_words_or_default *)value)->words);
-	else if (o->type == TAPIR_OPTION_PLACES_OR_DEFAULT)
-		tapir_vec__fini(&((struct tapir_places_or_default *)value)->words);
+	else if (o->type == TAPIR_OPTION_SOURCES_OR_DEFAULT)
+		tapir_vec__fini(&((struct tapir_sources_or_default *)value)->words);
 	return false;
 }
 

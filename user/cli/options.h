@@ -45,7 +45,7 @@ struct tapir_words_or_default {
 /* The same, where a value is the next word if it is a URL, a server's name or an existing
  * directory.
  */
-struct tapir_places_or_default {
+struct tapir_sources_or_default {
 	struct tapir_words words;
 	bool has_default; /* given without one */
 };
@@ -62,8 +62,8 @@ enum tapir_option_type {
 	TAPIR_OPTION_ROWS,	   /* uint64_t: at least 1; 0 is all, which is max */
 	TAPIR_OPTION_DURATION,	   /* uint64_t nanoseconds in [min, max]: tapir_duration__parse */
 	TAPIR_OPTION_PIDS_OR_EACH, /* struct tapir_pids_or_each: as PIDS, or without a value */
-	TAPIR_OPTION_LIST_OR_DEFAULT,	/* struct tapir_words_or_default: as LIST, or without one */
-	TAPIR_OPTION_PLACES_OR_DEFAULT, /* struct tapir_places_or_default */
+	TAPIR_OPTION_LIST_OR_DEFAULT, /* struct tapir_words_or_default: as LIST, or without one */
+	TAPIR_OPTION_SOURCES_OR_DEFAULT, /* struct tapir_places_or_default */
 };
 
 struct tapir_option {
@@ -135,10 +135,10 @@ struct tapir_option {
 		name, letter, arg_name, help, TAPIR_OPTION_LIST_OR_DEFAULT,                        \
 			TAPIR_OPTION_AT(args, member, struct tapir_words_or_default), 0, 0, NULL   \
 	}
-#define TAPIR_PLACES_OR_DEFAULT(name, letter, arg_name, help, args, member)                        \
+#define TAPIR_SOURCES_OR_DEFAULT(name, letter, arg_name, help, args, member)                       \
 	{                                                                                          \
-		name, letter, arg_name, help, TAPIR_OPTION_PLACES_OR_DEFAULT,                      \
-			TAPIR_OPTION_AT(args, member, struct tapir_places_or_default), 0, 0, NULL  \
+		name, letter, arg_name, help, TAPIR_OPTION_SOURCES_OR_DEFAULT,                     \
+			TAPIR_OPTION_AT(args, member, struct tapir_sources_or_default), 0, 0, NULL \
 	}
 #define TAPIR_U64(name, letter, arg_name, help, args, member, min, max)                            \
 	{                                                                                          \
@@ -227,7 +227,7 @@ int tapir_option__set(struct tapir_cli *cli, const struct tapir_option *option, 
 		      const char *text);
 
 /* Returns true if the word is a URL, a server's name or meant as a directory (option_values.c). */
-bool tapir_option__is_place(const char *word);
+bool tapir_option__is_source(const char *word);
 
 /* Adds "COMMAND: line" to the diagnostics; returns TAPIR_CLI_USAGE. */
 int tapir_cli__usage(const struct tapir_cli *cli, const char *fmt, ...)

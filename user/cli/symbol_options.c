@@ -114,7 +114,7 @@ static int add_named(struct tapir_symbol_files *files, const char *name)
 }
 
 static int add_sources(const struct tapir_cli *cli, struct tapir_symbol_files *files,
-		       const struct tapir_places_or_default *symbols)
+		       const struct tapir_sources_or_default *symbols)
 {
 	const char *const *word;
 	int err = 0;
@@ -149,7 +149,7 @@ static int start_symbols(struct tapir_cli *cli, const struct tapir_symbol_args *
 	use->is_shown = !cli->is_quiet && tapir_screen__is_tty(stderr);
 	err = tapir_symbol_files__new(&watch, &use->files);
 	if (!err)
-		err = add_sources(cli, use->files, &args->places);
+		err = add_sources(cli, use->files, &args->sources);
 	if (!err && with_names)
 		err = tapir_offline_symbols__new(use->files, &use->names);
 	lines.files = use->files;
@@ -169,7 +169,7 @@ int tapir_symbols_option__start_always(struct tapir_cli *cli, const struct tapir
 
 int tapir_symbols_option__start(struct tapir_cli *cli, const struct tapir_symbol_args *args)
 {
-	bool with_names = args->places.words.cnt || args->places.has_default;
+	bool with_names = args->sources.words.cnt || args->sources.has_default;
 
 	return with_names || args->lines || args->inlined ? start_symbols(cli, args, with_names)
 							  : 0;

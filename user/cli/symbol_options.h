@@ -14,19 +14,19 @@
 #include "trace/reader.h"
 
 struct tapir_symbol_args {
-	struct tapir_places_or_default places;
+	struct tapir_sources_or_default sources;
 	bool lines, inlined;
 };
 
 /* args has a struct tapir_symbol_args called symbols. */
 /* clang-format off */
 #define TAPIR_SYMBOLS_OPTION(args)                                                                 \
-	TAPIR_PLACES_OR_DEFAULT(                                                                   \
+	TAPIR_SOURCES_OR_DEFAULT(                                                                   \
 		"symbols", 0, "[DIR|URL]",                                                         \
 		"name functions that have no name from the symbol files in DIR or of the server "  \
 		"URL; microsoft: of .NET's; debuginfod, or no value: of the servers in "           \
 		"DEBUGINFOD_URLS; repeatable ('tapir help symbols')",                              \
-		args, symbols.places)
+		args, symbols.sources)
 #define TAPIR_LINES_OPTION(args)                                                                   \
 	TAPIR_FLAG("lines", 0, "add the source line to each frame of a file that has debug "       \
 			       "information ('tapir help symbols')", args, symbols.lines)

@@ -45,9 +45,9 @@ int tapir_child_run__program(void)
 	return program_fd;
 }
 
-void tapir_child_run__use_symbols(const struct tapir_words *places)
+void tapir_child_run__use_symbols(const struct tapir_words *sources)
 {
-	symbols = places;
+	symbols = sources;
 }
 
 /* Writes "XDG_CACHE_HOME=..." for fetched symbols; "": there is no such directory. */
@@ -83,23 +83,23 @@ static void exec_words(char **words, bool has_cache)
 		execve("/proc/self/exe", words, environment);
 }
 
-static size_t add_symbols(const struct tapir_words *places, char **words, size_t cnt)
+static size_t add_symbols(const struct tapir_words *sources, char **words, size_t cnt)
 {
-	const char *const *place;
+	const char *const *source;
 
-	if (!places)
+	if (!sources)
 		return cnt;
-	tapir_vec_for_each (place, places) {
+	tapir_vec_for_each (source, sources) {
 		if (cnt + 2 > MAX_WORDS)
 			break;
 		words[cnt++] = "--symbols";
-		words[cnt++] = (char *)*place;
+		words[cnt++] = (char *)*source;
 	}
 	return cnt;
 }
 
 /* Called last: the program moves if it has that number, which no other descriptor needs now. */
-static bool place_other(int fd)
+static bool dup_other(int fd)
 {
 	int other = fd > 0 ? fcntl(fd, F_DUPFD_CLOEXEC, FREE_FD) : -1;
 
@@ -112,7 +112,7 @@ static _Noreturn void exec_tapir(const struct tapir_child_run *run, int out_fd, 
 {
 	const struct rlimit cpu = {CPU_SECONDS, CPU_SECONDS};
 	/* A child that keeps its privileges fetches nothing. */
-	const struct tapir_words *places = run->has_privileges ? NULL : symbols;
+	const struct tapir_words *sources = run->has_privileges ? NULL : symbols;
 	int in_fd = run->input_fd >= 0 ? run->input_fd : open("/dev/null", O_RDONLY | O_CLOEXEC);
 	char *words[MAX_WORDS + 3] = {"tapir"};
 	size_t cnt = 1;
@@ -122,11 +122,11 @@ static _Noreturn void exec_tapir(const struct tapir_child_run *run, int out_fd, 
 		words[cnt] = (char *)run->argv[cnt - 1];
 		cnt++;
 	}
-	cnt = add_symbols(places, words, cnt);
+	cnt = add_symbols(sources, words, cnt);
 	words[cnt] = "-q";
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || dup2(out_fd, STDOUT_FILENO) < 0 ||
 	    dup2(err_fd, STDERR_FILENO) < 0 || dup2(in_fd, STDIN_FILENO) < 0 ||
-	    !place_other(run->other_fd))
+	    !dup_other(run->other_fd))
 		_exit(1);
 	signal(SIGPIPE, SIG_DFL);
 	sigemptyset(&none);
@@ -135,7 +135,7 @@ static _Noreturn void exec_tapir(const struct tapir_child_run *run, int out_fd, 
 	tapir_file__restore_limit();
 	if (!run->has_privileges && tapir_capabilities__drop())
 		_exit(1);
-	exec_words(words, places != NULL);
+	exec_words(words, sources != NULL);
 	_exit(127);
 }
 

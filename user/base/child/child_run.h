@@ -45,7 +45,7 @@ int tapir_child_run__program(void); /* -1: this program */
  * in the cache of this user; root's is below /var/cache. Borrowed; for all calls that follow, also
  * of children.
  */
-void tapir_child_run__use_symbols(const struct tapir_words *places);
+void tapir_child_run__use_symbols(const struct tapir_words *sources);
 
 /*
  * Runs a tapir command and waits for it. 0 when it has run, however it ended, or -errno: of
