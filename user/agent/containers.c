@@ -150,7 +150,7 @@ static void read_file(int node_fd, const char *path, take_fn take, struct tapir_
 
 static void read_state(struct tapir_container *c)
 {
-	static const char *const places[][2] = {
+	static const char *const path_parts[][2] = {
 		{"/run/containerd/io.containerd.runtime.v2.task/k8s.io/", "/config.json"},
 		{"/run/containers/storage/overlay-containers/", "/userdata/config.json"},
 		{"/var/lib/docker/containers/", "/config.v2.json"},
@@ -163,10 +163,11 @@ static void read_state(struct tapir_container *c)
 		"/var/lib/containers/storage/overlay-containers/volatile-containers.json"};
 	tapir_autofd int node_fd = open_node_root();
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !*c->name && !*c->pod; i++) {
+	for (size_t i = 0; i < sizeof(path_parts) / sizeof(path_parts[0]) && !*c->name && !*c->pod;
+	     i++) {
 		char path[512];
 
-		snprintf(path, sizeof(path), "%s%s%s", places[i][0], c->id, places[i][1]);
+		snprintf(path, sizeof(path), "%s%s%s", path_parts[i][0], c->id, path_parts[i][1]);
 		read_file(node_fd, path, tapir_container__take_state, c);
 	}
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]) && !*c->name; i++)

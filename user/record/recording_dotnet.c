@@ -106,7 +106,7 @@ int tapir_recording__plan_dotnet(struct recording *r)
 /* ---- before everything else is ready --------------------------------------------------------- */
 
 /* A process that cannot load the library is tried again, and reported, when there are lanes. */
-static void *place_early(void *arg)
+static void *install_early(void *arg)
 {
 	const struct recording *r = arg;
 	struct tapir_dotnet_profiler profiler = {.key = r->dotnet.key};
@@ -147,7 +147,7 @@ void tapir_recording__begin_dotnet(struct recording *r)
 {
 	if (r->dotnet.is_wanted && r->opts->lanes != TAPIR_LANES_STREAM && r->rules.pids.cnt &&
 	    r->rules.pids.cnt <= EARLY_MAX)
-		r->dotnet.is_early = !pthread_create(&r->dotnet.early, NULL, place_early, r);
+		r->dotnet.is_early = !pthread_create(&r->dotnet.early, NULL, install_early, r);
 }
 
 void tapir_recording__join_dotnet(struct recording *r)

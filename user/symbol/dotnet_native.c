@@ -115,13 +115,13 @@ static size_t bucket_at(const struct table *table, size_t bucket)
 /* An entry: a byte of the hash, and the distance from the end of that byte to the element. */
 static size_t take_entry(const struct table *table, size_t at, size_t *element)
 {
-	int64_t distance, place;
+	int64_t distance, target;
 	size_t behind = take_distance(table->bytes, at + 1, &distance);
 
-	place = (int64_t)at + 1 + (behind ? distance : 0);
-	if (!behind || place <= 0 || (uint64_t)place >= table->bytes->len)
+	target = (int64_t)at + 1 + (behind ? distance : 0);
+	if (!behind || target <= 0 || (uint64_t)target >= table->bytes->len)
 		return 0;
-	*element = (size_t)place;
+	*element = (size_t)target;
 	return behind;
 }
 

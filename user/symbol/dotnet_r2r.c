@@ -92,13 +92,14 @@ static int take_section(struct loading *l, const uint32_t section[3])
 
 static int read_sections(struct loading *l)
 {
-	uint32_t place[2], head[4], one[3]; /* va, bytes; magic, version, flags, count; type, ... */
+	uint32_t directory[2], head[4],
+		one[3]; /* va, bytes; magic, version, flags, count; type, ... */
 	const struct tapir_pe *pe = &l->pe;
 	uint64_t off;
 	int err = 0;
 
-	if (!tapir_pe__read(pe, pe->cli_off + NATIVE_HEADER_OFF, place, sizeof(place)) ||
-	    tapir_pe__off(pe, place[0], &off) || !tapir_pe__read(pe, off, head, sizeof(head)) ||
+	if (!tapir_pe__read(pe, pe->cli_off + NATIVE_HEADER_OFF, directory, sizeof(directory)) ||
+	    tapir_pe__off(pe, directory[0], &off) || !tapir_pe__read(pe, off, head, sizeof(head)) ||
 	    head[0] != MAGIC)
 		return -ENOEXEC;
 	for (uint32_t i = 0; i < head[3] && i < SECTIONS_MAX && !err; i++) {

@@ -83,7 +83,7 @@ static int load_profiler(struct tapir_dotnet_talk *talk, const char *path, uint6
 	return meaning(err, hresult);
 }
 
-static int no_place(const struct tapir_dotnet_talk *talk, int err, const struct tapir_str *why)
+static int no_directory(const struct tapir_dotnet_talk *talk, int err, const struct tapir_str *why)
 {
 	return tapir_diag__fail(
 		err == -ENOENT ? -EACCES : err,
@@ -101,12 +101,12 @@ static int attach(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_prof
 	int line_cnt = tapir_diag__cnt(), err = -EACCES;
 	bool was_loadable = false;
 
-	for (unsigned place = 0; err == -EACCES && place < TAPIR_DOTNET_INJECT_DIRS;
-	     place = placed.place + 1) {
-		int made = tapir_dotnet_inject__make(talk, &library, place, &placed, &why);
+	for (unsigned dir_idx = 0; err == -EACCES && dir_idx < TAPIR_DOTNET_INJECT_DIRS;
+	     dir_idx = placed.dir_idx + 1) {
+		int made = tapir_dotnet_inject__make(talk, &library, dir_idx, &placed, &why);
 
 		if (made) {
-			err = was_loadable ? err : no_place(talk, made, &why);
+			err = was_loadable ? err : no_directory(talk, made, &why);
 			break;
 		}
 		tapir_diag__rewind(line_cnt);

@@ -83,7 +83,7 @@ static bool consider_socket(void *ctx, int dir_fd, const char *name)
 	return tapir_clock__now_ns() < search->job->deadline_ns;
 }
 
-static int find_sockets(const struct tapir_peer_helper *job, const struct tapir_peer_places *at,
+static int find_sockets(const struct tapir_peer_helper *job, const struct tapir_peer_dirs *at,
 			struct candidates *found)
 {
 	struct search search = {job, found};
@@ -97,7 +97,7 @@ static int find_sockets(const struct tapir_peer_helper *job, const struct tapir_
  * The fd; -ENOENT: none of them is its own and listens; -EAGAIN: try again. The reason is in
  * answer.
  */
-static int try_sockets(const struct tapir_peer_helper *job, const struct tapir_peer_places *at,
+static int try_sockets(const struct tapir_peer_helper *job, const struct tapir_peer_dirs *at,
 		       struct tapir_peer_answer *answer)
 {
 	struct tapir_peer_answer first = {};
@@ -125,7 +125,7 @@ static int try_sockets(const struct tapir_peer_helper *job, const struct tapir_p
 int tapir_dotnet_child__connect(const struct tapir_peer_helper *job,
 				struct tapir_peer_answer *answer)
 {
-	struct tapir_peer_places at = TAPIR_PEER_NO_PLACES;
+	struct tapir_peer_dirs at = TAPIR_PEER_DIRS_NONE;
 	int fd;
 
 	if (tapir_peer_child__open_proc(job, &at, answer) ||

@@ -8,8 +8,8 @@
 /* Connects to the runtime's socket; places the library where the runtime loads it. */
 int tapir_dotnet_child__connect(const struct tapir_peer_helper *job,
 				struct tapir_peer_answer *answer);
-int tapir_dotnet_child__place(const struct tapir_peer_helper *job,
-			      struct tapir_peer_answer *answer);
+int tapir_dotnet_child__install(const struct tapir_peer_helper *job,
+				struct tapir_peer_answer *answer);
 /* Ends the jitdump that the runtime writes for tapir, and removes it. */
 void tapir_dotnet_child__end_dump(const struct tapir_peer_helper *job,
 				  const struct tapir_peer_answer *answer, int fd);

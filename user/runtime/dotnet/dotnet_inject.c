@@ -14,14 +14,14 @@
 #include "tapir/coreclr.h"
 #include "runtime/dotnet/dotnet_child.h"
 
-static const char *library_dir(const struct tapir_dotnet_talk *talk, unsigned place)
+static const char *library_dir(const struct tapir_dotnet_talk *talk, unsigned dir_idx)
 {
-	const char *const places[TAPIR_DOTNET_INJECT_DIRS] = {"/dev/shm", talk->facts.tmp_dir,
-							      "/tmp", "/var/tmp", "/run"};
+	const char *const dirs[TAPIR_DOTNET_INJECT_DIRS] = {"/dev/shm", talk->facts.tmp_dir, "/tmp",
+							    "/var/tmp", "/run"};
 
-	if (place == 2 && !strcmp(talk->facts.tmp_dir, "/tmp"))
+	if (dir_idx == 2 && !strcmp(talk->facts.tmp_dir, "/tmp"))
 		return NULL;
-	return places[place];
+	return dirs[dir_idx];
 }
 
 static void add_why(struct tapir_str *why, const char *dir, const struct tapir_peer_answer *answer)
@@ -35,7 +35,7 @@ static void add_why(struct tapir_str *why, const char *dir, const struct tapir_p
 static void set_job(struct tapir_dotnet_talk *talk, const struct tapir_dotnet_library *library,
 		    const char *dir, const char *name)
 {
-	talk->job.act = tapir_dotnet_child__place;
+	talk->job.act = tapir_dotnet_child__install;
 	talk->job.last_act = tapir_peer_child__discard;
 	talk->job.bytes = library->bytes;
 	talk->job.byte_cnt = library->byte_cnt;
@@ -62,7 +62,7 @@ static int make_at(struct tapir_dotnet_talk *talk, struct tapir_dotnet_injected 
 }
 
 int tapir_dotnet_inject__make(struct tapir_dotnet_talk *talk,
-			      const struct tapir_dotnet_library *library, unsigned place,
+			      const struct tapir_dotnet_library *library, unsigned dir_idx,
 			      struct tapir_dotnet_injected *out, struct tapir_str *why)
 {
 	struct tapir_dotnet_injected placed = TAPIR_DOTNET_NOT_INJECTED;
@@ -70,8 +70,8 @@ int tapir_dotnet_inject__make(struct tapir_dotnet_talk *talk,
 
 	snprintf(placed.name, sizeof(placed.name), TAPIR_CORECLR_FILE_NAME "%016" PRIx64 ".so",
 		 library->key);
-	for (; place < TAPIR_DOTNET_INJECT_DIRS; place++) {
-		const char *dir = library_dir(talk, place);
+	for (; dir_idx < TAPIR_DOTNET_INJECT_DIRS; dir_idx++) {
+		const char *dir = library_dir(talk, dir_idx);
 		struct tapir_peer_answer answer = {};
 
 		if (!dir)
@@ -85,7 +85,7 @@ int tapir_dotnet_inject__make(struct tapir_dotnet_talk *talk,
 			return err;
 		err = -ENOENT;
 	}
-	placed.place = place;
+	placed.dir_idx = dir_idx;
 	if (!err)
 		*out = placed;
 	return err;

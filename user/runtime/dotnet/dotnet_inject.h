@@ -19,7 +19,7 @@
 #define TAPIR_DOTNET_INJECT_DIRS 5u
 
 struct tapir_dotnet_injected {
-	unsigned place;		       /* which of the directories */
+	unsigned dir_idx;	       /* which of the directories */
 	struct tapir_peer_guard guard; /* removes it when we let it, or are killed */
 	char name[TAPIR_PEER_NAME_BYTES];
 	char path[TAPIR_PEER_DIR_BYTES + TAPIR_PEER_NAME_BYTES]; /* as the process sees it */
@@ -43,7 +43,7 @@ struct tapir_dotnet_library {
  * success out is for __remove.
  */
 int tapir_dotnet_inject__make(struct tapir_dotnet_talk *talk,
-			      const struct tapir_dotnet_library *library, unsigned place,
+			      const struct tapir_dotnet_library *library, unsigned dir_idx,
 			      struct tapir_dotnet_injected *out, struct tapir_str *why);
 
 /* Removes the file, if it is still that one. No line. */

@@ -19,7 +19,7 @@
 #define ST_NOEXEC 0x0008 /* of statfs(2)'s f_flags */
 #endif
 
-static bool is_noexec(const struct tapir_peer_places *at)
+static bool is_noexec(const struct tapir_peer_dirs *at)
 {
 	struct statfs fs;
 
@@ -56,7 +56,7 @@ static bool reads_back(int fd, const char *bytes, size_t byte_cnt)
 }
 
 /* Returns true if the name still belongs to the file that was created. */
-static bool is_still_there(const struct tapir_peer_helper *job, const struct tapir_peer_places *at,
+static bool is_still_there(const struct tapir_peer_helper *job, const struct tapir_peer_dirs *at,
 			   int fd, struct tapir_peer_answer *answer)
 {
 	struct stat made, named;
@@ -72,9 +72,8 @@ static bool is_still_there(const struct tapir_peer_helper *job, const struct tap
 	return true;
 }
 
-static void fill_library_file(const struct tapir_peer_helper *job,
-			      const struct tapir_peer_places *at, int fd,
-			      struct tapir_peer_answer *answer)
+static void fill_library_file(const struct tapir_peer_helper *job, const struct tapir_peer_dirs *at,
+			      int fd, struct tapir_peer_answer *answer)
 {
 	int err = write_library_bytes(fd, job->bytes, job->byte_cnt);
 
@@ -87,9 +86,10 @@ static void fill_library_file(const struct tapir_peer_helper *job,
 }
 
 /* Places the file; tapir_peer_child__discard receives its directory. */
-int tapir_dotnet_child__place(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer)
+int tapir_dotnet_child__install(const struct tapir_peer_helper *job,
+				struct tapir_peer_answer *answer)
 {
-	struct tapir_peer_places at = TAPIR_PEER_NO_PLACES;
+	struct tapir_peer_dirs at = TAPIR_PEER_DIRS_NONE;
 	int fd;
 
 	if (tapir_peer_child__open_proc(job, &at, answer) ||

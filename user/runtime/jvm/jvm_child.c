@@ -21,8 +21,8 @@
 /* For the JVM to see its trigger, after a cancel: less than the parent waits (CANCEL_GRACE_NS). */
 #define CANCEL_NS      (400 * TAPIR_NS_PER_MS)
 
-struct places {
-	struct tapir_peer_places peer;
+struct jvm_dirs {
+	struct tapir_peer_dirs peer;
 	int cwd_fd;	/* O_PATH; -1: none that tapir may open */
 	int may_attach; /* see jvm_perfdata.h */
 };
@@ -44,7 +44,7 @@ static int may_attach(const struct tapir_peer_helper *job)
 }
 
 /* Enters the JVM's places and takes its user. */
-static int enter_jvm(const struct tapir_peer_helper *job, struct places *at,
+static int enter_jvm(const struct tapir_peer_helper *job, struct jvm_dirs *at,
 		     struct tapir_peer_answer *answer)
 {
 	int err = tapir_peer_child__open_proc(job, &at->peer, answer);
@@ -56,7 +56,7 @@ static int enter_jvm(const struct tapir_peer_helper *job, struct places *at,
 	return tapir_peer_child__enter(job, &at->peer, answer);
 }
 
-static bool catches_sigquit(const struct places *at)
+static bool catches_sigquit(const struct jvm_dirs *at)
 {
 	char mask[32];
 
@@ -67,7 +67,7 @@ static bool catches_sigquit(const struct places *at)
 /* ---- its socket --------------------------------------------------------------------------- */
 
 /* Tries until there is an answer: the fd, or a failure in answer. may_be_absent: -ENOENT is one. */
-static int await_socket(const struct tapir_peer_helper *job, const struct places *at,
+static int await_socket(const struct tapir_peer_helper *job, const struct jvm_dirs *at,
 			bool may_be_absent, struct tapir_peer_answer *answer)
 {
 	char name[32];
@@ -114,7 +114,7 @@ static bool make_trigger_in(const struct tapir_peer_helper *job, int dir_fd,
 }
 
 /* The reason for which no SIGQUIT may be sent now; NONE: it may be sent. */
-static enum tapir_peer_why no_signal(const struct tapir_peer_helper *job, const struct places *at)
+static enum tapir_peer_why no_signal(const struct tapir_peer_helper *job, const struct jvm_dirs *at)
 {
 	if (!at->may_attach)
 		return TAPIR_PEER_WHY_DISABLED;
@@ -128,7 +128,7 @@ static enum tapir_peer_why no_signal(const struct tapir_peer_helper *job, const 
  * After the signal. On a cancel, too, the trigger stays until the JVM has seen it: one that finds
  * none takes the signal for a request of its user, and prints the stacks of all its threads.
  */
-static int await_listener(const struct tapir_peer_helper *job, const struct places *at,
+static int await_listener(const struct tapir_peer_helper *job, const struct jvm_dirs *at,
 			  struct tapir_peer_answer *answer)
 {
 	struct tapir_peer_helper deaf = *job;
@@ -145,7 +145,7 @@ static int await_listener(const struct tapir_peer_helper *job, const struct plac
 }
 
 /* With the trigger in place. Another client may have been faster: looks once more before. */
-static int signal_and_await(const struct tapir_peer_helper *job, const struct places *at,
+static int signal_and_await(const struct tapir_peer_helper *job, const struct jvm_dirs *at,
 			    struct tapir_peer_answer *answer)
 {
 	int fd = await_socket(job, at, true, answer);
@@ -159,7 +159,7 @@ static int signal_and_await(const struct tapir_peer_helper *job, const struct pl
 	return await_listener(job, at, answer);
 }
 
-static int wake(const struct tapir_peer_helper *job, const struct places *at,
+static int wake(const struct tapir_peer_helper *job, const struct jvm_dirs *at,
 		struct tapir_peer_answer *answer)
 {
 	enum tapir_peer_why why = no_signal(job, at);
@@ -180,7 +180,7 @@ static int wake(const struct tapir_peer_helper *job, const struct places *at,
 
 int tapir_jvm_child__connect(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer)
 {
-	struct places at = {.peer = TAPIR_PEER_NO_PLACES, .cwd_fd = -1};
+	struct jvm_dirs at = {.peer = TAPIR_PEER_DIRS_NONE, .cwd_fd = -1};
 	int fd = enter_jvm(job, &at, answer);
 
 	if (fd)

@@ -82,7 +82,7 @@ static int take_user(const struct tapir_peer_helper *job)
 	return 0;
 }
 
-int tapir_peer_child__open_proc(const struct tapir_peer_helper *job, struct tapir_peer_places *at,
+int tapir_peer_child__open_proc(const struct tapir_peer_helper *job, struct tapir_peer_dirs *at,
 				struct tapir_peer_answer *answer)
 {
 	at->root_fd = openat(job->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -92,7 +92,7 @@ int tapir_peer_child__open_proc(const struct tapir_peer_helper *job, struct tapi
 	return 0;
 }
 
-int tapir_peer_child__enter(const struct tapir_peer_helper *job, struct tapir_peer_places *at,
+int tapir_peer_child__enter(const struct tapir_peer_helper *job, struct tapir_peer_dirs *at,
 			    struct tapir_peer_answer *answer)
 {
 	int err = take_user(job);
@@ -104,8 +104,8 @@ int tapir_peer_child__enter(const struct tapir_peer_helper *job, struct tapir_pe
 	return at->dir_fd < 0 ? tapir_peer_child__fail(answer, at->dir_fd, TAPIR_PEER_WHY_DIR) : 0;
 }
 
-int tapir_peer_child__enter_private(const struct tapir_peer_helper *job,
-				    struct tapir_peer_places *at, struct tapir_peer_answer *answer)
+int tapir_peer_child__enter_private(const struct tapir_peer_helper *job, struct tapir_peer_dirs *at,
+				    struct tapir_peer_answer *answer)
 {
 	struct tapir_trust trust = {.owners = {0, job->uid}, .allows_sticky = true};
 	struct stat root;
@@ -126,7 +126,7 @@ int tapir_peer_child__enter_private(const struct tapir_peer_helper *job,
 
 /* ---- the state of the process ------------------------------------------------------------- */
 
-bool tapir_peer_child__status(const struct tapir_peer_places *at, const char *key, char *out,
+bool tapir_peer_child__status(const struct tapir_peer_dirs *at, const char *key, char *out,
 			      size_t out_bytes)
 {
 	char text[STATUS_BYTES];
@@ -150,7 +150,7 @@ bool tapir_peer_child__status(const struct tapir_peer_places *at, const char *ke
 }
 
 int tapir_peer_child__wait_until_it_runs(const struct tapir_peer_helper *job,
-					 const struct tapir_peer_places *at,
+					 const struct tapir_peer_dirs *at,
 					 struct tapir_peer_answer *answer)
 {
 	char state[8];
@@ -199,9 +199,8 @@ static int connect_taken(int path_fd)
 	return err;
 }
 
-int tapir_peer_child__connect(const struct tapir_peer_helper *job,
-			      const struct tapir_peer_places *at, const char *name,
-			      struct tapir_peer_answer *answer)
+int tapir_peer_child__connect(const struct tapir_peer_helper *job, const struct tapir_peer_dirs *at,
+			      const char *name, struct tapir_peer_answer *answer)
 {
 	struct stat st;
 	int path_fd, fd;
@@ -262,7 +261,7 @@ static int take_file(const struct tapir_peer_helper *job, int dir_fd,
 	return fd;
 }
 
-static int take_in_dir(const struct tapir_peer_helper *job, struct tapir_peer_places *at,
+static int take_in_dir(const struct tapir_peer_helper *job, struct tapir_peer_dirs *at,
 		       struct tapir_peer_answer *answer)
 {
 	if (tapir_peer_child__open_proc(job, at, answer) ||
@@ -275,7 +274,7 @@ static int take_in_dir(const struct tapir_peer_helper *job, struct tapir_peer_pl
 int tapir_peer_child__open_dir(const struct tapir_peer_helper *job,
 			       struct tapir_peer_answer *answer)
 {
-	struct tapir_peer_places at = TAPIR_PEER_NO_PLACES;
+	struct tapir_peer_dirs at = TAPIR_PEER_DIRS_NONE;
 	int fd = take_in_dir(job, &at, answer);
 
 	if (fd >= 0)
@@ -286,7 +285,7 @@ int tapir_peer_child__open_dir(const struct tapir_peer_helper *job,
 /* Passes the file on without opening it (O_PATH): the caller knows its file system. */
 int tapir_peer_child__take(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer)
 {
-	struct tapir_peer_places at = TAPIR_PEER_NO_PLACES;
+	struct tapir_peer_dirs at = TAPIR_PEER_DIRS_NONE;
 
 	return take_in_dir(job, &at, answer);
 }
@@ -410,7 +409,7 @@ void tapir_peer_child__discard(const struct tapir_peer_helper *job,
 
 int tapir_peer_child__find(const struct tapir_peer_helper *job, struct tapir_peer_answer *answer)
 {
-	struct tapir_peer_places at = TAPIR_PEER_NO_PLACES;
+	struct tapir_peer_dirs at = TAPIR_PEER_DIRS_NONE;
 	int dir_fd, err = tapir_peer_child__open_proc(job, &at, answer);
 
 	if (err)

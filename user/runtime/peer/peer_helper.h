@@ -157,13 +157,13 @@ int tapir_peer_helper__send(const struct tapir_peer_helper *job, int fd, const v
 /* ---- the child's side: peer_child.c ------------------------------------------------------ */
 
 /* Descriptors of the process's directories and state; -1 where there is none. */
-struct tapir_peer_places {
+struct tapir_peer_dirs {
 	int root_fd, dir_fd; /* O_PATH */
 	int status_fd;
 };
 
-#define TAPIR_PEER_NO_PLACES                                                                       \
-	(struct tapir_peer_places)                                                                 \
+#define TAPIR_PEER_DIRS_NONE                                                                       \
+	(struct tapir_peer_dirs)                                                                   \
 	{                                                                                          \
 		.root_fd = -1, .dir_fd = -1, .status_fd = -1                                       \
 	}
@@ -180,15 +180,15 @@ int tapir_peer_child__rest(const struct tapir_peer_helper *job);
  * process's user or the owner of the process's root directory, and in which no other user can
  * replace an existing file.
  */
-int tapir_peer_child__open_proc(const struct tapir_peer_helper *job, struct tapir_peer_places *at,
+int tapir_peer_child__open_proc(const struct tapir_peer_helper *job, struct tapir_peer_dirs *at,
 				struct tapir_peer_answer *answer);
-int tapir_peer_child__enter(const struct tapir_peer_helper *job, struct tapir_peer_places *at,
+int tapir_peer_child__enter(const struct tapir_peer_helper *job, struct tapir_peer_dirs *at,
 			    struct tapir_peer_answer *answer);
-int tapir_peer_child__enter_private(const struct tapir_peer_helper *job,
-				    struct tapir_peer_places *at, struct tapir_peer_answer *answer);
+int tapir_peer_child__enter_private(const struct tapir_peer_helper *job, struct tapir_peer_dirs *at,
+				    struct tapir_peer_answer *answer);
 
 /* The value of "\nKey:" in status, as it is now; false: not there, or the process is gone. */
-bool tapir_peer_child__status(const struct tapir_peer_places *at, const char *key, char *out,
+bool tapir_peer_child__status(const struct tapir_peer_dirs *at, const char *key, char *out,
 			      size_t out_bytes);
 
 /*
@@ -196,16 +196,15 @@ bool tapir_peer_child__status(const struct tapir_peer_places *at, const char *ke
  * it.
  */
 int tapir_peer_child__wait_until_it_runs(const struct tapir_peer_helper *job,
-					 const struct tapir_peer_places *at,
+					 const struct tapir_peer_dirs *at,
 					 struct tapir_peer_answer *answer);
 
 /*
  * Connects to the socket of that name in the directory: the fd, not blocking. Without a failure in
  * answer: -ENOENT no process listens there, -EAGAIN its queue is full.
  */
-int tapir_peer_child__connect(const struct tapir_peer_helper *job,
-			      const struct tapir_peer_places *at, const char *name,
-			      struct tapir_peer_answer *answer);
+int tapir_peer_child__connect(const struct tapir_peer_helper *job, const struct tapir_peer_dirs *at,
+			      const char *name, struct tapir_peer_answer *answer);
 
 /*
  * Returns the process at the other end of a connection, as the kernel has it; 0: of another pid

@@ -34,7 +34,7 @@ struct lock { /* LOCK */
 	struct links holders;
 };
 
-struct place { /* PROCLOCK */
+struct proclock { /* PROCLOCK */
 	uint64_t lock_va, entry_va;
 	uint64_t leader_va; /* parallel workers of one do not block each other */
 	uint32_t held_mask, released_mask;
@@ -42,7 +42,7 @@ struct place { /* PROCLOCK */
 };
 
 struct waiting { /* two neighbours of an entry, and what follows */
-	uint64_t lock_va, place_va;
+	uint64_t lock_va, proclock_va;
 	uint32_t mode, held_mask;
 };
 
@@ -72,7 +72,7 @@ static bool is_wait(const struct search *s, uint64_t entry_va, const struct wait
 	uint64_t back[2];
 
 	return w->lock_va && w->mode && w->mode <= MODE_CNT &&
-	       tapir_process_memory__get(s->memory, w->place_va, back, sizeof(back)) &&
+	       tapir_process_memory__get(s->memory, w->proclock_va, back, sizeof(back)) &&
 	       back[0] == w->lock_va && back[1] == entry_va;
 }
 
@@ -93,7 +93,8 @@ static bool read_wait(const struct search *s, uint64_t entry_va, struct waiting 
 	       is_wait(s, entry_va, out);
 }
 
-static bool read_place(const struct search *s, uint64_t va, uint64_t lock_va, struct place *out)
+static bool read_proclock(const struct search *s, uint64_t va, uint64_t lock_va,
+			  struct proclock *out)
 {
 	return tapir_process_memory__get(s->memory, va, out, sizeof(*out)) &&
 	       out->lock_va == lock_va;
@@ -114,11 +115,11 @@ static struct walk begin_walk(const struct search *s, uint64_t lock_va)
 				     s->memory, list_va + offsetof(struct links, next_va))};
 }
 
-static bool next_place(const struct search *s, struct walk *walk, uint64_t lock_va,
-		       struct place *out)
+static bool next_proclock(const struct search *s, struct walk *walk, uint64_t lock_va,
+			  struct proclock *out)
 {
 	if (!walk->at_va || walk->at_va == walk->list_va || walk->cnt++ == MAX_HOLDERS ||
-	    !read_place(s, walk->at_va - offsetof(struct place, links), lock_va, out))
+	    !read_proclock(s, walk->at_va - offsetof(struct proclock, links), lock_va, out))
 		return false;
 	walk->at_va = out->links.next_va;
 	return true;
@@ -129,15 +130,15 @@ static uint64_t held_by(const struct search *s, const struct waiting *w, uint64_
 {
 	struct walk walk = begin_walk(s, w->lock_va);
 	struct waiting theirs;
-	struct place place;
+	struct proclock proclock;
 	uint64_t found = 0;
 
-	while (next_place(s, &walk, w->lock_va, &place)) {
-		if (place.leader_va == leader_va || !(place.held_mask & conflicts[w->mode]))
+	while (next_proclock(s, &walk, w->lock_va, &proclock)) {
+		if (proclock.leader_va == leader_va || !(proclock.held_mask & conflicts[w->mode]))
 			continue;
-		if (read_wait(s, place.entry_va, &theirs))
-			return place.entry_va;
-		found = found ? found : place.entry_va;
+		if (read_wait(s, proclock.entry_va, &theirs))
+			return proclock.entry_va;
+		found = found ? found : proclock.entry_va;
 	}
 	return found;
 }
@@ -150,20 +151,21 @@ static uint64_t holder_of(const struct search *s, const struct waiting *w)
 {
 	struct walk walk = begin_walk(s, w->lock_va);
 	struct waiting theirs;
-	struct place place, own;
+	struct proclock proclock, own;
 	uint64_t found;
 	unsigned tries = 0;
 
-	if (!read_place(s, w->place_va, w->lock_va, &own))
+	if (!read_proclock(s, w->proclock_va, w->lock_va, &own))
 		return 0;
 	found = held_by(s, w, own.leader_va);
-	while (!found && tries < MAX_QUEUED && next_place(s, &walk, w->lock_va, &place)) {
-		if (place.leader_va == own.leader_va || !read_wait(s, place.entry_va, &theirs) ||
-		    theirs.lock_va != w->lock_va || !(conflicts[w->mode] & 1u << theirs.mode))
+	while (!found && tries < MAX_QUEUED && next_proclock(s, &walk, w->lock_va, &proclock)) {
+		if (proclock.leader_va == own.leader_va ||
+		    !read_wait(s, proclock.entry_va, &theirs) || theirs.lock_va != w->lock_va ||
+		    !(conflicts[w->mode] & 1u << theirs.mode))
 			continue;
 		tries++;
-		found = held_by(s, &theirs, place.leader_va);
-		found = found == place.entry_va ? 0 : found;
+		found = held_by(s, &theirs, proclock.leader_va);
+		found = found == proclock.entry_va ? 0 : found;
 	}
 	return found;
 }
@@ -229,8 +231,8 @@ struct held_lists {
 	struct links parts[PART_CNT];
 };
 
-struct held_place {
-	struct place place;
+struct held_proclock {
+	struct proclock proclock;
 	struct links of_process;
 };
 
@@ -240,19 +242,19 @@ static bool is_empty(const struct links *links, uint64_t va)
 }
 
 static bool read_held(const struct search *s, uint64_t link_va, uint64_t entry_va,
-		      struct held_place *out)
+		      struct held_proclock *out)
 {
-	uint64_t va = link_va - offsetof(struct held_place, of_process);
+	uint64_t va = link_va - offsetof(struct held_proclock, of_process);
 
 	return tapir_process_memory__get(s->memory, va, out, sizeof(*out)) &&
-	       out->place.entry_va == entry_va;
+	       out->proclock.entry_va == entry_va;
 }
 
 /* Returns true if these are its lists: each is empty, or leads to a place of that process. */
 static bool are_lists(const struct search *s, const struct held_lists *lists, uint64_t va,
 		      uint64_t entry_va)
 {
-	struct held_place held;
+	struct held_proclock held;
 	unsigned empty_cnt = 0;
 
 	for (unsigned i = 0; i < PART_CNT; i++) {
@@ -280,16 +282,16 @@ static uint32_t transaction_in(const struct search *s, uint64_t list_va, uint64_
 {
 	uint64_t at_va =
 		tapir_process_memory__u64(s->memory, list_va + offsetof(struct links, next_va));
-	struct held_place held;
+	struct held_proclock held;
 	struct tag tag;
 
 	for (unsigned i = 0; i < MAX_HELD && at_va != list_va; i++) {
 		if (!read_held(s, at_va, entry_va, &held) ||
 		    !tapir_process_memory__get(s->memory,
-					       held.place.lock_va + offsetof(struct lock, tag),
+					       held.proclock.lock_va + offsetof(struct lock, tag),
 					       &tag, sizeof(tag)))
 			break;
-		if (tag.type == TRANSACTION_TAG && held.place.held_mask & 1u << EXCLUSIVE_MODE)
+		if (tag.type == TRANSACTION_TAG && held.proclock.held_mask & 1u << EXCLUSIVE_MODE)
 			return tag.fields[0];
 		at_va = held.of_process.next_va;
 	}
