@@ -24,10 +24,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			const struct tapir_tracepoint_field *field = &f.fields[i];
 
 			if (!memchr(field->name, '\0', sizeof(field->name)) || !*field->name ||
-			    !memchr(field->type, '\0', sizeof(field->type)) || !field->place.size ||
-			    field->place.read > TAPIR_MACHINE_AT_REL_LOC)
+			    !memchr(field->type, '\0', sizeof(field->type)) ||
+			    !field->machine_field.size ||
+			    field->machine_field.read > TAPIR_MACHINE_AT_REL_LOC)
 				abort();
-			if (field->place.read == TAPIR_MACHINE_NUMBER && field->place.size > 8)
+			if (field->machine_field.read == TAPIR_MACHINE_NUMBER &&
+			    field->machine_field.size > 8)
 				abort();
 		}
 	}

@@ -58,16 +58,16 @@ static void arguments_have_their_names_and_types(void **state)
 	assert_int_equal(f.fields[0].field_type, TAPIR_FIELD_PTR);
 	assert_string_equal(f.fields[1].name, "arg1");
 	assert_int_equal(f.fields[1].field_type, TAPIR_FIELD_INT);
-	assert_int_equal(f.fields[1].place.size, 4);
-	assert_true(f.fields[1].place.is_signed);
+	assert_int_equal(f.fields[1].machine_field.size, 4);
+	assert_true(f.fields[1].machine_field.is_signed);
 	assert_int_equal(f.fields[2].field_type, TAPIR_FIELD_UINT);
-	assert_int_equal(f.fields[2].place.size, 2);
+	assert_int_equal(f.fields[2].machine_field.size, 2);
 	assert_int_equal(f.fields[3].field_type, TAPIR_FIELD_BOOL);
 	tapir_kernel_function__format_by(types, "opens", true, &f);
 	assert_int_equal(f.field_cnt, 1);
 	assert_string_equal(f.fields[0].name, "ret");
-	assert_int_equal(f.fields[0].place.size, 4);
-	assert_true(f.fields[0].place.is_signed);
+	assert_int_equal(f.fields[0].machine_field.size, 4);
+	assert_true(f.fields[0].machine_field.is_signed);
 }
 
 static void arguments_end_at_a_struct_and_at_the_sixth(void **state)
@@ -104,7 +104,7 @@ static void nothing_is_named_that_the_types_do_not_have(void **state)
 		tapir_kernel_function__format_by(i ? types : NULL, "unknown", false, &f);
 		assert_int_equal(f.field_cnt, 6);
 		assert_string_equal(f.fields[5].name, "arg5");
-		assert_int_equal(f.fields[5].place.size, 8);
+		assert_int_equal(f.fields[5].machine_field.size, 8);
 		tapir_kernel_function__format_by(i ? types : NULL, "unknown", true, &f);
 		assert_int_equal(f.field_cnt, 1);
 		assert_string_equal(f.fields[0].name, "ret");

@@ -137,18 +137,18 @@ static void both_kinds_of_texts_are_known(void **state)
 			 0);
 	assert_int_equal(f.field_cnt, 7);
 	assert_string_equal(f.fields[0].name, "comm");
-	assert_int_equal(f.fields[0].place.read, TAPIR_MACHINE_AT);
+	assert_int_equal(f.fields[0].machine_field.read, TAPIR_MACHINE_AT);
 	assert_int_equal(f.fields[0].field_type, TAPIR_FIELD_STR);
-	assert_int_equal(f.fields[0].place.size, 16);
+	assert_int_equal(f.fields[0].machine_field.size, 16);
 	assert_string_equal(f.fields[1].name, "file");
-	assert_int_equal(f.fields[1].place.read, TAPIR_MACHINE_AT_LOC);
+	assert_int_equal(f.fields[1].machine_field.read, TAPIR_MACHINE_AT_LOC);
 	assert_int_equal(f.fields[1].field_type, TAPIR_FIELD_STR);
-	assert_int_equal(f.fields[2].place.read, TAPIR_MACHINE_AT_REL_LOC);
+	assert_int_equal(f.fields[2].machine_field.read, TAPIR_MACHINE_AT_REL_LOC);
 	assert_int_equal(f.fields[3].field_type, TAPIR_FIELD_INT);
 	assert_string_equal(f.fields[3].type, "pid_t");
 	assert_int_equal(f.fields[4].field_type, TAPIR_FIELD_BLOB);
 	assert_int_equal(f.fields[5].field_type, TAPIR_FIELD_PTR);
-	assert_int_equal(f.fields[5].place.read, TAPIR_MACHINE_NUMBER);
+	assert_int_equal(f.fields[5].machine_field.read, TAPIR_MACHINE_NUMBER);
 	assert_int_equal(f.fields[6].field_type, TAPIR_FIELD_BOOL);
 	assert_int_equal(f.left_out_cnt, 0);
 }

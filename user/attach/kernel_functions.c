@@ -25,8 +25,9 @@ static const uint16_t arg_offs[] = {0, 8, 16, 24, 32, 40};
 
 static void set_number(struct tapir_tracepoint_field *f, const char *name, uint16_t off)
 {
-	*f = (struct tapir_tracepoint_field){.place = {.off = off, .size = sizeof(uint64_t)},
-					     .field_type = TAPIR_FIELD_UINT};
+	*f = (struct tapir_tracepoint_field){
+		.machine_field = {.off = off, .size = sizeof(uint64_t)},
+		.field_type = TAPIR_FIELD_UINT};
 	snprintf(f->name, sizeof(f->name), "%s", name);
 }
 
@@ -44,14 +45,14 @@ static bool set_type(struct tapir_tracepoint_field *f, const struct btf *types, 
 	if (!type || !(btf_is_int(type) || btf_is_any_enum(type)) || !type->size ||
 	    type->size > sizeof(uint64_t))
 		return false;
-	f->place.size = (uint16_t)type->size;
-	f->place.is_signed =
+	f->machine_field.size = (uint16_t)type->size;
+	f->machine_field.is_signed =
 		btf_is_int(type) ? btf_int_encoding(type) & BTF_INT_SIGNED : btf_kflag(type);
-	f->place.is_signed = f->place.is_signed != 0;
+	f->machine_field.is_signed = f->machine_field.is_signed != 0;
 	if (btf_is_int(type) && btf_int_encoding(type) & BTF_INT_BOOL)
 		f->field_type = TAPIR_FIELD_BOOL;
 	else
-		f->field_type = f->place.is_signed ? TAPIR_FIELD_INT : TAPIR_FIELD_UINT;
+		f->field_type = f->machine_field.is_signed ? TAPIR_FIELD_INT : TAPIR_FIELD_UINT;
 	return true;
 }
 
@@ -102,7 +103,7 @@ void tapir_kernel_function__format_by(const struct btf *types, const char *name,
 	if (is_return) {
 		set_number(&out->fields[0], "ret", RESULT_OFF);
 		out->fields[0].field_type = TAPIR_FIELD_INT;
-		out->fields[0].place.is_signed = true;
+		out->fields[0].machine_field.is_signed = true;
 		if (proto)
 			(void)set_type(&out->fields[0], types, proto->type);
 		out->field_cnt = !proto || proto->type; /* void has none */

@@ -347,7 +347,7 @@ static void name_by_number(struct tapir_tracepoint_format *out)
 		struct tapir_tracepoint_field *f = &out->fields[i];
 
 		snprintf(f->name, sizeof(f->name), "arg%u", i);
-		f->place.size = sizeof(uint64_t);
+		f->machine_field.size = sizeof(uint64_t);
 		f->field_type = TAPIR_FIELD_UINT;
 	}
 }
@@ -380,16 +380,16 @@ static void narrow(struct tapir_tracepoint_field *f)
 		     {"key_serial_t", 4, true},	 {"mqd_t", 4, true},  {"timer_t", 4, true},
 		     {"unsigned", 4, false},	 {"__u32", 4, false}, {"__s32", 4, true}};
 
-	f->place.size = sizeof(uint64_t);
+	f->machine_field.size = sizeof(uint64_t);
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (!strcmp(f->type, known[i].type)) {
-			f->place.size = known[i].size;
-			f->place.is_signed = known[i].is_signed;
+			f->machine_field.size = known[i].size;
+			f->machine_field.is_signed = known[i].is_signed;
 		}
 	if (is_tracepoint_text(f))
 		f->field_type = TAPIR_FIELD_STR;
 	else if (f->field_type != TAPIR_FIELD_PTR)
-		f->field_type = f->place.is_signed ? TAPIR_FIELD_INT : TAPIR_FIELD_UINT;
+		f->field_type = f->machine_field.is_signed ? TAPIR_FIELD_INT : TAPIR_FIELD_UINT;
 }
 
 /* Some calls have another name in the kernel than programs call them by. */
@@ -408,7 +408,7 @@ static int call_format(const char *name, struct tapir_tracepoint_format *out)
 	}
 	for (unsigned i = 0; i < out->field_cnt && cnt < TAPIR_CALL_ARGS; i++)
 		if (strcmp(out->fields[i].name, "__syscall_nr") != 0 &&
-		    out->fields[i].place.read == TAPIR_MACHINE_NUMBER) {
+		    out->fields[i].machine_field.read == TAPIR_MACHINE_NUMBER) {
 			out->fields[cnt] = out->fields[i];
 			narrow(&out->fields[cnt++]);
 		}
@@ -420,9 +420,14 @@ static int call_format(const char *name, struct tapir_tracepoint_format *out)
 static int counter_format(const struct tapir_sample_event *event,
 			  struct tapir_tracepoint_format *out)
 {
-	static const struct tapir_tracepoint_field fields[] = {
-		{.name = "period", .type = "u64", .place.size = 8, .field_type = TAPIR_FIELD_UINT},
-		{.name = "addr", .type = "u64", .place.size = 8, .field_type = TAPIR_FIELD_PTR}};
+	static const struct tapir_tracepoint_field fields[] = {{.name = "period",
+								.type = "u64",
+								.machine_field.size = 8,
+								.field_type = TAPIR_FIELD_UINT},
+							       {.name = "addr",
+								.type = "u64",
+								.machine_field.size = 8,
+								.field_type = TAPIR_FIELD_PTR}};
 
 	*out = (struct tapir_tracepoint_format){.field_cnt =
 							strstr(event->name, "-faults") ? 2 : 1};

@@ -33,7 +33,7 @@ static void add_type(const struct tapir_tracepoint_field *f, struct tapir_str *o
 		return;
 	default:
 		tapir_str__addf(out, "%c%u", f->field_type == TAPIR_FIELD_INT ? 'i' : 'u',
-				f->place.size * 8u);
+				f->machine_field.size * 8u);
 	}
 }
 

@@ -207,7 +207,8 @@ static int sort_events(struct manifest_reader *r)
 /* {e13c0d23-ccbc-4e12-931b-d9cc2eee27e4}: three little-endian numbers, then bytes. */
 static bool read_guid(const char *text, uint8_t out[16])
 {
-	static const uint8_t place[16] = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
+	static const uint8_t byte_order[16] = {3, 2, 1,	 0,  5,	 4,  7,	 6,
+					       8, 9, 10, 11, 12, 13, 14, 15};
 	unsigned cnt = 0;
 
 	for (text += *text == '{'; *text && *text != '}'; text++) {
@@ -218,7 +219,7 @@ static bool read_guid(const char *text, uint8_t out[16])
 		if (!isxdigit((unsigned char)*text) || cnt >= 32)
 			return false;
 		digit = *text <= '9' ? *text - '0' : (*text | 0x20) - 'a' + 10;
-		out[place[cnt / 2]] = (uint8_t)(out[place[cnt / 2]] << 4 | digit);
+		out[byte_order[cnt / 2]] = (uint8_t)(out[byte_order[cnt / 2]] << 4 | digit);
 		cnt++;
 	}
 	return cnt == 32;

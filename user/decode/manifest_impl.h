@@ -70,7 +70,7 @@ const xmlNode *tapir_manifest_xml__walk(const xmlNode *element);
 /* The text of an attribute; borrowed from the document. NULL: it has none. */
 const char *tapir_manifest_xml__attr(const xmlNode *node, const char *name);
 
-/* ---- manifest_place.c ---------------------------------------------------------------------- */
+/* ---- manifest_position.c ---------------------------------------------------------------------- */
 
 /* Adds a line with the place of the element and the reason, and returns -EINVAL. */
 int tapir_manifest_xml__fail(const struct manifest_reader *r, const xmlNode *node, const char *why,

@@ -104,15 +104,15 @@ static bool is_char(struct tapir_sv type)
 
 static uint8_t tracepoint_field_type(const struct tapir_tracepoint_field *f, struct tapir_sv type)
 {
-	if (f->place.is_text)
+	if (f->machine_field.is_text)
 		return TAPIR_FIELD_STR;
-	if (f->place.read != TAPIR_MACHINE_NUMBER)
+	if (f->machine_field.read != TAPIR_MACHINE_NUMBER)
 		return TAPIR_FIELD_BLOB;
 	if (memchr(type.data, '*', type.len))
 		return TAPIR_FIELD_PTR;
 	if (tapir_sv__is(type, "bool"))
 		return TAPIR_FIELD_BOOL;
-	return f->place.is_signed ? TAPIR_FIELD_INT : TAPIR_FIELD_UINT;
+	return f->machine_field.is_signed ? TAPIR_FIELD_INT : TAPIR_FIELD_UINT;
 }
 
 static bool is_of_number(uint64_t size)
@@ -136,14 +136,14 @@ static bool add_field(const char *line, size_t len, struct tapir_tracepoint_form
 		return false;
 	if (tapir_sv__starts_with(name, "common_"))
 		return true;
-	f.place.read = read_of(&type, is_array);
+	f.machine_field.read = read_of(&type, is_array);
 	/* A structure is declared like a number: it is kept as bytes. */
-	if (f.place.read == TAPIR_MACHINE_NUMBER && !is_of_number(size))
-		f.place.read = TAPIR_MACHINE_AT;
-	f.place.off = (uint16_t)off;
-	f.place.size = (uint16_t)size;
-	f.place.is_signed = (uint8_t)is_signed;
-	f.place.is_text = f.place.read != TAPIR_MACHINE_NUMBER && is_char(type);
+	if (f.machine_field.read == TAPIR_MACHINE_NUMBER && !is_of_number(size))
+		f.machine_field.read = TAPIR_MACHINE_AT;
+	f.machine_field.off = (uint16_t)off;
+	f.machine_field.size = (uint16_t)size;
+	f.machine_field.is_signed = (uint8_t)is_signed;
+	f.machine_field.is_text = f.machine_field.read != TAPIR_MACHINE_NUMBER && is_char(type);
 	f.field_type = tracepoint_field_type(&f, type);
 	tapir_sv__copy(name, f.name, sizeof(f.name));
 	tapir_sv__copy(type, f.type, sizeof(f.type));

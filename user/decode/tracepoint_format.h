@@ -18,7 +18,7 @@
 struct tapir_tracepoint_field {
 	char name[TAPIR_TRACEPOINT_NAME_BYTES];
 	char type[TAPIR_TRACEPOINT_TYPE_BYTES]; /* as C writes it, without an array's brackets */
-	struct tapir_machine_field place;
+	struct tapir_machine_field machine_field;
 	uint8_t field_type; /* enum tapir_field_type */
 };
 

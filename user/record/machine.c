@@ -136,7 +136,7 @@ static int plan_one(struct one *one, const struct tapir_tracepoint *tracepoint, 
 	one->site.flags = with_stack ? TAPIR_SITE_STACK : 0;
 	one->site.field_cnt = (uint8_t)one->format.field_cnt;
 	for (unsigned i = 0; i < one->format.field_cnt; i++)
-		one->site.fields[i] = one->format.fields[i].place;
+		one->site.fields[i] = one->format.fields[i].machine_field;
 	if (!tracepoint->category && !tracepoint->event)
 		plan_call(one);
 	if (one->format.left_out_cnt)
@@ -237,7 +237,8 @@ static int announce_event(const struct one *one, struct tapir_recbuf *buf,
 
 	for (unsigned i = 0; i < cnt; i++)
 		add_field(&fields[i], &names[i], one->format.fields[i].field_type,
-			  (uint8_t)one->format.fields[i].place.size, one->format.fields[i].name);
+			  (uint8_t)one->format.fields[i].machine_field.size,
+			  one->format.fields[i].name);
 	if (!one->tracepoint->category && !one->tracepoint->event) {
 		add_field(&fields[cnt], &names[cnt], TAPIR_FIELD_INT, 8, "ret");
 		add_field(&fields[cnt + 1], &names[cnt + 1], TAPIR_FIELD_UINT, 4, "err");

@@ -11,25 +11,25 @@
 #include "trace/record.h"
 #include "trace/schema.h"
 
-enum place_kind {
-	PLACE_END,
-	PLACE_ID,     /* of a process or thread */
-	PLACE_OWNER,  /* the same; 0 is the kernel, or the machine */
-	PLACE_TIME,   /* 0 and UINT64_MAX stay */
-	PLACE_PROBE,  /* 0: of no probe */
-	PLACE_FILE,   /* moved if it is a kernel's: two hosts have theirs at different addresses */
-	PLACE_COOKIE, /* of a socket */
-	PLACE_NETNS
+enum member_kind {
+	MEMBER_END,
+	MEMBER_ID,     /* of a process or thread */
+	MEMBER_OWNER,  /* the same; 0 is the kernel, or the machine */
+	MEMBER_TIME,   /* 0 and UINT64_MAX stay */
+	MEMBER_PROBE,  /* 0: of no probe */
+	MEMBER_FILE,   /* moved if it is a kernel's: two hosts have theirs at different addresses */
+	MEMBER_COOKIE, /* of a socket */
+	MEMBER_NETNS
 };
 
-struct place {
+struct moved_member {
 	uint16_t offset;
 	uint8_t kind; /* enum place_kind */
 };
 
-#define PLACES_MAX 8
+#define MEMBERS_MAX 8
 
-static struct place places[TAPIR_REC_TYPE_CNT][PLACES_MAX + 1];
+static struct moved_member moved_members[TAPIR_REC_TYPE_CNT][MEMBERS_MAX + 1];
 
 /* Members that last, where others whose names end so are moments. */
 static const char *const durations[] = {"interval_ns", "queue_ns", "device_ns",
@@ -59,33 +59,33 @@ static bool is_owned(unsigned type)
 static uint8_t rehosted_member_kind(unsigned type, const char *name)
 {
 	if (!strncmp(name, "ns_", 3)) /* in the process's own pid namespace */
-		return PLACE_END;
+		return MEMBER_END;
 	if (!strcmp(name, "tgid") && is_owned(type))
-		return PLACE_OWNER;
+		return MEMBER_OWNER;
 	if (ends_with(name, "tgid") || ends_with(name, "tid"))
-		return PLACE_ID;
+		return MEMBER_ID;
 	if (is_moment(name))
-		return PLACE_TIME;
-	return !strcmp(name, "probe_id")     ? PLACE_PROBE
-	       : !strcmp(name, "file_id")    ? PLACE_FILE
-	       : !strcmp(name, "connection") ? PLACE_COOKIE
-	       : !strcmp(name, "netns")	     ? PLACE_NETNS
-					     : PLACE_END;
+		return MEMBER_TIME;
+	return !strcmp(name, "probe_id")     ? MEMBER_PROBE
+	       : !strcmp(name, "file_id")    ? MEMBER_FILE
+	       : !strcmp(name, "connection") ? MEMBER_COOKIE
+	       : !strcmp(name, "netns")	     ? MEMBER_NETNS
+					     : MEMBER_END;
 }
 
-static void add_place(unsigned type, const struct tapir_member *member)
+static void add_moved_member(unsigned type, const struct tapir_member *member)
 {
 	uint8_t kind = rehosted_member_kind(type, member->name);
-	struct place *at = places[type];
+	struct moved_member *at = moved_members[type];
 
 	while (at->kind && at->offset != member->offset)
 		at++;
-	if (kind && !at->kind && at < places[type] + PLACES_MAX)
-		*at = (struct place){member->offset, kind};
+	if (kind && !at->kind && at < moved_members[type] + MEMBERS_MAX)
+		*at = (struct moved_member){member->offset, kind};
 }
 
 /* Made before main, so that no caller needs a lock. What only a merged recording has stays. */
-__attribute__((constructor)) static void make_places(void)
+__attribute__((constructor)) static void list_moved_members(void)
 {
 	for (unsigned type = 1; type < TAPIR_REC_TYPE_CNT; type++) {
 		const struct tapir_member *m = tapir_schemas[type].members;
@@ -93,13 +93,13 @@ __attribute__((constructor)) static void make_places(void)
 		for (; type != TAPIR_REC_CLOCK && type != TAPIR_REC_HOST && !tapir_member__ends(m);
 		     m++)
 			if (m->name)
-				add_place(type, m);
+				add_moved_member(type, m);
 	}
 }
 
-static const struct place *places_of(unsigned type)
+static const struct moved_member *moved_members_of(unsigned type)
 {
-	return places[type < TAPIR_REC_TYPE_CNT ? type : TAPIR_REC_NONE];
+	return moved_members[type < TAPIR_REC_TYPE_CNT ? type : TAPIR_REC_NONE];
 }
 
 /* In the upper bits, which the kernel's counters and hashes' marks do not reach. */
@@ -118,12 +118,12 @@ static uint32_t get_id(const struct tapir_rec *rec, unsigned offset)
 
 static bool has_sound_ids(const struct tapir_rehost *rehost, const struct tapir_rec *rec)
 {
-	for (const struct place *p = places_of(rec->type); p->kind; p++) {
-		bool is_id = p->kind == PLACE_ID || p->kind == PLACE_OWNER;
+	for (const struct moved_member *p = moved_members_of(rec->type); p->kind; p++) {
+		bool is_id = p->kind == MEMBER_ID || p->kind == MEMBER_OWNER;
 
 		if (rehost->host && is_id && get_id(rec, p->offset) >= TAPIR_HOST_PIDS)
 			return false;
-		if (p->kind == PLACE_PROBE &&
+		if (p->kind == MEMBER_PROBE &&
 		    get_id(rec, p->offset) >= TAPIR_HOST_PIDS - rehost->first_probe)
 			return false;
 	}
@@ -135,11 +135,11 @@ static void move_id(const struct tapir_rehost *rehost, uint8_t kind, void *at, b
 	uint32_t id, by = rehost->host * TAPIR_HOST_PIDS;
 
 	memcpy(&id, at, sizeof(id));
-	if (kind == PLACE_PROBE)
+	if (kind == MEMBER_PROBE)
 		by += rehost->first_probe;
-	if (kind == PLACE_NETNS)
+	if (kind == MEMBER_NETNS)
 		id ^= rehost->host << 20;
-	else if (id || kind == PLACE_OWNER)
+	else if (id || kind == MEMBER_OWNER)
 		id = is_back ? id - by : id + by;
 	memcpy(at, &id, sizeof(id));
 }
@@ -156,9 +156,9 @@ static void move_u64(const struct tapir_rehost *rehost, uint8_t kind, void *at, 
 	uint64_t value;
 
 	memcpy(&value, at, sizeof(value));
-	if (kind == PLACE_TIME)
+	if (kind == MEMBER_TIME)
 		value = moved_ns(rehost, value, is_back);
-	else if (kind == PLACE_COOKIE)
+	else if (kind == MEMBER_COOKIE)
 		value ^= cookie_bits(rehost->host);
 	else if (rehost->kernel_files && tapir_map__get(rehost->kernel_files, value))
 		value ^= cookie_bits(rehost->host);
@@ -171,7 +171,7 @@ static void move_wait(const struct tapir_rehost *rehost, struct tapir_rec_switch
 	struct tapir_switch_wait *wait = (void *)(rec + 1);
 
 	if (rec->flags & TAPIR_SWITCH_WAITED && rec->h.size >= sizeof(*rec) + sizeof(*wait))
-		move_u64(rehost, PLACE_TIME, &wait->since_ns, is_back);
+		move_u64(rehost, MEMBER_TIME, &wait->since_ns, is_back);
 }
 
 static void move(const struct tapir_rehost *rehost, struct tapir_rec *rec, bool is_back)
@@ -186,9 +186,9 @@ static void move(const struct tapir_rehost *rehost, struct tapir_rec *rec, bool 
 	else if (by)
 		rec->cpu =
 			rec->cpu < TAPIR_HOST_CPUS ? (uint16_t)(rec->cpu + by) : TAPIR_CPU_UNKNOWN;
-	for (const struct place *p = places_of(rec->type); p->kind; p++) {
-		bool is_u64 =
-			p->kind == PLACE_TIME || p->kind == PLACE_FILE || p->kind == PLACE_COOKIE;
+	for (const struct moved_member *p = moved_members_of(rec->type); p->kind; p++) {
+		bool is_u64 = p->kind == MEMBER_TIME || p->kind == MEMBER_FILE ||
+			      p->kind == MEMBER_COOKIE;
 
 		(is_u64 ? move_u64 : move_id)(rehost, p->kind, (char *)rec + p->offset, is_back);
 	}
@@ -209,8 +209,8 @@ void tapir_rehost__undo(const struct tapir_rehost *rehost, struct tapir_rec *rec
 
 static uint32_t host_of_ids(const struct tapir_rec *rec)
 {
-	for (const struct place *p = places_of(rec->type); p->kind; p++) {
-		bool is_id = p->kind <= PLACE_OWNER || p->kind == PLACE_PROBE;
+	for (const struct moved_member *p = moved_members_of(rec->type); p->kind; p++) {
+		bool is_id = p->kind <= MEMBER_OWNER || p->kind == MEMBER_PROBE;
 		uint32_t id = is_id ? get_id(rec, p->offset) : 0;
 
 		if (tapir_host__of(id))
@@ -242,7 +242,7 @@ uint32_t tapir_rehost__host_of(const struct tapir_rec *rec)
 
 bool tapir_rehost__moves(unsigned type, unsigned offset)
 {
-	for (const struct place *p = places_of(type); p->kind; p++)
+	for (const struct moved_member *p = moved_members_of(type); p->kind; p++)
 		if (p->offset == offset)
 			return true;
 	return false;

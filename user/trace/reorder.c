@@ -12,10 +12,10 @@
 
 #include "base/vec.h"
 
-#define LINE_BYTES   64u
-#define SIZES	     2u /* of copies that are used again: one line, two */
-#define SLAB_BYTES   65536u
-#define FIRST_PLACES 1024u
+#define LINE_BYTES     64u
+#define SIZES	       2u /* of copies that are used again: one line, two */
+#define SLAB_BYTES     65536u
+#define FIRST_CAPACITY 1024u
 
 struct spare {
 	struct spare *next;
@@ -33,7 +33,7 @@ struct tapir_reorder {
 	void (*coming)(void *ctx, const struct tapir_rec *rec, enum tapir_reorder_step step);
 	void *ctx;
 	struct waiting *queue; /* a ring of places places, a power of two */
-	size_t places, head, cnt;
+	size_t capacity, head, cnt;
 	struct tapir_vec(struct waiting) heap; /* the earliest is [0] */
 	uint64_t seq, bytes, newest_ns, last_out_ns, late;
 	uint64_t hint; /* of the record that is out, or coming */
@@ -42,9 +42,9 @@ struct tapir_reorder {
 };
 
 /* The i-th that waits in the ring, or the first free place behind them. */
-static struct waiting *place(const struct tapir_reorder *r, size_t i)
+static struct waiting *waiting_at(const struct tapir_reorder *r, size_t i)
 {
-	return &r->queue[(r->head + i) & (r->places - 1)];
+	return &r->queue[(r->head + i) & (r->capacity - 1)];
 }
 
 /* ---- copies ----------------------------------------------------------------------------- */
@@ -119,8 +119,8 @@ struct tapir_reorder *tapir_reorder__new(void (*out)(void *ctx, const struct tap
 		return NULL;
 	r->out = out;
 	r->ctx = ctx;
-	r->places = FIRST_PLACES;
-	r->queue = calloc(r->places, sizeof(*r->queue));
+	r->capacity = FIRST_CAPACITY;
+	r->queue = calloc(r->capacity, sizeof(*r->queue));
 	if (r->queue)
 		return r;
 	free(r);
@@ -132,7 +132,7 @@ void tapir_reorder__free(struct tapir_reorder *r)
 	if (!r)
 		return;
 	for (size_t i = 0; i < r->cnt; i++)
-		release_record(r, place(r, i)->rec);
+		release_record(r, waiting_at(r, i)->rec);
 	for (size_t i = 0; i < r->heap.cnt; i++)
 		release_record(r, r->heap.data[i].rec);
 	for (size_t i = 0; i < r->slabs.cnt; i++)
@@ -144,22 +144,22 @@ void tapir_reorder__free(struct tapir_reorder *r)
 }
 
 /* A ring that is no larger than what waits in it stays in a CPU's cache. False: it is full. */
-static bool has_place(struct tapir_reorder *r)
+static bool has_capacity(struct tapir_reorder *r)
 {
 	struct waiting *more;
 
-	if (r->cnt < r->places)
+	if (r->cnt < r->capacity)
 		return true;
-	if (r->places >= TAPIR_REORDER_MAX_CNT)
+	if (r->capacity >= TAPIR_REORDER_MAX_CNT)
 		return false;
-	more = calloc(r->places * 2, sizeof(*more));
+	more = calloc(r->capacity * 2, sizeof(*more));
 	if (!more)
 		return false;
 	for (size_t i = 0; i < r->cnt; i++)
-		more[i] = *place(r, i);
+		more[i] = *waiting_at(r, i);
 	free(r->queue);
 	r->queue = more;
-	r->places *= 2;
+	r->capacity *= 2;
 	r->head = 0;
 	return true;
 }
@@ -228,9 +228,9 @@ static void expect_records(struct tapir_reorder *r)
 
 	if (!r->coming || r->cnt <= record_ahead)
 		return;
-	__builtin_prefetch(place(r, record_ahead)->rec);
+	__builtin_prefetch(waiting_at(r, record_ahead)->rec);
 	for (unsigned step = 0; step < TAPIR_REORDER_STEP_CNT; step++) {
-		const struct waiting *soon = place(r, tapir_reorder_ahead[step]);
+		const struct waiting *soon = waiting_at(r, tapir_reorder_ahead[step]);
 
 		r->hint = soon->hint;
 		r->coming(r->ctx, soon->rec, (enum tapir_reorder_step)step);
@@ -248,7 +248,7 @@ static void pass_first(struct tapir_reorder *r)
 		r->heap.data[0] = r->heap.data[--r->heap.cnt];
 		sift_down(r->heap.data, r->heap.cnt);
 	} else {
-		r->head = (r->head + 1) & (r->places - 1);
+		r->head = (r->head + 1) & (r->capacity - 1);
 		r->cnt--;
 	}
 	r->bytes -= rec->size;
@@ -274,8 +274,9 @@ static bool is_due(const struct tapir_reorder *r)
 
 static int keep_waiting(struct tapir_reorder *r, struct waiting w, bool is_ahead)
 {
-	if (!is_ahead && (!r->cnt || place(r, r->cnt - 1)->time_ns <= w.time_ns) && has_place(r)) {
-		*place(r, r->cnt++) = w;
+	if (!is_ahead && (!r->cnt || waiting_at(r, r->cnt - 1)->time_ns <= w.time_ns) &&
+	    has_capacity(r)) {
+		*waiting_at(r, r->cnt++) = w;
 		return 0;
 	}
 	if (!tapir_vec__push(&r->heap, w))

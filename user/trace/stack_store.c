@@ -25,14 +25,14 @@ static uint32_t tag_of(uint64_t id)
 	return tapir_hash__mix(3, id) >> 33;
 }
 
-static size_t block_of(uint32_t place)
+static size_t block_of(uint32_t position)
 {
-	return (place - 1) / BLOCK_WORDS;
+	return (position - 1) / BLOCK_WORDS;
 }
 
-static struct tapir_rec_stack *record_at(const struct tapir_stack_store *s, uint32_t place)
+static struct tapir_rec_stack *record_at(const struct tapir_stack_store *s, uint32_t position)
 {
-	return (void *)(s->blocks.data[block_of(place)].words + (place - 1) % BLOCK_WORDS);
+	return (void *)(s->blocks.data[block_of(position)].words + (position - 1) % BLOCK_WORDS);
 }
 
 /* The id's slot, or the free one where it belongs. cap > 0. */
@@ -41,8 +41,8 @@ static struct tapir_stack_slot *find_stack_slot(const struct tapir_stack_store *
 	uint32_t tag = tag_of(id);
 	size_t i = tag & (s->cap - 1);
 
-	while (s->slots[i].place &&
-	       (s->slots[i].tag != tag || record_at(s, s->slots[i].place)->stack_id != id))
+	while (s->slots[i].position &&
+	       (s->slots[i].tag != tag || record_at(s, s->slots[i].position)->stack_id != id))
 		i = (i + 1) & (s->cap - 1);
 	return &s->slots[i];
 }
@@ -54,7 +54,7 @@ const struct tapir_rec_stack *tapir_stack_store__find(const struct tapir_stack_s
 
 	if (is_now)
 		*is_now = slot && slot->is_now;
-	return slot && slot->place ? record_at(s, slot->place) : NULL;
+	return slot && slot->position ? record_at(s, slot->position) : NULL;
 }
 
 void tapir_stack_store__expect(const struct tapir_stack_store *s, uint64_t id, bool is_near)
@@ -64,9 +64,9 @@ void tapir_stack_store__expect(const struct tapir_stack_store *s, uint64_t id, b
 
 	if (slot && !is_near)
 		__builtin_prefetch(slot);
-	if (!slot || !is_near || !slot->place)
+	if (!slot || !is_near || !slot->position)
 		return;
-	rec = (const char *)record_at(s, slot->place);
+	rec = (const char *)record_at(s, slot->position);
 	__builtin_prefetch(rec);
 	__builtin_prefetch(rec + 64);
 	__builtin_prefetch(rec + 128);
@@ -88,9 +88,9 @@ static bool rebuild(struct tapir_stack_store *s, size_t cap, bool only_now)
 	for (size_t i = 0; i < s->cap; i++) {
 		size_t at = s->slots[i].tag & (cap - 1);
 
-		if (!s->slots[i].place || (only_now && !s->slots[i].is_now))
+		if (!s->slots[i].position || (only_now && !s->slots[i].is_now))
 			continue;
-		while (slots[at].place)
+		while (slots[at].position)
 			at = (at + 1) & (cap - 1);
 		slots[at] = s->slots[i];
 		slots[at].is_now &= !only_now;
@@ -129,7 +129,7 @@ static int add_block(struct tapir_stack_store *s)
 
 /* Copies a record behind the last one. *place: where. */
 static int append_stack(struct tapir_stack_store *s, const struct tapir_rec_stack *rec,
-			uint32_t *place)
+			uint32_t *position)
 {
 	uint32_t words = rec->h.size / 8;
 	int err = !s->block_cnt || words > BLOCK_WORDS - s->used ? add_block(s) : 0;
@@ -137,7 +137,7 @@ static int append_stack(struct tapir_stack_store *s, const struct tapir_rec_stac
 	if (err)
 		return err;
 	memcpy(s->blocks.data[s->at].words + s->used, rec, rec->h.size);
-	*place = (uint32_t)s->at * BLOCK_WORDS + s->used + 1;
+	*position = (uint32_t)s->at * BLOCK_WORDS + s->used + 1;
 	s->used += words;
 	return 0;
 }
@@ -145,26 +145,26 @@ static int append_stack(struct tapir_stack_store *s, const struct tapir_rec_stac
 static void note_now(struct tapir_stack_store *s, struct tapir_stack_slot *slot, uint32_t bytes)
 {
 	slot->is_now = true;
-	s->blocks.data[block_of(slot->place)].now_words += bytes / 8;
+	s->blocks.data[block_of(slot->position)].now_words += bytes / 8;
 }
 
 int tapir_stack_store__put(struct tapir_stack_store *s, const struct tapir_rec_stack *rec)
 {
 	struct tapir_stack_slot *slot;
-	uint32_t place;
+	uint32_t position;
 	int err = grow_store(s);
 
 	if (!err)
-		err = append_stack(s, rec, &place);
+		err = append_stack(s, rec, &position);
 	count_bytes(s);
 	if (err)
 		return err;
 	slot = find_stack_slot(s, rec->stack_id);
-	s->cnt += !slot->place;
+	s->cnt += !slot->position;
 	if (slot->is_now)
-		s->blocks.data[block_of(slot->place)].now_words -=
-			record_at(s, slot->place)->h.size / 8;
-	slot->place = place;
+		s->blocks.data[block_of(slot->position)].now_words -=
+			record_at(s, slot->position)->h.size / 8;
+	slot->position = position;
 	slot->tag = tag_of(rec->stack_id);
 	note_now(s, slot, rec->h.size);
 	return 0;
@@ -174,8 +174,8 @@ void tapir_stack_store__keep(struct tapir_stack_store *s, uint64_t id)
 {
 	struct tapir_stack_slot *slot = s->cap ? find_stack_slot(s, id) : NULL;
 
-	if (slot && slot->place && !slot->is_now)
-		note_now(s, slot, record_at(s, slot->place)->h.size);
+	if (slot && slot->position && !slot->is_now)
+		note_now(s, slot, record_at(s, slot->position)->h.size);
 }
 
 /* Blocks are sparse of which a quarter or more is not remembered. */
@@ -194,16 +194,16 @@ static void move_records(struct tapir_stack_store *s)
 {
 	for (size_t i = 0; i < s->cap; i++) {
 		struct tapir_stack_slot *slot = &s->slots[i];
-		size_t block = slot->place ? block_of(slot->place) : 0;
+		size_t block = slot->position ? block_of(slot->position) : 0;
 		const struct tapir_rec_stack *rec;
 
-		if (!slot->place || !s->blocks.data[block].is_sparse)
+		if (!slot->position || !s->blocks.data[block].is_sparse)
 			continue;
-		rec = record_at(s, slot->place);
-		if (append_stack(s, rec, &slot->place))
+		rec = record_at(s, slot->position);
+		if (append_stack(s, rec, &slot->position))
 			return;
 		s->blocks.data[block].now_words -= rec->h.size / 8;
-		s->blocks.data[block_of(slot->place)].now_words += rec->h.size / 8;
+		s->blocks.data[block_of(slot->position)].now_words += rec->h.size / 8;
 	}
 }
 

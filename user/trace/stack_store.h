@@ -15,7 +15,7 @@
 #include "tapir/abi.h"
 
 struct tapir_stack_slot {
-	uint32_t place; /* of the record, in 8 bytes, + 1; 0: free */
+	uint32_t position; /* of the record, in 8 bytes, + 1; 0: free */
 	/* of its id: where the slot belongs, and most others are skipped without reading theirs */
 	uint32_t tag : 31;
 	uint32_t is_now : 1; /* it is in this segment */

@@ -433,7 +433,7 @@ int tapir_writer__put_span(struct tapir_writer *w, const void *data, size_t len,
 }
 
 /* The data that was written is worth the file that it replaces. */
-static int take_place(struct tapir_writer *w)
+static int create_named(struct tapir_writer *w)
 {
 	int err = w->seq && atomic_load(&w->is_kept) ? tapir_atomic_file__commit(&w->file) : 0;
 
@@ -453,7 +453,7 @@ int tapir_writer__flush(struct tapir_writer *w)
 	err = flush_buf(w, &w->desc_buf);
 	if (!err)
 		err = flush_buf(w, &w->rec_buf);
-	return err || w->err ? err : take_place(w);
+	return err || w->err ? err : create_named(w);
 }
 
 int tapir_writer__put_file(struct tapir_writer *w, const void *part, size_t len)

@@ -21,7 +21,7 @@ static void add_html_text(struct tapir_str *out, const char *text)
 /* One conversion, at format; returns what follows it. */
 static const char *convert(struct tapir_str *out, const char *format, va_list *args)
 {
-	int places = 0;
+	int decimals = 0;
 
 	if (!strncmp(format, "%llu", 4)) {
 		tapir_str__addf(out, "%llu", va_arg(*args, unsigned long long));
@@ -39,8 +39,8 @@ static const char *convert(struct tapir_str *out, const char *format, va_list *a
 		return format + 2;
 	default:
 		assert(format[1] == '.' && format[3] == 'f');
-		places = format[2] - '0';
-		tapir_str__addf(out, "%.*f", places, va_arg(*args, double));
+		decimals = format[2] - '0';
+		tapir_str__addf(out, "%.*f", decimals, va_arg(*args, double));
 		return format + 4;
 	}
 }

@@ -50,9 +50,11 @@ static double parts_until(const struct tapir_diff_rows *rows, uint64_t at_ns)
 
 static unsigned part_of(const struct tapir_diff_rows *rows, uint64_t at_ns)
 {
-	double place = parts_until(rows, at_ns);
+	double position = parts_until(rows, at_ns);
 
-	return place <= 0 ? 0 : place < TAPIR_DIFF_PARTS ? (unsigned)place : TAPIR_DIFF_PARTS - 1;
+	return position <= 0		     ? 0
+	       : position < TAPIR_DIFF_PARTS ? (unsigned)position
+					     : TAPIR_DIFF_PARTS - 1;
 }
 
 void tapir_diff_rows__add(struct tapir_diff_rows *rows, size_t idx, uint64_t at_ns, double value)

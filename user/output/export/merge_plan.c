@@ -156,7 +156,7 @@ static int find_hosts(struct tapir_merge *m)
 /* ---- clocks ------------------------------------------------------------------------------ */
 
 /* A host without UTC begins with the first one that has it; if none has it, all begin at once. */
-static void place_without_utc(struct tapir_merge *m)
+static void shift_without_utc(struct tapir_merge *m)
 {
 	uint64_t utc_ns = UINT64_MAX, latest_ns = 0;
 	struct tapir_merge_host *host;
@@ -225,7 +225,7 @@ static void align(struct tapir_merge *m)
 {
 	uint64_t least_ns = UINT64_MAX;
 
-	place_without_utc(m);
+	shift_without_utc(m);
 	for (size_t i = 0; i < m->hosts.cnt; i++) {
 		const struct tapir_merge_host *host = &m->hosts.data[i];
 		const struct tapir_merge_host *reference = &m->hosts.data[m->reference];

@@ -158,7 +158,7 @@ void tapir_nettrace__write_mapping(struct tapir_nettrace *n, const struct tapir_
 /* A kernel stack of this process is to come: readers look its addresses up in the process. */
 void tapir_nettrace__write_kernel(struct tapir_nettrace *n, uint32_t tgid);
 /* The address of a frame for readers; a new name is written. Of a tapir_nettrace. */
-uint64_t tapir_nettrace__place_frame(void *ctx, const struct tapir_frame *frame);
+uint64_t tapir_nettrace__assign_va(void *ctx, const struct tapir_frame *frame);
 void tapir_nettrace__forget_processes(struct tapir_nettrace *n);
 
 /* ---- nettrace_method.c ---------------------------------------------------------------------- */

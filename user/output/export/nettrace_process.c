@@ -361,8 +361,8 @@ static void put_name(struct tapir_nettrace *n, struct tapir_nettrace_process *p,
  * The address of a function for readers: its own, or another if that one had other code. Functions
  * of one program's files may overlap: aliases.
  */
-static uint64_t place_code(struct tapir_nettrace *n, struct tapir_nettrace_process *p,
-			   uint64_t start_va, uint64_t size, bool is_code)
+static uint64_t assign_code_va(struct tapir_nettrace *n, struct tapir_nettrace_process *p,
+			       uint64_t start_va, uint64_t size, bool is_code)
 {
 	struct range range = {.node.pos = start_va,
 			      .end_va = start_va + size,
@@ -409,7 +409,7 @@ static void put_function(struct tapir_nettrace *n, struct tapir_nettrace_process
 	tapir_str__fini(&method);
 }
 
-uint64_t tapir_nettrace__place_frame(void *ctx, const struct tapir_frame *frame)
+uint64_t tapir_nettrace__assign_va(void *ctx, const struct tapir_frame *frame)
 {
 	struct tapir_nettrace *n = ctx;
 	uint64_t start_va = frame->va - frame->offset, size, key, *slot;
@@ -435,7 +435,7 @@ uint64_t tapir_nettrace__place_frame(void *ctx, const struct tapir_frame *frame)
 	if (!slot)
 		return frame->va;
 	if (is_new) {
-		*slot = place_code(n, p, start_va, size, is_code);
+		*slot = assign_code_va(n, p, start_va, size, is_code);
 		put_function(n, p, range_at(&p->mappings, start_va), *slot, size, frame->name);
 	}
 	/* A call at the end of its function returns to what follows it. */

@@ -47,12 +47,12 @@ void tapir_nettrace_list__flush(struct tapir_nettrace_list *list, enum tapir_net
 /* ---- stacks --------------------------------------------------------------------------------- */
 
 /* The memo has one answer for all processes; for readers it must be written in each of them. */
-static uint64_t place_kernel_frame(struct tapir_nettrace *n, const struct tapir_stack_ref *ref,
-				   const struct tapir_stack_view *view, unsigned idx)
+static uint64_t assign_kernel_va(struct tapir_nettrace *n, const struct tapir_stack_ref *ref,
+				 const struct tapir_stack_view *view, unsigned idx)
 {
 	struct tapir_frame frame = tapir_frame__of(n->catalog, ref->tgid, ref->time_ns, view, idx);
 
-	return tapir_nettrace__place_frame(n, &frame);
+	return tapir_nettrace__assign_va(n, &frame);
 }
 
 /* Addresses that no process has, for frames that are not code of this moment. */
@@ -60,7 +60,7 @@ static uint64_t place_kernel_frame(struct tapir_nettrace *n, const struct tapir_
 #define MADE_VA	      (TAPIR_NETTRACE_MOVED_VA - MADE_ROOM)
 #define MADE_DISTANCE 16u
 
-static uint64_t place_made(struct tapir_nettrace *n, struct tapir_sv name)
+static uint64_t assign_invented_va(struct tapir_nettrace *n, struct tapir_sv name)
 {
 	struct tapir_frame frame = {.name = name,
 				    .va = MADE_VA + tapir_hash__bytes(11, name.data, name.len) %
@@ -68,27 +68,27 @@ static uint64_t place_made(struct tapir_nettrace *n, struct tapir_sv name)
 							    MADE_DISTANCE};
 
 	n->naming.is_caller = false;
-	return tapir_nettrace__place_frame(n, &frame);
+	return tapir_nettrace__assign_va(n, &frame);
 }
 
 /* A method that awaits is not where its code is: there it runs. */
-static uint64_t place_user_frame(void *ctx, const struct tapir_frame *frame)
+static uint64_t assign_user_va(void *ctx, const struct tapir_frame *frame)
 {
 	struct tapir_nettrace *n = ctx;
 	struct tapir_str text = {};
 	uint64_t va;
 
 	if (!frame->awaits || !frame->name.len)
-		return tapir_nettrace__place_frame(n, frame);
-	va = place_made(n, tapir_frame__shown_name(frame, &text, NULL));
+		return tapir_nettrace__assign_va(n, frame);
+	va = assign_invented_va(n, tapir_frame__shown_name(frame, &text, NULL));
 	n->failed |= text.failed;
 	tapir_str__fini(&text);
 	return va;
 }
 
 /* Returns the number of frames that stand for lost callers: 1 where some are missing. */
-static unsigned place_lost_callers(struct tapir_nettrace *n, const struct tapir_stack_ref *ref,
-				   const struct tapir_rec_stack *rec, uint64_t *va)
+static unsigned assign_lost_callers_va(struct tapir_nettrace *n, const struct tapir_stack_ref *ref,
+				       const struct tapir_rec_stack *rec, uint64_t *va)
 {
 	struct tapir_str text = {};
 	bool are_lost;
@@ -97,7 +97,7 @@ static unsigned place_lost_callers(struct tapir_nettrace *n, const struct tapir_
 	are_lost = tapir_stack_end__add_of(&text, n->catalog, ref->tgid, ref->time_ns, rec);
 	tapir_str__addc(&text, ']');
 	if (are_lost && !text.failed)
-		*va = place_made(n, (struct tapir_sv){text.data, text.len});
+		*va = assign_invented_va(n, (struct tapir_sv){text.data, text.len});
 	n->failed |= text.failed;
 	tapir_str__fini(&text);
 	return are_lost && *va;
@@ -107,8 +107,8 @@ static unsigned place_lost_callers(struct tapir_nettrace *n, const struct tapir_
  * Fills vas, with room for TAPIR_MAX_FRAMES + 1, and returns how many there are: a frame of its own
  * stands for callers that are missing.
  */
-static unsigned place_frames(struct tapir_nettrace *n, const struct tapir_stack_ref *ref,
-			     uint64_t stack_id, uint64_t *vas, struct tapir_name_span *span)
+static unsigned assign_stack_vas(struct tapir_nettrace *n, const struct tapir_stack_ref *ref,
+				 uint64_t stack_id, uint64_t *vas, struct tapir_name_span *span)
 {
 	const struct tapir_rec_stack *rec =
 		stack_id ? tapir_catalog__stack(n->catalog, stack_id) : NULL;
@@ -126,12 +126,12 @@ static unsigned place_frames(struct tapir_nettrace *n, const struct tapir_stack_
 	n->naming.time_ns = ref->time_ns;
 	for (unsigned i = 0; i < rec->frame_cnt; i++) {
 		n->naming.is_caller = i > 0;
-		vas[i] = is_kernel ? place_kernel_frame(n, ref, &view, i)
+		vas[i] = is_kernel ? assign_kernel_va(n, ref, &view, i)
 				   : tapir_frame_cache__number(&n->frame_cache, n->catalog, ref,
-							       &view, i, place_user_frame, n, span);
+							       &view, i, assign_user_va, n, span);
 	}
 	vas[rec->frame_cnt] = 0;
-	return rec->frame_cnt + place_lost_callers(n, ref, rec, vas + rec->frame_cnt);
+	return rec->frame_cnt + assign_lost_callers_va(n, ref, rec, vas + rec->frame_cnt);
 }
 
 uint32_t tapir_nettrace__stack(struct tapir_nettrace *n, const struct tapir_stack_ref *ref)
@@ -147,8 +147,8 @@ uint32_t tapir_nettrace__stack(struct tapir_nettrace *n, const struct tapir_stac
 	known = tapir_stack_cache__find(&n->stack_cache, ref);
 	if (known)
 		return (uint32_t)known->value;
-	cnt = place_frames(n, ref, ref->kstack_id, vas, &span);
-	cnt += place_frames(n, ref, ref->stack_id, vas + cnt, &span);
+	cnt = assign_stack_vas(n, ref, ref->kstack_id, vas, &span);
+	cnt += assign_stack_vas(n, ref, ref->stack_id, vas + cnt, &span);
 	if (!cnt)
 		return 0;
 	id = next_id(&n->stacks);

@@ -10,7 +10,7 @@
 
 #include "trace/record.h"
 
-static int by_time_then_place(const void *a, const void *b)
+static int by_time_then_position(const void *a, const void *b)
 {
 	const struct tapir_record_window_entry *x = a, *y = b;
 
@@ -20,9 +20,9 @@ static int by_time_then_place(const void *a, const void *b)
 static void sort_window(struct tapir_record_window *w)
 {
 	for (size_t i = 1; i < w->order.cnt; i++)
-		if (by_time_then_place(&w->order.data[i - 1], &w->order.data[i]) > 0) {
+		if (by_time_then_position(&w->order.data[i - 1], &w->order.data[i]) > 0) {
 			qsort(w->order.data, w->order.cnt, sizeof(*w->order.data),
-			      by_time_then_place);
+			      by_time_then_position);
 			return;
 		}
 }

@@ -64,7 +64,7 @@ static uint16_t add_fields(struct tapir_str *out, const struct tapir_tracepoint_
 	uint16_t faults = 0;
 
 	for (unsigned i = 0; i < format->field_cnt; i++) {
-		const struct tapir_machine_field *f = &format->fields[i].place;
+		const struct tapir_machine_field *f = &format->fields[i].machine_field;
 		struct tapir_slot_bytes slot = {};
 		const uint8_t *at = NULL;
 		uint64_t bits;
@@ -102,10 +102,10 @@ bool tapir_perf_events__number(const struct tapir_perf_format *format,
 		const uint8_t *at;
 		size_t len;
 
-		if (strcmp(f->name, field) || f->place.read != TAPIR_MACHINE_NUMBER ||
-		    !find_bytes(record, &f->place, &at, &len))
+		if (strcmp(f->name, field) || f->machine_field.read != TAPIR_MACHINE_NUMBER ||
+		    !find_bytes(record, &f->machine_field, &at, &len))
 			continue;
-		*out = integer_at(at, len, f->place.is_signed);
+		*out = integer_at(at, len, f->machine_field.is_signed);
 		return true;
 	}
 	return false;
@@ -139,8 +139,9 @@ static void describe_event(struct tapir_perf_events *e, const struct tapir_perf_
 		const struct tapir_tracepoint_field *f = &format->fields.fields[i];
 		bool is_fixed = f->field_type < TAPIR_FIELD_STR;
 
-		fields[i] = (struct tapir_field){.type = f->field_type,
-						 .size = is_fixed ? (uint8_t)f->place.size : 0};
+		fields[i] =
+			(struct tapir_field){.type = f->field_type,
+					     .size = is_fixed ? (uint8_t)f->machine_field.size : 0};
 		names[i] = tapir_sv__of(f->name);
 	}
 	if (format)

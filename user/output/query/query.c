@@ -146,7 +146,7 @@ void tapir_query__free(struct tapir_query *q)
 #define SHOWN	     110
 
 /* Adds a line with the statement around an offset, and a line with a caret below the offset. */
-static void show_place(const char *sql, size_t at)
+static void show_error_position(const char *sql, size_t at)
 {
 	size_t from = at > SHOWN_BEFORE ? at - SHOWN_BEFORE : 0;
 	struct tapir_str line = {}, caret = {};
@@ -194,7 +194,7 @@ static int fail_query(struct tapir_query *q, int rc, const char *sql)
 	default:
 		tapir_diag__add("SQL: %s", sqlite3_errmsg(q->db));
 		if (at >= 0 && sql)
-			show_place(sql, (size_t)at);
+			show_error_position(sql, (size_t)at);
 		return -EINVAL;
 	}
 }

@@ -14,7 +14,7 @@
 #include "base/diag.h"
 #include "decode/manifest_impl.h"
 
-struct manifest_place {
+struct text_position {
 	unsigned line, column; /* from 1; column 0: not known */
 };
 
@@ -22,12 +22,12 @@ struct manifest_place {
 struct scan {
 	const unsigned char *text;
 	size_t at, len, width, low;
-	struct manifest_place place;
+	struct text_position position;
 };
 
 static struct scan scan_of(const struct manifest_source *source)
 {
-	struct scan s = {.text = source->bytes, .len = source->len, .width = 1, .place = {1, 1}};
+	struct scan s = {.text = source->bytes, .len = source->len, .width = 1, .position = {1, 1}};
 
 	if (s.len < 2)
 		return s;
@@ -61,10 +61,10 @@ static void scan_char(struct scan *s)
 	bool is_rest = s->width == 1 && (s->text[s->at] & 0xc0) == 0x80;
 
 	if (peek(s, 0) == '\n') {
-		s->place.line++;
-		s->place.column = 1;
+		s->position.line++;
+		s->position.column = 1;
 	} else {
-		s->place.column += !is_rest;
+		s->position.column += !is_rest;
 	}
 	s->at += s->width;
 }
@@ -165,8 +165,8 @@ static void find_attr(struct scan *s, const char *name)
 	} while (skip_value(&at));
 }
 
-static struct manifest_place place_of_attr(const struct manifest_source *source,
-					   const xmlNode *node, const char *attr)
+static struct text_position position_of_attr(const struct manifest_source *source,
+					     const xmlNode *node, const char *attr)
 {
 	const xmlNode *at = tapir_manifest_xml__next(node->doc->children, NULL);
 	struct scan s = scan_of(source);
@@ -177,27 +177,27 @@ static struct manifest_place place_of_attr(const struct manifest_source *source,
 		is_found = find_tag(&s);
 	}
 	if (!is_found) /* an encoding without ASCII's markup */
-		return (struct manifest_place){node->line, 0};
+		return (struct text_position){node->line, 0};
 	if (attr)
 		find_attr(&s, attr);
-	return s.place;
+	return s.position;
 }
 
 /* ---- messages ---- */
 
-#define PLACE_BYTES 512
-#define WORDS_BYTES 81
+#define POSITION_BYTES 512
+#define WORDS_BYTES    81
 
 /* "FILE:LINE:COLUMN", without the column where it is not known. */
-static const char *place_text(const struct manifest_source *source, const xmlNode *node,
-			      const char *attr, char out[PLACE_BYTES])
+static const char *position_text(const struct manifest_source *source, const xmlNode *node,
+				 const char *attr, char out[POSITION_BYTES])
 {
-	struct manifest_place at = place_of_attr(source, node, attr);
+	struct text_position at = position_of_attr(source, node, attr);
 
 	if (at.column)
-		snprintf(out, PLACE_BYTES, "%s:%u:%u", source->path, at.line, at.column);
+		snprintf(out, POSITION_BYTES, "%s:%u:%u", source->path, at.line, at.column);
 	else
-		snprintf(out, PLACE_BYTES, "%s:%u", source->path, at.line);
+		snprintf(out, POSITION_BYTES, "%s:%u", source->path, at.line);
 	return out;
 }
 
@@ -214,33 +214,34 @@ static const char *words(const char *text, char out[WORDS_BYTES])
 int tapir_manifest_xml__fail(const struct manifest_reader *r, const xmlNode *node, const char *why,
 			     const char *what)
 {
-	char place[PLACE_BYTES], text[WORDS_BYTES];
+	char position[POSITION_BYTES], text[WORDS_BYTES];
 
-	return tapir_diag__fail(-EINVAL, "%s: <%.40s>: %s%s%s",
-				place_text(r->source, node, NULL, place), (const char *)node->name,
-				why, *what ? ": " : "", words(what, text));
+	return tapir_diag__fail(
+		-EINVAL, "%s: <%.40s>: %s%s%s", position_text(r->source, node, NULL, position),
+		(const char *)node->name, why, *what ? ": " : "", words(what, text));
 }
 
 int tapir_manifest_xml__fail_attr(const struct manifest_reader *r, const xmlNode *node,
 				  const char *attr, const char *expected)
 {
 	const char *value = tapir_manifest_xml__attr(node, attr);
-	char place[PLACE_BYTES], text[WORDS_BYTES];
+	char position[POSITION_BYTES], text[WORDS_BYTES];
 
-	place_text(r->source, node, value ? attr : NULL, place);
+	position_text(r->source, node, value ? attr : NULL, position);
 	if (!value)
 		return tapir_diag__fail(-EINVAL, "%s: <%.40s> has no attribute %s: expected %s",
-					place, (const char *)node->name, attr, expected);
-	return tapir_diag__fail(-EINVAL, "%s: attribute %s of <%.40s> is '%s': expected %s", place,
-				attr, (const char *)node->name, words(value, text), expected);
+					position, (const char *)node->name, attr, expected);
+	return tapir_diag__fail(-EINVAL, "%s: attribute %s of <%.40s> is '%s': expected %s",
+				position, attr, (const char *)node->name, words(value, text),
+				expected);
 }
 
 void tapir_manifest_xml__warn_attr(const struct manifest_source *source, const xmlNode *node,
 				   const char *attr)
 {
-	char place[PLACE_BYTES], text[WORDS_BYTES];
+	char position[POSITION_BYTES], text[WORDS_BYTES];
 
 	tapir_diag__add("%s: warning: unknown attribute %s of <%.40s> is ignored",
-			place_text(source, node, attr, place), words(attr, text),
+			position_text(source, node, attr, position), words(attr, text),
 			(const char *)node->name);
 }
