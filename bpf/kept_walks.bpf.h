@@ -25,7 +25,7 @@ struct kept_walk {
 	__u32 word_cnt; /* of the stack, as far as the walk read it */
 	__u32 match_cnt;
 	__u32 pad0;
-	struct word_places read_at[KEPT_FRAMES]; /* of struct walk_memo */
+	struct word_offsets read_at[KEPT_FRAMES]; /* of struct walk_memo */
 	__u64 callers[KEPT_FRAMES];
 	__u64 fps[KEPT_FRAMES];
 };

@@ -33,7 +33,7 @@ struct {
 /* ---- rows --------------------------------------------------------------------------------- */
 
 /* Tells a row from all others, and has what else is in it; the frames are outside the stack. */
-struct place {
+struct kernel_site {
 	__u32 kind, number, tgid, idx;
 	__u64 stack_id, lock_va;
 	const char *name; /* of the kernel; NULL: the process's */
@@ -43,7 +43,7 @@ struct place {
 	__u32 pad0;
 };
 
-static __always_inline __u64 id_of(const struct place *p)
+static __always_inline __u64 id_of(const struct kernel_site *p)
 {
 	__u64 id = tapir_walk__hash((__u64)p->kind << 32 | p->number, p->tgid);
 
@@ -51,7 +51,7 @@ static __always_inline __u64 id_of(const struct place *p)
 	return id ? id : 1;
 }
 
-static __always_inline void fill_row(struct tapir_kernel_row *row, const struct place *p)
+static __always_inline void fill_row(struct tapir_kernel_row *row, const struct kernel_site *p)
 {
 	struct task_struct *task = p->task;
 
@@ -72,7 +72,7 @@ static __always_inline void fill_row(struct tapir_kernel_row *row, const struct 
 }
 
 /* Sets p->idx to its row's. NULL: there is no room. */
-static __noinline struct tapir_kernel_row *kernel_row_of(struct place *p)
+static __noinline struct tapir_kernel_row *kernel_row_of(struct kernel_site *p)
 {
 	struct tapir_kernel_row *row;
 	__u64 id, was;
@@ -164,13 +164,13 @@ struct {
 	__type(value, struct fault_state);
 } fault_states SEC(".maps");
 
-static __always_inline __u64 taken(__u64 *place, __u64 now)
+static __always_inline __u64 taken(__u64 *total, __u64 now)
 {
-	return now - __sync_lock_test_and_set(place, now);
+	return now - __sync_lock_test_and_set(total, now);
 }
 
 /* Negative: there is no room. */
-static __noinline int add_faults(struct place *p, __u64 cnt, __u64 major)
+static __noinline int add_faults(struct kernel_site *p, __u64 cnt, __u64 major)
 {
 	struct tapir_kernel_row *row = kernel_row_of(p);
 
@@ -186,7 +186,7 @@ static __noinline int add_faults(struct place *p, __u64 cnt, __u64 major)
 static __noinline int charge(struct fault_thread *t, struct task_struct *task, __u64 stack_id,
 			     __u64 hits)
 {
-	struct place p = {.kind = TAPIR_KERNEL_FAULT, .stack_id = stack_id};
+	struct kernel_site p = {.kind = TAPIR_KERNEL_FAULT, .stack_id = stack_id};
 	__u64 minor, major, cnt;
 
 	if (!t || !task)
@@ -395,7 +395,7 @@ static __noinline int count_irq(struct irq_frame *frame, __u64 ns, const char *n
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct tapir_kernel_row *row;
-	struct place p = {.name = name, .task = task};
+	struct kernel_site p = {.name = name, .task = task};
 
 	if (!frame || !is_counted(task))
 		return 0;
@@ -518,7 +518,7 @@ static __always_inline int is_spun_for(__u32 flags)
 	return flags & LOCK_SPINS && !(flags & LOCK_MUTEX);
 }
 
-static __always_inline struct lock_wait *place_of_spin(struct lock_cpu *cpu, __u64 lock_va)
+static __always_inline struct lock_wait *spin_wait_of(struct lock_cpu *cpu, __u64 lock_va)
 {
 	for (__u32 i = 0; i < SPIN_DEPTH; i++)
 		if (cpu->spins[i].lock_va == lock_va)
@@ -527,7 +527,7 @@ static __always_inline struct lock_wait *place_of_spin(struct lock_cpu *cpu, __u
 }
 
 /* NULL: its place is another thread's. */
-static __always_inline struct lock_wait *place_of_sleeper(__u32 tid, int is_taken)
+static __always_inline struct lock_wait *sleeper_wait_of(__u32 tid, int is_taken)
 {
 	__u32 idx = tid & (SLEEPERS - 1);
 	struct lock_wait *w = bpf_map_lookup_elem(&lock_sleepers, &idx);
@@ -553,7 +553,7 @@ static __noinline int begin_wait(struct lock_cpu *cpu, struct lock_wait *w, __u6
 				 __u32 flags, __u32 frame_cnt)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct place p = {
+	struct kernel_site p = {
 		.kind = TAPIR_KERNEL_LOCK, .number = flags, .lock_va = lock_va, .task = task};
 	struct tapir_kernel_row *row;
 
@@ -587,7 +587,7 @@ int BPF_PROG(tapir_lock_in, void *lock, unsigned int flags)
 
 	if (!cpu || !is_counted(task))
 		return 0;
-	w = is_spun_for(flags) ? place_of_spin(cpu, 0) : place_of_sleeper(task->pid, 0);
+	w = is_spun_for(flags) ? spin_wait_of(cpu, 0) : sleeper_wait_of(task->pid, 0);
 	if (!w) {
 		/* Ends that the kernel did not run this file's program for have left their places.
 		 */
@@ -610,12 +610,12 @@ int BPF_PROG(tapir_lock_out, void *lock, int ret)
 {
 	struct lock_cpu *cpu = bpf_map_lookup_elem(&lock_cpus, &zero_key);
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct lock_wait *w = cpu ? place_of_spin(cpu, (__u64)lock) : NULL;
+	struct lock_wait *w = cpu ? spin_wait_of(cpu, (__u64)lock) : NULL;
 	struct tapir_kernel_row *row;
 	__u32 idx;
 
 	if (!w)
-		w = place_of_sleeper(task->pid, 1);
+		w = sleeper_wait_of(task->pid, 1);
 	if (!w || w->lock_va != (__u64)lock)
 		return 0;
 	idx = w->row;

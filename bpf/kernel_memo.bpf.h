@@ -12,8 +12,8 @@
 #include "bpf/cpu_stack.bpf.h"
 #include "bpf/memo_logic.bpf.h"
 
-#define KERNEL_MEMOS	   256 /* a power of two */
-#define KERNEL_MEMO_PLACES 2   /* of one key */
+#define KERNEL_MEMOS	 256 /* a power of two */
+#define KERNEL_MEMO_WAYS 2   /* of one key */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -71,17 +71,17 @@ static __always_inline long read_words(struct kernel_window *w, __u64 word_cnt)
 }
 
 /* The memo in one of the slots that a key may have. */
-static __always_inline struct tapir_memo *memo_at(struct kernel_window *w, __u32 place)
+static __always_inline struct tapir_memo *memo_at(struct kernel_window *w, __u32 way)
 {
-	w->idx = (w->key >> (place ? 32 : 0)) & (KERNEL_MEMOS - 1);
+	w->idx = (w->key >> (way ? 32 : 0)) & (KERNEL_MEMOS - 1);
 	return bpf_map_lookup_elem(&kernel_memos, &w->idx);
 }
 
 /* The memo of the stack in w, or NULL. */
 static __always_inline struct tapir_memo *find_memo(struct kernel_window *w, __u64 epoch)
 {
-	for (__u32 place = 0; place < KERNEL_MEMO_PLACES; place++) {
-		struct tapir_memo *memo = memo_at(w, place);
+	for (__u32 way = 0; way < KERNEL_MEMO_WAYS; way++) {
+		struct tapir_memo *memo = memo_at(w, way);
 
 		if (memo && memo->key == w->key && memo->epoch == epoch &&
 		    (!memo->top_va || memo->top_va == w->top_word) &&
@@ -160,8 +160,8 @@ static __noinline int learn_stack(struct kernel_window *w, struct kernel_stack *
 	struct memo_learning l = {.w = w, .k = k};
 	__u32 frame_cnt = k->rec.frame_cnt, wanted_cnt;
 
-	for (__u32 place = 0; place < KERNEL_MEMO_PLACES && !l.memo; place++) {
-		l.memo = memo_at(w, place);
+	for (__u32 way = 0; way < KERNEL_MEMO_WAYS && !l.memo; way++) {
+		l.memo = memo_at(w, way);
 		if (l.memo && (l.memo->key != w->key || l.memo->stack_id != k->rec.stack_id))
 			l.memo = NULL;
 	}

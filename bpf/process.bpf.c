@@ -137,10 +137,10 @@ static __noinline int inherit_space(__u32 parent_tgid, __u32 tgid)
 /* The child publishes its trace ids where its parent did. */
 static __noinline int inherit_otel_tls_location(__u32 parent_tgid, __u32 tgid)
 {
-	struct tapir_otel_tls_location *place =
+	struct tapir_otel_tls_location *location =
 		bpf_map_lookup_elem(&otel_tls_locations, &parent_tgid);
 
-	if (place && bpf_map_update_elem(&otel_tls_locations, &tgid, place, BPF_ANY))
+	if (location && bpf_map_update_elem(&otel_tls_locations, &tgid, location, BPF_ANY))
 		tapir_lose(&zero_key, TAPIR_LOSS_TRACE_PLACES_FULL);
 	return 0;
 }

@@ -400,27 +400,27 @@ static __always_inline struct tapir_sums_row *row_of_key(struct question_scratch
 	return bpf_map_lookup_elem(&sums_rows, &s->key);
 }
 
-static __always_inline __u64 *place_of_step(struct question_scratch *s, __u32 column, __u32 step,
+static __always_inline __u64 *count_of_step(struct question_scratch *s, __u32 column, __u32 step,
 					    long *err)
 {
-	__u64 *place;
+	__u64 *step_count;
 
 	if (!sums_key_cnt) {
 		s->column = column;
-		place = bpf_map_lookup_elem(&sums_steps, &s->column);
-		if (!place)
+		step_count = bpf_map_lookup_elem(&sums_steps, &s->column);
+		if (!step_count)
 			return NULL;
-		barrier_var(place); /* or it is moved before the check */
-		return place + step;
+		barrier_var(step_count); /* or it is moved before the check */
+		return step_count + step;
 	}
 	s->key.step = 1 + column * TAPIR_STEP_CNT + step;
-	place = bpf_map_lookup_elem(&sums_row_steps, &s->key);
-	if (!place) {
+	step_count = bpf_map_lookup_elem(&sums_row_steps, &s->key);
+	if (!step_count) {
 		*err = bpf_map_update_elem(&sums_row_steps, &s->key, &no_hits, BPF_NOEXIST);
-		place = bpf_map_lookup_elem(&sums_row_steps, &s->key);
+		step_count = bpf_map_lookup_elem(&sums_row_steps, &s->key);
 	}
 	s->key.step = 0;
-	return place;
+	return step_count;
 }
 
 enum step_result { STEP_ADDED, STEP_NO_ROOM, STEP_ELSEWHERE };
@@ -428,12 +428,12 @@ enum step_result { STEP_ADDED, STEP_NO_ROOM, STEP_ELSEWHERE };
 static __noinline int add_step(struct question_scratch *s, __u32 column, __u64 value, __u64 cnt)
 {
 	long err = 0;
-	__u64 *place =
-		place_of_step(s, column, tapir_octave_step(value) & (TAPIR_STEP_CNT - 1), &err);
+	__u64 *step_count =
+		count_of_step(s, column, tapir_octave_step(value) & (TAPIR_STEP_CNT - 1), &err);
 
-	if (!place)
+	if (!step_count)
 		return err == -E2BIG ? STEP_NO_ROOM : STEP_ELSEWHERE;
-	__sync_fetch_and_add(place, cnt);
+	__sync_fetch_and_add(step_count, cnt);
 	return STEP_ADDED;
 }
 

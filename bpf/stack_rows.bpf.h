@@ -70,7 +70,7 @@ struct walk_memo {
 	__u64 seed; /* 0: none */
 	__u32 frame_cnt;
 	__u32 pad0;
-	struct word_places {
+	struct word_offsets {
 		__u16 ip, fp;
 	} read_at[TAPIR_FRAMES + 1];
 	__u64 fps[TAPIR_FRAMES + 1];
@@ -525,7 +525,7 @@ static __always_inline int set_unmapped(struct user_stack *u, __u64 ip)
 	return set_guess(u, ip);
 }
 
-static __always_inline __u32 row_place(__u64 ip)
+static __always_inline __u32 row_slot(__u64 ip)
 {
 	return (ip >> 1 ^ ip >> 9) & (KEPT_ROWS - 1);
 }
@@ -607,14 +607,14 @@ __weak __noinline int find_row(struct user_stack *u)
 		return 0;
 	}
 	u->row.tag = u->ip ^ u->seed;
-	u->kept[row_place(u->ip)] = u->row;
+	u->kept[row_slot(u->ip)] = u->row;
 	return 0;
 }
 
 /* Sets u->row for u->ip, from the rows of this CPU that were found before if it is among them. */
 static __always_inline void take_row(struct user_stack *u)
 {
-	const struct found_row *kept = &u->kept[row_place(u->ip)];
+	const struct found_row *kept = &u->kept[row_slot(u->ip)];
 
 	if (kept->tag == (u->ip ^ u->seed))
 		u->row = *kept;

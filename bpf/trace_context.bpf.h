@@ -46,47 +46,48 @@ static __always_inline long read_user_words(struct trace_context *c, __u32 bytes
 }
 
 /* The kind is stored last: another CPU may be reading the place. */
-static __always_inline void set_static(struct tapir_otel_tls_location *place, __s64 distance)
+static __always_inline void set_static(struct tapir_otel_tls_location *location, __s64 distance)
 {
-	place->value = distance;
+	location->value = distance;
 	barrier();
-	place->kind = TAPIR_TRACE_STATIC;
+	location->kind = TAPIR_TRACE_STATIC;
 }
 
 /* While got_word is unchanged, the GOT is that of the same module. */
-static __always_inline long set_dynamic(struct tapir_otel_tls_location *place, __u64 module,
+static __always_inline long set_dynamic(struct tapir_otel_tls_location *location, __u64 module,
 					__u64 offset, __u32 got_word_at, __u64 got_word)
 {
 	if (!module || module > MODULES_MAX || offset > TLS_BYTES_MAX)
 		return -1;
-	place->value = module;
-	place->offset = offset;
-	place->got_word_at = got_word_at;
-	place->got_word = got_word;
+	location->value = module;
+	location->offset = offset;
+	location->got_word_at = got_word_at;
+	location->got_word = got_word;
 	barrier();
-	place->kind = TAPIR_TRACE_DYNAMIC;
+	location->kind = TAPIR_TRACE_DYNAMIC;
 	return 0;
 }
 
 /*
  * Reads what the dynamic linker has put into the GOT; not yet, before it has: -1, and tried again.
  */
-static __noinline long resolve_place(struct trace_context *c, struct tapir_otel_tls_location *place)
+static __noinline long resolve_location(struct trace_context *c,
+					struct tapir_otel_tls_location *location)
 {
 	__u64 argument;
 
-	if (read_user_words(c, 16, place->got_va))
+	if (read_user_words(c, 16, location->got_va))
 		return -1;
-	if (place->kind == TAPIR_TRACE_GOT_MODULE)
-		return set_dynamic(place, c->words[0], c->words[1], 0, c->words[0]);
-	argument = place->kind == TAPIR_TRACE_GOT_DESC ? c->words[1] : c->words[0];
+	if (location->kind == TAPIR_TRACE_GOT_MODULE)
+		return set_dynamic(location, c->words[0], c->words[1], 0, c->words[0]);
+	argument = location->kind == TAPIR_TRACE_GOT_DESC ? c->words[1] : c->words[0];
 	if ((__s64)argument < 0) {
-		set_static(place, argument);
+		set_static(location, argument);
 		return 0;
 	}
-	if (place->kind != TAPIR_TRACE_GOT_DESC || !argument || read_user_words(c, 16, argument))
+	if (location->kind != TAPIR_TRACE_GOT_DESC || !argument || read_user_words(c, 16, argument))
 		return -1;
-	return set_dynamic(place, c->words[0], c->words[1], 8, argument);
+	return set_dynamic(location, c->words[0], c->words[1], 8, argument);
 }
 
 /* The word of the thread's vector for a module: c->words[0]. 0: it has no room for it. */
@@ -114,19 +115,20 @@ static __noinline long read_vector(struct trace_context *c, __u64 module)
  * The variable of a module that was loaded later: c->at; 0: the thread has none yet. Negative: it
  * could not be read.
  */
-static __noinline long find_dynamic(struct trace_context *c, struct tapir_otel_tls_location *place)
+static __noinline long find_dynamic(struct trace_context *c,
+				    struct tapir_otel_tls_location *location)
 {
 	c->at = 0;
-	if (read_user_words(c, 8, place->got_va + place->got_word_at))
+	if (read_user_words(c, 8, location->got_va + location->got_word_at))
 		return -1;
-	if (c->words[0] != place->got_word) {
-		place->kind = TAPIR_TRACE_NOWHERE; /* another library is there */
+	if (c->words[0] != location->got_word) {
+		location->kind = TAPIR_TRACE_NOWHERE; /* another library is there */
 		return 0;
 	}
-	if (read_vector(c, place->value))
+	if (read_vector(c, location->value))
 		return -1;
 	if (c->words[0] != NOT_YET_A_BLOCK && c->words[0])
-		c->at = c->words[0] + place->offset;
+		c->at = c->words[0] + location->offset;
 	return 0;
 }
 
@@ -134,15 +136,16 @@ static __noinline long find_dynamic(struct trace_context *c, struct tapir_otel_t
  * Writes where the thread has its pointer to the record to c->at; 0 there: it has none. Not 0:
  * memory of the process could not be read.
  */
-static __noinline long find_variable(struct trace_context *c, struct tapir_otel_tls_location *place)
+static __noinline long find_variable(struct trace_context *c,
+				     struct tapir_otel_tls_location *location)
 {
-	if (place->kind >= TAPIR_TRACE_GOT_TPOFF && resolve_place(c, place))
+	if (location->kind >= TAPIR_TRACE_GOT_TPOFF && resolve_location(c, location))
 		return 0; /* the library is not ready: no thread has a record in it */
-	if (place->kind == TAPIR_TRACE_STATIC) {
-		c->at = c->thread_pointer + place->value;
+	if (location->kind == TAPIR_TRACE_STATIC) {
+		c->at = c->thread_pointer + location->value;
 		return 0;
 	}
-	return place->kind == TAPIR_TRACE_DYNAMIC ? find_dynamic(c, place) : 0;
+	return location->kind == TAPIR_TRACE_DYNAMIC ? find_dynamic(c, location) : 0;
 }
 
 static __always_inline int has_ids(const struct tapir_otel_thread *record)
@@ -178,15 +181,16 @@ static __noinline enum trace_found read_record(struct trace_context *c)
 }
 
 /* 1: c->record has the thread's ids. Each failure is counted by its cause. */
-static __noinline int find_trace_ids(struct trace_context *c, struct tapir_otel_tls_location *place)
+static __noinline int find_trace_ids(struct trace_context *c,
+				     struct tapir_otel_tls_location *location)
 {
 	enum trace_found found;
 
-	if (!c || !place)
+	if (!c || !location)
 		return 0;
 	c->at = 0;
 	c->thread_pointer = tapir_task__thread_pointer(bpf_get_current_task_btf());
-	found = find_variable(c, place) ? TRACE_UNREADABLE : read_record(c);
+	found = find_variable(c, location) ? TRACE_UNREADABLE : read_record(c);
 	if (found == TRACE_UNREADABLE)
 		tapir_lose(&zero_key, TAPIR_LOSS_TRACE_IDS_UNREADABLE);
 	if (found == TRACE_CHANGED)
@@ -201,13 +205,13 @@ static __noinline int find_trace_ids(struct trace_context *c, struct tapir_otel_
 static __always_inline int take_trace_ids(struct trace_context *c, const struct tapir_live *now,
 					  __u32 tgid)
 {
-	struct tapir_otel_tls_location *place;
+	struct tapir_otel_tls_location *location;
 
 	if (!now->trace_publishers || !tapir_task__has_memory(bpf_get_current_task_btf()))
 		return 0;
 	c->tgid = tgid;
-	place = bpf_map_lookup_elem(&otel_tls_locations, &c->tgid);
-	return place ? find_trace_ids(c, place) : 0;
+	location = bpf_map_lookup_elem(&otel_tls_locations, &c->tgid);
+	return location ? find_trace_ids(c, location) : 0;
 }
 
 #endif /* TAPIR_BPF_TRACE_CONTEXT_BPF_H */

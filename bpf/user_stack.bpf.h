@@ -414,7 +414,7 @@ __weak __noinline int walk_known(struct user_stack *u)
 		if ((__s64)(cfa - sp) <= 0 || !is_in_window(u, off, fp_off, fp_rule))
 			break;
 		ip = window_word(u, off);
-		kept = &u->kept[row_place(ip - 1)];
+		kept = &u->kept[row_slot(ip - 1)];
 		if (kept->tag != ((ip - 1) ^ u->seed) || frame_cnt(u) >= u->walk.known_limit)
 			break;
 		u->walk.sources |= row >> 32;

@@ -194,7 +194,7 @@ static __noinline int ring_bell(void)
 }
 
 /* Returns where a thread without a CPU will continue: in the function that left it. */
-static __always_inline __u64 place_in_scheduler(struct task_struct *task)
+static __always_inline __u64 scheduler_va(struct task_struct *task)
 {
 	__u64 va = 0;
 #if defined(__TARGET_ARCH_x86)
@@ -225,7 +225,7 @@ static __noinline int begin_record(struct wait_scratch *s, struct tapir_wait_sum
 	s->rec.in_waker_tid = sums->wake_ns ? sums->waker_tid : 0;
 	s->wait.futex_va = 0;
 	s->wait.since_ns = sums->since_ns;
-	s->schedule_va = place_in_scheduler(next);
+	s->schedule_va = scheduler_va(next);
 	ring_bell();
 	return 0;
 }

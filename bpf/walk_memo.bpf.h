@@ -61,7 +61,7 @@ __weak __noinline int differs_from(struct user_stack *u, __u32 first)
 	first &= TAPIR_FRAMES & ~(COMPARED_AT_ONCE - 1);
 	cnt = u->memo.frame_cnt - 1 - first;
 	for (__u32 i = 0; i < COMPARED_AT_ONCE && i < cnt; i++) {
-		const struct word_places *at = &u->memo.read_at[first + i];
+		const struct word_offsets *at = &u->memo.read_at[first + i];
 
 		differs |= memo_word(u, at->ip) ^ u->frames[first + i + 1];
 		differs |= memo_word(u, at->fp) ^ u->memo.fps[first + i];
@@ -72,7 +72,7 @@ __weak __noinline int differs_from(struct user_stack *u, __u32 first)
 /* Are the words the same by which the last walk went? */
 static __always_inline int has_same_words(struct user_stack *u)
 {
-	const struct word_places *at = u->memo.read_at;
+	const struct word_offsets *at = u->memo.read_at;
 
 	/* Stacks that differ do so near their tops, most times. */
 	if (u->memo.frame_cnt > 2 &&

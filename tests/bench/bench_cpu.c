@@ -178,13 +178,14 @@ static __thread struct tapir_otel_thread *trace_pointer;
 static void publish_trace(struct tapir_bpf *skel)
 {
 	uint32_t tgid = (uint32_t)getpid();
-	struct tapir_otel_tls_location place = {
+	struct tapir_otel_tls_location location = {
 		.kind = TAPIR_TRACE_STATIC,
 		.value = (char *)&trace_pointer - (char *)__builtin_thread_pointer(),
 	};
 
 	trace_pointer = &trace_record;
-	if (bpf_map_update_elem(bpf_map__fd(skel->maps.otel_tls_locations), &tgid, &place, BPF_ANY))
+	if (bpf_map_update_elem(bpf_map__fd(skel->maps.otel_tls_locations), &tgid, &location,
+				BPF_ANY))
 		die("trace_places");
 }
 

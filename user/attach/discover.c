@@ -80,26 +80,27 @@ static int take_file(struct tapir_discovery *d, struct tapir_probe_file *file)
 }
 
 /* The path by which a file was found, the one by which it can be opened, and the process. */
-struct place {
+struct image_path {
 	const char *path, *openable;
 	uint32_t tgid;
 };
 
 /* The probes of an image that was opened at a place. */
-static int add_elf(struct tapir_discovery *d, struct tapir_elf *elf, const struct place *place)
+static int add_elf(struct tapir_discovery *d, struct tapir_elf *elf,
+		   const struct image_path *image_path)
 {
 	const struct stat *st = tapir_elf__stat(elf);
 	struct tapir_probe_file *file = calloc(1, sizeof(*file));
 	int err = file ? tapir_usdt_notes__read(elf, &file->notes) : -ENOMEM;
 
 	if (err >= 0)
-		err = fill_file(elf, place->path, place->openable, file);
+		err = fill_file(elf, image_path->path, image_path->openable, file);
 	if (err) {
 		free_file(file);
 		return err;
 	}
 	d->bad_probe_cnt += file->notes.bad_probe_cnt;
-	file->tgid = place->tgid;
+	file->tgid = image_path->tgid;
 	file->dev = tapir_mapping_line__dev(st->st_dev);
 	file->inode = st->st_ino;
 	return take_file(d, file);
@@ -107,25 +108,25 @@ static int add_elf(struct tapir_discovery *d, struct tapir_elf *elf, const struc
 
 int tapir_discover__file(const char *path, struct tapir_discovery *d)
 {
-	const struct place place = {.path = path, .openable = path};
+	const struct image_path image_path = {.path = path, .openable = path};
 	struct tapir_elf *elf = NULL;
 	int err = tapir_elf__open(path, &elf);
 
 	if (err)
 		return err;
-	err = add_elf(d, elf, &place);
+	err = add_elf(d, elf, &image_path);
 	tapir_elf__free(elf);
 	d->file_cnt += !err;
 	return err;
 }
 
-static int add_fd(struct tapir_discovery *d, int fd, const struct place *place)
+static int add_fd(struct tapir_discovery *d, int fd, const struct image_path *image_path)
 {
 	struct tapir_elf *elf = NULL;
 	int err = tapir_elf__open_fd(fd, &elf);
 
 	if (!err)
-		err = add_elf(d, elf, place);
+		err = add_elf(d, elf, image_path);
 	tapir_elf__free(elf);
 	return err;
 }
@@ -150,7 +151,7 @@ static int visit_mapping(const struct tapir_mapping_line *m, void *ctx)
 	struct walk *w = ctx;
 	struct tapir_discovery *d = w->discovery;
 	char openable[TAPIR_PROC_OPENABLE_BYTES];
-	struct place place = {m->path, openable, w->tgid};
+	struct image_path image_path = {m->path, openable, w->tgid};
 	tapir_autofd int fd = -1;
 	bool is_new;
 	int err;
@@ -163,7 +164,7 @@ static int visit_mapping(const struct tapir_mapping_line *m, void *ctx)
 		return 0;
 	d->file_cnt++;
 	fd = tapir_proc__open_mapped(w->tgid, m, openable);
-	err = fd < 0 ? fd : add_fd(d, fd, &place);
+	err = fd < 0 ? fd : add_fd(d, fd, &image_path);
 	if (err == -ENOMEM)
 		return err;
 	d->skipped_file_cnt += err < 0;

@@ -25,13 +25,13 @@ static struct tapir_otel_tls_location location_of_symbol(const struct tapir_tls_
 int tapir_otel_tls_locations__see(struct tapir_programs *p, uint32_t tgid,
 				  const struct tapir_tls_symbol *symbol, uint64_t bias)
 {
-	struct tapir_otel_tls_location known, place;
+	struct tapir_otel_tls_location known, location;
 
 	if (symbol->model == TAPIR_TLS_NONE || !tapir_programs__are_there(p))
 		return 0;
-	place = location_of_symbol(symbol, bias);
-	if (place.got_va && tapir_programs__otel_tls_location(p, tgid, &known) &&
+	location = location_of_symbol(symbol, bias);
+	if (location.got_va && tapir_programs__otel_tls_location(p, tgid, &known) &&
 	    known.kind == TAPIR_TRACE_STATIC && !known.got_va)
 		return 0;
-	return tapir_programs__set_otel_tls_location(p, tgid, &place);
+	return tapir_programs__set_otel_tls_location(p, tgid, &location);
 }

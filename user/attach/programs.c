@@ -975,9 +975,9 @@ bool tapir_programs__otel_tls_location(const struct tapir_programs *p, uint32_t 
 }
 
 int tapir_programs__set_otel_tls_location(struct tapir_programs *p, uint32_t tgid,
-					  const struct tapir_otel_tls_location *place)
+					  const struct tapir_otel_tls_location *location)
 {
-	int err = update(p->skel->maps.otel_tls_locations, &tgid, place, "trace contexts");
+	int err = update(p->skel->maps.otel_tls_locations, &tgid, location, "trace contexts");
 
 	if (!err)
 		p->live->trace_publishers = 1;

@@ -194,7 +194,7 @@ void tapir_programs__del_tgid(struct tapir_programs *p, uint32_t tgid, uint64_t 
 bool tapir_programs__otel_tls_location(const struct tapir_programs *p, uint32_t tgid,
 				       struct tapir_otel_tls_location *out);
 int tapir_programs__set_otel_tls_location(struct tapir_programs *p, uint32_t tgid,
-					  const struct tapir_otel_tls_location *place);
+					  const struct tapir_otel_tls_location *location);
 
 /* For the holder; shared by the kernel and tapir, borrowed. NULL without programs. */
 struct tapir_holds *tapir_programs__holds(struct tapir_programs *p);

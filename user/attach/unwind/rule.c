@@ -19,7 +19,7 @@ enum {
 };
 
 /* "register + off", and whether what is at that address is meant, plus a number. */
-struct place {
+struct cfi_location {
 	unsigned reg;
 	int64_t off;
 	bool is_deref;
@@ -29,8 +29,8 @@ struct place {
 static const struct tapir_unwind_row unsupported = {.rule = TAPIR_UNWIND_UNSUPPORTED};
 
 /* bregN off, maybe deref, maybe plus_uconst: nothing else. */
-static bool read_place(const struct tapir_eh_section *section, int64_t at, uint32_t bytes,
-		       struct place *out)
+static bool read_cfi_location(const struct tapir_eh_section *section, int64_t at, uint32_t bytes,
+			      struct cfi_location *out)
 {
 	struct tapir_eh_cursor c = {
 		.section = section, .at = (uint64_t)at, .end = (uint64_t)at + bytes};
@@ -69,13 +69,13 @@ static bool read_plt(const struct tapir_eh_section *section, const struct tapir_
 }
 
 static bool is_signal_frame(const struct tapir_eh_section *section, const struct tapir_eh_state *s,
-			    const struct place *cfa)
+			    const struct cfi_location *cfa)
 {
-	struct place ra;
+	struct cfi_location ra;
 
 	return cfa->is_deref && !cfa->plus && cfa->reg == TAPIR_EH_RSP &&
 	       cfa->off == TAPIR_UNWIND_UC_RSP && s->ra.kind == TAPIR_EH_EXPRESSION &&
-	       read_place(section, s->ra.off, s->ra.bytes, &ra) && !ra.is_deref &&
+	       read_cfi_location(section, s->ra.off, s->ra.bytes, &ra) && !ra.is_deref &&
 	       ra.reg == TAPIR_EH_RSP && ra.off == TAPIR_UNWIND_UC_RIP;
 }
 
@@ -85,7 +85,7 @@ static bool fits_row_word(int64_t off, int64_t min, int64_t max)
 	return !(off & 7) && off / 8 >= min && off / 8 <= max;
 }
 
-static bool set_cfa(struct tapir_unwind_row *row, const struct place *cfa)
+static bool set_cfa(struct tapir_unwind_row *row, const struct cfi_location *cfa)
 {
 	bool is_fp = cfa->reg == TAPIR_EH_RBP, is_plain_sp = !is_fp && !cfa->is_deref;
 
@@ -106,14 +106,15 @@ static bool set_cfa(struct tapir_unwind_row *row, const struct place *cfa)
 
 static uint8_t fp_of(const struct tapir_eh_section *section, const struct tapir_eh_rule *fp)
 {
-	struct place at;
+	struct cfi_location at;
 
 	if (fp->kind == TAPIR_EH_SAME)
 		return TAPIR_UNWIND_FP_SAME;
 	if (fp->kind == TAPIR_EH_SAVED && fp->off < 0 && fits_row_word(fp->off, -253, -1))
 		return (uint8_t)(-fp->off / 8);
-	if (fp->kind == TAPIR_EH_EXPRESSION && read_place(section, fp->off, fp->bytes, &at) &&
-	    !at.is_deref && at.reg == TAPIR_EH_RBP && !at.off)
+	if (fp->kind == TAPIR_EH_EXPRESSION &&
+	    read_cfi_location(section, fp->off, fp->bytes, &at) && !at.is_deref &&
+	    at.reg == TAPIR_EH_RBP && !at.off)
 		return TAPIR_UNWIND_FP_AT_FP;
 	return TAPIR_UNWIND_FP_LOST;
 }
@@ -121,7 +122,7 @@ static uint8_t fp_of(const struct tapir_eh_section *section, const struct tapir_
 struct tapir_unwind_row tapir_unwind_rule__row(const struct tapir_eh_section *section,
 					       const struct tapir_eh_state *s)
 {
-	struct place cfa = {.reg = (unsigned)s->cfa_reg, .off = s->cfa_off};
+	struct cfi_location cfa = {.reg = (unsigned)s->cfa_reg, .off = s->cfa_off};
 	struct tapir_unwind_row row = {};
 	bool is_plt = false;
 
@@ -134,7 +135,7 @@ struct tapir_unwind_row tapir_unwind_rule__row(const struct tapir_eh_section *se
 	if (is_plt)
 		row.rule = TAPIR_UNWIND_PLT;
 	else if (s->cfa_reg == TAPIR_EH_NO_REG &&
-		 !read_place(section, s->cfa_off, s->cfa_bytes, &cfa))
+		 !read_cfi_location(section, s->cfa_off, s->cfa_bytes, &cfa))
 		return unsupported;
 	if (!is_plt && is_signal_frame(section, s, &cfa))
 		return (struct tapir_unwind_row){.rule = TAPIR_UNWIND_SIGNAL};
