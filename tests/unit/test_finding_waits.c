@@ -182,14 +182,14 @@ static void places_are_those_where_the_program_waits(void **state)
 	assert_non_null(waits_at(1000));
 	tapir_overview__make(&finding, &o);
 	assert_false(o.failed);
-	assert_int_equal(o.place_cnt, 2);
-	assert_string_equal(o.places[0].name, "Shop.ask()");
-	assert_string_equal(o.places[0].reason, "socket");
-	assert_string_equal(o.places[0].ended_by, "another process");
-	assert_false(o.places[0].is_open);
-	assert_int_equal(o.places[0].ns, 1880 * MS);
-	assert_string_equal(o.places[1].reason, "disk");
-	assert_int_equal(o.places[1].ns, 590 * MS);
+	assert_int_equal(o.site_cnt, 2);
+	assert_string_equal(o.sites[0].name, "Shop.ask()");
+	assert_string_equal(o.sites[0].reason, "socket");
+	assert_string_equal(o.sites[0].ended_by, "another process");
+	assert_false(o.sites[0].is_open);
+	assert_int_equal(o.sites[0].ns, 1880 * MS);
+	assert_string_equal(o.sites[1].reason, "disk");
+	assert_int_equal(o.sites[1].ns, 590 * MS);
 	tapir_overview__fini(&o);
 }
 
@@ -202,10 +202,10 @@ static void idle_thread_is_shown_where_there_is_nothing_else(void **state)
 	leave_for(POLL, 2, 0, UNNAMED, TAPIR_SWITCH_SNAPSHOT);
 	assert_null(waits_at(1000));
 	tapir_overview__make(&finding, &o);
-	assert_int_equal(o.place_cnt, 1);
-	assert_null(o.places[0].name);
-	assert_true(o.places[0].is_open);
-	assert_int_equal(o.places[0].ns, 1000 * MS);
+	assert_int_equal(o.site_cnt, 1);
+	assert_null(o.sites[0].name);
+	assert_true(o.sites[0].is_open);
+	assert_int_equal(o.sites[0].ns, 1000 * MS);
 	tapir_overview__fini(&o);
 }
 

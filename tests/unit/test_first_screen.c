@@ -157,7 +157,7 @@ static void screen_has_head_findings_and_the_largest_figures(void **state)
 		    "Checkout.AskWarehouse(int); the pool changed its size for blocked threads 28 "
 		    "times");
 	add_finding(f, TAPIR_FOUND_CPU, 0.1, "0.02 CPUs used");
-	f->overview.request_cnt = f->overview.function_cnt = f->overview.place_cnt = 1;
+	f->overview.request_cnt = f->overview.function_cnt = f->overview.site_cnt = 1;
 	f->overview.has_shares = true;
 	f->overview.sample_cnt = 600;
 	f->overview.requests[0] = (struct tapir_overview_request){.name = copy("shop:request"),
@@ -168,11 +168,11 @@ static void screen_has_head_findings_and_the_largest_figures(void **state)
 								  .p99_ns = 6000000000};
 	f->overview.functions[0] =
 		(struct tapir_overview_function){.name = copy("Shop.Draw(int)"), .percent = 43.2};
-	f->overview.places[0] =
-		(struct tapir_overview_place){.name = copy("Checkout.AskWarehouse(int)"),
-					      .reason = "socket",
-					      .ended_by = copy("another process"),
-					      .ns = 151200000000};
+	f->overview.sites[0] =
+		(struct tapir_overview_site){.name = copy("Checkout.AskWarehouse(int)"),
+					     .reason = "socket",
+					     .ended_by = copy("another process"),
+					     .ns = 151200000000};
 	assert_string_equal(
 		screen(f, 80),
 		"Checkout (17656) \xc2\xb7 6.0 s \xc2\xb7 0.02 CPUs \xc2\xb7 2 threads \xc2\xb7 "
@@ -244,7 +244,7 @@ static void fill(struct fixture *f, const char *text)
 	}
 	for (unsigned kind = 0; kind < TAPIR_FOUND_KIND_CNT; kind++)
 		add_finding(f, (enum tapir_found_kind)kind, 1e6, text);
-	f->overview.request_cnt = f->overview.function_cnt = f->overview.place_cnt =
+	f->overview.request_cnt = f->overview.function_cnt = f->overview.site_cnt =
 		TAPIR_OVERVIEW_ROWS;
 	f->overview.looked_at = copy(text);
 	for (size_t i = 0; i < TAPIR_OVERVIEW_ROWS; i++) {
@@ -253,7 +253,7 @@ static void fill(struct fixture *f, const char *text)
 		f->overview.requests[i].cnt = UINT64_MAX;
 		f->overview.functions[i] =
 			(struct tapir_overview_function){.name = copy(text), .percent = 100};
-		f->overview.places[i] = (struct tapir_overview_place){
+		f->overview.sites[i] = (struct tapir_overview_site){
 			.name = copy(text), .ended_by = copy(text), .ns = UINT64_MAX / 4};
 	}
 	f->view.cpus = 1e6;

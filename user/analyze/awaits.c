@@ -187,8 +187,8 @@ static uint8_t await_node_kind(struct tapir_awaits *a, uint32_t node)
 }
 
 /* Returns the address at which the method of that name is on the stack of an event; 0: none. */
-static uint64_t place_on_stack(const struct tapir_awaits *a, const struct tapir_rec_event *rec,
-			       const char *name, uint64_t *offset)
+static uint64_t location_on_stack(const struct tapir_awaits *a, const struct tapir_rec_event *rec,
+				  const char *name, uint64_t *offset)
 {
 	const struct tapir_catalog *catalog = tapir_timeline__catalog(a->tl);
 	const struct tapir_rec_stack *stack = tapir_catalog__stack(catalog, rec->stack_id);
@@ -217,8 +217,8 @@ static uint64_t place_on_stack(const struct tapir_awaits *a, const struct tapir_
  * Notes at which code of its method a task awaits. Stacks repeat, so that each is searched once;
  * when there are more than MAX_CACHED, further ones have no place.
  */
-static void find_place(struct tapir_awaits *a, struct tapir_await_task *t,
-		       const struct tapir_rec_event *rec)
+static void find_await_location(struct tapir_awaits *a, struct tapir_await_task *t,
+				const struct tapir_rec_event *rec)
 {
 	const char *name;
 	uint64_t *known, va;
@@ -226,23 +226,23 @@ static void find_place(struct tapir_awaits *a, struct tapir_await_task *t,
 	t->offset = t->code_va = 0;
 	if (!rec->stack_id || !tapir_await_task__is_own(t))
 		return;
-	known = tapir_map__get(&a->place_by_stack, rec->stack_id);
-	if (!known && a->place_by_stack.cnt < MAX_CACHED) {
-		struct tapir_await_place place = {};
+	known = tapir_map__get(&a->location_by_stack, rec->stack_id);
+	if (!known && a->location_by_stack.cnt < MAX_CACHED) {
+		struct tapir_await_location location = {};
 
 		name = tapir_timeline__stacks(a->tl)->names.data[t->method - 1];
-		va = place_on_stack(a, rec, name, &place.offset);
-		place.code_va = va - place.offset;
-		known = tapir_map__put(&a->place_by_stack, rec->stack_id, NULL);
-		if (!known || !tapir_vec__push(&a->places, place)) {
+		va = location_on_stack(a, rec, name, &location.offset);
+		location.code_va = va - location.offset;
+		known = tapir_map__put(&a->location_by_stack, rec->stack_id, NULL);
+		if (!known || !tapir_vec__push(&a->locations, location)) {
 			a->failed = true;
 			return;
 		}
-		*known = a->places.cnt - 1;
+		*known = a->locations.cnt - 1;
 	}
 	if (known) {
-		t->offset = a->places.data[*known].offset;
-		t->code_va = a->places.data[*known].code_va;
+		t->offset = a->locations.data[*known].offset;
+		t->code_va = a->locations.data[*known].code_va;
 	}
 }
 
@@ -332,7 +332,7 @@ static void awaits_on_wait(struct tapir_awaits *a, const struct tapir_tl_thread 
 	if (t->from_ns && t->done_ns) /* .NET 11: nothing said that it continued */
 		end_await(a, t, t->done_ns);
 	t->method = method_of(a, node);
-	find_place(a, t, rec);
+	find_await_location(a, t, rec);
 	t->from_ns = rec->h.time_ns;
 	t->request = a->request;
 	t->awaits = awaited;
@@ -554,12 +554,12 @@ void tapir_awaits__fini(struct tapir_awaits *a)
 	tapir_vec__fini(&a->spans);
 	tapir_keyed__fini(&a->threads);
 	tapir_vec__fini(&a->kinds);
-	tapir_vec__fini(&a->places);
+	tapir_vec__fini(&a->locations);
 	tapir_map__fini(&a->task_by_id);
 	tapir_map__fini(&a->event_by_probe);
 	tapir_map__fini(&a->method_by_node);
 	tapir_map__fini(&a->kind_by_node);
-	tapir_map__fini(&a->place_by_stack);
+	tapir_map__fini(&a->location_by_stack);
 	tapir_map__fini(&a->first_ns);
 	tapir_name_traits__fini(&a->traits);
 }

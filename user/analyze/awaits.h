@@ -70,10 +70,10 @@ struct tapir_awaits {
 	struct tapir_keyed(struct tapir_await_thread) threads;
 	struct tapir_vec(const struct tapir_lore_awaited *) kinds; /* [0]: NULL */
 	struct tapir_map task_by_id, event_by_probe;
-	struct tapir_map method_by_node, kind_by_node, place_by_stack;
+	struct tapir_map method_by_node, kind_by_node, location_by_stack;
 	struct tapir_map first_ns; /* process: of its first event */
 	struct tapir_name_traits traits;
-	struct tapir_vec(struct tapir_await_place) places;
+	struct tapir_vec(struct tapir_await_location) locations;
 	struct tapir_vec(
 		uint32_t) sites_now; /* once finished: of each that was, idx + 1 in sites */
 	uint64_t request;	     /* of the event at hand */

@@ -36,7 +36,7 @@ struct tapir_await_task {
 	struct tapir_await_pending pending[TAPIR_AWAIT_MAX_PENDING];
 };
 
-struct tapir_await_place {
+struct tapir_await_location {
 	uint64_t offset, code_va;
 };
 

@@ -22,9 +22,9 @@ static uint32_t waiting_function(struct tapir_timeline *tl, const struct tapir_w
 }
 
 static struct tapir_eventless_lock *eventless_lock_of(struct tapir_eventless_locks *u,
-						      const struct tapir_wait *w, uint32_t place)
+						      const struct tapir_wait *w, uint32_t function)
 {
-	uint64_t key = tapir_hash__mix(tapir_hash__mix(17, w->thread->tid), place);
+	uint64_t key = tapir_hash__mix(tapir_hash__mix(17, w->thread->tid), function);
 	const struct tapir_eventless_lock new = {
 		.tgid = w->thread->tgid, .tid = w->thread->tid, .node = w->node};
 
@@ -32,10 +32,10 @@ static struct tapir_eventless_lock *eventless_lock_of(struct tapir_eventless_loc
 }
 
 static void add_lock_wait(struct tapir_eventless_locks *u, const struct tapir_wait *w,
-			  uint32_t place, bool is_open)
+			  uint32_t function, bool is_open)
 {
 	uint64_t ns = w->wake_ns - w->from_ns;
-	struct tapir_eventless_lock *row = eventless_lock_of(u, w, place);
+	struct tapir_eventless_lock *row = eventless_lock_of(u, w, function);
 
 	if (!row)
 		return;
@@ -49,14 +49,14 @@ void tapir_eventless_locks__add_wait(struct tapir_eventless_locks *u, struct tap
 				     const struct tapir_wait *w, bool is_open)
 {
 	const struct tapir_interval *causing = tapir_tl_thread__causing(w->thread);
-	uint32_t place = waiting_function(tl, w);
+	uint32_t function = waiting_function(tl, w);
 
-	if (!place)
+	if (!function)
 		return;
 	if (!causing || causing->cause != TAPIR_CAUSE_LOCK)
-		add_lock_wait(u, w, place, is_open);
+		add_lock_wait(u, w, function, is_open);
 	else if (u->lock_stacks.cnt < MAX_ROWS)
-		tapir_map__put(&u->lock_stacks, place, NULL);
+		tapir_map__put(&u->lock_stacks, function, NULL);
 }
 
 bool tapir_eventless_locks__is_lock(const struct tapir_eventless_locks *u,

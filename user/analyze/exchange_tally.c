@@ -211,8 +211,8 @@ uint64_t tapir_exchange_row__percentile(const struct tapir_exchange_row *row, un
 	return row->took_ns.cnt ? row->took_ns.data[rank ? rank - 1 : 0] : 0;
 }
 
-void tapir_exchange_tally__add_place(const struct tapir_exchange_tally *tally,
-				     const struct tapir_exchange_row *row, struct tapir_str *out)
+void tapir_exchange_tally__add_callsite(const struct tapir_exchange_tally *tally,
+					const struct tapir_exchange_row *row, struct tapir_str *out)
 {
 	uint64_t key = key_of_listener(row->address, row->port, row->netns);
 	const struct tapir_exchange_party *party;

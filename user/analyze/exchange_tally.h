@@ -72,8 +72,9 @@ uint64_t tapir_exchange_row__percentile(const struct tapir_exchange_row *row, un
  * Adds "127.0.0.1:5432 (postgres 711)", with the process that answered there in this recording, or
  * "port 8080", at which the process was asked.
  */
-void tapir_exchange_tally__add_place(const struct tapir_exchange_tally *tally,
-				     const struct tapir_exchange_row *row, struct tapir_str *out);
+void tapir_exchange_tally__add_callsite(const struct tapir_exchange_tally *tally,
+					const struct tapir_exchange_row *row,
+					struct tapir_str *out);
 /* Returns "refused", "reset", "timed out" or "other". Static. */
 const char *tapir_exchange_error__name(enum tapir_exchange_error error);
 

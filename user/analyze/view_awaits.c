@@ -44,8 +44,8 @@ static int awaits_by_time(const void *a, const void *b)
 			       tapir_order__up(x->offset, y->offset));
 }
 
-static void add_place(const struct view_awaits *v, const struct tapir_await_site *site,
-		      struct tapir_view_result *result, size_t table)
+static void add_await_location(const struct view_awaits *v, const struct tapir_await_site *site,
+			       struct tapir_view_result *result, size_t table)
 {
 	const char *name = tapir_timeline__stacks(v->args.tl)->names.data[site->name];
 	struct tapir_str text = {};
@@ -74,7 +74,7 @@ static void add_await_row(const struct view_awaits *v, const struct tapir_await_
 	}
 	tapir_view_result__u64(result, table, site->open_cnt);
 	tapir_view_result__text(result, table, tapir_await_site__what(site));
-	add_place(v, site, result, table);
+	add_await_location(v, site, result, table);
 	tapir_view_result__u64(result, table, site->tgid);
 	tapir_view_result__u64(result, table, site->sum_ns);
 	tapir_view_result__u64(result, table, site->connection_ns);

@@ -74,7 +74,7 @@ static void name_process(const struct kernel *v, const struct tapir_rec_kernel *
 	}
 }
 
-static struct row place_of(enum group group, const struct tapir_rec_kernel *rec, uint32_t node)
+static struct row site_text(enum group group, const struct tapir_rec_kernel *rec, uint32_t node)
 {
 	struct row row = {.node = TAPIR_NO_NODE};
 
@@ -100,7 +100,7 @@ static void add_numbers(struct row *row, const struct tapir_rec_kernel *rec)
 static void add_to(struct kernel *v, enum group group, const struct tapir_rec_kernel *rec,
 		   uint32_t node)
 {
-	const struct row made = place_of(group, rec, node);
+	const struct row made = site_text(group, rec, node);
 	uint64_t key = tapir_hash__mix((uint64_t)made.pid << 32 | made.node,
 				       (uint64_t)made.kind << 32 | made.number);
 	struct table *t = &v->of[group];

@@ -40,12 +40,12 @@ static void net_on_record(void *ctx, const struct tapir_rec *rec)
 	v->args.failed |= v->tally.failed;
 }
 
-static void write_place(const struct net *v, struct tapir_view_result *result, size_t t,
-			const struct tapir_exchange_row *row)
+static void write_callsite(const struct net *v, struct tapir_view_result *result, size_t t,
+			   const struct tapir_exchange_row *row)
 {
 	struct tapir_str text = {};
 
-	tapir_exchange_tally__add_place(&v->tally, row, &text);
+	tapir_exchange_tally__add_callsite(&v->tally, row, &text);
 	tapir_view_result__textn(result, t, (struct tapir_sv){text.data, text.len});
 	result->failed |= text.failed;
 	tapir_str__fini(&text);
@@ -126,7 +126,7 @@ static struct sums write_net_table(const struct net *v, struct tapir_view_result
 			t = tapir_view_result__table(result, key, title, columns) + 1;
 		write_numbers(v, result, t - 1, row);
 		if (is_opened)
-			write_place(v, result, t - 1, row);
+			write_callsite(v, result, t - 1, row);
 		else
 			tapir_view_result__u64(result, t - 1, row->port);
 		write_party(result, t - 1, &row->party);
@@ -162,7 +162,7 @@ static uint64_t write_errors(const struct net *v, struct tapir_view_result *resu
 				    1;
 			tapir_view_result__u64(result, t - 1, row->errors[e]);
 			tapir_view_result__text(result, t - 1, tapir_exchange_error__name(e));
-			write_place(v, result, t - 1, row);
+			write_callsite(v, result, t - 1, row);
 			write_party(result, t - 1, &row->party);
 		}
 	return cnt;

@@ -138,7 +138,7 @@ static uint64_t key_of_stack(const struct tapir_stack_tree *tree, uint32_t node)
 }
 
 /* Without the kernel's part and all that the program's own function called. */
-static uint64_t key_of_place(const struct tapir_stack_tree *tree, uint32_t node, bool unfold)
+static uint64_t key_of_site(const struct tapir_stack_tree *tree, uint32_t node, bool unfold)
 {
 	uint32_t origin = unfold ? 0 : tapir_own_code__origin(tree, node);
 
@@ -159,7 +159,7 @@ static void merge_alike(struct offcpu_view *v, const struct tapir_view_result *r
 		const char *reason =
 			row.state ? tapir_wait_reasons__of(&v->reasons, result->tree, row.node)
 				  : NULL;
-		uint64_t key = key_of_place(result->tree, row.node, result->unfold), *idx;
+		uint64_t key = key_of_site(result->tree, row.node, result->unfold), *idx;
 
 		row.waker_tid = who_ended(&row, reason);
 		key = tapir_hash__mix(key, row.state * 2ull + row.is_cut);
@@ -243,15 +243,15 @@ static uint32_t function_of(const struct tapir_stack_tree *tree, uint32_t node)
 /* The stack in which threads waited longest for one reason, whichever thread ended it. */
 static struct most most_of(struct offcpu_view *v, const struct tapir_stack_tree *tree)
 {
-	struct tapir_map by_place = {};
+	struct tapir_map by_site = {};
 	struct most most = {};
 	const struct row *row;
 
 	tapir_vec_for_each (row, &v->rows) {
 		const char *reason = tapir_wait_reasons__of(&v->reasons, tree, row->node);
-		uint64_t key = key_of_place(tree, row->node, false);
+		uint64_t key = key_of_site(tree, row->node, false);
 		uint64_t *sum =
-			tapir_map__put(&by_place, tapir_hash__mix(key, (uintptr_t)reason), NULL);
+			tapir_map__put(&by_site, tapir_hash__mix(key, (uintptr_t)reason), NULL);
 
 		if (!sum) {
 			v->args.failed = true;
@@ -262,7 +262,7 @@ static struct most most_of(struct offcpu_view *v, const struct tapir_stack_tree 
 			most = (struct most){
 				.node = function_of(tree, row->node), .ns = *sum, .reason = reason};
 	}
-	tapir_map__fini(&by_place);
+	tapir_map__fini(&by_site);
 	return most;
 }
 

@@ -17,18 +17,18 @@
 #include "decode/dotnet_tables.h"
 
 #define MAX_CHANGES 65536u
-#define MAX_PLACES  65536u
+#define MAX_SITES   65536u
 #define MAX_WAITING 65536u
 #define SYNCHRONOUS 1 /* TaskWaitBegin's Behavior; 2: an await: the thread continues */
 
 /* A stack, from the program's own function on, in which threads of the pool were blocked. */
-struct place {
+struct wait_site {
 	uint32_t node;
 	uint64_t cnt, ns, worst_ns;
 	uint64_t unbegun_cnt, unbegun_ns; /* from before the recording: blocked, if any are */
 };
 
-struct places tapir_keyed(struct place); /* by node */
+struct wait_sites tapir_keyed(struct wait_site); /* by node */
 
 /* A thread that waits for a task. */
 struct task_wait {
@@ -38,7 +38,7 @@ struct task_wait {
 
 struct task_waits {
 	struct tapir_keyed(struct task_wait) open; /* by tid; from_ns 0: it waits for none */
-	struct places places;
+	struct wait_sites wait_sites;
 	uint64_t cnt, ns, open_cnt, half;
 };
 
@@ -55,7 +55,7 @@ struct threadpool {
 	struct tapir_vec(struct change) changes;
 	struct tapir_pool_waits waits;
 	struct tapir_own_code own;
-	struct places places;
+	struct wait_sites wait_sites;
 	struct task_waits tasks;
 	struct tapir_histogram queued;
 };
@@ -65,8 +65,8 @@ static void threadpool_fini(void *ctx)
 	struct threadpool *v = ctx;
 
 	tapir_vec__fini(&v->changes);
-	tapir_keyed__fini(&v->places);
-	tapir_keyed__fini(&v->tasks.places);
+	tapir_keyed__fini(&v->wait_sites);
+	tapir_keyed__fini(&v->tasks.wait_sites);
 	tapir_keyed__fini(&v->tasks.open);
 	tapir_pool_waits__fini(&v->waits);
 	tapir_own_code__fini(&v->own);
@@ -90,9 +90,9 @@ static void add_change(struct threadpool *v, const struct tapir_event_fields *f,
 		v->args.failed |= !tapir_vec__push(&v->changes, change);
 }
 
-static struct place *site_at_node(struct places *places, uint32_t node)
+static struct wait_site *site_at_node(struct wait_sites *wait_sites, uint32_t node)
 {
-	return tapir_keyed__add(places, node, MAX_PLACES, ((struct place){.node = node}));
+	return tapir_keyed__add(wait_sites, node, MAX_SITES, ((struct wait_site){.node = node}));
 }
 
 /* ---- tasks that are waited for ---------------------------------------------------------------- */
@@ -127,7 +127,7 @@ static void end_task_wait(struct threadpool *v, const struct tapir_tl_thread *t,
 			  const struct tapir_event_fields *f, uint64_t now_ns)
 {
 	struct task_wait *wait = tapir_keyed__get(&v->tasks.open, t->tid);
-	struct place *place;
+	struct wait_site *wait_site;
 	uint64_t took_ns;
 
 	if (!wait || !wait->from_ns || wait->task != tapir_event_fields__u64(f, "TaskID") ||
@@ -138,14 +138,14 @@ static void end_task_wait(struct threadpool *v, const struct tapir_tl_thread *t,
 	v->tasks.ns += took_ns;
 	v->tasks.open_cnt--;
 	wait->from_ns = 0;
-	place = site_at_node(
-		&v->tasks.places,
+	wait_site = site_at_node(
+		&v->tasks.wait_sites,
 		tapir_own_code__origin(tapir_timeline__stacks(v->args.tl), wait->node));
-	if (!place)
+	if (!wait_site)
 		return;
-	place->cnt++;
-	place->ns += took_ns;
-	place->worst_ns = took_ns > place->worst_ns ? took_ns : place->worst_ns;
+	wait_site->cnt++;
+	wait_site->ns += took_ns;
+	wait_site->worst_ns = took_ns > wait_site->worst_ns ? took_ns : wait_site->worst_ns;
 }
 
 static bool on_task_event(struct threadpool *v, const struct tapir_tl_thread *t,
@@ -197,7 +197,7 @@ static void threadpool_on_wait(void *ctx, const struct tapir_wait *w)
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->args.tl);
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 	enum tapir_pool_wait what;
-	struct place *place;
+	struct wait_site *wait_site;
 
 	if (!tapir_pool__has(v->args.tl, w->thread->tid, w->until_ns))
 		return;
@@ -206,73 +206,73 @@ static void threadpool_on_wait(void *ctx, const struct tapir_wait *w)
 					     TAPIR_OWN_CODE_NONE);
 	if (what != TAPIR_POOL_BLOCKED && what != TAPIR_POOL_UNBEGUN)
 		return;
-	place = site_at_node(&v->places, tapir_own_code__origin(tree, w->node));
-	if (!place)
+	wait_site = site_at_node(&v->wait_sites, tapir_own_code__origin(tree, w->node));
+	if (!wait_site)
 		return;
-	*(what == TAPIR_POOL_BLOCKED ? &place->cnt : &place->unbegun_cnt) += 1;
-	*(what == TAPIR_POOL_BLOCKED ? &place->ns : &place->unbegun_ns) += took_ns;
-	place->worst_ns = took_ns > place->worst_ns ? took_ns : place->worst_ns;
+	*(what == TAPIR_POOL_BLOCKED ? &wait_site->cnt : &wait_site->unbegun_cnt) += 1;
+	*(what == TAPIR_POOL_BLOCKED ? &wait_site->ns : &wait_site->unbegun_ns) += took_ns;
+	wait_site->worst_ns = took_ns > wait_site->worst_ns ? took_ns : wait_site->worst_ns;
 }
 
 static int by_ns(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct wait_site *x = a, *y = b;
 
 	return tapir_order__down(x->ns, y->ns) ?: tapir_order__up(x->node, y->node);
 }
 
 /* A wait from before the recording began was for work, unless the runtime says that threads are
  * blocked. Returns the whole time. */
-static uint64_t sum_places(struct threadpool *v)
+static uint64_t sum_sites(struct threadpool *v)
 {
 	uint64_t sum = 0;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < v->places.cnt; i++) {
-		struct place place = v->places.data[i];
+	for (size_t i = 0; i < v->wait_sites.cnt; i++) {
+		struct wait_site wait_site = v->wait_sites.data[i];
 
 		if (v->starved) {
-			place.ns += place.unbegun_ns;
-			place.cnt += place.unbegun_cnt;
+			wait_site.ns += wait_site.unbegun_ns;
+			wait_site.cnt += wait_site.unbegun_cnt;
 		}
-		sum += place.ns;
-		if (place.cnt)
-			v->places.data[kept++] = place;
+		sum += wait_site.ns;
+		if (wait_site.cnt)
+			v->wait_sites.data[kept++] = wait_site;
 	}
-	v->places.cnt = kept;
-	tapir_keyed__sort(&v->places, by_ns);
+	v->wait_sites.cnt = kept;
+	tapir_keyed__sort(&v->wait_sites, by_ns);
 	return sum;
 }
 
-static const struct tapir_column place_columns[] = {
+static const struct tapir_column site_columns[] = {
 	{"ns", ">BLOCKED", TAPIR_CELL_NS},     {"percent", ">SHARE", TAPIR_CELL_PERCENT},
 	{"count", ">TIMES", TAPIR_CELL_COUNT}, {"worst_ns", ">WORST", TAPIR_CELL_NS},
 	{"stack", "WHERE", TAPIR_CELL_ORIGIN}, {}};
 
-static void write_pool_rows(const struct places *places, size_t t, uint64_t top, uint64_t sum_ns,
-			    struct tapir_view_result *result)
+static void write_pool_rows(const struct wait_sites *wait_sites, size_t t, uint64_t top,
+			    uint64_t sum_ns, struct tapir_view_result *result)
 {
-	for (size_t i = 0; i < places->cnt && i < top; i++) {
-		const struct place *place = &places->data[i];
+	for (size_t i = 0; i < wait_sites->cnt && i < top; i++) {
+		const struct wait_site *wait_site = &wait_sites->data[i];
 
-		tapir_view_result__u64(result, t, place->ns);
-		tapir_view_result__share(result, t, place->ns, sum_ns);
-		tapir_view_result__u64(result, t, place->cnt);
-		tapir_view_result__u64(result, t, place->worst_ns);
-		tapir_view_result__stack(result, t, place->node);
+		tapir_view_result__u64(result, t, wait_site->ns);
+		tapir_view_result__share(result, t, wait_site->ns, sum_ns);
+		tapir_view_result__u64(result, t, wait_site->cnt);
+		tapir_view_result__u64(result, t, wait_site->worst_ns);
+		tapir_view_result__stack(result, t, wait_site->node);
 	}
 }
 
-static void write_places(struct threadpool *v, struct tapir_view_result *result, uint64_t sum_ns)
+static void write_sites(struct threadpool *v, struct tapir_view_result *result, uint64_t sum_ns)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(v->args.tl);
-	const struct place *first = v->places.data;
+	const struct wait_site *first = v->wait_sites.data;
 	size_t t = tapir_view_result__table(result, "blocked",
-					    "threads of the pool that were blocked", place_columns);
+					    "threads of the pool that were blocked", site_columns);
 	const char *name = NULL;
 
-	write_pool_rows(&v->places, t, v->args.top, sum_ns, result);
-	if (!v->places.cnt || !span_ns)
+	write_pool_rows(&v->wait_sites, t, v->args.top, sum_ns, result);
+	if (!v->wait_sites.cnt || !span_ns)
 		return;
 	if (first->node)
 		name = result->tree->names.data[result->tree->nodes.data[first->node].name];
@@ -289,11 +289,11 @@ static void write_task_waits(struct threadpool *v, struct tapir_view_result *res
 
 	if (!tasks->cnt)
 		return;
-	tapir_keyed__sort(&tasks->places, by_ns);
+	tapir_keyed__sort(&tasks->wait_sites, by_ns);
 	t = tapir_view_result__table(result, "task_waits_by_place",
 				     "threads that waited for tasks (Task.Wait, Result)",
-				     place_columns);
-	write_pool_rows(&tasks->places, t, v->args.top, tasks->ns, result);
+				     site_columns);
+	write_pool_rows(&tasks->wait_sites, t, v->args.top, tasks->ns, result);
 }
 
 /* ---- the queue -------------------------------------------------------------------------------- */
@@ -353,7 +353,7 @@ static int threadpool_finish(void *ctx, struct tapir_view_result *result)
 {
 	struct threadpool *v = ctx;
 	char worst[TAPIR_NS_TEXT_BYTES], p99[TAPIR_NS_TEXT_BYTES], times[TAPIR_TIMES_TEXT_BYTES];
-	uint64_t blocked_ns = sum_places(v);
+	uint64_t blocked_ns = sum_sites(v);
 	bool has_events =
 		v->changes.cnt || v->queued_cnt || v->most || v->tasks.cnt || v->tasks.open_cnt;
 
@@ -367,14 +367,15 @@ static int threadpool_finish(void *ctx, struct tapir_view_result *result)
 	else
 		result->has_nothing = true;
 	if (has_events)
-		write_places(v, result, blocked_ns);
+		write_sites(v, result, blocked_ns);
 	v->blocked_ns = has_events ? blocked_ns : 0;
 	v->changes_cnt = v->changes.cnt + v->more;
 	write_task_waits(v, result);
 	write_changes(v, result);
-	tapir_view_result__beyond(
-		result, v->places.more + v->tasks.places.more,
-		v->places.failed || v->tasks.places.failed || v->tasks.open.failed, "waits");
+	tapir_view_result__beyond(result, v->wait_sites.more + v->tasks.wait_sites.more,
+				  v->wait_sites.failed || v->tasks.wait_sites.failed ||
+					  v->tasks.open.failed,
+				  "waits");
 	if (has_events && !v->queued_cnt && !v->half)
 		tapir_view_result__note(result,
 					"how long work was queued was not recorded: `tapir record "

@@ -100,7 +100,7 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 	thread->ns += took_ns;
 	thread->cnt++;
 	thread->got_cnt += !is_cut && !(w->flags & TAPIR_SWITCH_WOKEN_BY_IRQ);
-	thread->place = own;
+	thread->function = own;
 	tapir_weights__add_at(f, &kind->callers, tapir_own_code__or_native(&f->own, tree, w->node),
 			      w->node, took_ns);
 	return true;
@@ -178,9 +178,10 @@ static void mark_stuck(struct tapir_blocked_kind *kind, uint64_t span_ns)
 
 	tapir_vec_for_each (t, &kind->threads)
 		if (t->got_cnt && !waited_throughout(t, span_ns))
-			(void)tapir_map__put(&passed, t->place, NULL);
+			(void)tapir_map__put(&passed, t->function, NULL);
 	tapir_vec_for_each (t, &kind->threads)
-		t->is_stuck = waited_throughout(t, span_ns) && !tapir_map__get(&passed, t->place);
+		t->is_stuck =
+			waited_throughout(t, span_ns) && !tapir_map__get(&passed, t->function);
 	tapir_map__fini(&passed);
 }
 

@@ -28,7 +28,7 @@ struct tapir_blocked_thread {
 	uint64_t ns, cnt, got_cnt;
 	uint64_t other_ns;	  /* it waited for anything else */
 	uint64_t cut_ns, cut_cnt; /* of ns and cnt: their stacks do not tell the lock */
-	uint32_t place;		  /* function of the program in which it waited last, or none */
+	uint32_t function;	  /* function of the program in which it waited last, or none */
 	bool is_stuck;		  /* decided after the last record */
 };
 

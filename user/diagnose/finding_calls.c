@@ -222,7 +222,7 @@ void tapir_finding_calls__add_waiters(const struct tapir_finding *f,
 void tapir_finding_calls__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	const struct tapir_exchange_row *row, *worst = NULL;
-	struct tapir_str place = {}, waiters = {};
+	struct tapir_str callsite = {}, waiters = {};
 	uint64_t all_ns = 0, cnt, open_cnt;
 
 	tapir_vec_for_each (row, &f->calls.tally.rows) {
@@ -234,7 +234,7 @@ void tapir_finding_calls__list(struct tapir_finding *f, struct tapir_found_list 
 		return;
 	cnt = worst->took_ns.cnt;
 	open_cnt = worst->unanswered_cnt;
-	tapir_exchange_tally__add_place(&f->calls.tally, worst, &place);
+	tapir_exchange_tally__add_callsite(&f->calls.tally, worst, &callsite);
 	if (tapir_finding_calls__waiters(f, worst))
 		tapir_str__adds(&waiters, "; ");
 	tapir_finding_calls__add_waiters(f, worst, &waiters);
@@ -251,8 +251,8 @@ void tapir_finding_calls__list(struct tapir_finding *f, struct tapir_found_list 
 			.percent = open_ns(worst) < all_ns
 					   ? tapir_finding__percent(open_ns(worst), all_ns)
 					   : 0,
-			.subject = place.data,
-			.object = place,
+			.subject = callsite.data,
+			.object = callsite,
 			.more = waiters});
 }
 

@@ -126,7 +126,7 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 	/* Most recordings are of no event loop. */
 	if (f->loops.rows.cnt || !facts->is_outside_loops)
 		tapir_finding_loop__sample(f, t, sample, node, facts);
-	if (facts->gil_place != TAPIR_GIL_ELSEWHERE)
+	if (facts->gil_side != TAPIR_GIL_ELSEWHERE)
 		tapir_finding_gil__sample(f, t, node, facts);
 	tapir_finding_looks__sample(f, t->tid);
 	if (work == TAPIR_WORK_GC || work == TAPIR_WORK_JIT)

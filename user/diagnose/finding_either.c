@@ -194,7 +194,7 @@ static struct lock_sum lock_waits_sum(const struct tapir_either *e)
 
 /* The functions of the threads that wait for it, as the snapshots show them. */
 static void add_seen_places(struct tapir_finding *f, const struct tapir_either_lock *lock,
-			    struct tapir_weights *places)
+			    struct tapir_weights *functions)
 {
 	uint32_t idx = (uint32_t)(lock - f->either.locks.data);
 	const struct tapir_either_share *share;
@@ -203,7 +203,7 @@ static void add_seen_places(struct tapir_finding *f, const struct tapir_either_l
 	tapir_vec_for_each (share, &f->either.shares) {
 		seen = share->lock == idx ? tapir_keyed__get(&f->either.seen, share->tid) : NULL;
 		if (seen && seen->wait->may_be_work)
-			tapir_weights__add(f, places, seen->name, share->ns);
+			tapir_weights__add(f, functions, seen->name, share->ns);
 	}
 }
 
@@ -273,8 +273,8 @@ static void list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	const struct tapir_either_share *share;
 	const struct tapir_either_seen *seen;
-	struct tapir_weights places = {};
-	struct tapir_rule_fact fact = TAPIR_FACT(HELD_LOCKS, .ns = span_ns, .where = &places);
+	struct tapir_weights functions = {};
+	struct tapir_rule_fact fact = TAPIR_FACT(HELD_LOCKS, .ns = span_ns, .where = &functions);
 
 	tapir_vec_for_each (share, &f->either.shares) {
 		seen = tapir_keyed__get(&f->either.seen, share->tid);
@@ -287,11 +287,11 @@ static void list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 		    !TAPIR_IS_SHARE(THROUGHOUT, share->ns, span_ns))
 			continue;
 		fact.subject = seen->wait->reason;
-		tapir_weights__add(f, &places, seen->name, 1);
+		tapir_weights__add(f, &functions, seen->name, 1);
 		fact.cnt++;
 	}
 	tapir_rules__judge(f, list, fact);
-	tapir_weights__fini(&places);
+	tapir_weights__fini(&functions);
 }
 
 void tapir_finding_either__list(struct tapir_finding *f, struct tapir_found_list *list)

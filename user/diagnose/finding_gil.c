@@ -16,7 +16,7 @@
 
 #define MAX_THREADS 65536u
 
-enum tapir_gil_place tapir_finding_gil__place(struct tapir_finding *f, uint32_t node)
+enum tapir_gil_side tapir_finding_gil__side(struct tapir_finding *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	uint32_t leaf = node < tree->nodes.cnt ? tapir_stack_tree__user_leaf(tree, node) : 0;
@@ -56,13 +56,13 @@ static uint32_t function_of(struct tapir_finding *f, uint32_t node)
 void tapir_finding_gil__sample(struct tapir_finding *f, const struct tapir_tl_thread *t,
 			       uint32_t node, const struct tapir_node_facts *facts)
 {
-	unsigned place = facts->gil_place;
+	unsigned side = facts->gil_side;
 	struct tapir_gil_thread *thread = gil_thread_of(f, t->tid);
 
 	if (!thread)
 		return;
-	thread->inside += place == TAPIR_GIL_INSIDE;
-	thread->outside += place == TAPIR_GIL_OUTSIDE;
+	thread->inside += side == TAPIR_GIL_INSIDE;
+	thread->outside += side == TAPIR_GIL_OUTSIDE;
 	tapir_weights__add(f, &thread->functions, function_of(f, node), 1);
 }
 

@@ -16,7 +16,7 @@ struct tapir_node_facts;
 struct tapir_tl_thread;
 
 /* The place of a sample's stack. */
-enum tapir_gil_place {
+enum tapir_gil_side {
 	TAPIR_GIL_ELSEWHERE, /* in no interpreter, or about to wait */
 	TAPIR_GIL_INSIDE,    /* in its own functions: those need the lock */
 	TAPIR_GIL_OUTSIDE,   /* in another file's that it called */
@@ -37,7 +37,7 @@ struct tapir_gil {
 void tapir_finding_gil__sample(struct tapir_finding *f, const struct tapir_tl_thread *thread,
 			       uint32_t node, const struct tapir_node_facts *facts);
 /* Returns the place of a stack, for node_facts.h. */
-enum tapir_gil_place tapir_finding_gil__place(struct tapir_finding *f, uint32_t node);
+enum tapir_gil_side tapir_finding_gil__side(struct tapir_finding *f, uint32_t node);
 /*
  * Appends "; thread 7 (python3) has it: 98% of the CPU ...": who has it while others wait for it.
  */

@@ -14,11 +14,11 @@
 #include "diagnose/finding_impl.h"
 #include "base/keyed.h"
 
-#define MAX_HELD_UP  65536u
-#define MAX_CYCLE    256u /* threads */
-#define PLACES_SHOWN 3
-#define NAMES_SHOWN  4u
-#define MAX_TYPES    64u
+#define MAX_HELD_UP	65536u
+#define MAX_CYCLE	256u /* threads */
+#define FUNCTIONS_SHOWN 3
+#define NAMES_SHOWN	4u
+#define MAX_TYPES	64u
 
 /*
  * ---- which thread waits for which
@@ -399,11 +399,11 @@ static bool nothing_moved(const struct tapir_finding *f)
 }
 
 /* ", 3 in Shop.Draw(int), 2 in Shop.Price()": as many as fit a line. */
-static void add_places(const struct tapir_finding *f, struct tapir_str *out)
+static void add_waiting_functions(const struct tapir_finding *f, struct tapir_str *out)
 {
 	const struct tapir_map_slot *place = NULL;
 
-	for (unsigned cnt = 0; cnt < PLACES_SHOWN; cnt++) {
+	for (unsigned cnt = 0; cnt < FUNCTIONS_SHOWN; cnt++) {
 		const char *name;
 
 		place = tapir_weights__next(&f->locks.stuck, place);
@@ -450,7 +450,7 @@ static bool list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 
 	if (!tapir_rules__are_met(f, list, &fact))
 		return false;
-	add_places(f, &fact.more);
+	add_waiting_functions(f, &fact.more);
 	add_holder(f, &fact.more);
 	tapir_rules__judge(f, list, fact);
 	return true;

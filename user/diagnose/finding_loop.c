@@ -39,7 +39,7 @@ static struct tapir_loop *loop_of(struct tapir_finding *f, uint32_t tgid, uint32
 {
 	struct tapir_loop *loop = tapir_keyed__get(&f->loops.rows, tid);
 
-	if (!loop && (spot->place == TAPIR_LOOP_ITSELF || spot->is_proof))
+	if (!loop && (spot->state == TAPIR_LOOP_ITSELF || spot->is_proof))
 		loop = make_loop(f, tgid, tid, spot);
 	if (loop)
 		loop->is_proven |= spot->is_proof;
@@ -51,16 +51,16 @@ static struct tapir_loop *loop_of(struct tapir_finding *f, uint32_t tgid, uint32
  * own: it has called nothing. Until the loop was seen to request events, its code cannot be
  * distinguished from what it calls.
  */
-static enum tapir_loop_place state_of_spot(struct tapir_loop *loop,
+static enum tapir_loop_state state_of_spot(struct tapir_loop *loop,
 					   const struct tapir_loop_spot *spot)
 {
-	if (spot->place == TAPIR_LOOP_ITSELF && (!loop->depth || spot->depth < loop->depth))
+	if (spot->state == TAPIR_LOOP_ITSELF && (!loop->depth || spot->depth < loop->depth))
 		loop->depth = spot->depth;
-	if (spot->place == TAPIR_LOOP_CALLED && spot->depth && !loop->depth)
+	if (spot->state == TAPIR_LOOP_CALLED && spot->depth && !loop->depth)
 		return TAPIR_LOOP_ELSEWHERE;
-	if (spot->place == TAPIR_LOOP_CALLED && !spot->is_proof && spot->depth <= loop->depth)
+	if (spot->state == TAPIR_LOOP_CALLED && !spot->is_proof && spot->depth <= loop->depth)
 		return TAPIR_LOOP_ITSELF;
-	return spot->place;
+	return spot->state;
 }
 
 static void forget_times(struct tapir_loop *loop)
@@ -135,24 +135,24 @@ static void end_turn(struct tapir_loop *loop, uint64_t now_ns)
 }
 
 /* A sample, or a moment when it lost its CPU. */
-static void add_point(struct tapir_loop *loop, enum tapir_loop_place place, uint64_t now_ns)
+static void add_point(struct tapir_loop *loop, enum tapir_loop_state state, uint64_t now_ns)
 {
 	if (!loop->slept_ns)
 		loop->slept_ns = now_ns; /* later, in truth */
 	/*
 	 * The code in which it woke up, and in which it goes to sleep, is in the loop in any case.
 	 */
-	if (place == TAPIR_LOOP_ITSELF && loop->turn.called)
+	if (state == TAPIR_LOOP_ITSELF && loop->turn.called)
 		loop->back_cnt++;
-	if (place == TAPIR_LOOP_CALLED) {
+	if (state == TAPIR_LOOP_CALLED) {
 		loop->turn.in_loop += loop->back_cnt;
 		loop->back_cnt = 0;
 		loop->turn.called++;
 	}
-	loop->points += place == TAPIR_LOOP_CALLED;
-	if (place == TAPIR_LOOP_ITSELF)
+	loop->points += state == TAPIR_LOOP_CALLED;
+	if (state == TAPIR_LOOP_ITSELF)
 		end_stand(loop, now_ns, false);
-	if (!loop->from_ns && place != TAPIR_LOOP_ELSEWHERE)
+	if (!loop->from_ns && state != TAPIR_LOOP_ELSEWHERE)
 		loop->from_ns = now_ns;
 }
 
@@ -208,16 +208,16 @@ void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_t
 	uint64_t now_ns = sample->h.time_ns;
 	struct tapir_loop_spot spot = facts->spot;
 	struct tapir_loop *loop = loop_of(f, thread->tgid, thread->tid, &spot);
-	enum tapir_loop_place place;
+	enum tapir_loop_state state;
 
 	if (!loop)
 		return;
-	place = state_of_spot(loop, &spot);
+	state = state_of_spot(loop, &spot);
 	loop->seen_ns = now_ns;
-	add_point(loop, place, now_ns);
-	if (loop->from_ns && place != TAPIR_LOOP_ITSELF)
+	add_point(loop, state, now_ns);
+	if (loop->from_ns && state != TAPIR_LOOP_ITSELF)
 		add_time(f, loop, node, (struct tapir_loop_time){.ns = sample->period});
-	if (place == TAPIR_LOOP_CALLED)
+	if (state == TAPIR_LOOP_CALLED)
 		add_sync(f, loop, node, NULL, sample->period, 0);
 	add_busy_time(f, loop, node, sample->period);
 }
@@ -242,25 +242,25 @@ void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *
 			? (struct tapir_loop_spot){TAPIR_LOOP_ELSEWHERE, NULL, false, 0}
 			: tapir_node_facts__of(f, w->node)->spot;
 	struct tapir_loop *loop = loop_of(f, w->thread->tgid, w->thread->tid, &spot);
-	enum tapir_loop_place place;
+	enum tapir_loop_state state;
 	uint64_t ready_ns = w->state ? w->wake_ns : w->from_ns;
 
 	if (!loop)
 		return;
-	place = state_of_spot(loop, &spot);
+	state = state_of_spot(loop, &spot);
 	if (w->state)
-		place = spot.place; /* the loop itself sleeps for events alone */
-	if (place == TAPIR_LOOP_CALLED)
+		state = spot.state; /* the loop itself sleeps for events alone */
+	if (state == TAPIR_LOOP_CALLED)
 		add_sync(f, loop, w->node, tapir_finding__reason_at(f, w->node),
 			 w->until_ns - w->from_ns, w->until_ns - ready_ns);
 	loop->seen_ns = w->until_ns;
 	if (!w->state) {
-		add_point(loop, place, w->from_ns);
-	} else if (place == TAPIR_LOOP_CALLED) {
+		add_point(loop, state, w->from_ns);
+	} else if (state == TAPIR_LOOP_CALLED) {
 		sleep_in_call(f, loop, w);
 	} else {
 		/* The thread slept in the loop, or it is not known where. */
-		if (place == TAPIR_LOOP_ITSELF) {
+		if (state == TAPIR_LOOP_ITSELF) {
 			end_stand(loop, w->from_ns, false);
 			loop->idle_ns += w->wake_ns - w->from_ns;
 		} else {
@@ -268,7 +268,7 @@ void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *
 		}
 		end_turn(loop, w->from_ns);
 		forget_times(loop);
-		loop->slept_ns = place == TAPIR_LOOP_ITSELF ? w->until_ns : 0;
+		loop->slept_ns = state == TAPIR_LOOP_ITSELF ? w->until_ns : 0;
 		loop->from_ns = loop->slept_ns;
 		return;
 	}
@@ -298,7 +298,7 @@ void tapir_finding_loop__snapshot(struct tapir_finding *f, const struct tapir_re
 	uint32_t own = loop ? tapir_finding__own(f, node) : TAPIR_OWN_CODE_NONE;
 
 	if (own != TAPIR_OWN_CODE_NONE &&
-	    tapir_node_facts__of(f, node)->spot.place == TAPIR_LOOP_CALLED)
+	    tapir_node_facts__of(f, node)->spot.state == TAPIR_LOOP_CALLED)
 		tapir_weights__add(f, &loop->seen, own, 1);
 }
 

@@ -91,10 +91,10 @@ struct passed_sum {
 	uint64_t wait_cnt, cut_ns;
 	size_t thread_cnt;
 	const struct tapir_lore_wait *wait;
-	struct tapir_map places; /* of those, and how long they did there */
+	struct tapir_map sites; /* of those, and how long they did there */
 };
 
-static void find_places(struct tapir_finding *f, struct passed_sum *all)
+static void find_handoff_sites(struct tapir_finding *f, struct passed_sum *all)
 {
 	const struct tapir_passed *p = &f->passed;
 	const struct tapir_passed_row *row;
@@ -103,7 +103,7 @@ static void find_places(struct tapir_finding *f, struct passed_sum *all)
 	tapir_vec_for_each (row, &p->rows) {
 		if (!tapir_map__get(&p->waiters, handoff_key(row->tgid, row->name, row->waker_tid)))
 			continue;
-		slot = tapir_map__put(&all->places, handoff_key(row->tgid, row->name, 0), NULL);
+		slot = tapir_map__put(&all->sites, handoff_key(row->tgid, row->name, 0), NULL);
 		if (slot)
 			*slot += row->ns;
 		tapir_weights__add(f, &all->where, row->name, row->ns);
@@ -119,7 +119,7 @@ static void add_cut_waits(struct tapir_finding *f, struct passed_sum *all)
 	uint64_t cnt, ns;
 
 	tapir_vec_for_each (t, &f->passed.threads) {
-		if (!tapir_map__get(&all->places, handoff_key(t->tgid, t->name, 0)))
+		if (!tapir_map__get(&all->sites, handoff_key(t->tgid, t->name, 0)))
 			continue;
 		all->thread_cnt++;
 		ns = t->has_several ? 0
@@ -138,8 +138,7 @@ static const struct tapir_passed_thread *fellow_of(const struct tapir_finding *f
 {
 	const struct tapir_passed_thread *t = tapir_keyed__get(&f->passed.threads, tid);
 
-	return t && !t->has_several &&
-			       tapir_map__get(&all->places, handoff_key(t->tgid, t->name, 0))
+	return t && !t->has_several && tapir_map__get(&all->sites, handoff_key(t->tgid, t->name, 0))
 		       ? t
 		       : NULL;
 }
@@ -172,7 +171,7 @@ void tapir_finding_passed__list(struct tapir_finding *f, struct tapir_found_list
 {
 	struct passed_sum all = {};
 
-	find_places(f, &all);
+	find_handoff_sites(f, &all);
 	add_cut_waits(f, &all);
 	add_nameless(f, &all);
 	if (all.wait)
@@ -181,7 +180,7 @@ void tapir_finding_passed__list(struct tapir_finding *f, struct tapir_found_list
 			    .where = &all.where,
 			    .label = all.wait->passed ? all.wait->passed : all.wait->reason);
 	tapir_weights__fini(&all.where);
-	tapir_map__fini(&all.places);
+	tapir_map__fini(&all.sites);
 }
 
 void tapir_finding_passed__add_parked(const struct tapir_finding *f, struct tapir_str *out)

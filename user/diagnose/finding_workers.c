@@ -47,7 +47,7 @@ void tapir_finding_workers__wait(struct tapir_finding *f, const struct tapir_wai
 		return;
 	if (marks & TAPIR_MARK_TASK_WAIT && took_ns > worker->longest_task_ns)
 		worker->longest_task_ns = took_ns;
-	tapir_finding__weigh_own(f, &worker->places, w->node, took_ns);
+	tapir_finding__weigh_own(f, &worker->functions, w->node, took_ns);
 }
 
 /* ---- pools ---------------------------------------------------------------------------------- */
@@ -58,7 +58,7 @@ struct pool {
 	char name[TAPIR_COMM_BYTES + 1];
 	size_t thread_cnt, stuck_cnt;
 	uint64_t idle_ns, task_ns, sleep_ns;
-	struct tapir_weights places;
+	struct tapir_weights functions;
 };
 
 struct pools tapir_vec(struct pool);
@@ -114,7 +114,7 @@ static void find_pools(struct tapir_finding *f, struct pools *pools)
 		pool->idle_ns += w->idle_ns;
 		pool->task_ns += w->task_ns;
 		pool->sleep_ns += w->sleep_ns;
-		add_weights(f, &pool->places, &w->places);
+		add_weights(f, &pool->functions, &w->functions);
 	}
 }
 
@@ -143,7 +143,7 @@ static void list_pool(struct tapir_finding *f, const struct pool *pool,
 			.took_s = (double)pool->task_ns / 1e9,
 			.asleep_s = (double)pool->sleep_ns / 1e9,
 			.rest_s = (double)pool->idle_ns / 1e9,
-			.where = &pool->places,
+			.where = &pool->functions,
 			.note = pool->task_ns >= pool->sleep_ns ? "wait for other tasks" : "sleep",
 			.who = name});
 }
@@ -156,7 +156,7 @@ void tapir_finding_workers__list(struct tapir_finding *f, struct tapir_found_lis
 	find_pools(f, &pools);
 	tapir_vec_for_each (pool, &pools) {
 		list_pool(f, pool, list);
-		tapir_weights__fini(&pool->places);
+		tapir_weights__fini(&pool->functions);
 	}
 	tapir_vec__fini(&pools);
 }
@@ -166,6 +166,6 @@ void tapir_finding_workers__fini(struct tapir_finding *f)
 	struct tapir_worker *w;
 
 	tapir_vec_for_each (w, &f->workers.rows)
-		tapir_weights__fini(&w->places);
+		tapir_weights__fini(&w->functions);
 	tapir_keyed__fini(&f->workers.rows);
 }

@@ -14,15 +14,15 @@
 struct tapir_finding;
 struct tapir_lore;
 
-enum tapir_loop_place {
+enum tapir_loop_state {
 	TAPIR_LOOP_ELSEWHERE, /* no loop is on the stack, or it was cut short */
 	TAPIR_LOOP_ITSELF,    /* in its own functions: it looks for events */
 	TAPIR_LOOP_CALLED,    /* in what an event called */
-	TAPIR_LOOP_PLACE_CNT
+	TAPIR_LOOP_STATE_CNT
 };
 
 struct tapir_loop_spot {
-	enum tapir_loop_place place;
+	enum tapir_loop_state state;
 	const struct tapir_lore *lore; /* of the loop; NULL: TAPIR_LOOP_ELSEWHERE */
 	bool is_proof;		       /* that its thread runs one */
 	uint8_t depth;		       /* calls of the interpreter on the stack; 0: it has none */

@@ -53,13 +53,13 @@ static void judge_node(struct tapir_finding *f, uint32_t node, struct tapir_node
 		.spot = tapir_loop_spot__look_up(f, node),
 		.thrown = thrown_at(f, node),
 		.function = tapir_own_code__find_or_native(tree, node),
-		.gil_place = (uint8_t)tapir_finding_gil__place(f, node),
+		.gil_side = (uint8_t)tapir_finding_gil__side(f, node),
 		.work = (uint8_t)tapir_works__classify(&f->works, tree, node),
 		.is_in_timer = is_in_timer(f, node),
 		.marks = marks_of_all(f, node),
 		.node = node,
 	};
-	facts->is_outside_loops = facts->spot.place != TAPIR_LOOP_ITSELF && !facts->spot.is_proof;
+	facts->is_outside_loops = facts->spot.state != TAPIR_LOOP_ITSELF && !facts->spot.is_proof;
 }
 
 /* NULL: there is none yet. */

@@ -14,8 +14,8 @@
 #include "diagnose/finding_impl.h"
 #include "symbol/unnamed_frames.h"
 
-#define MAX_WAITS  16384u
-#define MAX_PLACES 4096u
+#define MAX_WAITS 16384u
+#define MAX_SITES 4096u
 
 /* ---- waits ---------------------------------------------------------------------------------- */
 
@@ -45,7 +45,7 @@ static uint32_t function_of(struct tapir_finding *f, uint32_t node)
 		       : name;
 }
 
-static uint64_t key_of_place(const struct tapir_overview_wait *row)
+static uint64_t key_of_site(const struct tapir_overview_wait *row)
 {
 	return tapir_hash__mix(tapir_hash__mix(row->is_telling, row->name), (uintptr_t)row->reason);
 }
@@ -65,7 +65,7 @@ void tapir_overview__wait(struct tapir_finding *f, const struct tapir_wait *w, b
 	made.is_telling = made.name != TAPIR_OWN_CODE_NONE || is_for_others(wait, is_open) ||
 			  (!is_open && tapir_own_code__is_unnamed(tree, w->node));
 	made.waker_tid = waker_of(w, made.reason, is_open);
-	key = tapir_hash__mix(key_of_place(&made), made.waker_tid * 2ull + is_open);
+	key = tapir_hash__mix(key_of_site(&made), made.waker_tid * 2ull + is_open);
 	row = tapir_keyed__add(&f->overview.rows, key, MAX_WAITS, made);
 	if (row)
 		row->ns += w->wake_ns - w->from_ns;
@@ -76,7 +76,7 @@ void tapir_overview_waits__fini(struct tapir_overview_waits *waits)
 	tapir_keyed__fini(&waits->rows);
 }
 
-struct place {
+struct wait_site {
 	const struct tapir_overview_wait *first;
 	uint64_t ns;
 };
@@ -88,7 +88,7 @@ static bool is_same_wait(const struct tapir_overview_wait *a, const struct tapir
 
 static int by_importance(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct wait_site *x = a, *y = b;
 
 	return tapir_order__by(tapir_order__down(x->first->is_telling, y->first->is_telling),
 			       tapir_order__down(x->ns, y->ns),
@@ -96,8 +96,8 @@ static int by_importance(const void *a, const void *b)
 }
 
 /* Adds who ended most of the waits that ended, by their time, and if the others lasted longer. */
-static void add_ends(const struct tapir_finding *f, const struct place *place,
-		     struct tapir_overview_place *out)
+static void add_ends(const struct tapir_finding *f, const struct wait_site *wait_site,
+		     struct tapir_overview_site *out)
 {
 	struct tapir_found_labels enders = {};
 	const struct tapir_found_label *worst;
@@ -106,7 +106,7 @@ static void add_ends(const struct tapir_finding *f, const struct place *place,
 	uint64_t open_ns = 0;
 
 	tapir_vec_for_each (row, &f->overview.rows) {
-		if (!is_same_wait(row, place->first))
+		if (!is_same_wait(row, wait_site->first))
 			continue;
 		tapir_str__clear(&name);
 		if (row->waker_tid)
@@ -122,44 +122,44 @@ static void add_ends(const struct tapir_finding *f, const struct place *place,
 	}
 	worst = tapir_found_labels__worst(&enders);
 	/* If most of the time is of waits that have not ended, an ender explains little. */
-	out->is_open = open_ns && TAPIR_IS_SHARE(MOST, open_ns, place->ns);
+	out->is_open = open_ns && TAPIR_IS_SHARE(MOST, open_ns, wait_site->ns);
 	out->ended_by = worst && *worst->label ? strdup(worst->label) : NULL;
 	tapir_str__fini(&name);
 	tapir_found_labels__fini(&enders);
 }
 
-static void add_places(struct tapir_finding *f, struct tapir_overview *o)
+static void add_sites(struct tapir_finding *f, struct tapir_overview *o)
 {
-	struct tapir_keyed(struct place) places = {};
+	struct tapir_keyed(struct wait_site) sites = {};
 	const struct tapir_overview_wait *wait;
 
 	tapir_vec_for_each (wait, &f->overview.rows) {
-		struct place made = {.first = wait}, *place;
+		struct wait_site made = {.first = wait}, *wait_site;
 
-		place = tapir_keyed__add(&places, key_of_place(wait), MAX_PLACES, made);
-		if (place)
-			place->ns += wait->ns;
+		wait_site = tapir_keyed__add(&sites, key_of_site(wait), MAX_SITES, made);
+		if (wait_site)
+			wait_site->ns += wait->ns;
 	}
-	tapir_keyed__sort(&places, by_importance);
+	tapir_keyed__sort(&sites, by_importance);
 	/* Idle threads are shown where there is nothing else. */
 	for (size_t i = 0;
-	     i < places.cnt && i < TAPIR_OVERVIEW_ROWS && (!i || places.data[i].first->is_telling);
+	     i < sites.cnt && i < TAPIR_OVERVIEW_ROWS && (!i || sites.data[i].first->is_telling);
 	     i++) {
-		struct tapir_overview_place *out = &o->places[o->place_cnt++];
+		struct tapir_overview_site *out = &o->sites[o->site_cnt++];
 		struct tapir_str name = {}, thread = {};
 
-		out->reason = places.data[i].first->reason;
-		out->ns = places.data[i].ns;
-		if (places.data[i].first->name != TAPIR_OWN_CODE_NONE)
-			tapir_finding__add_name(f, places.data[i].first->name, &name);
+		out->reason = sites.data[i].first->reason;
+		out->ns = sites.data[i].ns;
+		if (sites.data[i].first->name != TAPIR_OWN_CODE_NONE)
+			tapir_finding__add_name(f, sites.data[i].first->name, &name);
 		else
-			tapir_finding__add_thread(f, places.data[i].first->tid, &thread);
+			tapir_finding__add_thread(f, sites.data[i].first->tid, &thread);
 		o->failed |= name.failed || thread.failed;
 		out->name = name.data;
 		out->thread = thread.data;
-		add_ends(f, &places.data[i], out);
+		add_ends(f, &sites.data[i], out);
 	}
-	tapir_keyed__fini(&places);
+	tapir_keyed__fini(&sites);
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
@@ -226,7 +226,7 @@ static void add_port(const struct tapir_finding *f, const struct tapir_exchange_
 
 	if (o->request_cnt == TAPIR_OVERVIEW_ROWS || !row->took_ns.cnt)
 		return;
-	tapir_exchange_tally__add_place(&f->calls.tally, row, &name);
+	tapir_exchange_tally__add_callsite(&f->calls.tally, row, &name);
 	o->failed |= name.failed;
 	o->requests[o->request_cnt++] =
 		(struct tapir_overview_request){.name = name.data,
@@ -244,7 +244,7 @@ static void add_call(const struct tapir_finding *f, const struct tapir_exchange_
 
 	if (o->call_cnt == TAPIR_OVERVIEW_ROWS || !(row->cnt + row->unanswered_cnt))
 		return;
-	tapir_exchange_tally__add_place(&f->calls.tally, row, &peer);
+	tapir_exchange_tally__add_callsite(&f->calls.tally, row, &peer);
 	tapir_finding_calls__add_waiters(f, row, &waiters);
 	o->failed |= peer.failed || waiters.failed;
 	o->calls[o->call_cnt++] =
@@ -290,7 +290,7 @@ void tapir_overview__make(struct tapir_finding *f, struct tapir_overview *o)
 	o->span_ns = tapir_timeline__span_ns(f->tl);
 	tapir_overview_requests__add(f, o);
 	add_overview_functions(f, o);
-	add_places(f, o);
+	add_sites(f, o);
 	add_io(f, o);
 	add_calls(f, o);
 	add_failed_calls(f, o);
@@ -302,9 +302,9 @@ void tapir_overview__fini(struct tapir_overview *o)
 		free(o->requests[i].name);
 		free(o->requests[i].spent);
 		free(o->functions[i].name);
-		free(o->places[i].name);
-		free(o->places[i].thread);
-		free(o->places[i].ended_by);
+		free(o->sites[i].name);
+		free(o->sites[i].thread);
+		free(o->sites[i].ended_by);
 		free(o->ios[i].requester);
 		free(o->ios[i].file);
 		free(o->calls[i].peer);

@@ -50,7 +50,7 @@ struct tapir_overview_function {
 	double percent; /* of the samples */
 };
 
-struct tapir_overview_place {
+struct tapir_overview_site {
 	char *name;	    /* NULL: none of the program's own functions was on the stack */
 	char *thread;	    /* then: a thread that waited, "java", "clerk-*" */
 	const char *reason; /* "socket"; NULL: unknown */
@@ -76,11 +76,11 @@ struct tapir_overview_call {
 struct tapir_overview {
 	struct tapir_overview_request requests[TAPIR_OVERVIEW_ROWS];
 	struct tapir_overview_function functions[TAPIR_OVERVIEW_ROWS];
-	struct tapir_overview_place places[TAPIR_OVERVIEW_ROWS];
+	struct tapir_overview_site sites[TAPIR_OVERVIEW_ROWS];
 	struct tapir_overview_io ios[TAPIR_OVERVIEW_ROWS];
 	struct tapir_overview_call calls[TAPIR_OVERVIEW_ROWS];
 	struct tapir_failed_call failed_calls[TAPIR_OVERVIEW_ROWS];
-	size_t request_cnt, function_cnt, place_cnt, io_cnt, call_cnt, failed_call_cnt;
+	size_t request_cnt, function_cnt, site_cnt, io_cnt, call_cnt, failed_call_cnt;
 	uint64_t io_requests, io_read_bytes, io_written_bytes; /* of all */
 	uint64_t syscalls_made, syscalls_failed;	       /* of all */
 	uint64_t sample_cnt, span_ns;

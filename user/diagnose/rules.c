@@ -72,8 +72,8 @@ static void derive(const struct tapir_finding *f, struct tapir_rule_fact *fact)
 
 /* ---- sentences ------------------------------------------------------------------------------ */
 
-static bool add_place(const struct tapir_finding *f, const struct tapir_weights *where,
-		      struct tapir_str *out)
+static bool add_rule_function(const struct tapir_finding *f, const struct tapir_weights *where,
+			      struct tapir_str *out)
 {
 	return where && tapir_finding__add_most(f, where, "", out);
 }
@@ -143,8 +143,8 @@ static bool add_rule_value(const struct tapir_finding *f, const struct tapir_rul
 				(struct tapir_sv){value.data + len, value.len - len}, out);
 	if (tapir_sv__is(value, "sampled"))
 		return tapir_rules__add_share(fact->cnt, fact->of, out), fact->cnt != 0;
-	return tapir_sv__is(value, "place")	  ? add_place(f, fact->where, out)
-	       : tapir_sv__is(value, "elsewhere") ? add_place(f, fact->elsewhere, out)
+	return tapir_sv__is(value, "place")	  ? add_rule_function(f, fact->where, out)
+	       : tapir_sv__is(value, "elsewhere") ? add_rule_function(f, fact->elsewhere, out)
 	       : tapir_sv__is(value, "subject")	  ? add_words(fact->subject, out)
 	       : tapir_sv__is(value, "label")	  ? add_words(fact->label, out)
 	       : tapir_sv__is(value, "note")	  ? add_words(fact->note, out)

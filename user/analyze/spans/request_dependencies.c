@@ -208,7 +208,7 @@ static void add_peer(const struct tapir_request_routes *r, uint32_t peer,
 	if (p->text)
 		tapir_str__adds(out, p->text);
 	else if (row)
-		tapir_exchange_tally__add_place(names->exchanges, row, out);
+		tapir_exchange_tally__add_callsite(names->exchanges, row, out);
 }
 
 /* Returns true if its waits for a connection are a dependency of their own. */

@@ -468,26 +468,26 @@ static void write_functions(const struct writer *w)
 }
 
 /* "151.203 s  socket in Shop.Ask(), ended by another process" */
-static void write_places(const struct writer *w)
+static void write_sites(const struct writer *w)
 {
 	const struct tapir_overview *o = w->v->overview;
 	struct tapir_str text = {};
 
-	for (size_t i = 0; i < o->place_cnt; i++) {
-		const struct tapir_overview_place *place = &o->places[i];
+	for (size_t i = 0; i < o->site_cnt; i++) {
+		const struct tapir_overview_site *site = &o->sites[i];
 		char ns[TAPIR_NS_TEXT_BYTES];
 
 		begin_row(w, "Waits", i);
-		tapir_str__addf(&text, "%9s  %s", tapir_ns__text(place->ns, ns),
-				place->reason ? place->reason : "unknown");
-		if (place->name)
-			tapir_str__addf(&text, " in %s", place->name);
-		else if (place->thread)
-			tapir_str__addf(&text, " of %s", place->thread);
-		if (place->is_open)
+		tapir_str__addf(&text, "%9s  %s", tapir_ns__text(site->ns, ns),
+				site->reason ? site->reason : "unknown");
+		if (site->name)
+			tapir_str__addf(&text, " in %s", site->name);
+		else if (site->thread)
+			tapir_str__addf(&text, " of %s", site->thread);
+		if (site->is_open)
 			tapir_str__adds(&text, ", not ended");
-		else if (place->ended_by)
-			tapir_str__addf(&text, ", ended by %s", place->ended_by);
+		else if (site->ended_by)
+			tapir_str__addf(&text, ", ended by %s", site->ended_by);
 		end_row(w, &text);
 	}
 	tapir_str__fini(&text);
@@ -729,7 +729,7 @@ void tapir_report__write_first_screen(const struct tapir_report_view *v,
 		write_requests(&w);
 		write_calls(&w);
 		write_functions(&w);
-		write_places(&w);
+		write_sites(&w);
 		write_io(&w);
 		write_failed_calls(&w);
 	}

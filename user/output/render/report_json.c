@@ -411,14 +411,14 @@ static void overview_functions(struct tapir_json *j, const struct tapir_overview
 static void overview_waits(struct tapir_json *j, const struct tapir_overview *o)
 {
 	tapir_json__open(j, "waits", '[');
-	for (size_t i = 0; i < o->place_cnt; i++) {
+	for (size_t i = 0; i < o->site_cnt; i++) {
 		tapir_json__open(j, NULL, '{');
-		tapir_json__str(j, "reason", o->places[i].reason);
-		tapir_json__str(j, "function", o->places[i].name);
-		tapir_json__str(j, "thread", o->places[i].thread);
-		tapir_json__u64(j, "ns", o->places[i].ns);
-		tapir_json__str(j, "ended_by", o->places[i].ended_by);
-		tapir_json__bool(j, "open", o->places[i].is_open);
+		tapir_json__str(j, "reason", o->sites[i].reason);
+		tapir_json__str(j, "function", o->sites[i].name);
+		tapir_json__str(j, "thread", o->sites[i].thread);
+		tapir_json__u64(j, "ns", o->sites[i].ns);
+		tapir_json__str(j, "ended_by", o->sites[i].ended_by);
+		tapir_json__bool(j, "open", o->sites[i].is_open);
 		tapir_json__close(j, '}');
 	}
 	tapir_json__close(j, ']');

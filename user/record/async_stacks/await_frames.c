@@ -76,12 +76,12 @@ static uint64_t number_at(struct tapir_await_frames *f, const struct tapir_catal
 
 bool tapir_await_frames__find(struct tapir_await_frames *f, const struct tapir_catalog *catalog,
 			      const struct tapir_stack_ref *ref,
-			      const struct tapir_stack_view *view, struct tapir_await_place *out)
+			      const struct tapir_stack_view *view, struct tapir_await_location *out)
 {
 	enum frame_class inner = CLASS_OTHER;
 	uint64_t inner_number = 0;
 
-	*out = (struct tapir_await_place){};
+	*out = (struct tapir_await_location){};
 	for (unsigned i = 0; i < view->rec->frame_cnt; i++) {
 		uint64_t number = number_at(f, catalog, ref, view, i);
 		enum frame_class class = number & CLASS_MASK;
@@ -101,9 +101,9 @@ bool tapir_await_frames__find(struct tapir_await_frames *f, const struct tapir_c
 bool tapir_await_frames__awaiting(struct tapir_await_frames *f, const struct tapir_catalog *catalog,
 				  const struct tapir_stack_ref *ref,
 				  const struct tapir_stack_view *view,
-				  struct tapir_await_place *out)
+				  struct tapir_await_location *out)
 {
-	*out = (struct tapir_await_place){};
+	*out = (struct tapir_await_location){};
 	for (unsigned i = 0; i < view->rec->frame_cnt; i++) {
 		uint64_t number = number_at(f, catalog, ref, view, i);
 

@@ -17,7 +17,7 @@ struct tapir_await_frames { /* zeroed at first */
 };
 
 /* In a stack, from the innermost frame on. */
-struct tapir_await_place {
+struct tapir_await_location {
 	unsigned idx;	   /* the outermost frame of the task that runs */
 	size_t cnt;	   /* how many tasks' code the stack is in, one in another */
 	uint64_t function; /* at idx, a number that is the function's; never 0 */
@@ -29,7 +29,8 @@ struct tapir_await_place {
  */
 bool tapir_await_frames__find(struct tapir_await_frames *f, const struct tapir_catalog *catalog,
 			      const struct tapir_stack_ref *ref,
-			      const struct tapir_stack_view *view, struct tapir_await_place *out);
+			      const struct tapir_stack_view *view,
+			      struct tapir_await_location *out);
 /*
  * Finds the innermost async method of a stack, the only one that can have begun an await; out->cnt
  * is 0. False: there is none.
@@ -37,7 +38,7 @@ bool tapir_await_frames__find(struct tapir_await_frames *f, const struct tapir_c
 bool tapir_await_frames__awaiting(struct tapir_await_frames *f, const struct tapir_catalog *catalog,
 				  const struct tapir_stack_ref *ref,
 				  const struct tapir_stack_view *view,
-				  struct tapir_await_place *out);
+				  struct tapir_await_location *out);
 /*
  * Finds the method that continues at va in a stack, if the code that continues it is there, too
  * (is_continued). idx: of the outermost such frame. False: it is not in the stack.

@@ -104,7 +104,7 @@ static bool take_wait(struct tapir_await_stacks *a, const struct tapir_event_vie
 	struct tapir_stack_ref ref = {
 		.tgid = ev->tgid, .time_ns = ev->h.time_ns, .stack_id = ev->stack_id};
 	uint32_t task = 0, how = 0, awaiter = 0;
-	struct tapir_await_place place = {};
+	struct tapir_await_location location = {};
 	struct tapir_stack_view stack;
 	uint64_t va = 0;
 
@@ -115,10 +115,10 @@ static bool take_wait(struct tapir_await_stacks *a, const struct tapir_event_vie
 		return true;
 	a->counts.awaits++;
 	if (stack_of(a, ev->stack_id, &stack) &&
-	    tapir_await_frames__awaiting(&a->frames, a->catalog, &ref, &stack, &place))
-		va = stack.frames_va[place.idx];
+	    tapir_await_frames__awaiting(&a->frames, a->catalog, &ref, &stack, &location))
+		va = stack.frames_va[location.idx];
 	a->failed |=
-		!tapir_await_links__wait(&a->links, ev->tgid, task, awaiter, va, place.function);
+		!tapir_await_links__wait(&a->links, ev->tgid, task, awaiter, va, location.function);
 	return true;
 }
 
@@ -207,12 +207,13 @@ static uint64_t describe_stack(struct tapir_await_stacks *a, const struct tapir_
 
 /* Does the stack belong to what the thread works for, by its events? */
 static bool is_clear(const struct tapir_await_work *work, size_t run_cnt,
-		     const struct tapir_await_place *place, const struct tapir_stack_view *stack)
+		     const struct tapir_await_location *location,
+		     const struct tapir_stack_view *stack)
 {
 	if (work->function)
-		return work->function == place->function;
-	return place->cnt == run_cnt ||
-	       (place->cnt < run_cnt && stack->rec->flags & TAPIR_STACK_MORE);
+		return work->function == location->function;
+	return location->cnt == run_cnt ||
+	       (location->cnt < run_cnt && stack->rec->flags & TAPIR_STACK_MORE);
 }
 
 /* One stack, and what becomes of it. */
@@ -248,18 +249,18 @@ static uint64_t finish_joined_stack(struct tapir_await_stacks *a, struct joining
 static uint64_t stack_of_task(struct tapir_await_stacks *a, struct joining *j,
 			      const struct tapir_await_work *work, size_t run_cnt)
 {
-	struct tapir_await_place place;
+	struct tapir_await_location location;
 
-	if (!tapir_await_frames__find(&a->frames, a->catalog, &j->ref, &j->stack, &place))
+	if (!tapir_await_frames__find(&a->frames, a->catalog, &j->ref, &j->stack, &location))
 		return j->ref.stack_id;
 	a->counts.inside++;
-	if (!is_clear(work, run_cnt, &place, &j->stack)) {
+	if (!is_clear(work, run_cnt, &location, &j->stack)) {
 		a->counts.unclear++;
 		return j->ref.stack_id;
 	}
-	take_own(j, place.idx + 1);
+	take_own(j, location.idx + 1);
 	add_awaiters(a, tapir_await_task(j->ref.tgid, work->task), &j->frames);
-	return finish_joined_stack(a, j, place.idx + 1);
+	return finish_joined_stack(a, j, location.idx + 1);
 }
 
 /*
