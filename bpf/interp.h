@@ -106,7 +106,7 @@ struct tapir_interp_frame {
 	uint64_t owner;	 /* Ruby: the method entry, which is not a part of the stack's id; else 0 */
 };
 
-#define TAPIR_INTERP_IS_CUT (1u << 0) /* there are more, or one could not be read */
+#define TAPIR_INTERP_IS_TRUNCATED (1u << 0) /* there are more, or one could not be read */
 
 /* Innermost first. */
 struct tapir_interp_list {

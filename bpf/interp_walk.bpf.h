@@ -104,7 +104,7 @@ __weak __noinline int take_interp_frame(struct user_stack *u)
 		return 1;
 	if (*(volatile __u16 *)&u->list.cnt >= TAPIR_INTERP_FRAMES ||
 	    bpf_probe_read_user(u->interp_words, TAPIR_INTERP_FRAME_BYTES, (void *)u->interp_va)) {
-		u->list.flags |= TAPIR_INTERP_IS_CUT;
+		u->list.flags |= TAPIR_INTERP_IS_TRUNCATED;
 		return 1;
 	}
 	u->interp_va = tapir_interp__word(u->interp_words, u->interp.previous);
@@ -175,7 +175,7 @@ __weak __noinline int take_ruby_frame(struct user_stack *u)
 		kind = TAPIR_INTERP_ENV_UNKNOWN;
 	u->interp_va += u->interp.previous;
 	if (kind == TAPIR_INTERP_ENV_UNKNOWN)
-		u->list.flags |= TAPIR_INTERP_IS_CUT;
+		u->list.flags |= TAPIR_INTERP_IS_TRUNCATED;
 	return kind == TAPIR_INTERP_ENV_UNKNOWN || kind == TAPIR_INTERP_ENV_OUTERMOST ||
 	       u->interp_va >= u->interp_end;
 }
@@ -221,7 +221,7 @@ __weak __noinline int take_slots(struct user_stack *u)
 	    (__s64)(u->fp - u->sp) < 0)
 		return 0;
 	if (*(volatile __u16 *)&u->list.cnt >= TAPIR_INTERP_FRAMES) {
-		u->list.flags |= TAPIR_INTERP_IS_CUT;
+		u->list.flags |= TAPIR_INTERP_IS_TRUNCATED;
 		return 0;
 	}
 	if (read_pair(u, u->fp - 16) || !(u->pair[1] & TAPIR_INTERP_SMALL_MASK) ||

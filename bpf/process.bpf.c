@@ -56,15 +56,16 @@ static __always_inline int exit_status(struct task_struct *leader)
 static __always_inline __u32 add_program(struct process_buf *buf, struct task_struct *leader,
 					 const char *exe, __u32 comm_len)
 {
-	__u32 at = 0, is_cut = 0, exe_len = read_exe(leader, &buf->path, &at) & (EXE_BYTES - 1);
+	__u32 at = 0, is_truncated = 0,
+	      exe_len = read_exe(leader, &buf->path, &at) & (EXE_BYTES - 1);
 	char *out = buf->names + (comm_len & (TAPIR_COMM_BYTES - 1));
-	long cmdline_len = exe_len ? read_cmdline(leader, out + exe_len, &is_cut) : -1;
+	long cmdline_len = exe_len ? read_cmdline(leader, out + exe_len, &is_truncated) : -1;
 	long n;
 
 	if (exe_len && cmdline_len >= 0) {
 		bpf_probe_read_kernel(out, exe_len, &buf->path.text[at & (EXE_BYTES - 1)]);
 		buf->rec.flags |=
-			TAPIR_PROCESS_HAS_PROGRAM | (is_cut ? TAPIR_PROCESS_CMDLINE_CUT : 0);
+			TAPIR_PROCESS_HAS_PROGRAM | (is_truncated ? TAPIR_PROCESS_CMDLINE_CUT : 0);
 		buf->rec.cmdline_len = cmdline_len;
 	} else {
 		n = exe ? bpf_probe_read_kernel_str(out, EXE_BYTES, exe) : 0;

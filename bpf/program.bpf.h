@@ -107,7 +107,7 @@ static __noinline __u32 read_exe(struct task_struct *task, struct exe_path *path
  * what was copied, with is_cut if there is more; negative if it has to be read elsewhere. execve(2)
  * has just written these pages, so they are there.
  */
-static __always_inline long read_cmdline(struct task_struct *task, char *out, __u32 *is_cut)
+static __always_inline long read_cmdline(struct task_struct *task, char *out, __u32 *is_truncated)
 {
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 	__u64 start = BPF_CORE_READ(mm, arg_start), end = BPF_CORE_READ(mm, arg_end);
@@ -119,7 +119,7 @@ static __always_inline long read_cmdline(struct task_struct *task, char *out, __
 	/* Overwritten by setproctitle(3): /proc has a rule for that. */
 	if (bpf_probe_read_user(&last, 1, (void *)(end - 1)) || last)
 		return -1;
-	*is_cut = len > CMDLINE_BYTES;
+	*is_truncated = len > CMDLINE_BYTES;
 	if (len > CMDLINE_BYTES)
 		len = CMDLINE_BYTES;
 	return bpf_probe_read_user(out, len, (void *)start) ? -1 : (long)len;

@@ -279,7 +279,7 @@ static __always_inline int read_text(struct question_scratch *s, __u64 from, __u
 		return KEY_ELSEWHERE;
 	s->text.len = len - 1;
 	if (s->text.len > max) {
-		s->text.state = TAPIR_STATE_CUT;
+		s->text.state = TAPIR_STATE_TRUNCATED;
 		s->text.len = max;
 		s->text.text[max & 127 & (sizeof(s->text.text) - 1)] = 0;
 	}

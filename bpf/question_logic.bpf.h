@@ -31,9 +31,9 @@
 
 enum tapir_slot_state {
 	TAPIR_STATE_OK,
-	TAPIR_STATE_CUT,    /* a text: the beginning of more */
-	TAPIR_STATE_NULL,   /* a text whose pointer was NULL */
-	TAPIR_STATE_ABSENT, /* unreadable, or not there */
+	TAPIR_STATE_TRUNCATED, /* a text: the beginning of more */
+	TAPIR_STATE_NULL,      /* a text whose pointer was NULL */
+	TAPIR_STATE_ABSENT,    /* unreadable, or not there */
 };
 
 /* The value of an operand in this event. */

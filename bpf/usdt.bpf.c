@@ -43,7 +43,7 @@ struct scratch {
 	struct sender sender;
 	__u32 is_listed; /* its process was found in the map `tgids` */
 	__u32 var_bytes; /* used in the variable part of the record being built */
-	__u32 is_cut;
+	__u32 is_truncated;
 	__u32 site_idx;
 	__u64 thread_pointer;
 	__u64 temp;	/* a value on its way */
@@ -264,7 +264,7 @@ static __noinline long capture_nth_bytes(struct scratch *s, const struct tapir_s
 		len = 0;
 	}
 	if (flags & TAPIR_SLOT_CUT)
-		s->is_cut = 1;
+		s->is_truncated = 1;
 	slot->len_bytes = len;
 	slot->flags = flags;
 	s->var_bytes = used + (len & (TAPIR_EVENT_VAR_BYTES - 1));
@@ -364,7 +364,7 @@ static __always_inline void take_thread_pointer(struct scratch *s, const struct 
 
 static __always_inline void begin_args(struct scratch *s, const struct tapir_site *site)
 {
-	s->var_bytes = s->is_cut = 0;
+	s->var_bytes = s->is_truncated = 0;
 	take_thread_pointer(s, site);
 	capture_values(s, site);
 }
@@ -506,7 +506,7 @@ static __always_inline void capture_args(struct scratch *s, const struct tapir_s
 		capture_all_remaining_bytes(s, site);
 	if (ev->fault_mask)
 		tapir_lose(&site->probe_id, TAPIR_LOSS_ARG_FAULT);
-	if (s->is_cut)
+	if (s->is_truncated)
 		tapir_lose(&site->probe_id, TAPIR_LOSS_ARG_CUT);
 	ev->payload_bytes =
 		8 * (site->arg_cnt & 15) + (s->var_bytes & (2 * TAPIR_EVENT_VAR_BYTES - 1));

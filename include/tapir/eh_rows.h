@@ -34,7 +34,7 @@ struct tapir_eh_found {
 	struct tapir_eh_row *rows;
 	uint32_t cap, cnt;
 	uint32_t has_frame; /* its frame pointer is set somewhere */
-	uint32_t is_cut;
+	uint32_t is_truncated;
 };
 
 static inline void tapir_eh__on_row(void *ctx, uint64_t from_va, uint64_t until_va,
@@ -50,7 +50,7 @@ static inline void tapir_eh__on_row(void *ctx, uint64_t from_va, uint64_t until_
 	    until_va - from_va > 0xffffffffu)
 		return;
 	if (found->cnt == found->cap) {
-		found->is_cut = 1;
+		found->is_truncated = 1;
 		return;
 	}
 	row->start_va = from_va;
@@ -64,7 +64,7 @@ static inline uint32_t tapir_eh__keep(const struct tapir_eh_found *found)
 {
 	uint32_t cnt = 0;
 
-	if (found->is_cut)
+	if (found->is_truncated)
 		return 0;
 	for (uint32_t i = 0; i < found->cnt; i++)
 		if (!found->has_frame || found->rows[i].cfa_off > TAPIR_EH_DEEP)
@@ -78,22 +78,23 @@ static inline uint32_t tapir_eh__keep(const struct tapir_eh_found *found)
  * overlap.
  */
 static inline uint32_t tapir_eh__rows(const struct tapir_eh_section *section,
-				      struct tapir_eh_row *rows, uint32_t cap, uint32_t *is_cut)
+				      struct tapir_eh_row *rows, uint32_t cap,
+				      uint32_t *is_truncated)
 {
 	struct tapir_eh_iter it;
 	struct tapir_eh_function function;
 	struct tapir_eh_found found;
 	uint32_t cnt = 0;
 
-	*is_cut = 0;
+	*is_truncated = 0;
 	tapir_eh__begin(&it, section);
 	while (tapir_eh__next(&it, &function)) {
 		found.rows = rows + cnt;
 		found.cap = cap - cnt;
-		found.cnt = found.has_frame = found.is_cut = 0;
+		found.cnt = found.has_frame = found.is_truncated = 0;
 		if (tapir_eh__each_row(section, &it.common, &function, tapir_eh__on_row, &found))
 			cnt += tapir_eh__keep(&found);
-		*is_cut |= found.is_cut;
+		*is_truncated |= found.is_truncated;
 	}
 	return cnt;
 }

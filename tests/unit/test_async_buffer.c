@@ -137,7 +137,7 @@ static void a_buffer_that_contradicts_itself_is_refused(void **state)
 	for (size_t len = 0; len < good.len; len++) {
 		b = good;
 		b.len = len;
-		refuses(&b, TAPIR_ASYNC_CUT);
+		refuses(&b, TAPIR_ASYNC_TRUNCATED);
 	}
 	for (b = good, b.len--; b.len > TAPIR_ASYNC_HEADER_BYTES; b.len--) {
 		struct tapir_async_layout layout;
@@ -223,7 +223,7 @@ static void layouts_of_previews_are_refused(void **state)
 	async_byte(&b, 17);
 	async_number(&b, 5);
 	async_le(&b, 1, b.len, 4);
-	refuses(&b, TAPIR_ASYNC_CUT);
+	refuses(&b, TAPIR_ASYNC_TRUNCATED);
 	for (unsigned i = 0; i < 4; i++) {
 		async_byte(&b, 17);
 		async_number(&b, 0);

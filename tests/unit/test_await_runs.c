@@ -182,7 +182,7 @@ static void a_buffer_that_is_refused_is_counted_by_cause(void **state)
 	assert_true(tapir_await_runs__add(r, TGID, FIRST, b.bytes, b.len));
 	assert_true(tapir_await_runs__seal(r));
 	assert_int_equal(r->buffers, 0);
-	assert_int_equal(r->refused[TAPIR_ASYNC_CUT], 1);
+	assert_int_equal(r->refused[TAPIR_ASYNC_TRUNCATED], 1);
 	assert_int_equal(r->refused[TAPIR_ASYNC_VERSION], 1);
 }
 

@@ -160,14 +160,14 @@ static void damage_costs_its_chunk_alone_in_a_large_file(void **state)
 	(void)state;
 	write_file(true);
 	assert_int_equal(read_file(&stats), SAMPLES);
-	assert_false(stats.cut || stats.bad_chunks);
+	assert_false(stats.is_truncated || stats.bad_chunks);
 	fd = list_chunks();
 	assert_int_equal(pwrite(fd, &wrong, 1, (off_t)(refs[2].off + sizeof(refs[2].h) + 99)), 1);
 	assert_int_equal(read_file(&stats), SAMPLES - refs[2].h.record_cnt);
 	assert_int_equal(stats.bad_chunks, 1);
 	assert_int_equal(ftruncate(fd, (off_t)(refs[3].off + 1000)), 0);
 	assert_int_equal(read_file(&stats), refs[0].h.record_cnt + refs[1].h.record_cnt);
-	assert_true(stats.cut);
+	assert_true(stats.is_truncated);
 	close(fd);
 }
 

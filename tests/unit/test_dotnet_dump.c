@@ -48,14 +48,14 @@ static void file_that_ends_within_a_record_is_cut(void **state)
 	int fd = *(int *)*state;
 	size_t end = sizeof(struct tapir_jitdump_header) + (size_t)RECORDS * BYTES;
 
-	assert_false(tapir_dotnet_dump__is_cut(fd));
+	assert_false(tapir_dotnet_dump__is_truncated(fd));
 	for (size_t less = 1; less < BYTES; less++) {
 		assert_int_equal(ftruncate(fd, (off_t)(end - less)), 0);
-		if (!tapir_dotnet_dump__is_cut(fd))
+		if (!tapir_dotnet_dump__is_truncated(fd))
 			fail_msg("%zu bytes less", less);
 	}
 	assert_int_equal(ftruncate(fd, (off_t)(end - BYTES)), 0);
-	assert_false(tapir_dotnet_dump__is_cut(fd));
+	assert_false(tapir_dotnet_dump__is_truncated(fd));
 }
 
 static void what_is_no_jitdump_is_left_to_its_reader(void **state)
@@ -67,15 +67,15 @@ static void what_is_no_jitdump_is_left_to_its_reader(void **state)
 		assert_int_equal(
 			pwrite(fd, &lengths[i], 4, sizeof(struct tapir_jitdump_header) + BYTES + 4),
 			4);
-		assert_false(tapir_dotnet_dump__is_cut(fd));
+		assert_false(tapir_dotnet_dump__is_truncated(fd));
 	}
 	assert_int_equal(pwrite(fd, "JiTX", 4, 0), 4);
-	assert_false(tapir_dotnet_dump__is_cut(fd));
+	assert_false(tapir_dotnet_dump__is_truncated(fd));
 	assert_int_equal(ftruncate(fd, 3), 0);
-	assert_false(tapir_dotnet_dump__is_cut(fd));
+	assert_false(tapir_dotnet_dump__is_truncated(fd));
 	assert_int_equal(ftruncate(fd, 0), 0);
-	assert_false(tapir_dotnet_dump__is_cut(fd));
-	assert_false(tapir_dotnet_dump__is_cut(-1));
+	assert_false(tapir_dotnet_dump__is_truncated(fd));
+	assert_false(tapir_dotnet_dump__is_truncated(-1));
 }
 
 int main(void)

@@ -39,7 +39,7 @@ static const struct field {
 	{"null", TAPIR_CLASS_TEXT, 0, 0, NULL, TAPIR_STATE_NULL, 0},
 	{"lost", TAPIR_CLASS_TEXT, 0, 0, NULL, TAPIR_STATE_ABSENT, 0},
 	{"gone", TAPIR_CLASS_INT, 0, 0, NULL, TAPIR_STATE_ABSENT, 0},
-	{"longish", TAPIR_CLASS_TEXT, 0, 0, "abcdef", TAPIR_STATE_CUT, 0},
+	{"longish", TAPIR_CLASS_TEXT, 0, 0, "abcdef", TAPIR_STATE_TRUNCATED, 0},
 	{"odd name", TAPIR_CLASS_UINT, 0, 3, NULL, 0, 0},
 	{"err", TAPIR_CLASS_INT, 0, 2, NULL, 0, 0},
 	{"reason", TAPIR_CLASS_UINT, 0, 1, NULL, 0, 0},

@@ -127,9 +127,9 @@ static void losses_and_gaps_fail(void **state)
 	struct fixture *f = *state;
 
 	assert_int_equal(judged(f, "lost,gap"), 0);
-	f->stats.cut = true;
+	f->stats.is_truncated = true;
 	assert_int_equal(judged(f, "lost,gap"), 1);
-	f->stats.cut = false;
+	f->stats.is_truncated = false;
 	f->summary.gap_cnt = 2;
 	assert_int_equal(judged(f, "lost,gap"), 1);
 	assert_string_equal(tapir_diag__line(0), "failed on gap: 2 gaps");

@@ -257,7 +257,7 @@ static void fill(struct fixture *f, const char *text)
 			.name = copy(text), .ended_by = copy(text), .ns = UINT64_MAX / 4};
 	}
 	f->view.cpus = 1e6;
-	f->stats.cut = true;
+	f->stats.is_truncated = true;
 	f->view.late = 1000000;
 	f->view.from_ns = 2;
 	f->summary.gap_cnt = UINT64_MAX;
@@ -362,7 +362,7 @@ static void screen_says_so_when_the_file_was_cut(void **state)
 	struct fixture *f = *state;
 
 	add_process(f, PID, "x", 600);
-	f->stats.cut = true;
+	f->stats.is_truncated = true;
 	f->stats.tail_bytes = f->stats.bytes_skipped = 17;
 	assert_non_null(strstr(screen(f, 80), "the file was cut\n"));
 	assert_non_null(strstr(f->out.data, "\ncut: what it holds up to there follows\n"));

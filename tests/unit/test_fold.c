@@ -50,7 +50,7 @@ static void kinds_of_text_are_different_keys(void **state)
 	struct tapir_fold f = {.key_cnt = 1, .max_bytes = 1 << 20};
 	const struct tapir_fold_part keys[] = {
 		text("", 0, TAPIR_FOLD_TEXT),	     text("ab", 2, TAPIR_FOLD_TEXT),
-		text("ab", 2, TAPIR_FOLD_CUT),	     text(NULL, 0, TAPIR_FOLD_NULL),
+		text("ab", 2, TAPIR_FOLD_TRUNCATED), text(NULL, 0, TAPIR_FOLD_NULL),
 		text(NULL, 0, TAPIR_FOLD_ABSENT),    text("a\0b", 3, TAPIR_FOLD_TEXT),
 		text("\033[2J", 4, TAPIR_FOLD_TEXT), number(0)};
 	const size_t cnt = sizeof(keys) / sizeof(*keys);

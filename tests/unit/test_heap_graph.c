@@ -319,7 +319,7 @@ static void a_path_that_is_too_deep_is_cut(void **state)
 	for (size_t i = 0; i < paths.steps.cnt; i++)
 		sum += paths.steps.data[i].cnt;
 	assert_int_equal(sum, cnt);
-	assert_true(paths.steps.data[paths.best[1]].is_cut);
+	assert_true(paths.steps.data[paths.best[1]].is_truncated);
 	tapir_heap_paths__fini(&paths);
 	tapir_heap_graph__fini(&g);
 }

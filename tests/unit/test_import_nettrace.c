@@ -35,7 +35,7 @@ static void read_events(const struct made *made, struct tapir_str *out)
 		tapir_str__addf(out, "%.*s:%.*s;", (int)view.provider.len, view.provider.data,
 				(int)view.event.len, view.event.data);
 	}
-	assert_false(tapir_reader__stats(r)->cut);
+	assert_false(tapir_reader__stats(r)->is_truncated);
 	tapir_reader__close(r);
 }
 

@@ -43,7 +43,7 @@ static void read_made(const struct made *made, struct tapir_str *out)
 			tapir_str__addf(out, "lost %llu cause %u;", (unsigned long long)loss->count,
 					loss->cause);
 	}
-	assert_false(tapir_reader__stats(r)->cut);
+	assert_false(tapir_reader__stats(r)->is_truncated);
 	tapir_reader__close(r);
 }
 

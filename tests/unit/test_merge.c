@@ -152,7 +152,7 @@ static void merge(void)
 	struct tapir_writer *w;
 
 	assert_int_equal(tapir_merge__plan(f.m), 0);
-	tapir_merge__begin(f.m, &opts.created_ns, &opts.created_utc_ns, &opts.is_cut);
+	tapir_merge__begin(f.m, &opts.created_ns, &opts.created_utc_ns, &opts.is_truncated);
 	assert_int_equal(tapir_writer__open(&opts, &w), 0);
 	assert_int_equal(tapir_merge__write(f.m, w, &(struct tapir_merge_check){check, NULL}), 0);
 	assert_int_equal(tapir_writer__close(w), 0);

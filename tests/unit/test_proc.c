@@ -437,7 +437,7 @@ static void copy_of_mappings_has_the_lines_of_the_text(void **state)
 
 		assert_int_equal(waitpid(pid, NULL, WUNTRACED), pid);
 		assert_int_equal(tapir_mappings__read((uint32_t)pid, &mappings), 0);
-		assert_int_equal(mappings.is_cut, i == 1);
+		assert_int_equal(mappings.is_truncated, i == 1);
 		assert_int_equal(tapir_mappings__each(&mappings, write_line, &copied), 0);
 		assert_int_equal(tapir_proc__each_mapping((uint32_t)pid, write_line, &read), 0);
 		assert_true(copied.cnt > (i == 1 ? TAPIR_MAPPINGS_MAX : 5));

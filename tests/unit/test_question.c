@@ -284,10 +284,10 @@ static void texts_of_keys_come_before_their_rows(void **state)
 {
 	static const struct tapir_sums_text texts[] = {
 		{.len = 2, .text = "ab"},
-		{.len = 2, .text = "ab", .state = TAPIR_STATE_CUT},
+		{.len = 2, .text = "ab", .state = TAPIR_STATE_TRUNCATED},
 		{.state = TAPIR_STATE_NULL},
 		{}};
-	static const uint8_t kinds[] = {TAPIR_FOLD_TEXT, TAPIR_FOLD_CUT, TAPIR_FOLD_NULL,
+	static const uint8_t kinds[] = {TAPIR_FOLD_TEXT, TAPIR_FOLD_TRUNCATED, TAPIR_FOLD_NULL,
 					TAPIR_FOLD_TEXT};
 	struct tapir_sums_row row = {.cnt = 2};
 	struct tapir_question *q;

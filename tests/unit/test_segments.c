@@ -141,7 +141,7 @@ static void stretch_is_one_recording_with_its_names(void **state)
 	assert_int_equal(s.last_ns, freeze.until_ns);
 	assert_int_equal(s.named_cnt, s.event_cnt);
 	assert_true(s.has_meta);
-	assert_false(s.stats.cut);
+	assert_false(s.stats.is_truncated);
 	assert_false(tapir_reader_stats__is_damaged(&s.stats));
 	tapir_segment_fds__fini(&fds);
 	end(&r);

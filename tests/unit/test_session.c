@@ -141,7 +141,7 @@ static void captured_and_lost_are_what_was_fired(void **state)
 	assert_int_equal(errno, 4711);
 	TAPIR_FIRE(Closed); /* no session has it */
 	c = read_file(path);
-	assert_false(c.stats.cut);
+	assert_false(c.stats.is_truncated);
 	assert_int_equal(c.sold + c.closed + c.lost, FIRERS * (FIRED + 1));
 	if (!c.lost)
 		assert_int_equal(c.orders, (uint64_t)FIRERS * FIRED * (FIRED - 1) / 2);
@@ -178,7 +178,7 @@ static void a_limit_of_bytes_leaves_a_whole_file(void **state)
 	fire_by_threads();
 	assert_int_equal(tapir_session__close(s), -EFBIG);
 	c = read_file(path);
-	assert_false(c.stats.cut);
+	assert_false(c.stats.is_truncated);
 	assert_true(c.sold > 100);
 	assert_int_equal(c.sold + c.closed + c.lost, FIRERS * (FIRED + 1));
 	assert_int_equal(stat(path, &st), 0);
@@ -204,7 +204,7 @@ static void what_cannot_be_written_is_counted(void **state)
 	setrlimit(RLIMIT_FSIZE, &before);
 	assert_int_equal(err, -EFBIG);
 	c = read_file(path);
-	assert_false(c.stats.cut);
+	assert_false(c.stats.is_truncated);
 	assert_int_equal(c.sold + c.closed + c.lost, FIRERS * (FIRED + 1));
 }
 
@@ -275,7 +275,7 @@ static void a_child_leaves_its_parents_file_alone(void **state)
 	assert_int_equal(tapir_session__close(s), 0);
 	c = read_file(path);
 	assert_int_equal(c.closed, 2);
-	assert_false(c.stats.cut);
+	assert_false(c.stats.is_truncated);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

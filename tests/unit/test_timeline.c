@@ -416,14 +416,14 @@ static void wait_counts_from_the_begin_of_the_range_on(void **state)
 	assert_int_equal(last_wait.until_ns, 20 * MS);
 }
 
-static unsigned cut_cnt;
-static uint64_t cut_ns;
+static unsigned truncated_cnt;
+static uint64_t truncated_ns;
 
 static void on_cut_wait(void *ctx, const struct tapir_wait *w)
 {
 	(void)ctx;
-	cut_cnt++;
-	cut_ns += w->wake_ns - w->from_ns;
+	truncated_cnt++;
+	truncated_ns += w->wake_ns - w->from_ns;
 }
 
 static const struct tapir_timeline_fns cut_fns = {.cut_wait = on_cut_wait};
@@ -437,7 +437,7 @@ static void wait_counts_to_the_end_of_the_range(void **state)
 	feeder_fini(&feeder);
 	assert_int_equal(setup_with(&opts), 0);
 	assert_int_equal(tapir_timeline__listen(feeder.tl, &cut_fns, NULL), 0);
-	cut_cnt = cut_ns = 0;
+	truncated_cnt = truncated_ns = 0;
 	fire(REQ_BEGIN, 1, 10 * MS);
 	feeder_leave(&feeder, 1, 13 * MS, TAPIR_STATE_SLEEPING); /* all of it: 24 ms */
 	feeder_leave(&feeder, 2, 30 * MS, TAPIR_STATE_SLEEPING); /* 10 ms of it */
@@ -446,8 +446,8 @@ static void wait_counts_to_the_end_of_the_range(void **state)
 	feeder_come(&feeder, 2, 60 * MS, 60 * MS, 7);
 	finish();
 	assert_int_equal(wait_cnt, 0);
-	assert_int_equal(cut_cnt, 2);
-	assert_int_equal(cut_ns, 34 * MS);
+	assert_int_equal(truncated_cnt, 2);
+	assert_int_equal(truncated_ns, 34 * MS);
 	assert_int_equal(tapir_timeline__within_ns(feeder.tl, 10 * MS, 50 * MS), 24 * MS);
 	assert_int_equal(tapir_timeline__within_ns(feeder.tl, 50 * MS, 60 * MS), 0);
 }

@@ -107,7 +107,7 @@ static void events_come_back_named_when_file_is_whole(void **state)
 		assert_int_equal(o.stats.bad_chunks + o.stats.bytes_skipped +
 					 o.stats.malformed_records + o.stats.missing_chunks,
 				 0);
-		assert_false(o.stats.cut);
+		assert_false(o.stats.is_truncated);
 		assert_int_equal(stat(path, &st), 0);
 		assert_int_equal(st.st_mode & 0777, 0600);
 	}
@@ -152,7 +152,7 @@ static void whole_chunks_are_read_when_file_is_cut_at_any_byte(void **state)
 		for (size_t i = 0; i < cnt; i++)
 			whole += (i + 1 < cnt ? offs[i + 1] : len) <= cut;
 		assert_int_equal(o.stats.chunks, whole);
-		assert_true(o.stats.cut);
+		assert_true(o.stats.is_truncated);
 		assert_int_equal(o.named, o.events); /* descriptions stand in front */
 	}
 	free(data);
@@ -205,7 +205,7 @@ static void other_segments_stay_named_when_a_chunk_is_damaged(void **state)
 			assert_true(in_header ? o.stats.bytes_skipped > 0 &&
 							o.stats.missing_chunks == 1
 					      : o.stats.bad_chunks == 1);
-			assert_false(o.stats.cut);
+			assert_false(o.stats.is_truncated);
 		}
 	free(data);
 }

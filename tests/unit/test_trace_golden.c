@@ -49,7 +49,7 @@ static void every_record_of_version_1_is_read(void **state)
 	assert_int_equal(stats->segments, 1);
 	assert_int_equal(stats->records, GOLDEN_CNT);
 	assert_int_equal(stats->bad_chunks + stats->bytes_skipped + stats->malformed_records, 0);
-	assert_false(stats->cut);
+	assert_false(stats->is_truncated);
 	tapir_reader__close(r);
 	tapir_recbuf__fini(&b);
 }

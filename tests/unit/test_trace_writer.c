@@ -99,7 +99,7 @@ static void assert_failure_is_survived(struct tapir_writer *w, int want_err)
 	assert_int_equal(stats.bad_chunks + stats.bytes_skipped, 0);
 	assert_int_equal(lost, loss.count);
 	assert_int_equal(events + lost, put);
-	assert_false(stats.cut);
+	assert_false(stats.is_truncated);
 }
 
 static void file_stays_whole_when_size_limit_is_reached(void **state)
@@ -199,7 +199,7 @@ static void recording_goes_through_a_pipe(void **state)
 	while (tapir_reader__next(r, &rec) == 1)
 		events += rec->type == TAPIR_REC_EVENT;
 	assert_int_equal(events, 3 * SAMPLE_EVENT_CNT);
-	assert_false(tapir_reader__stats(r)->cut);
+	assert_false(tapir_reader__stats(r)->is_truncated);
 	tapir_reader__close(r);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
@@ -338,7 +338,7 @@ static void flushed_records_are_read_while_the_file_grows(void **state)
 	assert_int_equal(tapir_writer__flush(w), 0);
 	assert_int_equal(tapir_writer__put(w, &ev.h), 0);
 	assert_int_equal(read_events(&lost, &stats), 1);
-	assert_true(stats.cut);
+	assert_true(stats.is_truncated);
 	tapir_writer__free(w);
 }
 

@@ -109,8 +109,8 @@ static void add_sums(struct tapir_rec_waits rec, uint64_t now_ns)
 }
 
 struct heard {
-	unsigned cnt, cut_cnt;
-	uint64_t asleep_ns, runnable_ns, cut_ns;
+	unsigned cnt, truncated_cnt;
+	uint64_t asleep_ns, runnable_ns, truncated_ns;
 };
 
 static void on_wait(void *heard, const struct tapir_wait *wait)
@@ -126,8 +126,8 @@ static void on_cut_wait(void *heard, const struct tapir_wait *wait)
 {
 	struct heard *h = heard;
 
-	h->cut_cnt++;
-	h->cut_ns += wait->until_ns - wait->from_ns;
+	h->truncated_cnt++;
+	h->truncated_ns += wait->until_ns - wait->from_ns;
 }
 
 static const struct tapir_timeline_fns fns = {.wait = on_wait, .cut_wait = on_cut_wait};
@@ -173,7 +173,7 @@ static void a_wait_that_has_not_ended_is_known_by_the_sums(void **state)
 	sums.out_state = TAPIR_STATE_SLEEPING;
 	add_sums(sums, 10 * MS);
 	add_wait(5, 2 * MS, 12 * MS, 12 * MS, 0); /* the same, when it has */
-	assert_int_equal(heard.cut_cnt, 0);
+	assert_int_equal(heard.truncated_cnt, 0);
 	sums = sums_of(5, 10 * MS, 1 * MS);
 	sums.left_ns = 13 * MS;
 	sums.out_state = TAPIR_STATE_SLEEPING;
@@ -181,8 +181,8 @@ static void a_wait_that_has_not_ended_is_known_by_the_sums(void **state)
 	assert_int_equal(tapir_timeline__finish(f.tl), 0);
 	assert_int_equal(heard.cnt, 1);
 	assert_int_equal(heard.asleep_ns, 10 * MS);
-	assert_int_equal(heard.cut_cnt, 1);
-	assert_int_equal(heard.cut_ns, 7 * MS);
+	assert_int_equal(heard.truncated_cnt, 1);
+	assert_int_equal(heard.truncated_ns, 7 * MS);
 	assert_int_equal(tapir_timeline__stats(f.tl)->unpaired, 0);
 }
 

@@ -72,12 +72,12 @@ static void put_members(struct json *j, uint32_t from, uint32_t to)
 {
 	if (!json_text__open(&j->t, '{'))
 		return;
-	for (uint32_t i = from; i < to && !j->t.is_cut; i = j->fields[i].end) {
+	for (uint32_t i = from; i < to && !j->t.is_truncated; i = j->fields[i].end) {
 		uint32_t before = j->t.len, key_end;
 
 		json_text__key(&j->t, j->fields[i].name);
 		key_end = j->t.len;
-		if (!j->t.is_cut)
+		if (!j->t.is_truncated)
 			put_value(j, i, 0);
 		if (j->t.len == key_end) /* nothing of the value */
 			j->t.len = before;
@@ -105,13 +105,13 @@ static void put_array(struct json *j, uint32_t idx)
 	}
 	if (!json_text__open(&j->t, '['))
 		return;
-	for (uint32_t i = 0; i < cnt && !j->c.is_short && j->c.left && !j->t.is_cut; i++) {
+	for (uint32_t i = 0; i < cnt && !j->c.is_short && j->c.left && !j->t.is_truncated; i++) {
 		before = j->t.len;
 		json_text__comma(&j->t);
-		if (!j->t.is_cut)
+		if (!j->t.is_truncated)
 			put_value(j, idx, 1);
 		/* The comma alone, or a piece of a number. */
-		if (j->t.is_cut && j->t.out[j->t.len - 1] == ',')
+		if (j->t.is_truncated && j->t.out[j->t.len - 1] == ',')
 			j->t.len = before;
 	}
 	json_text__close(&j->t, ']');
@@ -161,9 +161,9 @@ uint32_t coreclr_json__write(const struct coreclr_layout *layout, const uint8_t 
 		from = 1;
 	put_members(&j, from, to);
 	j.t.len--; /* the bracket */
-	if (j.c.left && !j.c.is_short && !j.t.is_cut) {
+	if (j.c.left && !j.c.is_short && !j.t.is_truncated) {
 		json_text__key(&j.t, "rest");
-		if (!j.t.is_cut)
+		if (!j.t.is_truncated)
 			json_text__bytes_as_hex(&j.t, j.c.at, j.c.left);
 	}
 	return json_text__end(&j.t);

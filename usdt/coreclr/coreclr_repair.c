@@ -151,14 +151,14 @@ static int mark_pages(void)
 int coreclr_repair__start(void)
 {
 	struct search search = {.va = (uint64_t)(uintptr_t)(*(void ***)coreclr.info)[0]};
-	uint32_t is_cut;
+	uint32_t is_truncated;
 
 	if (!dl_iterate_phdr(on_module, &search) || !search.frames.bytes)
 		return 0;
 	table = coreclr_memory__take(sizeof(*table));
 	if (!table)
 		return 0;
-	table->row_cnt = tapir_eh__rows(&search.frames, table->rows, ROW_MAX, &is_cut);
+	table->row_cnt = tapir_eh__rows(&search.frames, table->rows, ROW_MAX, &is_truncated);
 	sort_rows();
 	table->repair.find = find_call;
 	if (table->row_cnt && mark_pages())

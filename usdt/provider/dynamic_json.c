@@ -113,7 +113,7 @@ static void put_element(void *ctx, const struct tapir_event_field *f,
 
 	json_text__comma(a->j);
 	put_one(a->j, f, part);
-	if (a->j->is_cut && a->j->out[a->j->len - 1] == ',')
+	if (a->j->is_truncated && a->j->out[a->j->len - 1] == ',')
 		a->j->len = before;
 	a->element.at += part->bytes;
 	a->element.bytes -= part->bytes;
@@ -128,7 +128,7 @@ static void put_array(struct json_text *j, const struct tapir_event_field *f,
 	one.repeat = TAPIR_REPEAT_NONE;
 	if (!json_text__open(j, '['))
 		return;
-	for (uint32_t i = 0; i < part->cnt && !j->is_cut; i++)
+	for (uint32_t i = 0; i < part->cnt && !j->is_truncated; i++)
 		if (!payload__each(&one, 1, a.element.at, a.element.bytes, put_element, &a))
 			break;
 	json_text__close(j, ']');
@@ -153,13 +153,13 @@ static void put_field(void *ctx, const struct tapir_event_field *f,
 	struct json_text *j = ctx;
 	uint32_t before = j->len, key_end;
 
-	if (j->is_cut)
+	if (j->is_truncated)
 		return;
 	json_text__key(j, f->name);
 	key_end = j->len;
-	if (!j->is_cut && f->repeat == TAPIR_REPEAT_NONE)
+	if (!j->is_truncated && f->repeat == TAPIR_REPEAT_NONE)
 		put_one(j, f, part);
-	else if (!j->is_cut)
+	else if (!j->is_truncated)
 		put_repeated(j, f, part);
 	if (j->len == key_end) /* nothing of the value */
 		j->len = before;

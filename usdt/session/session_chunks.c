@@ -52,7 +52,7 @@ static int write_chunk_bytes(int fd, const void *bytes, size_t len)
 }
 
 /* If that fails readers use the file up to there. */
-static void cut_back(const struct session_file *f)
+static void truncate_back(const struct session_file *f)
 {
 	if (!ftruncate(f->fd, (off_t)f->written))
 		lseek(f->fd, (off_t)f->written, SEEK_SET);
@@ -86,7 +86,7 @@ static int write_chunk(struct session_file *f, uint8_t type, const struct sessio
 	if (err) {
 		f->err = f->err ? f->err : err;
 		/* A part of a chunk at the end would be read as damage. */
-		cut_back(f);
+		truncate_back(f);
 		return 0;
 	}
 	f->written += sizeof(h) + h.stored_bytes;

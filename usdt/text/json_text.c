@@ -8,10 +8,10 @@
 #include "json_text.h"
 #include "tapir/payload_parts.h"
 
-#define CUT	      "\"tapir_cut\":true"
+#define TRUNCATED_MEMBER "\"tapir_cut\":true"
 /* Brackets of objects and arrays in each other, a quote, a comma, CUT, and the NUL. */
-#define RESERVE_BYTES (2 * JSON_TEXT_DEPTH_MAX + sizeof(CUT) + 8)
-#define REPLACEMENT   0xfffdu
+#define RESERVE_BYTES	 (2 * JSON_TEXT_DEPTH_MAX + sizeof(TRUNCATED_MEMBER) + 8)
+#define REPLACEMENT	 0xfffdu
 
 static const char hex[] = "0123456789abcdef";
 
@@ -19,13 +19,13 @@ void json_text__init(struct json_text *j, char *out, uint32_t room)
 {
 	j->out = out;
 	j->limit = room - RESERVE_BYTES;
-	j->len = j->is_cut = 0;
+	j->len = j->is_truncated = 0;
 }
 
 void json_text__put(struct json_text *j, const char *text, uint32_t len)
 {
-	if (j->is_cut || j->len + len > j->limit) {
-		j->is_cut = 1;
+	if (j->is_truncated || j->len + len > j->limit) {
+		j->is_truncated = 1;
 		return;
 	}
 	memcpy(j->out + j->len, text, len);
@@ -43,7 +43,7 @@ void json_text__comma(struct json_text *j)
 int json_text__open(struct json_text *j, char bracket)
 {
 	json_text__put(j, &bracket, 1);
-	return !j->is_cut;
+	return !j->is_truncated;
 }
 
 /* Closes a bracket, for which room was kept. */
@@ -92,7 +92,7 @@ void json_text__utf16(struct json_text *j, const uint8_t *at, uint32_t units)
 {
 	if (!json_text__open(j, '"'))
 		return;
-	for (uint32_t i = 0; i < units && !j->is_cut; i++) {
+	for (uint32_t i = 0; i < units && !j->is_truncated; i++) {
 		uint32_t value = unit_at(at, i), low = i + 1 < units ? unit_at(at, i + 1) : 0;
 
 		if (value >= 0xd800 && value < 0xdc00 && low >= 0xdc00 && low < 0xe000) {
@@ -128,7 +128,7 @@ void json_text__utf8(struct json_text *j, const uint8_t *at, uint32_t bytes)
 {
 	if (!json_text__open(j, '"'))
 		return;
-	for (uint32_t i = 0, cnt; i < bytes && !j->is_cut; i += cnt ? cnt : 1) {
+	for (uint32_t i = 0, cnt; i < bytes && !j->is_truncated; i += cnt ? cnt : 1) {
 		cnt = utf8_bytes(at + i, bytes - i);
 		if (!cnt)
 			put_value(j, REPLACEMENT);
@@ -144,10 +144,10 @@ void json_text__key(struct json_text *j, const char *name)
 
 	json_text__comma(j);
 	json_text__put(j, "\"", 1);
-	for (; *name && !j->is_cut; name++)
+	for (; *name && !j->is_truncated; name++)
 		put_character(j, name, 1);
 	json_text__put(j, "\":", 2);
-	if (j->is_cut)
+	if (j->is_truncated)
 		j->len = before;
 }
 
@@ -155,18 +155,18 @@ void json_text__bytes_as_hex(struct json_text *j, const uint8_t *at, uint32_t by
 {
 	if (!json_text__open(j, '"'))
 		return;
-	for (uint32_t i = 0; i < bytes && !j->is_cut; i++)
+	for (uint32_t i = 0; i < bytes && !j->is_truncated; i++)
 		json_text__put(j, (char[2]){hex[at[i] >> 4], hex[at[i] & 15]}, 2);
 	json_text__close(j, '"');
 }
 
 uint32_t json_text__end(struct json_text *j)
 {
-	if (j->is_cut) {
+	if (j->is_truncated) {
 		if (j->out[j->len - 1] != '{')
 			json_text__close(j, ',');
-		memcpy(j->out + j->len, CUT, sizeof(CUT) - 1);
-		j->len += sizeof(CUT) - 1;
+		memcpy(j->out + j->len, TRUNCATED_MEMBER, sizeof(TRUNCATED_MEMBER) - 1);
+		j->len += sizeof(TRUNCATED_MEMBER) - 1;
 	}
 	json_text__close(j, '}');
 	j->out[j->len] = 0;

@@ -17,7 +17,7 @@
 struct json_text {
 	char *out;
 	uint32_t limit, len;
-	uint32_t is_cut;
+	uint32_t is_truncated;
 };
 
 /* room: of out, 256 at least. */

@@ -174,16 +174,16 @@ static void take_request(struct tapir_agent *agent, struct tapir_agent_front *fr
 {
 	static char message[TAPIR_WIRE_MAX_BYTES];
 	struct tapir_wire_request rq;
-	bool is_cut;
+	bool is_truncated;
 	int fd;
 	ssize_t n = tapir_fd_message__recv(front->control_fd, message, sizeof(message), &fd, 1,
-					   MSG_DONTWAIT, &is_cut);
+					   MSG_DONTWAIT, &is_truncated);
 
 	if (!n) /* it has given up, whatever it does now */
 		kill(front->pid, SIGKILL);
 	if (n <= 0)
 		return;
-	if (is_answerable(fd) && !is_cut && !tapir_wire__decode(message, (size_t)n, &rq)) {
+	if (is_answerable(fd) && !is_truncated && !tapir_wire__decode(message, (size_t)n, &rq)) {
 		agent->request_cnt++;
 		tapir_agent__handle(agent, front, &rq, fd);
 	} else {

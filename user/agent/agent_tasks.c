@@ -257,7 +257,7 @@ static int run_request(struct tapir_agent *agent, const struct tapir_wire_reques
 static int run_warm_worker(void *ctx, int agent_fd)
 {
 	struct tapir_wire_request rq;
-	bool is_cut;
+	bool is_truncated;
 	ssize_t n;
 	int fd;
 
@@ -265,12 +265,12 @@ static int run_warm_worker(void *ctx, int agent_fd)
 	if (tapir_recording__prepare())
 		return -EOPNOTSUPP;
 	n = tapir_fd_message__recv(agent_fd, &warm_worker_message, sizeof(warm_worker_message), &fd,
-				   1, 0, &is_cut);
+				   1, 0, &is_truncated);
 	close(agent_fd);
 	if (n <= (ssize_t)sizeof(warm_worker_message.head))
 		return 0;
 	prctl(PR_SET_NAME, agent_name);
-	if (is_cut || fd < 0 ||
+	if (is_truncated || fd < 0 ||
 	    tapir_wire__decode(warm_worker_message.request,
 			       (size_t)n - sizeof(warm_worker_message.head), &rq))
 		return -EBADMSG;

@@ -350,8 +350,9 @@ static void read_description(const struct tapir_agent *agent, struct tapir_sessi
 	s->started = figure(root, "started");
 	read_counts(root, s->page);
 	state = json_string_value(json_object_get(root, "state"));
-	s->state = state && !strcmp(state, "finished") ? TAPIR_SESSION_FINISHED : TAPIR_SESSION_CUT;
-	s->is_uncounted = s->state == TAPIR_SESSION_CUT && state && strcmp(state, "cut") != 0;
+	s->state = state && !strcmp(state, "finished") ? TAPIR_SESSION_FINISHED
+						       : TAPIR_SESSION_TRUNCATED;
+	s->is_uncounted = s->state == TAPIR_SESSION_TRUNCATED && state && strcmp(state, "cut") != 0;
 	json_decref(root);
 }
 

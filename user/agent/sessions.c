@@ -387,14 +387,14 @@ void tapir_sessions__task_ended(struct tapir_agent *agent, pid_t pid, int status
 			snprintf(s->page->error, sizeof(s->page->error),
 				 "the recording was killed; what it had written is kept");
 		s->state = s->page->is_over	     ? TAPIR_SESSION_FINISHED
-			   : s->page->file_bytes > 0 ? TAPIR_SESSION_CUT
+			   : s->page->file_bytes > 0 ? TAPIR_SESSION_TRUNCATED
 						     : TAPIR_SESSION_FAILED;
 		s->page->file_bytes = tapir_session__bytes(s);
 		/*
 		 * The counts of a trace that was cut are read from it later, by a task (see
 		 * counter).
 		 */
-		s->is_uncounted = s->state == TAPIR_SESSION_CUT;
+		s->is_uncounted = s->state == TAPIR_SESSION_TRUNCATED;
 		tapir_session__save(agent, s);
 		if (s->state != TAPIR_SESSION_FAILED)
 			tapir_agent_push__take_session(agent, s->id, s->fd);

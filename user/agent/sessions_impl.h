@@ -13,7 +13,7 @@ enum tapir_session_state {
 	TAPIR_SESSION_STOPPING,
 	TAPIR_SESSION_FINISHED,
 	TAPIR_SESSION_FAILED,
-	TAPIR_SESSION_CUT, /* its agent ended before it did */
+	TAPIR_SESSION_TRUNCATED, /* its agent ended before it did */
 };
 
 struct tapir_session_entry {

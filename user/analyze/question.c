@@ -472,12 +472,13 @@ static struct tapir_fold_number fold_number(const struct tapir_program *p, uint6
 
 static struct tapir_fold_part text_part(const struct tapir_question_slot *slot, uint32_t max_bytes)
 {
-	bool is_cut = slot->len > max_bytes;
+	bool is_truncated = slot->len > max_bytes;
 
-	return (struct tapir_fold_part){
-		.kind = is_cut || slot->state == TAPIR_STATE_CUT ? TAPIR_FOLD_CUT : TAPIR_FOLD_TEXT,
-		.len = is_cut ? max_bytes : slot->len,
-		.text = (const char *)(uintptr_t)slot->number};
+	return (struct tapir_fold_part){.kind = is_truncated || slot->state == TAPIR_STATE_TRUNCATED
+							? TAPIR_FOLD_TRUNCATED
+							: TAPIR_FOLD_TEXT,
+					.len = is_truncated ? max_bytes : slot->len,
+					.text = (const char *)(uintptr_t)slot->number};
 }
 
 static struct tapir_fold_part text_key_part(const struct tapir_str *text)
@@ -669,7 +670,8 @@ static struct tapir_fold_part read_text(const struct tapir_questions *qs, uint64
 	if (!text || text->state == TAPIR_STATE_NULL)
 		return (struct tapir_fold_part){.kind = TAPIR_FOLD_NULL};
 	return (struct tapir_fold_part){
-		.kind = text->state == TAPIR_STATE_CUT ? TAPIR_FOLD_CUT : TAPIR_FOLD_TEXT,
+		.kind = text->state == TAPIR_STATE_TRUNCATED ? TAPIR_FOLD_TRUNCATED
+							     : TAPIR_FOLD_TEXT,
 		.len = text->len < TAPIR_SUMS_TEXT ? text->len : TAPIR_SUMS_TEXT,
 		.text = text->text};
 }

@@ -304,7 +304,7 @@ struct path {
 	size_t limit; /* of nodes, for new ones */
 	uint32_t node;
 	uint64_t leaf; /* fact of the innermost frame */
-	bool is_cut;
+	bool is_truncated;
 };
 
 /* "[callers lost in libfoo.so: no unwind table]", where the callers would be. */
@@ -321,8 +321,8 @@ static void add_lost_callers(struct tapir_stack_tree *tree, struct path *path,
 		next = child(tree, path->node,
 			     fact_of(name_idx(tree, text.data ? text.data : "?"), TAPIR_FRAME_NONE),
 			     path->limit);
-		path->is_cut |= next == NO_NODE;
-		if (!path->is_cut)
+		path->is_truncated |= next == NO_NODE;
+		if (!path->is_truncated)
 			path->node = next;
 	}
 	tree->failed |= text.failed;
@@ -336,12 +336,12 @@ static void add_path_functions(struct tapir_stack_tree *tree, struct path *path,
 	const uint64_t *facts;
 
 	for (unsigned i = tapir_frame_chains__get(&tree->chains, &number, &facts); i-- > 0;) {
-		uint32_t next =
-			path->is_cut ? NO_NODE : child(tree, path->node, facts[i], path->limit);
+		uint32_t next = path->is_truncated ? NO_NODE
+						   : child(tree, path->node, facts[i], path->limit);
 
 		path->leaf = facts[i];
-		path->is_cut |= next == NO_NODE;
-		if (path->is_cut)
+		path->is_truncated |= next == NO_NODE;
+		if (path->is_truncated)
 			continue;
 		path->node = next;
 		if (is_whole)
@@ -365,7 +365,7 @@ static void add_path_frames(struct tapir_stack_tree *tree, struct path *path, ui
 	tapir_stack_view__of(&stack->h, &view);
 	tapir_frame_cache__expect(&tree->frame_cache, path->catalog, path->ref, &view);
 	for (unsigned i = stack->frame_cnt; i-- > 0;) {
-		if (path->is_cut) /* what it ends in is all that is left to know */
+		if (path->is_truncated) /* what it ends in is all that is left to know */
 			i = 0;
 		add_path_functions(tree, path,
 				   tapir_frame_cache__number(&tree->frame_cache, path->catalog,
@@ -420,7 +420,7 @@ static uint32_t innermost(struct tapir_stack_tree *tree, struct path *path)
 	path->node = process == NO_NODE ? TAPIR_STACK_TREE_ROOT : process;
 	add_path_frames(tree, path, ref->stack_id);
 	add_path_frames(tree, path, ref->kstack_id);
-	return path->is_cut ? fold_node(tree, path->node, path->leaf) : path->node;
+	return path->is_truncated ? fold_node(tree, path->node, path->leaf) : path->node;
 }
 
 /* The number of times that a stack must occur before it gets its own nodes. */
@@ -447,7 +447,7 @@ static uint64_t location(struct tapir_stack_tree *tree, const struct tapir_catal
 								 : LOOK_ONLY};
 	uint64_t node = innermost(tree, &path);
 
-	return path.is_cut ? (uint64_t)times << 32 | node : node;
+	return path.is_truncated ? (uint64_t)times << 32 | node : node;
 }
 
 static bool is_described(const struct tapir_catalog *catalog, uint64_t stack_id)

@@ -22,14 +22,14 @@
 struct row {
 	uint32_t node, waker_tid;
 	uint16_t state;
-	bool is_preempted, is_cut;
+	bool is_preempted, is_truncated;
 	uint64_t cnt, waited_ns, worst_ns, ready_ns; /* ready: it could have run, no CPU was free */
 	char waker[TAPIR_COMM_TEXT_BYTES];
 };
 
 struct offcpu_view {
 	struct tapir_view_args args;
-	uint64_t waited_ns, ready_ns, cut_ns, open_ns, open_cnt;
+	uint64_t waited_ns, ready_ns, truncated_ns, open_ns, open_cnt;
 	struct tapir_keyed(struct row) rows;
 	struct tapir_wait_reasons reasons;
 };
@@ -42,12 +42,13 @@ static void offcpu_fini(void *ctx)
 	tapir_wait_reasons__fini(&v->reasons);
 }
 
-static struct row *offcpu_row_of(struct offcpu_view *v, const struct tapir_wait *w, bool is_cut)
+static struct row *offcpu_row_of(struct offcpu_view *v, const struct tapir_wait *w,
+				 bool is_truncated)
 {
-	uint64_t key =
-		tapir_hash__mix(tapir_hash__mix(w->node, w->waker_tid), w->state * 2ull + is_cut);
+	uint64_t key = tapir_hash__mix(tapir_hash__mix(w->node, w->waker_tid),
+				       w->state * 2ull + is_truncated);
 	const struct row made = {.node = w->node,
-				 .is_cut = is_cut,
+				 .is_truncated = is_truncated,
 				 .waker_tid = w->waker_tid,
 				 .state = w->state,
 				 .is_preempted = w->flags & TAPIR_SWITCH_PREEMPTED};
@@ -55,10 +56,10 @@ static struct row *offcpu_row_of(struct offcpu_view *v, const struct tapir_wait 
 	return tapir_keyed__add(&v->rows, key, MAX_ROWS, made);
 }
 
-static void add_offcpu_wait(struct offcpu_view *v, const struct tapir_wait *w, bool is_cut)
+static void add_offcpu_wait(struct offcpu_view *v, const struct tapir_wait *w, bool is_truncated)
 {
 	uint64_t took_ns = w->until_ns - w->from_ns;
-	struct row *row = offcpu_row_of(v, w, is_cut);
+	struct row *row = offcpu_row_of(v, w, is_truncated);
 
 	if (!row)
 		return;
@@ -79,7 +80,7 @@ static void offcpu_on_wait(void *ctx, const struct tapir_wait *w)
 	v->waited_ns += w->until_ns - w->from_ns;
 	v->ready_ns += w->until_ns - w->wake_ns;
 	if (!tapir_stack__is_whole(tapir_timeline__stacks(v->args.tl), w->node))
-		v->cut_ns += w->until_ns - w->from_ns;
+		v->truncated_ns += w->until_ns - w->from_ns;
 	add_offcpu_wait(v, w, false);
 }
 
@@ -162,7 +163,7 @@ static void merge_alike(struct offcpu_view *v, const struct tapir_view_result *r
 		uint64_t key = key_of_site(result->tree, row.node, result->unfold), *idx;
 
 		row.waker_tid = who_ended(&row, reason);
-		key = tapir_hash__mix(key, row.state * 2ull + row.is_cut);
+		key = tapir_hash__mix(key, row.state * 2ull + row.is_truncated);
 		key = row.waker_tid && row.waker_tid != OUTSIDE && !result->unfold
 			      ? tapir_hash__bytes(key, row.waker, strlen(row.waker))
 			      : tapir_hash__mix(key, row.waker_tid);
@@ -205,7 +206,7 @@ static void add_offcpu_row(struct offcpu_view *v, struct tapir_view_result *resu
 
 	tapir_view_result__u64(result, t, row->waited_ns);
 	tapir_view_result__share(result, t, row->waited_ns,
-				 row->is_cut ? v->open_ns : v->waited_ns);
+				 row->is_truncated ? v->open_ns : v->waited_ns);
 	tapir_view_result__u64(result, t, row->cnt);
 	tapir_view_result__u64(result, t, row->worst_ns);
 	tapir_view_result__u64(result, t, row->ready_ns);
@@ -257,7 +258,7 @@ static struct most most_of(struct offcpu_view *v, const struct tapir_stack_tree 
 			v->args.failed = true;
 			break;
 		}
-		*sum += row->is_cut ? 0 : row->waited_ns;
+		*sum += row->is_truncated ? 0 : row->waited_ns;
 		if (*sum > most.ns)
 			most = (struct most){
 				.node = function_of(tree, row->node), .ns = *sum, .reason = reason};
@@ -292,16 +293,16 @@ static void add_offcpu_headline(struct offcpu_view *v, struct tapir_view_result 
 
 /* Writes the waits of one kind into a table of their own. */
 static size_t write_offcpu_rows(struct offcpu_view *v, struct tapir_view_result *result,
-				bool are_cut, const struct tapir_column *columns)
+				bool are_truncated, const struct tapir_column *columns)
 {
 	size_t t = tapir_view_result__table(
-		result, are_cut ? "cut_waits" : "waits",
-		are_cut ? "waits that began before the recording or did not end in it" : NULL,
+		result, are_truncated ? "cut_waits" : "waits",
+		are_truncated ? "waits that began before the recording or did not end in it" : NULL,
 		columns);
 	size_t cnt = 0;
 
 	for (size_t i = 0; i < v->rows.cnt; i++)
-		if (v->rows.data[i].is_cut == are_cut && cnt++ < v->args.top)
+		if (v->rows.data[i].is_truncated == are_truncated && cnt++ < v->args.top)
 			add_offcpu_row(v, result, t, &v->rows.data[i]);
 	return cnt > v->args.top ? cnt - (size_t)v->args.top : 0;
 }
@@ -335,11 +336,11 @@ static int offcpu_finish(void *ctx, struct tapir_view_result *result)
 		return 0;
 	}
 	add_offcpu_headline(v, result);
-	if (v->cut_ns && v->cut_ns * 1000 >= v->waited_ns)
+	if (v->truncated_ns && v->truncated_ns * 1000 >= v->waited_ns)
 		tapir_view_result__note(result,
 					"%.1f%% of the time has truncated stacks: their "
 					"callers are missing (no frame pointers, or no stack)",
-					100.0 * (double)v->cut_ns / (double)v->waited_ns);
+					100.0 * (double)v->truncated_ns / (double)v->waited_ns);
 	if (more)
 		tapir_view_result__note(result, "%zu more places (--all shows them)", more);
 	tapir_view_result__beyond(result, v->rows.more, v->rows.failed, "waits");
@@ -349,7 +350,7 @@ static int offcpu_finish(void *ctx, struct tapir_view_result *result)
 static const struct tapir_view_fact facts[] = {
 	{TAPIR_VIEW_FACT(struct offcpu_view, waited_ns, "waited_ns", NULL, NS)},
 	{TAPIR_VIEW_FACT(struct offcpu_view, ready_ns, "ready_ns", NULL, NS)},
-	{TAPIR_VIEW_FACT(struct offcpu_view, cut_ns, "cut_ns", NULL, NS)},
+	{TAPIR_VIEW_FACT(struct offcpu_view, truncated_ns, "cut_ns", NULL, NS)},
 	{TAPIR_VIEW_FACT(struct offcpu_view, open_ns, "open_ns", NULL, NS)},
 	{}};
 

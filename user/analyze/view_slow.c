@@ -191,11 +191,11 @@ static void slow_wait(void *ctx, const struct tapir_wait *w)
  */
 static bool is_slower(const struct slow_one *a, const struct slow_one *b)
 {
-	const uint32_t cut =
+	const uint32_t truncated =
 		TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED | TAPIR_INTERVAL_ATTACH;
 
-	if (!(a->flags & cut) != !(b->flags & cut))
-		return b->flags & cut;
+	if (!(a->flags & truncated) != !(b->flags & truncated))
+		return b->flags & truncated;
 	return a->until_ns - a->from_ns > b->until_ns - b->from_ns;
 }
 

@@ -157,8 +157,8 @@ static bool is_gap(const struct tapir_stack_tree *tree, uint32_t node, bool is_w
 	return !is_whole && tapir_own_code__is_own(n, name);
 }
 
-bool tapir_wait_reason__is_cut(const struct tapir_stack_tree *tree, uint32_t node,
-			       const struct tapir_lore_wait *wait)
+bool tapir_wait_reason__is_truncated(const struct tapir_stack_tree *tree, uint32_t node,
+				     const struct tapir_lore_wait *wait)
 {
 	uint32_t beyond = node;
 

@@ -34,8 +34,8 @@ bool tapir_wait_reason__is_lock(const char *reason);
 
 /* Returns true if callers are missing right where a stack's reason was found, which many things
  * have. */
-bool tapir_wait_reason__is_cut(const struct tapir_stack_tree *tree, uint32_t node,
-			       const struct tapir_lore_wait *wait);
+bool tapir_wait_reason__is_truncated(const struct tapir_stack_tree *tree, uint32_t node,
+				     const struct tapir_lore_wait *wait);
 /* Returns true if the stack has a function of that reason; whether it leads further is not
  * checked. */
 bool tapir_wait_reason__passes(const struct tapir_stack_tree *tree, uint32_t node,

@@ -50,7 +50,7 @@ void tapir_holder_regs__restart_syscall(pid_t tid)
 }
 
 /* Returns true for system calls that fail although the kernel could have restarted them. */
-static bool is_cut_short(const struct user_regs_struct *regs)
+static bool is_interrupted(const struct user_regs_struct *regs)
 {
 	static const long calls[] = {
 		SYS_epoll_wait,
@@ -124,7 +124,7 @@ bool tapir_holder_regs__restart_interrupted(pid_t tid, int signal)
 	ssize_t n;
 	int fd;
 
-	if (!get_regs(tid, &regs) || !is_cut_short(&regs))
+	if (!get_regs(tid, &regs) || !is_interrupted(&regs))
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);

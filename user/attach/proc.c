@@ -487,8 +487,8 @@ int tapir_mappings__read(uint32_t tgid, struct tapir_mappings *m)
 	m->lines.cnt = 0;
 	m->tgid = tgid;
 	err = tapir_proc__each_mapping(tgid, keep_mapping, m);
-	m->is_cut = err == IS_TOO_MUCH;
-	if (err < 0 || m->is_cut)
+	m->is_truncated = err == IS_TOO_MUCH;
+	if (err < 0 || m->is_truncated)
 		m->lines.cnt = 0;
 	path = m->paths.data; /* which no longer moves */
 	tapir_vec_for_each (line, &m->lines) {
@@ -503,7 +503,7 @@ int tapir_mappings__each(const struct tapir_mappings *m, tapir_mapping_fn fn, vo
 	const struct tapir_mapping_line *line;
 	int err = 0;
 
-	if (m->is_cut)
+	if (m->is_truncated)
 		return tapir_proc__each_mapping(m->tgid, fn, ctx);
 	tapir_vec_for_each (line, &m->lines) {
 		err = fn(line, ctx);

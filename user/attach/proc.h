@@ -149,7 +149,7 @@ int tapir_proc__mapping_at(uint32_t tgid, uint64_t va, tapir_mapping_fn fn, void
 
 struct tapir_mappings {
 	uint32_t tgid;
-	bool is_cut; /* there is no copy: too much */
+	bool is_truncated; /* there is no copy: too much */
 	struct tapir_vec(struct tapir_mapping_line) lines;
 	struct tapir_str paths; /* those of lines, each with its NUL */
 };

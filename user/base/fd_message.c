@@ -62,7 +62,7 @@ static void take_fds(struct msghdr *msg, int *fds, int fd_cap)
 }
 
 ssize_t tapir_fd_message__recv(int sock, void *bytes, size_t cap, int *fds, int fd_cap, int flags,
-			       bool *is_cut)
+			       bool *is_truncated)
 {
 	union control control = {};
 	struct iovec iov = {bytes, cap};
@@ -77,8 +77,8 @@ ssize_t tapir_fd_message__recv(int sock, void *bytes, size_t cap, int *fds, int 
 	do
 		n = recvmsg(sock, &msg, flags | MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
-	if (is_cut)
-		*is_cut = n >= 0 && msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
+	if (is_truncated)
+		*is_truncated = n >= 0 && msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
 	if (n < 0)
 		return -errno;
 	take_fds(&msg, fds, fd_cap);

@@ -22,6 +22,6 @@ int tapir_fd_message__send(int sock, const void *bytes, size_t len, const int *f
  * latter also for lack of room in the table of this process.
  */
 ssize_t tapir_fd_message__recv(int sock, void *bytes, size_t cap, int *fds, int fd_cap, int flags,
-			       bool *is_cut);
+			       bool *is_truncated);
 
 #endif

@@ -65,7 +65,7 @@ void tapir_fold_number__add_text(struct tapir_str *out, struct tapir_fold_number
 
 static bool is_text_part(const struct tapir_fold_part *part)
 {
-	return part->kind == TAPIR_FOLD_TEXT || part->kind == TAPIR_FOLD_CUT;
+	return part->kind == TAPIR_FOLD_TEXT || part->kind == TAPIR_FOLD_TRUNCATED;
 }
 
 static uint64_t hash_key(const struct tapir_fold_part *key, unsigned cnt)

@@ -30,9 +30,9 @@ enum tapir_fold_kind {
 	TAPIR_FOLD_INT,
 	TAPIR_FOLD_FLOAT,
 	TAPIR_FOLD_TEXT,
-	TAPIR_FOLD_CUT,	   /* the beginning of a longer text */
-	TAPIR_FOLD_NULL,   /* a text whose pointer was NULL */
-	TAPIR_FOLD_ABSENT, /* unreadable, or not there */
+	TAPIR_FOLD_TRUNCATED, /* the beginning of a longer text */
+	TAPIR_FOLD_NULL,      /* a text whose pointer was NULL */
+	TAPIR_FOLD_ABSENT,    /* unreadable, or not there */
 };
 
 struct tapir_fold_part {

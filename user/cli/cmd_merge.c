@@ -140,11 +140,11 @@ static int write_output(struct merge *merge)
 {
 	struct tapir_recording_copy copy = {.path = merge->args->output,
 					    .force = merge->args->force};
-	bool is_cut;
+	bool is_truncated;
 	int err;
 
-	tapir_merge__begin(merge->m, &copy.created_ns, &copy.created_utc_ns, &is_cut);
-	err = tapir_recording_copy__create(&copy, &merge->st, is_cut);
+	tapir_merge__begin(merge->m, &copy.created_ns, &copy.created_utc_ns, &is_truncated);
+	err = tapir_recording_copy__create(&copy, &merge->st, is_truncated);
 	if (err)
 		return err;
 	err = tapir_merge__write(merge->m, copy.w, &(struct tapir_merge_check){check, merge});

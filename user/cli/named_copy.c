@@ -31,7 +31,7 @@ static int check_in_place(const struct tapir_named_copy *copy)
 
 	if (copy->out)
 		return 0;
-	if (stats->cut)
+	if (stats->is_truncated)
 		return tapir_diag__fail(
 			-EBUSY, "%s is incomplete or still being written: use -o OUT", copy->path);
 	if (tapir_reader_stats__is_damaged(stats))

@@ -169,12 +169,12 @@ static void add_key(const struct reading *r, unsigned idx, const struct tapir_fo
 	}
 	switch (part->kind) {
 	case TAPIR_FOLD_TEXT:
-	case TAPIR_FOLD_CUT:
+	case TAPIR_FOLD_TRUNCATED:
 		if (part->len)
 			tapir_str__add(out, part->text, part->len);
 		else
 			tapir_str__adds(out, "\"\"");
-		if (part->kind == TAPIR_FOLD_CUT)
+		if (part->kind == TAPIR_FOLD_TRUNCATED)
 			tapir_str__adds(out, "\u2026");
 		return;
 	case TAPIR_FOLD_NULL:
@@ -538,9 +538,9 @@ static const char *json_key(const struct reading *r, unsigned idx,
 	}
 	switch (part->kind) {
 	case TAPIR_FOLD_TEXT:
-	case TAPIR_FOLD_CUT:
+	case TAPIR_FOLD_TRUNCATED:
 		tapir_json__strn(j, key->text, part->text, part->len);
-		return part->kind == TAPIR_FOLD_CUT ? "cut" : NULL;
+		return part->kind == TAPIR_FOLD_TRUNCATED ? "cut" : NULL;
 	case TAPIR_FOLD_NULL:
 		tapir_json__null(j, key->text);
 		return "null";

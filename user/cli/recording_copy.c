@@ -10,13 +10,13 @@
 #include "cli/long_read.h"
 
 int tapir_recording_copy__create(struct tapir_recording_copy *copy, const struct stat *st,
-				 bool is_cut)
+				 bool is_truncated)
 {
 	struct tapir_writer_opts opts = {.sz = sizeof(opts),
 					 .path = copy->path,
 					 .force = copy->force,
 					 .is_whole = true,
-					 .is_cut = is_cut,
+					 .is_truncated = is_truncated,
 					 .created_ns = copy->created_ns,
 					 .created_utc_ns = copy->created_utc_ns};
 
@@ -40,7 +40,7 @@ int tapir_recording_copy__open(struct tapir_recording_copy *copy, const struct t
 		copy->created_utc_ns = stats->created_utc_ns + copy->from_ns;
 	}
 	has_owner = !fstat(tapir_reader__fd(reader), &st);
-	return tapir_recording_copy__create(copy, has_owner ? &st : NULL, stats->cut);
+	return tapir_recording_copy__create(copy, has_owner ? &st : NULL, stats->is_truncated);
 }
 
 int tapir_recording_copy__close(struct tapir_recording_copy *copy, int err)

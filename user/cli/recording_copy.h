@@ -30,7 +30,7 @@ int tapir_recording_copy__open(struct tapir_recording_copy *copy,
 /* The same for what is made of other files. st: of one of them, whose owner has what root writes;
  * NULL: not known. is_cut: one lacks its end. */
 int tapir_recording_copy__create(struct tapir_recording_copy *copy, const struct stat *st,
-				 bool is_cut);
+				 bool is_truncated);
 /*
  * Ends the copy. err: of the records that were written; without one, completes the file. 0 or
  * -errno with a line.

@@ -150,7 +150,7 @@ int tapir_recording_file__check_damage(const char *path, const struct tapir_read
 	struct tapir_str read = {};
 	int err = 0;
 
-	if (!stats->cut && !tapir_reader_stats__is_damaged(stats))
+	if (!stats->is_truncated && !tapir_reader_stats__is_damaged(stats))
 		return 0;
 	add_read(&read, stats);
 	if (tapir_reader_stats__is_cut_short(stats))

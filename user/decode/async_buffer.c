@@ -18,7 +18,7 @@ const char *tapir_async_fault__text(enum tapir_async_fault fault)
 {
 	static const char *const texts[TAPIR_ASYNC_FAULT_CNT] = {
 		[TAPIR_ASYNC_OK] = "read",
-		[TAPIR_ASYNC_CUT] = "shorter than they say",
+		[TAPIR_ASYNC_TRUNCATED] = "shorter than they say",
 		[TAPIR_ASYNC_VERSION] = "of another version",
 		[TAPIR_ASYNC_LENGTHS] = "with events that do not fit their lengths",
 		[TAPIR_ASYNC_COUNT] = "with another number of events than they say",
@@ -192,7 +192,7 @@ static enum tapir_async_fault take_header(const uint8_t *bytes, size_t len, stru
 	uint64_t version, total;
 
 	if (len < TAPIR_ASYNC_HEADER_BYTES)
-		return TAPIR_ASYNC_CUT;
+		return TAPIR_ASYNC_TRUNCATED;
 	version = tapir_byte_input__le(&in, 1);
 	if (version != BUFFER_VERSION)
 		return TAPIR_ASYNC_VERSION;
@@ -203,7 +203,7 @@ static enum tapir_async_fault take_header(const uint8_t *bytes, size_t len, stru
 	out->header.first = tapir_byte_input__le(&in, 8);
 	out->header.last = tapir_byte_input__le(&in, 8);
 	out->events = in;
-	return total == len ? TAPIR_ASYNC_OK : TAPIR_ASYNC_CUT;
+	return total == len ? TAPIR_ASYNC_OK : TAPIR_ASYNC_TRUNCATED;
 }
 
 /* fn NULL: only whether all is consistent. */

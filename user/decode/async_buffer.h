@@ -85,7 +85,7 @@ struct tapir_async_event {
 /* Why a buffer is not used. */
 enum tapir_async_fault {
 	TAPIR_ASYNC_OK,
-	TAPIR_ASYNC_CUT,	 /* shorter than a header or than it says */
+	TAPIR_ASYNC_TRUNCATED,	 /* shorter than a header or than it says */
 	TAPIR_ASYNC_VERSION,	 /* of the buffer */
 	TAPIR_ASYNC_LENGTHS,	 /* an event does not fit, or its parts do not */
 	TAPIR_ASYNC_COUNT,	 /* it has more or fewer events than it says */

@@ -140,7 +140,7 @@ unsigned tapir_event_layout__decode(struct tapir_event_layout *layout,
 				    const struct tapir_event_view *event, struct tapir_value *out,
 				    unsigned max)
 {
-	bool is_cut = event->rec->flags & TAPIR_EVENT_CUT;
+	bool is_truncated = event->rec->flags & TAPIR_EVENT_CUT;
 	unsigned odd, cnt;
 
 	if (!layout->is_known) {
@@ -150,11 +150,11 @@ unsigned tapir_event_layout__decode(struct tapir_event_layout *layout,
 			choose_way(layout, event, out, max);
 		cnt = tapir_packed__decode(&layout->packed, event->payload, event->payload_bytes,
 					   out, max, &odd);
-		layout->odd.short_cnt += odd & TAPIR_PACKED_SHORT && !is_cut;
+		layout->odd.short_cnt += odd & TAPIR_PACKED_SHORT && !is_truncated;
 		layout->odd.long_cnt += !!(odd & TAPIR_PACKED_LONG);
 	}
-	if (is_cut && cnt && out[cnt - 1].type == TAPIR_FIELD_BLOB)
-		out[cnt - 1].flags |= TAPIR_VALUE_CUT;
+	if (is_truncated && cnt && out[cnt - 1].type == TAPIR_FIELD_BLOB)
+		out[cnt - 1].flags |= TAPIR_VALUE_TRUNCATED;
 	return cnt;
 }
 

@@ -33,13 +33,13 @@ static void take_bytes(struct payload *p, uint64_t slot_bits, struct tapir_value
 
 	memcpy(&slot, &slot_bits, sizeof(slot));
 	if (slot.flags & TAPIR_SLOT_CUT)
-		value->flags |= TAPIR_VALUE_CUT;
+		value->flags |= TAPIR_VALUE_TRUNCATED;
 	if (slot.flags & TAPIR_SLOT_NULL)
 		value->flags |= TAPIR_VALUE_NULL;
 	value->len = slot.len_bytes;
 	if (value->len > p->var_left) {
 		value->len = p->var_left;
-		value->flags |= TAPIR_VALUE_CUT;
+		value->flags |= TAPIR_VALUE_TRUNCATED;
 	}
 	value->bytes = p->var;
 	p->var += value->len;
@@ -127,14 +127,15 @@ unsigned tapir_fields__decode(const struct tapir_probe_view *probe,
 			      const struct tapir_event_view *event, struct tapir_value *out,
 			      unsigned max)
 {
-	uint8_t cut = event->rec->flags & TAPIR_EVENT_CUT ? TAPIR_VALUE_CUT : 0;
+	uint8_t truncated = event->rec->flags & TAPIR_EVENT_CUT ? TAPIR_VALUE_TRUNCATED : 0;
 	struct payload p = split_payload(probe, event);
 	const char *name = probe->names;
 	unsigned cnt = 0;
 
 	if (probe->rec->encoding != TAPIR_ENCODING_SLOTS) {
 		if (max && event->payload_bytes)
-			out[cnt++] = blob("payload", event->payload, event->payload_bytes, cut);
+			out[cnt++] =
+				blob("payload", event->payload, event->payload_bytes, truncated);
 		return cnt;
 	}
 	for (; cnt < probe->rec->field_cnt && cnt < max; cnt++) {
@@ -149,7 +150,7 @@ unsigned tapir_fields__decode(const struct tapir_probe_view *probe,
 		decode_captured_field(&p, cnt, is_fault, &out[cnt]);
 	}
 	if (p.var_left && cnt == probe->rec->field_cnt && cnt < max)
-		out[cnt++] = blob("rest", p.var, p.var_left, cut);
+		out[cnt++] = blob("rest", p.var, p.var_left, truncated);
 	return cnt;
 }
 

@@ -13,15 +13,15 @@
 #include "trace/record.h"
 
 /* Why a value is not (all of) what the program had. The value means nothing but with CUT. */
-#define TAPIR_VALUE_CUT	    (1u << 0) /* the bytes are the beginning of more */
-#define TAPIR_VALUE_NULL    (1u << 1) /* a string or blob whose pointer was NULL */
-#define TAPIR_VALUE_FAULT   (1u << 2) /* it lay on a page that could not be read */
-#define TAPIR_VALUE_MISSING (1u << 3) /* the payload ends before it */
-#define TAPIR_VALUE_ABSENT  (TAPIR_VALUE_NULL | TAPIR_VALUE_FAULT | TAPIR_VALUE_MISSING)
+#define TAPIR_VALUE_TRUNCATED (1u << 0) /* the bytes are the beginning of more */
+#define TAPIR_VALUE_NULL      (1u << 1) /* a string or blob whose pointer was NULL */
+#define TAPIR_VALUE_FAULT     (1u << 2) /* it lay on a page that could not be read */
+#define TAPIR_VALUE_MISSING   (1u << 3) /* the payload ends before it */
+#define TAPIR_VALUE_ABSENT    (TAPIR_VALUE_NULL | TAPIR_VALUE_FAULT | TAPIR_VALUE_MISSING)
 
 /* Types of values beyond enum tapir_field_type, which only PACKED payloads have. */
-#define TAPIR_VALUE_ARRAY   64 /* u64: elements that are there; packed.h takes it apart */
-#define TAPIR_VALUE_DECIMAL 65 /* 16 bytes: .NET's decimal */
+#define TAPIR_VALUE_ARRAY     64 /* u64: elements that are there; packed.h takes it apart */
+#define TAPIR_VALUE_DECIMAL   65 /* 16 bytes: .NET's decimal */
 
 struct tapir_layout_field;
 

@@ -227,8 +227,9 @@ void tapir_nettrace_blocks__stacks(struct nettrace_blocks *b, const uint8_t *dat
 		if (!frames)
 			break;
 		stack.stack_id = first + i;
-		stack.is_cut = frame_cnt > TAPIR_NETTRACE_FRAMES_MAX;
-		stack.frame_cnt = stack.is_cut ? TAPIR_NETTRACE_FRAMES_MAX : (unsigned)frame_cnt;
+		stack.is_truncated = frame_cnt > TAPIR_NETTRACE_FRAMES_MAX;
+		stack.frame_cnt =
+			stack.is_truncated ? TAPIR_NETTRACE_FRAMES_MAX : (unsigned)frame_cnt;
 		memcpy(stack.frames_va, frames, stack.frame_cnt * sizeof(uint64_t));
 		b->sink.on_stack(b->sink.ctx, &stack);
 	}

@@ -54,7 +54,7 @@ struct tapir_nettrace_metadata {
 struct tapir_nettrace_stack {
 	uint32_t stack_id;
 	unsigned frame_cnt;
-	bool is_cut; /* it had more */
+	bool is_truncated; /* it had more */
 	uint64_t frames_va[TAPIR_NETTRACE_FRAMES_MAX];
 };
 

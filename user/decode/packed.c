@@ -133,7 +133,7 @@ static void take_string(struct tapir_packed_cursor *c, bool is_wide, struct tapi
 	if (c->left >= nul_bytes) {
 		skip_packed(c, nul_bytes);
 	} else {
-		out->flags = TAPIR_VALUE_CUT;
+		out->flags = TAPIR_VALUE_TRUNCATED;
 		c->is_short = true;
 	}
 }
@@ -148,7 +148,7 @@ static void take_bytes(struct tapir_packed_cursor *c, uint64_t cnt, unsigned uni
 	out->len = len;
 	skip_packed(c, len);
 	if (len / unit < cnt) {
-		out->flags = TAPIR_VALUE_CUT;
+		out->flags = TAPIR_VALUE_TRUNCATED;
 		c->is_short = true;
 	}
 }
@@ -228,7 +228,7 @@ static void take_struct(struct tapir_packed_cursor *c, const struct tapir_layout
 		align(c, padded_bytes(f));
 	out->len = (size_t)(c->at - out->bytes);
 	if (c->is_short)
-		out->flags |= TAPIR_VALUE_CUT;
+		out->flags |= TAPIR_VALUE_TRUNCATED;
 }
 
 static void take_field(struct tapir_packed_cursor *c, const struct tapir_layout_field *f,
@@ -274,7 +274,7 @@ static void take_array(struct tapir_packed_cursor *c, const struct tapir_layout_
 	out->len = (size_t)(c->at - out->bytes);
 	c->is_padded = false;
 	if (i < cnt || (!bytes && c->is_short)) {
-		out->flags = TAPIR_VALUE_CUT;
+		out->flags = TAPIR_VALUE_TRUNCATED;
 		c->is_short = true;
 	}
 }
@@ -435,7 +435,7 @@ static size_t read_tail(const struct tapir_packed_layout *layout, const uint8_t 
 		out[last].len = (size_t)(c.at - out[last].bytes) - nul_bytes;
 		from = bytes - tail_bytes;
 	} else {
-		out[last].flags |= TAPIR_VALUE_CUT;
+		out[last].flags |= TAPIR_VALUE_TRUNCATED;
 	}
 	for (unsigned i = last + 1; i < layout->field_cnt; i++)
 		decode_packed_field(&c, &layout->fields[i], numbers, &out[i]);

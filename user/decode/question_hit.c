@@ -400,8 +400,8 @@ static void fill_text(const struct tapir_value *v, struct tapir_question_slot *s
 	bool is_plain = v->type == TAPIR_FIELD_STR || v->type == TAPIR_FIELD_STRN ||
 			v->type == TAPIR_FIELD_BLOB;
 
-	if (v->flags & TAPIR_VALUE_CUT)
-		slot->state = TAPIR_STATE_CUT;
+	if (v->flags & TAPIR_VALUE_TRUNCATED)
+		slot->state = TAPIR_STATE_TRUNCATED;
 	if (is_plain) {
 		set_text(slot, (const char *)v->bytes, v->len);
 		return;
@@ -431,10 +431,11 @@ static void fill_value(const struct tapir_value *v, uint8_t class, struct tapir_
 }
 
 /* Shortens a text to the bytes of str(X, N), which makes it the beginning of a longer one. */
-static void cut(struct tapir_question_slot *slot, const struct tapir_question_operand *operand)
+static void truncate_part(struct tapir_question_slot *slot,
+			  const struct tapir_question_operand *operand)
 {
 	if (operand->class != TAPIR_CLASS_TEXT || !operand->max_bytes ||
-	    slot->len <= operand->max_bytes || slot->state > TAPIR_STATE_CUT)
+	    slot->len <= operand->max_bytes || slot->state > TAPIR_STATE_TRUNCATED)
 		return;
 	slot->len = operand->max_bytes;
 }
@@ -453,7 +454,7 @@ void tapir_hit__fill(const struct tapir_hit *hit, const struct tapir_hit_names *
 				   &out->texts[i]);
 		else
 			fill_builtin(hit, operand->id, slot, &out->texts[i]);
-		cut(slot, operand);
+		truncate_part(slot, operand);
 	}
 }
 

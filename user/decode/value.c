@@ -38,7 +38,7 @@ const char *tapir_value__mark(const struct tapir_value *value)
 		return "null";
 	if (value->type == TAPIR_FIELD_FLOAT && !isfinite(value->f64))
 		return isnan(value->f64) ? "nan" : "infinite";
-	return value->flags & TAPIR_VALUE_CUT ? "cut" : NULL;
+	return value->flags & TAPIR_VALUE_TRUNCATED ? "cut" : NULL;
 }
 
 void tapir_value__add_name(struct tapir_str *out, struct tapir_sv name, unsigned idx)
@@ -114,7 +114,8 @@ static size_t whole_chars(const uint8_t *bytes, size_t len)
 
 static size_t text_len(const struct tapir_value *value)
 {
-	return value->flags & TAPIR_VALUE_CUT ? whole_chars(value->bytes, value->len) : value->len;
+	return value->flags & TAPIR_VALUE_TRUNCATED ? whole_chars(value->bytes, value->len)
+						    : value->len;
 }
 
 /* Quoted; quotes within as \" (a backslash is \\ already). */
@@ -211,7 +212,7 @@ static void add_inside(struct tapir_str *out, const struct tapir_value *value, b
 			add_key(out, &member, i, is_json);
 		add_member(out, &member, is_json);
 	}
-	if (value->flags & TAPIR_VALUE_CUT && is_array && !is_json)
+	if (value->flags & TAPIR_VALUE_TRUNCATED && is_array && !is_json)
 		tapir_str__adds(out, is_first ? ELLIPSIS : "," ELLIPSIS);
 	tapir_str__addc(out, is_array ? ']' : '}');
 }
@@ -304,7 +305,7 @@ void tapir_value__add_text(struct tapir_str *out, const struct tapir_value *valu
 		tapir_str__addu(out, value->u64);
 		return;
 	}
-	if (value->flags & TAPIR_VALUE_CUT)
+	if (value->flags & TAPIR_VALUE_TRUNCATED)
 		tapir_str__adds(out, ELLIPSIS);
 }
 

@@ -19,7 +19,7 @@ static struct tapir_cut_wait *truncated_wait_row_of(struct tapir_finding *f,
 						    const struct tapir_cut_wait *like)
 {
 	struct tapir_cut_waits *cuts = &f->cuts;
-	uint64_t key = tapir_hash__mix(tapir_hash__mix(3, like->tid), like->is_cut);
+	uint64_t key = tapir_hash__mix(tapir_hash__mix(3, like->tid), like->is_truncated);
 	struct tapir_cut_wait *row;
 	uint64_t *first;
 
@@ -51,8 +51,9 @@ void tapir_cut_waits__add(struct tapir_finding *f, const struct tapir_wait *w,
 	struct tapir_cut_wait like = {.wait = wait, .tid = w->thread->tid, .node = w->node};
 	struct tapir_cut_wait *row;
 
-	like.is_cut = wait->is_common &&
-		      tapir_wait_reason__is_cut(tapir_timeline__stacks(f->tl), w->node, wait);
+	like.is_truncated =
+		wait->is_common &&
+		tapir_wait_reason__is_truncated(tapir_timeline__stacks(f->tl), w->node, wait);
 	if (!has_many(&f->cuts, like.tid))
 		like.futex = w->futex_va >> FUTEX_SHIFT;
 	row = truncated_wait_row_of(f, &like);
@@ -80,7 +81,7 @@ static bool passes_there(const struct tapir_finding *f, const struct tapir_cut_w
 
 	for (size_t at = first ? *first : 0; at; at = row->next) {
 		row = &f->cuts.rows.data[at - 1];
-		if (!row->is_cut && !strcmp(row->wait->reason, reason) == is_for_it &&
+		if (!row->is_truncated && !strcmp(row->wait->reason, reason) == is_for_it &&
 		    !is_elsewhere(row, cut) &&
 		    tapir_wait_reason__passes(tapir_timeline__stacks(f->tl), row->node, cut->wait))
 			return true;
@@ -98,7 +99,7 @@ uint64_t tapir_cut_waits__of(const struct tapir_finding *f, uint32_t tid, const 
 	*cnt = 0;
 	for (size_t at = first ? *first : 0; at; at = row->next) {
 		row = &f->cuts.rows.data[at - 1];
-		if (!row->is_cut || !passes_there(f, row, reason, true) ||
+		if (!row->is_truncated || !passes_there(f, row, reason, true) ||
 		    passes_there(f, row, reason, false))
 			continue;
 		sum_ns += row->ns;

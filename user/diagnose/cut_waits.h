@@ -21,7 +21,7 @@ struct tapir_wait;
 struct tapir_cut_wait {
 	const struct tapir_lore_wait *wait;
 	uint32_t tid, node; /* node: of any */
-	bool is_cut;
+	bool is_truncated;
 	uint64_t futex; /* its address, less its lowest bits; 0: not known, or there are many */
 	unsigned depth; /* rows of the thread, with this one */
 	uint64_t ns, cnt;

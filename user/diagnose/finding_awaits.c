@@ -84,7 +84,7 @@ void tapir_finding_awaits__add_few(struct tapir_finding *f, struct tapir_str *ou
 }
 
 void tapir_finding_awaits__add_for_requests(struct tapir_finding *f, uint64_t request_cnt,
-					    uint64_t cut_cnt, uint64_t requests_ns,
+					    uint64_t truncated_cnt, uint64_t requests_ns,
 					    struct tapir_str *out)
 {
 	const struct tapir_await_site *worst = worst_of(f);
@@ -99,6 +99,6 @@ void tapir_finding_awaits__add_for_requests(struct tapir_finding *f, uint64_t re
 	add_site(f, worst, out);
 	calls = (double)worst->cnt / (double)request_cnt;
 	if (calls >= TAPIR_LIMIT(CALLS_SHOWN) &&
-	    request_cnt >= TAPIR_LIMIT(CUT_REQUESTS) * (double)cut_cnt)
+	    request_cnt >= TAPIR_LIMIT(CUT_REQUESTS) * (double)truncated_cnt)
 		tapir_str__addf(out, " (%.0f a request)", calls);
 }

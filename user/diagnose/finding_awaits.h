@@ -19,7 +19,7 @@ void tapir_finding_awaits__add_few(struct tapir_finding *f, struct tapir_str *ou
  * of which awaits were seen, too; the number for each request is not known where there are many.
  */
 void tapir_finding_awaits__add_for_requests(struct tapir_finding *f, uint64_t request_cnt,
-					    uint64_t cut_cnt, uint64_t requests_ns,
+					    uint64_t truncated_cnt, uint64_t requests_ns,
 					    struct tapir_str *out);
 
 #endif

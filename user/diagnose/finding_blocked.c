@@ -71,7 +71,8 @@ static bool is_given(const struct tapir_finding *f, const struct tapir_wait *w)
 	return waker && waker->tgid == w->thread->tgid;
 }
 
-bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_cut)
+bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wait *w,
+				 bool is_truncated)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	const struct tapir_lore_wait *wait;
@@ -99,7 +100,7 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 		return false;
 	thread->ns += took_ns;
 	thread->cnt++;
-	thread->got_cnt += !is_cut && !(w->flags & TAPIR_SWITCH_WOKEN_BY_IRQ);
+	thread->got_cnt += !is_truncated && !(w->flags & TAPIR_SWITCH_WOKEN_BY_IRQ);
 	thread->function = own;
 	tapir_weights__add_at(f, &kind->callers, tapir_own_code__or_native(&f->own, tree, w->node),
 			      w->node, took_ns);
@@ -186,7 +187,7 @@ static void mark_stuck(struct tapir_blocked_kind *kind, uint64_t span_ns)
 }
 
 struct blocked_sum {
-	uint64_t ns, wait_cnt, cut_ns;
+	uint64_t ns, wait_cnt, truncated_ns;
 	size_t thread_cnt;
 };
 
@@ -206,7 +207,7 @@ static struct blocked_sum blocked_threads_sum(const struct tapir_blocked_kind *k
 		if (!is_among(kind, t, are_stuck))
 			continue;
 		all.ns += t->ns;
-		all.cut_ns += t->cut_ns;
+		all.truncated_ns += t->truncated_ns;
 		all.wait_cnt += t->cnt;
 		all.thread_cnt++;
 	}
@@ -359,7 +360,7 @@ static void list_kind(struct tapir_finding *f, const struct tapir_blocked_kind *
 		.cnt = (double)all->thread_cnt,
 		.other = (double)all->wait_cnt,
 		.ns = (double)(are_stuck ? tapir_timeline__switched_ns(f->tl) : all->ns),
-		.own_ns = (double)all->cut_ns,
+		.own_ns = (double)all->truncated_ns,
 		.where = &kind->callers,
 		.subject = kind->wait->reason};
 
@@ -377,9 +378,10 @@ static void add_cut_waits(struct tapir_finding *f, struct tapir_blocked_kind *ki
 	struct tapir_blocked_thread *t;
 
 	tapir_vec_for_each (t, &kind->threads) {
-		t->cut_ns = tapir_cut_waits__of(f, t->tid, kind->wait->reason, t->ns, &t->cut_cnt);
-		t->ns += t->cut_ns;
-		t->cnt += t->cut_cnt;
+		t->truncated_ns = tapir_cut_waits__of(f, t->tid, kind->wait->reason, t->ns,
+						      &t->truncated_cnt);
+		t->ns += t->truncated_ns;
+		t->cnt += t->truncated_cnt;
 	}
 }
 

@@ -26,10 +26,10 @@ struct tapir_blocked_thread {
 	/* got: the wait ended in the recording, and not by a timer, after which it looks for a
 	 * deadlock, say, and sleeps again */
 	uint64_t ns, cnt, got_cnt;
-	uint64_t other_ns;	  /* it waited for anything else */
-	uint64_t cut_ns, cut_cnt; /* of ns and cnt: their stacks do not tell the lock */
-	uint32_t function;	  /* function of the program in which it waited last, or none */
-	bool is_stuck;		  /* decided after the last record */
+	uint64_t other_ns;		      /* it waited for anything else */
+	uint64_t truncated_ns, truncated_cnt; /* of ns and cnt: their stacks do not tell the lock */
+	uint32_t function; /* function of the program in which it waited last, or none */
+	bool is_stuck;	   /* decided after the last record */
 };
 
 /* All who wait for a kind of lock: "monitor", "mutex". */
@@ -58,7 +58,7 @@ struct tapir_blocked {
  * for a lock that is counted here.
  */
 bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wait *wait,
-				 bool is_cut);
+				 bool is_truncated);
 /* Takes a WAIT record: which lock a snapshot saw a thread wait for. */
 void tapir_finding_blocked__call(struct tapir_finding *f, const struct tapir_rec *rec);
 /* Takes an interval that has ended: the times of waits for locks that have events are added up. */

@@ -82,7 +82,7 @@ static void decide(struct tapir_finding *f, uint32_t tid, const struct tapir_cal
 	if (role && *role >= ROLE_FIRST_ROW)
 		charge(f, (uint32_t)(*role - ROLE_FIRST_ROW), tid, w);
 	else if (!role || *role != ROLE_WORK)
-		tapir_finding_waits__take(f, &wait, tid, w->is_cut);
+		tapir_finding_waits__take(f, &wait, tid, w->is_truncated);
 }
 
 static void drop(struct tapir_call_thread *t, unsigned at)
@@ -91,7 +91,8 @@ static void drop(struct tapir_call_thread *t, unsigned at)
 	memmove(t->waits + at, t->waits + at + 1, (t->cnt - at) * sizeof(*t->waits));
 }
 
-bool tapir_finding_calls__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_cut)
+bool tapir_finding_calls__wait(struct tapir_finding *f, const struct tapir_wait *w,
+			       bool is_truncated)
 {
 	struct tapir_calls *c = &f->calls;
 	struct tapir_call_thread made = {.tid = w->thread->tid}, *t;
@@ -111,7 +112,7 @@ bool tapir_finding_calls__wait(struct tapir_finding *f, const struct tapir_wait 
 						      .node = w->node,
 						      .state = w->state,
 						      .flags = w->flags,
-						      .is_cut = is_cut};
+						      .is_truncated = is_truncated};
 	return true;
 }
 
@@ -182,7 +183,7 @@ void tapir_finding_calls__conclude(struct tapir_finding *f)
 	f->calls.is_concluded = true;
 	tapir_vec_for_each (t, &f->calls.threads)
 		for (; t->cnt; drop(t, 0)) {
-			if (t->open_row && t->waits->is_cut &&
+			if (t->open_row && t->waits->is_truncated &&
 			    t->waits->from_ns >= t->open_begin_ns)
 				charge(f, t->open_row - 1, t->tid, t->waits);
 			else

@@ -19,7 +19,7 @@ struct tapir_call_wait {
 	uint64_t from_ns, wake_ns, until_ns;
 	uint32_t node;
 	uint16_t state, flags; /* as in the SWITCH record */
-	bool is_cut;
+	bool is_truncated;
 };
 
 struct tapir_call_thread {
@@ -52,7 +52,8 @@ void tapir_finding_calls__exchange(struct tapir_finding *f, const struct tapir_r
  * Returns true if it is a wait that an exchange may yet explain: else it is passed on to
  * tapir_finding_waits__take() later, before the list is made.
  */
-bool tapir_finding_calls__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_cut);
+bool tapir_finding_calls__wait(struct tapir_finding *f, const struct tapir_wait *w,
+			       bool is_truncated);
 /* Returns those who waited for a row of the sorted tally; NULL: no thread did. */
 const struct tapir_called *tapir_finding_calls__waiters(const struct tapir_finding *f,
 							const struct tapir_exchange_row *row);

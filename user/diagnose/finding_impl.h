@@ -204,7 +204,7 @@ bool tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait 
 			       bool is_open);
 /* Takes it later. wait->thread is not used: the thread may have ended since. */
 void tapir_finding_waits__take(struct tapir_finding *f, const struct tapir_wait *wait, uint32_t tid,
-			       bool is_cut);
+			       bool is_truncated);
 /* Waits of a function for that reason, which their stacks do not tell. */
 void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uint32_t own,
 				uint64_t ns);

@@ -64,7 +64,8 @@ bool tapir_finding_passed__wait(struct tapir_finding *f, const struct tapir_wait
 		 * The stack ends before the program's own function. These waits are given to the
 		 * place whose other waits have the same waker.
 		 */
-		if (!is_open && w->waker_tid && tapir_wait_reason__is_cut(tree, w->node, wait))
+		if (!is_open && w->waker_tid &&
+		    tapir_wait_reason__is_truncated(tree, w->node, wait))
 			count_nameless(&f->passed, w);
 		return false;
 	}
@@ -88,7 +89,7 @@ bool tapir_finding_passed__wait(struct tapir_finding *f, const struct tapir_wait
 /* All who wait in functions where threads end each other's waits. */
 struct passed_sum {
 	struct tapir_weights where;
-	uint64_t wait_cnt, cut_ns;
+	uint64_t wait_cnt, truncated_ns;
 	size_t thread_cnt;
 	const struct tapir_lore_wait *wait;
 	struct tapir_map sites; /* of those, and how long they did there */
@@ -127,7 +128,7 @@ static void add_cut_waits(struct tapir_finding *f, struct passed_sum *all)
 		if (!ns)
 			continue;
 		tapir_weights__add(f, &all->where, t->name, ns);
-		all->cut_ns += ns;
+		all->truncated_ns += ns;
 		all->wait_cnt += cnt;
 	}
 }
@@ -159,7 +160,7 @@ static void add_nameless(struct tapir_finding *f, struct passed_sum *all)
 		if (!fellow || fellow->tgid != row->tgid)
 			continue;
 		tapir_weights__add(f, &all->where, fellow->name, row->ns);
-		all->cut_ns += row->ns;
+		all->truncated_ns += row->ns;
 		all->wait_cnt += row->cnt;
 		(void)tapir_map__put(&tids, row->tid, NULL);
 	}
@@ -176,8 +177,8 @@ void tapir_finding_passed__list(struct tapir_finding *f, struct tapir_found_list
 	add_nameless(f, &all);
 	if (all.wait)
 		TAPIR_JUDGE(f, list, PASSED, .cnt = all.thread_cnt, .other = all.wait_cnt,
-			    .ns = all.where.sum, .own_ns = all.cut_ns, .subject = all.wait->reason,
-			    .where = &all.where,
+			    .ns = all.where.sum, .own_ns = all.truncated_ns,
+			    .subject = all.wait->reason, .where = &all.where,
 			    .label = all.wait->passed ? all.wait->passed : all.wait->reason);
 	tapir_weights__fini(&all.where);
 	tapir_map__fini(&all.sites);

@@ -108,7 +108,7 @@ void tapir_finding_waits__conclude(struct tapir_finding *f)
 }
 
 void tapir_finding_waits__take(struct tapir_finding *f, const struct tapir_wait *w, uint32_t tid,
-			       bool is_cut)
+			       bool is_truncated)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	const struct tapir_lore_wait *wait = tapir_finding__lore_wait(f, w);
@@ -130,13 +130,13 @@ void tapir_finding_waits__take(struct tapir_finding *f, const struct tapir_wait 
 	 */
 	if (!has_own && !is_no_work && !tapir_own_code__is_unnamed(tree, w->node))
 		return;
-	if (!is_no_work && (is_begun || (is_cut && !has_own))) {
-		if (!is_begun || !is_cut)
+	if (!is_no_work && (is_begun || (is_truncated && !has_own))) {
+		if (!is_begun || !is_truncated)
 			keep_begun(f, w, tid, what);
 		return;
 	}
 	/* A complete wait vouches for those in the same place that were cut: see keep_begun. */
-	if (!is_cut && f->waits.repeaters.cnt < MAX_BEGUN)
+	if (!is_truncated && f->waits.repeaters.cnt < MAX_BEGUN)
 		tapir_map__put(&f->waits.repeaters, hash_of_wait(f, tid, w->node, what), NULL);
 	if (!has_own)
 		tapir_finding__add_thread(f, tid, &name);

@@ -54,8 +54,8 @@ static uint32_t kept(const struct tapir_map *map, uint32_t object)
 /* Counts one more reference that is read; false: there were too many. */
 static bool may_go_on(struct finder *f)
 {
-	f->out->is_cut |= ++f->work > WORK_MAX;
-	return !f->out->is_cut && !f->failed;
+	f->out->is_truncated |= ++f->work > WORK_MAX;
+	return !f->out->is_truncated && !f->failed;
 }
 
 /* The first reference of an object, from this one on, to another one; its last + 1: there is none.
@@ -66,7 +66,7 @@ static uint64_t find_edge(struct finder *f, uint32_t object, uint64_t from, uint
 	uint64_t end = g->first_edge[object + 1];
 
 	if (end - from > FIELDS_MAX)
-		f->out->is_cut = true;
+		f->out->is_truncated = true;
 	for (uint64_t e = from; e < end && may_go_on(f); e++)
 		if (g->edges[e] == to)
 			return e;

@@ -40,7 +40,7 @@ struct tapir_heap_async {
 	struct tapir_vec(struct tapir_heap_method) methods;
 	uint64_t unknown_cnt; /* methods of which it is not known what they await */
 	uint64_t stuck_cnt;
-	bool is_cut; /* there is more than work is spent on */
+	bool is_truncated; /* there is more than work is spent on */
 };
 
 /* Finds the methods of a sealed graph. 0 or -ENOMEM; then nothing is in out. */

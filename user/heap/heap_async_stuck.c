@@ -118,7 +118,7 @@ static void see_field(struct stuck *s, uint32_t method, uint32_t object)
 		return;
 	*state = *state == AWAITED ? STUCK : *state;
 	if (s->pairs.cnt >= PAIRS_MAX)
-		s->a->is_cut = true;
+		s->a->is_truncated = true;
 	else
 		s->failed |= !tapir_vec__push(&s->pairs, pair);
 }
@@ -188,7 +188,7 @@ static void mark_stuck(struct stuck *s)
 		m->is_stuck |= is_done && state && *state == STUCK;
 		s->a->stuck_cnt += m->is_stuck;
 	}
-	s->a->is_cut |= !is_done;
+	s->a->is_truncated |= !is_done;
 }
 
 int tapir_heap_async__find_stuck(struct tapir_heap_async *a, const struct tapir_heap_graph *g)

@@ -209,7 +209,7 @@ static void add_notes(const struct tables *t, uint64_t top)
 					"of %" PRIu64 " of them it is not known what they await: "
 					"they run, or await what does not refer to them",
 					a->unknown_cnt);
-	if (a->is_cut)
+	if (a->is_truncated)
 		tapir_view_result__note(t->out, "the heap has more references than are followed: "
 						"methods are missing");
 	if (!a->methods.cnt)

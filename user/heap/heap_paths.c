@@ -53,7 +53,7 @@ static uint32_t step_below(struct walk *w, uint32_t parent, uint32_t type)
 	if (step.depth >= DEPTH_MAX) { /* a sibling of the last step */
 		step.parent = above->parent;
 		step.depth = above->depth;
-		step.is_cut = true;
+		step.is_truncated = true;
 	}
 	idx = add_step(w, (uint64_t)step.parent << 32 | type, &step);
 	return idx == NONE ? parent : idx;

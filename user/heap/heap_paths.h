@@ -20,7 +20,7 @@ struct tapir_heap_step {
 	uint32_t parent; /* TAPIR_HEAP_NO_STEP: a root */
 	uint32_t type;	 /* of the objects; of a root: idx in the graph's roots */
 	uint32_t depth;
-	bool is_cut;	     /* there are steps between it and its parent: too deep, or no room */
+	bool is_truncated;   /* there are steps between it and its parent: too deep, or no room */
 	uint64_t cnt, bytes; /* of objects whose shortest path ends here */
 };
 

@@ -320,7 +320,7 @@ void tapir_heap_snapshot__add_path(const struct tapir_heap_snapshot *s, uint32_t
 		if (!is_first)
 			tapir_str__adds(out, name);
 		if (!is_first && steps[step].parent != TAPIR_HEAP_NO_STEP)
-			tapir_str__adds(out, steps[step].is_cut ? " <- ... <- " : " <- ");
+			tapir_str__adds(out, steps[step].is_truncated ? " <- ... <- " : " <- ");
 		is_first = false;
 	}
 }

@@ -124,7 +124,7 @@ static bool find_state(const struct tapir_node *n, uint64_t *out)
 		const char *word;
 		enum tapir_slot_state state;
 	} states[] = {{"NULL", TAPIR_STATE_NULL},
-		      {"CUT", TAPIR_STATE_CUT},
+		      {"CUT", TAPIR_STATE_TRUNCATED},
 		      {"UNREADABLE", TAPIR_STATE_ABSENT}};
 
 	for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
@@ -393,7 +393,7 @@ static struct value bucket(struct binder *b, const struct tapir_node *n)
 	return x;
 }
 
-static struct value cut_text(struct binder *b, const struct tapir_node *n)
+static struct value truncate_text(struct binder *b, const struct tapir_node *n)
 {
 	const struct tapir_node *of = node_of(b, n->left);
 	struct tapir_question_operand operand;
@@ -461,7 +461,7 @@ static struct value bound_value(struct binder *b, uint16_t idx)
 	case TAPIR_NODE_NEGATE:
 		return negated(b, n);
 	case TAPIR_NODE_STR:
-		return cut_text(b, n);
+		return truncate_text(b, n);
 	case TAPIR_NODE_BUCKET:
 		return bucket(b, n);
 	case TAPIR_NODE_FIGURE:
@@ -905,7 +905,7 @@ static int holds_equal(const struct tapir_constant *text, const char *data,
 	size_t len = slot->len < text->len ? slot->len : text->len;
 	bool is_prefix = !len || !memcmp(data, text->data, len);
 
-	if (slot->state != TAPIR_STATE_CUT)
+	if (slot->state != TAPIR_STATE_TRUNCATED)
 		return is_prefix && slot->len == text->len;
 	return is_prefix && text->len > slot->len ? TAPIR_QUESTION_UNDEFINED : 0;
 }

@@ -25,7 +25,7 @@ struct parts {
 
 /* ---- slices -------------------------------------------------------------------------------- */
 
-static struct tapir_sv cut(struct tapir_sv sv, size_t from, size_t until)
+static struct tapir_sv part_of_name(struct tapir_sv sv, size_t from, size_t until)
 {
 	return (struct tapir_sv){sv.data + from, until - from};
 }
@@ -75,7 +75,7 @@ static bool find_tier(struct tapir_sv raw, struct tapir_sv *tier)
 	for (size_t i = open + 1; i < raw.len - 1; i++)
 		if (!isalnum((unsigned char)raw.data[i]))
 			return false;
-	*tier = cut(raw, open + 1, raw.len - 1);
+	*tier = part_of_name(raw, open + 1, raw.len - 1);
 	return true;
 }
 
@@ -114,17 +114,17 @@ static bool split_name(struct tapir_sv raw, struct parts *p)
 
 	if (!find_tier(raw, &p->tier))
 		return false;
-	text = cut(raw, 0, raw.len - p->tier.len - 2);
+	text = part_of_name(raw, 0, raw.len - p->tier.len - 2);
 	colons = memmem(text.data, text.len, "::", 2);
 	open = opening(text);
 	if (!colons || !open || text.data + open < colons + 2)
 		return false;
 	at = (size_t)(colons - text.data);
 	p->gives_bool = tapir_sv__starts_with(raw, bools);
-	p->type = cut(text, 0, at);
-	p->type = cut(p->type, type_start(p->type), p->type.len);
-	p->method = cut(text, at + 2, open);
-	p->params = cut(text, open + 1, text.len - 1);
+	p->type = part_of_name(text, 0, at);
+	p->type = part_of_name(p->type, type_start(p->type), p->type.len);
+	p->method = part_of_name(text, at + 2, open);
+	p->params = part_of_name(text, open + 1, text.len - 1);
 	return p->type.len && p->method.len;
 }
 
@@ -142,7 +142,7 @@ static const char *keyword_of(struct tapir_sv name)
 		{"String", "string", "string"}, {"Object", "object", "object"},
 	};
 	bool is_systems = tapir_sv__starts_with(name, "System.");
-	struct tapir_sv last = is_systems ? cut(name, 7, name.len) : name;
+	struct tapir_sv last = is_systems ? part_of_name(name, 7, name.len) : name;
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (tapir_sv__is(last, words[i][is_systems ? 0 : 1]))
@@ -174,8 +174,8 @@ static struct tapir_sv without_namespace(struct tapir_sv name)
 	size_t end = find_char(name, '+', 0), angle = find_char(name, '<', 0), dot;
 
 	end = angle < end ? angle : end;
-	dot = find_last(cut(name, 0, end), '.');
-	return dot < end && dot + 1 < name.len ? cut(name, dot + 1, name.len) : name;
+	dot = find_last(part_of_name(name, 0, end), '.');
+	return dot < end && dot + 1 < name.len ? part_of_name(name, dot + 1, name.len) : name;
 }
 
 /* Splits "a,b[c,d]" at its own commas. */
@@ -192,7 +192,7 @@ static void split_args(struct tapir_sv inside, struct args *args)
 		if (c != ',' || (depth && i < inside.len))
 			continue;
 		if (args->cnt < ARGS_MAX)
-			args->at[args->cnt++] = cut(inside, from, i);
+			args->at[args->cnt++] = part_of_name(inside, from, i);
 		from = i + 1;
 	}
 }
@@ -203,12 +203,12 @@ static struct tapir_sv take_args(struct tapir_sv type, struct args *args, struct
 	size_t open = find_char(type, '[', 0), close = closing(type, open, '[', ']');
 
 	args->cnt = 0;
-	*behind = cut(type, open, type.len);
-	if (close == type.len || is_rank(cut(type, open + 1, close)))
-		return cut(type, 0, open);
-	split_args(cut(type, open + 1, close), args);
-	*behind = cut(type, close + 1, type.len);
-	return cut(type, 0, open);
+	*behind = part_of_name(type, open, type.len);
+	if (close == type.len || is_rank(part_of_name(type, open + 1, close)))
+		return part_of_name(type, 0, open);
+	split_args(part_of_name(type, open + 1, close), args);
+	*behind = part_of_name(type, close + 1, type.len);
+	return part_of_name(type, 0, open);
 }
 
 static void add_type(struct tapir_str *out, struct tapir_sv type, unsigned depth);
@@ -235,7 +235,7 @@ static void add_nest(struct tapir_str *out, struct tapir_sv nest, const struct a
 
 	for (size_t i = tick + 1; i < nest.len && isdigit((unsigned char)nest.data[i]); i++)
 		arity = arity < 100 ? arity * 10 + (unsigned)(nest.data[i] - '0') : arity;
-	add_sv(out, cut(nest, 0, tick));
+	add_sv(out, part_of_name(nest, 0, tick));
 	add_args(out, args, *from, *from + arity, depth);
 	*from += arity;
 }
@@ -261,7 +261,7 @@ static void add_type(struct tapir_str *out, struct tapir_sv type, unsigned depth
 		for (size_t at = 0, end; at <= base.len; at = end + 1) {
 			end = find_char(base, '+', at);
 			tapir_str__adds(out, at ? "." : "");
-			add_nest(out, cut(base, at, end), &args, &taken, depth);
+			add_nest(out, part_of_name(base, at, end), &args, &taken, depth);
 		}
 	}
 	add_sv(out, behind);
@@ -299,12 +299,12 @@ static void add_word(struct tapir_str *out, struct tapir_sv word, const struct a
 	if (add_type_parameter(out, word, args))
 		return;
 	dot = find_last(word, '.');
-	word = dot + 1 < word.len ? cut(word, dot + 1, word.len) : word;
+	word = dot + 1 < word.len ? part_of_name(word, dot + 1, word.len) : word;
 	for (size_t at = 0, end; at <= word.len; at = end + 1) {
 		end = find_char(word, '/', at);
-		tick = find_char(cut(word, 0, end), '`', at);
+		tick = find_char(part_of_name(word, 0, end), '`', at);
 		tapir_str__adds(out, at ? "." : "");
-		add_sv(out, cut(word, at, tick));
+		add_sv(out, part_of_name(word, at, tick));
 	}
 }
 
@@ -315,7 +315,7 @@ static bool is_word(char c)
 
 static bool follows(struct tapir_sv text, size_t at, const char *word)
 {
-	return at <= text.len && tapir_sv__starts_with(cut(text, at, text.len), word);
+	return at <= text.len && tapir_sv__starts_with(part_of_name(text, at, text.len), word);
 }
 
 /* Bytes at `at` that tell a reader nothing; 0: none. */
@@ -374,7 +374,7 @@ static size_t add_array(struct tapir_str *out, struct tapir_sv text, size_t at)
 
 	if (close == text.len)
 		return 0;
-	add_rank(out, cut(text, at + 1, close));
+	add_rank(out, part_of_name(text, at + 1, close));
 	return close + 1 - at;
 }
 
@@ -392,7 +392,7 @@ static void add_params(struct tapir_str *out, struct tapir_sv text, const struct
 		while (!len && end < text.len && is_word(text.data[end]))
 			end++;
 		if (!len && end > at) {
-			add_word(out, cut(text, at, end), args);
+			add_word(out, part_of_name(text, at, end), args);
 			len = end - at;
 		}
 		if (len) {
@@ -416,8 +416,8 @@ static bool open_made(struct tapir_sv name, struct tapir_sv *made_for, struct ta
 
 	if (close == name.len)
 		return false;
-	*made_for = cut(name, 1, close);
-	*rest = cut(name, close + 1, name.len);
+	*made_for = part_of_name(name, 1, close);
+	*rest = part_of_name(name, close + 1, name.len);
 	return true;
 }
 
@@ -443,13 +443,13 @@ static void add_method(struct tapir_str *out, struct tapir_sv name, struct tapir
 		tapir_str__adds(out, " (lambda ");
 		add_sv(out, scope);
 		tapir_str__adds(out, scope.len ? "." : "");
-		add_sv(out, cut(rest, 3, rest.len));
+		add_sv(out, part_of_name(rest, 3, rest.len));
 		tapir_str__addc(out, ')');
 	} else if (tapir_sv__starts_with(rest, "g__")) {
 		bar = find_char(rest, '|', 0);
 		add_sv(out, made_for);
 		tapir_str__addc(out, '.');
-		add_sv(out, cut(rest, 3, bar));
+		add_sv(out, part_of_name(rest, 3, bar));
 		tapir_str__adds(out, " (local)");
 	} else {
 		add_sv(out, name);
@@ -462,9 +462,10 @@ static bool is_closure(struct tapir_sv nest, struct tapir_sv *scope)
 	static const char display[] = "<>c__DisplayClass";
 	size_t tick = find_char(nest, '`', 0);
 
-	nest = cut(nest, 0, tick);
-	*scope = tapir_sv__starts_with(nest, display) ? cut(nest, sizeof(display) - 1, nest.len)
-						      : cut(nest, 0, 0);
+	nest = part_of_name(nest, 0, tick);
+	*scope = tapir_sv__starts_with(nest, display)
+			 ? part_of_name(nest, sizeof(display) - 1, nest.len)
+			 : part_of_name(nest, 0, 0);
 	return scope->len || tapir_sv__is(nest, "<>c");
 }
 
@@ -480,7 +481,7 @@ static bool split_nests(struct tapir_sv base, struct nests *nests)
 		end = find_char(base, '+', at);
 		if (nests->cnt == NESTS_MAX)
 			return false;
-		nests->at[nests->cnt++] = cut(base, at, end);
+		nests->at[nests->cnt++] = part_of_name(base, at, end);
 	}
 	return true;
 }

@@ -401,12 +401,12 @@ static int add_entry(struct tapir_jit_table *t, const struct tapir_jit_name *n)
 
 int tapir_jit_table__add(struct tapir_jit_table *t, const struct tapir_jit_name *n)
 {
-	struct tapir_jit_name cut = *n;
+	struct tapir_jit_name shortened = *n;
 	int err;
 
-	if (cut.name_len > TAPIR_JIT_MAX_NAME_BYTES)
-		cut.name_len = TAPIR_JIT_MAX_NAME_BYTES;
-	err = add_entry(t, &cut);
+	if (shortened.name_len > TAPIR_JIT_MAX_NAME_BYTES)
+		shortened.name_len = TAPIR_JIT_MAX_NAME_BYTES;
+	err = add_entry(t, &shortened);
 	t->refused += err < 0;
 	return err;
 }

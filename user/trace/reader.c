@@ -181,7 +181,7 @@ static int open_reader(int fd, const char *path, struct tapir_reader **out)
 	if (!r)
 		return -ENOMEM;
 	r->fd = -1;
-	r->stats.cut = true;
+	r->stats.is_truncated = true;
 	r->stage = STAGE_RECORDS;
 	r->catalog = tapir_catalog__new(TAPIR_CATALOG_READ, NULL);
 	err = r->catalog ? open_input(r, fd, path) : -ENOMEM;
@@ -279,7 +279,7 @@ static int list_segment(struct tapir_reader *r)
 			return -ENOMEM;
 	}
 	r->stats.bytes_skipped = r->walk.bytes_skipped;
-	r->stats.cut = !r->saw_end;
+	r->stats.is_truncated = !r->saw_end;
 	if (!more && r->stats.file_bytes > r->chunks_end)
 		r->stats.tail_bytes = r->stats.file_bytes - r->chunks_end;
 	if (more < 0)

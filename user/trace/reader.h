@@ -36,7 +36,7 @@ struct tapir_reader_stats {
 	uint64_t missing_chunks;	     /* by their sequence numbers */
 	uint64_t captured[TAPIR_FAMILY_CNT]; /* delivered so far */
 	uint64_t last_ns;		     /* of these: the time of the latest */
-	bool cut;			     /* no END chunk: cut, killed, or still being written */
+	bool is_truncated;		     /* no END chunk: cut, killed, or still being written */
 };
 
 /* Something in it could not be read; an end that is missing is not damage. */
@@ -49,8 +49,9 @@ static inline bool tapir_reader_stats__is_damaged(const struct tapir_reader_stat
 /* All that is unreadable is a part of a chunk at its end: it was cut there. */
 static inline bool tapir_reader_stats__is_cut_short(const struct tapir_reader_stats *stats)
 {
-	return stats->cut && stats->tail_bytes && stats->bytes_skipped == stats->tail_bytes &&
-	       !stats->bad_chunks && !stats->malformed_records && !stats->missing_chunks;
+	return stats->is_truncated && stats->tail_bytes &&
+	       stats->bytes_skipped == stats->tail_bytes && !stats->bad_chunks &&
+	       !stats->malformed_records && !stats->missing_chunks;
 }
 
 /*

@@ -32,7 +32,7 @@ static bool reserve(struct tapir_recbuf *b, size_t bytes)
 }
 
 /* Cuts to max bytes, and not inside a UTF-8 sequence. */
-static struct tapir_sv cut_to(struct tapir_sv sv, size_t max)
+static struct tapir_sv truncate_to(struct tapir_sv sv, size_t max)
 {
 	if (sv.len <= max)
 		return sv;
@@ -67,7 +67,7 @@ static struct tapir_rec *build(struct tapir_recbuf *b, enum tapir_rec_type type,
 	return rec;
 }
 
-#define STR(sv) cut_to(sv, TAPIR_RECBUF_STR_BYTES)
+#define STR(sv) truncate_to(sv, TAPIR_RECBUF_STR_BYTES)
 
 const struct tapir_rec *tapir_recbuf__probe(struct tapir_recbuf *b,
 					    const struct tapir_rec_probe *fixed,
@@ -83,12 +83,12 @@ const struct tapir_rec *tapir_recbuf__probe(struct tapir_recbuf *b,
 	if (field_cnt > TAPIR_RECBUF_FIELD_CNT)
 		return NULL;
 	parts[0] = (struct tapir_sv){(const char *)fields, field_cnt * sizeof(*fields)};
-	parts[1] = cut_to(provider, TAPIR_RECBUF_PROBE_STR_BYTES);
-	parts[2] = cut_to(event, TAPIR_RECBUF_PROBE_STR_BYTES);
-	parts[3] = cut_to(file, TAPIR_RECBUF_PROBE_STR_BYTES);
+	parts[1] = truncate_to(provider, TAPIR_RECBUF_PROBE_STR_BYTES);
+	parts[2] = truncate_to(event, TAPIR_RECBUF_PROBE_STR_BYTES);
+	parts[3] = truncate_to(file, TAPIR_RECBUF_PROBE_STR_BYTES);
 	parts[4] = (struct tapir_sv){build_id.data, build_id.len > 255 ? 0 : build_id.len};
 	for (unsigned i = 0; i < field_cnt; i++)
-		parts[5 + i] = names ? cut_to(names[i], TAPIR_RECBUF_FIELD_NAME_BYTES)
+		parts[5 + i] = names ? truncate_to(names[i], TAPIR_RECBUF_FIELD_NAME_BYTES)
 				     : (struct tapir_sv){"", 0};
 	p.field_cnt = (uint16_t)field_cnt;
 	p.provider_len = (uint16_t)parts[1].len;

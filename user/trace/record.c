@@ -130,7 +130,7 @@ bool tapir_rec_type__describes(unsigned type)
 /* ---- views ------------------------------------------------------------------------------- */
 
 /* The next len bytes at *at, which moves past them. */
-static struct tapir_sv cut(const char **at, size_t len)
+static struct tapir_sv take_bytes(const char **at, size_t len)
 {
 	struct tapir_sv sv = {*at, len};
 
@@ -210,10 +210,10 @@ void tapir_probe_view__of(const struct tapir_rec *rec, struct tapir_probe_view *
 
 	view->rec = p;
 	view->fields = fields;
-	view->provider = cut(&at, p->provider_len);
-	view->event = cut(&at, p->event_len);
-	view->file = cut(&at, p->file_len);
-	view->build_id = cut(&at, p->build_id_bytes);
+	view->provider = take_bytes(&at, p->provider_len);
+	view->event = take_bytes(&at, p->event_len);
+	view->file = take_bytes(&at, p->file_len);
+	view->build_id = take_bytes(&at, p->build_id_bytes);
 	view->names = at;
 }
 
@@ -256,10 +256,10 @@ void tapir_process_view__of(const struct tapir_rec *rec, struct tapir_process_vi
 	const char *at = (const char *)(p + 1);
 
 	view->rec = p;
-	view->comm = cut(&at, p->comm_len);
-	view->exe = cut(&at, p->exe_len);
-	view->cmdline = cut(&at, p->cmdline_len);
-	view->cgroup = cut(&at, p->cgroup_len);
+	view->comm = take_bytes(&at, p->comm_len);
+	view->exe = take_bytes(&at, p->exe_len);
+	view->cmdline = take_bytes(&at, p->cmdline_len);
+	view->cgroup = take_bytes(&at, p->cgroup_len);
 }
 
 void tapir_resource_view__of(const struct tapir_rec *rec, struct tapir_resource_view *view)
@@ -295,10 +295,10 @@ void tapir_counter_view__of(const struct tapir_rec *rec, struct tapir_counter_vi
 	const char *at = (const char *)(c + 1);
 
 	view->rec = c;
-	view->provider = cut(&at, c->provider_len);
-	view->name = cut(&at, c->name_len);
-	view->unit = cut(&at, c->unit_len);
-	view->tags = cut(&at, c->tags_len);
+	view->provider = take_bytes(&at, c->provider_len);
+	view->name = take_bytes(&at, c->name_len);
+	view->unit = take_bytes(&at, c->unit_len);
+	view->tags = take_bytes(&at, c->tags_len);
 }
 
 void tapir_gap_view__of(const struct tapir_rec *rec, struct tapir_gap_view *view)
@@ -343,8 +343,8 @@ void tapir_meta_view__of(const struct tapir_rec *rec, struct tapir_meta_view *vi
 	const char *at = (const char *)(m + 1);
 
 	view->rec = m;
-	view->key = cut(&at, m->key_len);
-	view->value = cut(&at, m->value_len);
+	view->key = take_bytes(&at, m->key_len);
+	view->value = take_bytes(&at, m->value_len);
 }
 
 const char *tapir_rec_type__name(unsigned type)

@@ -53,9 +53,9 @@ struct tapir_writer {
 	atomic_uint_least64_t stop_ns; /* see tapir_file__write_until */
 	int err;		       /* of the write that failed; after it only close writes */
 	atomic_bool is_kept;
-	bool plain, closed, is_cut;
-	bool is_cut_back; /* of a partial chunk, though it was not created here */
-	bool has_data;	  /* chunks were written before any failure */
+	bool plain, closed, is_truncated;
+	bool was_truncated_back; /* of a partial chunk, though it was not created here */
+	bool has_data;		 /* chunks were written before any failure */
 	bool is_moved;
 	bool is_between_segments; /* files: what comes is lost */
 	bool segment_begins;	  /* the next chunk is the first of its segment */
@@ -173,13 +173,14 @@ int tapir_writer__open(const struct tapir_writer_opts *opts, struct tapir_writer
 		return -ENOMEM;
 	*w = (struct tapir_writer){.file = {.fd = -1, .dir_fd = -1},
 				   .plain = opts->plain,
-				   .is_cut = opts->is_cut,
+				   .is_truncated = opts->is_truncated,
 				   .max_bytes = opts->max_bytes,
 				   .segment_begins = true,
 				   .rec_buf.type = TAPIR_CHUNK_RECORDS,
 				   .desc_buf.type = TAPIR_CHUNK_DESCRIPTIONS};
 	err = alloc_buffers(w) ? open_output(w, opts) : -ENOMEM;
-	w->is_cut_back = opts->has_fd && !err && !fstat(w->file.fd, &st) && S_ISREG(st.st_mode);
+	w->was_truncated_back =
+		opts->has_fd && !err && !fstat(w->file.fd, &st) && S_ISREG(st.st_mode);
 	if (!err)
 		err = write_file_header(w, opts);
 	if (err) {
@@ -289,7 +290,7 @@ static int append_chunk(struct tapir_writer *w, const struct tapir_chunk_header 
 		w->bytes += sizeof(*h) + h->stored_bytes;
 		return 0;
 	}
-	if ((w->file.is_regular || w->is_cut_back) &&
+	if ((w->file.is_regular || w->was_truncated_back) &&
 	    (ftruncate(w->file.fd, (off_t)w->bytes) ||
 	     lseek(w->file.fd, (off_t)w->bytes, SEEK_SET) < 0))
 		tapir_diag__add("cannot cut a partial chunk off %s: %s", w->file.path,
@@ -495,7 +496,7 @@ static int write_end_chunk(struct tapir_writer *w)
 		return 0;
 	err = w->rec_buf.record_cnt ? write_chunk(w, &w->rec_buf, true) : 0;
 
-	return err || w->is_cut ? err : write_chunk(w, &end, true);
+	return err || w->is_truncated ? err : write_chunk(w, &end, true);
 }
 
 void tapir_writer__keep(struct tapir_writer *w)

@@ -29,7 +29,7 @@ struct tapir_writer_opts {
 	bool plain;	    /* do not compress */
 	bool force;	    /* replace an existing file */
 	bool is_whole;	    /* the file has its name when it is closed, not before */
-	bool is_cut;	    /* no END chunk: a copy of a recording that lacks it, too */
+	bool is_truncated;  /* no END chunk: a copy of a recording that lacks it, too */
 	uint64_t created_utc_ns, created_ns; /* of the recording; 0: now */
 	bool has_owner; /* give the file to uid and gid: the user who ran sudo */
 	bool has_fd;	/* write to fd, borrowed; path is only its name in messages. A regular file

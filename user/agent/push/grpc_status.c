@@ -53,10 +53,10 @@ void tapir_grpc_status__add_header(struct tapir_grpc_status *s, const char *line
 
 static void end_line(struct tapir_grpc_status *s)
 {
-	if (!s->is_line_cut)
+	if (!s->is_line_truncated)
 		take_line(s, s->line, s->line_len);
 	s->line_len = 0;
-	s->is_line_cut = false;
+	s->is_line_truncated = false;
 }
 
 static void take_trailers(struct tapir_grpc_status *s, const char *data, size_t len)
@@ -67,7 +67,7 @@ static void take_trailers(struct tapir_grpc_status *s, const char *data, size_t 
 		else if (s->line_len < sizeof(s->line))
 			s->line[s->line_len++] = data[i];
 		else
-			s->is_line_cut = true;
+			s->is_line_truncated = true;
 	}
 	if (s->left == len)
 		end_line(s);

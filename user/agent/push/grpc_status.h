@@ -23,7 +23,7 @@ struct tapir_grpc_status {
 	uint8_t head[TAPIR_GRPC_FRAME_HEAD];
 	uint8_t head_len;
 	uint8_t line_len;
-	bool is_line_cut;
+	bool is_line_truncated;
 	uint32_t left; /* bytes of this frame that are to come */
 	char line[64]; /* of trailers; a status is shorter */
 };

@@ -334,7 +334,7 @@ static void take_facts(struct tapir_diff_side *side, const struct tapir_reader *
 	struct tapir_sv specs = tapir_catalog__meta_value(catalog, TAPIR_META_SPECS);
 
 	memcpy(side->captured, stats->captured, sizeof(side->captured));
-	side->is_cut = stats->cut || tapir_reader_stats__is_damaged(stats);
+	side->is_truncated = stats->is_truncated || tapir_reader_stats__is_damaged(stats);
 	side->has_samples = side->captured[TAPIR_FAMILY_SAMPLE] ||
 			    tapir_catalog__meta_value(catalog, "sample_hz").len;
 	side->has_switches = side->captured[TAPIR_FAMILY_SWITCH] ||

@@ -26,7 +26,7 @@ struct tapir_diff_side {
 	double requests[TAPIR_DIFF_PARTS], seconds[TAPIR_DIFF_PARTS];
 	char *specs; /* what was requested, one a line; NULL: the file does not say */
 	bool has_samples, has_switches; /* they were recorded, even if there were none */
-	bool is_cut;			/* incomplete or damaged: this is what could be read */
+	bool is_truncated;		/* incomplete or damaged: this is what could be read */
 	uint64_t late, no_room;		/* of its timeline */
 };
 

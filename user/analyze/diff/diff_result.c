@@ -275,7 +275,7 @@ static void note_lacks(const struct tapir_diff *diff, int i, const char *name,
 	if (!side->has_switches && other->has_switches)
 		tapir_view_result__note(result,
 					"%s has no context switches: waits are not compared", name);
-	if (side->is_cut)
+	if (side->is_truncated)
 		tapir_view_result__note(result, "%s is cut or damaged: this is what could be read",
 					name);
 	if (side->rows.more)

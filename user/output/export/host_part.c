@@ -61,7 +61,7 @@ static int write_part(struct tapir_host_cut *cut, const struct tapir_reader *mer
 					 .path = path,
 					 .has_fd = true,
 					 .fd = fd,
-					 .is_cut = tapir_reader__stats(merged)->cut,
+					 .is_truncated = tapir_reader__stats(merged)->is_truncated,
 					 .created_ns = cut->host.created_ns,
 					 .created_utc_ns = cut->host.created_utc_ns};
 	struct tapir_writer *w;

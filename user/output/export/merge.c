@@ -182,18 +182,18 @@ const char *tapir_merge__text(const struct tapir_merge *m)
 }
 
 void tapir_merge__begin(const struct tapir_merge *m, uint64_t *created_ns, uint64_t *created_utc_ns,
-			bool *is_cut)
+			bool *is_truncated)
 {
 	const struct tapir_merge_input *input;
 
 	*created_ns = UINT64_MAX;
 	*created_utc_ns = 0;
-	*is_cut = false;
+	*is_truncated = false;
 	tapir_vec_for_each (input, &m->inputs) {
 		uint64_t own_ns =
 			input->stats.created_ns ? input->stats.created_ns : input->first_ns;
 
-		*is_cut |= input->stats.cut;
+		*is_truncated |= input->stats.is_truncated;
 		if (own_ns + input->rehost.shift_ns >= *created_ns)
 			continue;
 		*created_ns = own_ns + input->rehost.shift_ns;

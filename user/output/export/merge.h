@@ -36,7 +36,7 @@ int tapir_merge__plan(struct tapir_merge *m);
 const char *tapir_merge__text(const struct tapir_merge *m);
 /* When the merged recording begins, for its header; is_cut: one lacks its end. */
 void tapir_merge__begin(const struct tapir_merge *m, uint64_t *created_ns, uint64_t *created_utc_ns,
-			bool *is_cut);
+			bool *is_truncated);
 
 /* Called now and then; an error of it ends the merge. done: of all bytes, read so far. */
 struct tapir_merge_check {

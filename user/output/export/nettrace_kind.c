@@ -200,11 +200,11 @@ static void put_blob(struct tapir_str *out, struct tapir_sv bytes, size_t room)
 
 /* "query=cut,name=fault" */
 static void add_mark(struct tapir_str *marks, const struct tapir_value *value, unsigned idx,
-		     bool is_cut)
+		     bool is_truncated)
 {
 	const char *mark = tapir_value__mark(value);
 
-	if (!mark && !is_cut)
+	if (!mark && !is_truncated)
 		return;
 	if (marks->len)
 		tapir_str__addc(marks, ',');

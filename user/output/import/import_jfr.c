@@ -166,7 +166,7 @@ static uint64_t frame_va(struct flight *f, struct tapir_jfr_value frame)
 static uint64_t put_stack(struct flight *f, struct tapir_jfr_value trace, uint64_t ns)
 {
 	struct tapir_jfr_value frames = tapir_jfr__field(&f->j, trace, "frames");
-	bool is_cut = number_of(f, trace, "truncated");
+	bool is_truncated = number_of(f, trace, "truncated");
 	uint64_t vas[TAPIR_MAX_FRAMES], left = tapir_jfr__elements(&f->j, &frames);
 	unsigned cnt = 0;
 
@@ -176,9 +176,10 @@ static uint64_t put_stack(struct flight *f, struct tapir_jfr_value trace, uint64
 		if (va)
 			vas[cnt++] = va + CODE_BYTES / 2;
 	}
-	is_cut |= left;
-	return tapir_import_sink__stack(&f->sink, vas, cnt, is_cut ? TAPIR_STACK_MORE : 0,
-					is_cut ? TAPIR_STACK_END_MORE : TAPIR_STACK_END_WHOLE, ns);
+	is_truncated |= left;
+	return tapir_import_sink__stack(&f->sink, vas, cnt, is_truncated ? TAPIR_STACK_MORE : 0,
+					is_truncated ? TAPIR_STACK_END_MORE : TAPIR_STACK_END_WHOLE,
+					ns);
 }
 
 static uint64_t stack_of(struct flight *f, struct tapir_jfr_value event, uint64_t ns)

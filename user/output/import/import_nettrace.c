@@ -263,7 +263,7 @@ static void on_stack(void *ctx, const struct tapir_nettrace_stack *stack)
 	*ids = (struct stack_ids){
 		.user = tapir_import_sink__stack(&n->sink, stack->frames_va + kernel_cnt,
 						 stack->frame_cnt - kernel_cnt,
-						 stack->is_cut ? TAPIR_STACK_MORE : 0,
+						 stack->is_truncated ? TAPIR_STACK_MORE : 0,
 						 TAPIR_STACK_END_UNKNOWN, n->sink.last_ns),
 		.kernel = tapir_import_sink__stack(&n->sink, stack->frames_va, kernel_cnt,
 						   TAPIR_STACK_KERNEL, TAPIR_STACK_END_UNKNOWN,

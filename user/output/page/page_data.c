@@ -500,7 +500,7 @@ static void write_left_out(struct page *p, struct tapir_json *j, uint64_t node_c
 	struct tapir_str line = {};
 
 	tapir_json__open(j, "left_out", '[');
-	if (p->stats->cut || tapir_reader_stats__is_damaged(p->stats))
+	if (p->stats->is_truncated || tapir_reader_stats__is_damaged(p->stats))
 		tapir_json__str(j, NULL,
 				"the recording is cut or damaged: this is what could be read");
 	note_omitted_cells(j, &p->samples, "samples");

@@ -291,7 +291,7 @@ static void write_counter_rows(struct row *const *rows, size_t cnt, size_t fit_c
 }
 
 /* The width on a terminal: one column per character, none for escapes. */
-static size_t cut_at(const char *line, size_t len, unsigned columns_max)
+static size_t shortened_at(const char *line, size_t len, unsigned columns_max)
 {
 	size_t at = 0;
 	unsigned used = 0;
@@ -316,7 +316,7 @@ static void draw_over(const char *text, unsigned columns_max, struct tapir_str *
 	while (*text) {
 		size_t len = strcspn(text, "\n");
 
-		tapir_str__add(out, text, columns_max ? cut_at(text, len, columns_max) : len);
+		tapir_str__add(out, text, columns_max ? shortened_at(text, len, columns_max) : len);
 		tapir_str__adds(out, "\033[0m\033[K\n");
 		text += len + (text[len] == '\n');
 	}

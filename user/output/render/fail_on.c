@@ -135,7 +135,7 @@ static bool evaluate_lost(const struct tapir_fail_condition *c, const struct tap
 		snprintf(fact, sizeof(fact), "%" PRIu64 " record%s lost", cnt,
 			 cnt == 1 ? " was" : "s were");
 		fail_text(c, fact);
-	} else if (v->stats->cut || tapir_reader_stats__is_damaged(v->stats)) {
+	} else if (v->stats->is_truncated || tapir_reader_stats__is_damaged(v->stats)) {
 		fail_text(c, "the file is cut or damaged");
 		cnt = 1;
 	}

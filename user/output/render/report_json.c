@@ -563,7 +563,7 @@ void tapir_report__write_json(const struct tapir_report_view *v, struct tapir_st
 	json_gaps(&j, s);
 	json_metas(&j, s);
 	tapir_json__bool(&j, "complete",
-			 !v->stats->cut && !tapir_reader_stats__is_damaged(v->stats));
+			 !v->stats->is_truncated && !tapir_reader_stats__is_damaged(v->stats));
 	tapir_json__close(&j, '}');
 	tapir_str__addc(out, '\n');
 	tapir_str__fini(&screen);

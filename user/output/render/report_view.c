@@ -40,7 +40,7 @@ void tapir_report__write_completeness(const struct tapir_report_view *v,
 				p->off);
 	else if (tapir_reader_stats__is_damaged(v->stats))
 		tapir_str__addf(out, "%sdamaged%s: what could be read follows\n", p->red, p->off);
-	else if (v->stats->cut)
+	else if (v->stats->is_truncated)
 		tapir_str__addf(out, "%sincomplete%s: what was written follows\n", p->yellow,
 				p->off);
 }

@@ -18,7 +18,7 @@ static bool add_scanned(struct tapir_await_runs *r, const struct tapir_rec_event
 	tapir_event_view__of(&ev->h, &view);
 	if (tapir_async_buffer__in(view.payload, view.payload_bytes, &bytes, &len))
 		return tapir_await_runs__add(r, ev->tgid, ev->h.time_ns, bytes, len);
-	r->refused[TAPIR_ASYNC_CUT]++;
+	r->refused[TAPIR_ASYNC_TRUNCATED]++;
 	return true;
 }
 

@@ -308,14 +308,14 @@ static bool is_generated(void *ctx, uint64_t native_va)
 }
 
 static void describe_stack(struct tapir_interp_stacks *s, const struct tapir_rec_stack *native,
-			   uint64_t stack_id, bool is_cut, const uint64_t *frames, size_t cnt)
+			   uint64_t stack_id, bool is_truncated, const uint64_t *frames, size_t cnt)
 {
 	struct tapir_rec_stack fixed = *native;
 	const struct tapir_rec *rec;
 
 	fixed.h.type = TAPIR_REC_STACK;
 	fixed.stack_id = stack_id;
-	if (is_cut) {
+	if (is_truncated) {
 		fixed.flags |= TAPIR_STACK_MORE;
 		fixed.end = TAPIR_STACK_END_MORE;
 	}
@@ -335,7 +335,7 @@ static size_t merge_loop(const struct tapir_interp_stacks *s, const struct proce
 	struct tapir_interp_function functions[TAPIR_INTERP_FRAMES];
 	struct naming naming = {s, p, native->h.time_ns};
 	const struct tapir_interp_namer namer = {is_named_code, is_generated, &naming};
-	bool is_cut = list->flags & TAPIR_INTERP_IS_CUT;
+	bool is_truncated = list->flags & TAPIR_INTERP_IS_TRUNCATED;
 	size_t cnt = list->cnt;
 
 	for (unsigned i = 0; i < list->cnt; i++) {
@@ -347,12 +347,13 @@ static size_t merge_loop(const struct tapir_interp_stacks *s, const struct proce
 			.is_last = frame->cookie & TAPIR_INTERP_FRAME_LAST &&
 				   !(code && code->is_internal)};
 	}
-	if (p->interpreter.ops->may_begin_outside && !is_cut)
+	if (p->interpreter.ops->may_begin_outside && !is_truncated)
 		while (cnt && !functions[cnt - 1].is_last)
 			cnt--;
 	return tapir_interp__merge(&p->interpreter.loop, functions, cnt, &namer,
 				   (const uint64_t *)(native + 1), native->frame_cnt,
-				   native->end == TAPIR_STACK_END_WHOLE && !is_cut, frames, max);
+				   native->end == TAPIR_STACK_END_WHOLE && !is_truncated, frames,
+				   max);
 }
 
 /* A function's frame is its own: the address of its code makes room for that of the function. */
@@ -388,8 +389,8 @@ static void merge(struct tapir_interp_stacks *s, struct process *p,
 		cnt = merge_frames(s, p, native, list, frames);
 	else
 		cnt = merge_loop(s, p, native, list, frames, sizeof(frames) / sizeof(*frames));
-	describe_stack(s, native, list->stack_id, !has_frames && list->flags & TAPIR_INTERP_IS_CUT,
-		       frames, cnt);
+	describe_stack(s, native, list->stack_id,
+		       !has_frames && list->flags & TAPIR_INTERP_IS_TRUNCATED, frames, cnt);
 }
 
 bool tapir_interp_stacks__on_stack(struct tapir_interp_stacks *s, const struct tapir_rec *rec)

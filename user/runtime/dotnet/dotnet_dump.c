@@ -41,7 +41,7 @@ static bool read_walk(struct walk *w, int fd, uint64_t off, void *out, size_t by
 	return true;
 }
 
-bool tapir_dotnet_dump__is_cut(int fd)
+bool tapir_dotnet_dump__is_truncated(int fd)
 {
 	struct walk w;
 	struct tapir_jitdump_header header;

@@ -13,6 +13,6 @@
 /*
  * Returns true if the last record is longer than the file. False for a file that is not a jitdump.
  */
-bool tapir_dotnet_dump__is_cut(int fd);
+bool tapir_dotnet_dump__is_truncated(int fd);
 
 #endif

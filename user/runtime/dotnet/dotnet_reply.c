@@ -46,7 +46,7 @@ const char *tapir_dotnet__error_text(uint32_t hresult)
 
 struct cursor {
 	const uint8_t *at, *end;
-	bool is_cut;
+	bool is_truncated;
 };
 
 static uint64_t read_number(struct cursor *c, unsigned bytes)
@@ -54,7 +54,7 @@ static uint64_t read_number(struct cursor *c, unsigned bytes)
 	uint64_t value = 0;
 
 	if ((size_t)(c->end - c->at) < bytes) {
-		c->is_cut = true;
+		c->is_truncated = true;
 		return 0;
 	}
 	for (unsigned i = 0; i < bytes; i++)
@@ -71,7 +71,7 @@ static struct cursor cursor_of(const struct tapir_dotnet_reply *reply)
 /* Everything was there, and nothing else. */
 static bool is_whole(const struct cursor *c)
 {
-	return !c->is_cut && c->at == c->end;
+	return !c->is_truncated && c->at == c->end;
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -129,8 +129,8 @@ static void take_text_into(struct cursor *c, uint32_t max_units, struct tapir_st
 {
 	uint32_t cnt = (uint32_t)read_number(c, 4);
 
-	if (c->is_cut || cnt > max_units || (size_t)(c->end - c->at) / 2 < cnt) {
-		c->is_cut = true;
+	if (c->is_truncated || cnt > max_units || (size_t)(c->end - c->at) / 2 < cnt) {
+		c->is_truncated = true;
 		return;
 	}
 	add_units(out, c->at, cnt);
@@ -145,7 +145,7 @@ static char *read_ipc_string(struct cursor *c)
 	take_text_into(c, MAX_TEXT_UNITS, &text);
 	tapir_str__addc(&text, '\0');
 	if (text.failed) {
-		c->is_cut = true;
+		c->is_truncated = true;
 		tapir_str__fini(&text);
 	}
 	return text.data;
@@ -185,7 +185,7 @@ int tapir_dotnet__parse_reply(const void *bytes, size_t len, struct tapir_dotnet
 		c = cursor_of(&reply);
 		reply.is_error = true;
 		reply.hresult = (uint32_t)read_number(&c, 4);
-		if (c.is_cut) /* a text may follow the code */
+		if (c.is_truncated) /* a text may follow the code */
 			return -EPROTO;
 	}
 	*out = reply;

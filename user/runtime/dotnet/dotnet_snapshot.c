@@ -179,7 +179,7 @@ static int make_dump(const struct tapir_dotnet_talk *talk, int dir_fd, bool *is_
 }
 
 static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out,
-			  bool *is_cut)
+			  bool *is_truncated)
 {
 	struct tapir_peer_answer before;
 	tapir_autofd int dir_fd = -1;
@@ -206,8 +206,8 @@ static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_sn
 	if (!err)
 		err = open_dump(talk, out);
 	is_off = !is_on || switch_off(talk, &may_write);
-	*is_cut = !err && !may_write && tapir_dotnet_dump__is_cut(out->fd);
-	if (*is_cut)
+	*is_truncated = !err && !may_write && tapir_dotnet_dump__is_truncated(out->fd);
+	if (*is_truncated)
 		tapir_debug("process %u: its jitdump is incomplete: the names are asked for again, "
 			    "as events",
 			    talk->job.tgid);
@@ -265,7 +265,7 @@ static int run_snapshot(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snap
 {
 	int line_cnt = tapir_diag__cnt();
 	tapir_autofd int lock_fd = -1;
-	bool is_cut = false;
+	bool is_truncated = false;
 	int err = talk->facts.writes_maps ? -EALREADY : tapir_peer_lock__take(&talk->job, &lock_fd);
 
 	talk->job.lock_fd = lock_fd;
@@ -273,8 +273,8 @@ static int run_snapshot(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snap
 		err = -EALREADY;
 	if (err)
 		return err;
-	err = write_and_open(talk, out, &is_cut);
-	if (needs_no_file(err) || is_cut)
+	err = write_and_open(talk, out, &is_truncated);
+	if (needs_no_file(err) || is_truncated)
 		err = take_rundown(talk, out, err, line_cnt);
 	return err;
 }

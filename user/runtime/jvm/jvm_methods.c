@@ -42,7 +42,7 @@ static bool method_part_text(const struct tapir_value *value, struct tapir_sv *o
 	    memchr(value->bytes, '\0', value->len))
 		return false;
 	*out = (struct tapir_sv){(const char *)value->bytes, value->len};
-	*is_exact = *is_exact && !(value->flags & TAPIR_VALUE_CUT);
+	*is_exact = *is_exact && !(value->flags & TAPIR_VALUE_TRUNCATED);
 	return true;
 }
 

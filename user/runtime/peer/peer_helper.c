@@ -197,12 +197,12 @@ static int start_child(const struct tapir_peer_helper *job, int answer_fd, bool 
 
 static int receive(int fd, struct tapir_peer_answer *answer, int *out_fd)
 {
-	bool is_cut;
+	bool is_truncated;
 
-	if (tapir_fd_message__recv(fd, answer, sizeof(*answer), out_fd, 1, MSG_DONTWAIT, &is_cut) !=
-	    (ssize_t)sizeof(*answer))
+	if (tapir_fd_message__recv(fd, answer, sizeof(*answer), out_fd, 1, MSG_DONTWAIT,
+				   &is_truncated) != (ssize_t)sizeof(*answer))
 		return -EIO;
-	return is_cut ? -EMFILE : 0; /* an fd, and we have no place for it */
+	return is_truncated ? -EMFILE : 0; /* an fd, and we have no place for it */
 }
 
 /* On a cancel the child sees it too, and has a moment to clean up. */

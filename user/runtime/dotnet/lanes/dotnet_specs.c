@@ -78,7 +78,7 @@ static bool is_ambiguous(const struct tapir_layout_provider *p, const char *word
 }
 
 /* GCStart_V2 is GCStart: which version comes is the runtime's choice. */
-static void cut_version(struct tapir_spec_item *item)
+static void split_version(struct tapir_spec_item *item)
 {
 	size_t at = strlen(item->text);
 
@@ -150,7 +150,7 @@ static int resolve_item(const struct tapir_spec *spec, const struct tapir_layout
 		return 0;
 	}
 	if (is_native(p))
-		cut_version(item);
+		split_version(item);
 	if (item->kind == TAPIR_SPEC_KEYWORD || !may_be_event(p, item->text))
 		return unknown_name(spec, p, item);
 	return 0;

@@ -62,7 +62,7 @@ struct tapir_publish {
 	bool has_begun;	 /* a process took the library */
 	bool was_polled; /* while it was recorded: there is a sum to tell */
 	size_t event_cnt, provider_cnt;
-	size_t cut_cnt;	      /* events, of which the name is */
+	size_t truncated_cnt; /* events, of which the name is */
 	size_t bad_probe_cnt; /* by another program: the library makes none */
 };
 
@@ -171,13 +171,13 @@ static void report_probe(struct tapir_publish *p, const struct image *image,
 }
 
 /* A version or a number may follow it. */
-static bool is_cut(const char *name)
+static bool is_truncated(const char *name)
 {
-	size_t cut_bytes = strlen(TAPIR_CORECLR_CUT);
+	size_t truncated_bytes = strlen(TAPIR_CORECLR_CUT);
 
 	return strlen(name) >= TAPIR_CORECLR_EVENT_NAME_MAX &&
-	       !strncmp(name + TAPIR_CORECLR_EVENT_NAME_MAX - cut_bytes, TAPIR_CORECLR_CUT,
-			cut_bytes);
+	       !strncmp(name + TAPIR_CORECLR_EVENT_NAME_MAX - truncated_bytes, TAPIR_CORECLR_CUT,
+			truncated_bytes);
 }
 
 /* ---- images --------------------------------------------------------------------------------------- */
@@ -190,7 +190,7 @@ static void read_notes(struct tapir_publish *p, struct image *image, struct tapi
 		return;
 	for (size_t i = image->event_cnt; i < notes.cnt; i++) {
 		report_probe(p, image, &notes.data[i]);
-		p->cut_cnt += is_cut(notes.data[i].name);
+		p->truncated_cnt += is_truncated(notes.data[i].name);
 	}
 	if (notes.bad_probe_cnt > image->bad_probe_cnt) {
 		p->bad_probe_cnt += notes.bad_probe_cnt - image->bad_probe_cnt;
@@ -450,8 +450,8 @@ static void report_sum(const struct tapir_publish *p)
 	tapir_str__addf(&line, "published: %zu event%s of %zu provider%s as probes", p->event_cnt,
 			p->event_cnt == 1 ? "" : "s", p->provider_cnt,
 			p->provider_cnt == 1 ? "" : "s");
-	if (p->cut_cnt)
-		tapir_str__addf(&line, "; %zu names were cut and end in _cut", p->cut_cnt);
+	if (p->truncated_cnt)
+		tapir_str__addf(&line, "; %zu names were cut and end in _cut", p->truncated_cnt);
 	if (p->bad_probe_cnt)
 		tapir_str__addf(&line, "; %zu left out: no printable name, or no address",
 				p->bad_probe_cnt);

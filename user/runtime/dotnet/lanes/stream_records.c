@@ -276,7 +276,7 @@ static uint64_t nettrace_stack_hash(const struct tapir_nettrace_stack *stack)
 static void on_stack(void *ctx, const struct tapir_nettrace_stack *stack)
 {
 	struct tapir_stream_records *r = ctx;
-	struct tapir_rec_stack fixed = {.flags = stack->is_cut ? TAPIR_STACK_MORE : 0};
+	struct tapir_rec_stack fixed = {.flags = stack->is_truncated ? TAPIR_STACK_MORE : 0};
 	bool is_new = false;
 	uint64_t *ours;
 
