@@ -184,7 +184,7 @@ static void nothing_is_cut_when_no_terminal_is_there_or_all_fits(void **state)
 static void columns_are_cut_where_they_say_when_they_say(void **state)
 {
 	static const struct tapir_column_fit fits[] = {
-		{TAPIR_CUT_BEGIN, 4}, {TAPIR_CUT_NEVER, 0}, {TAPIR_CUT_MIDDLE, 5}};
+		{TAPIR_SHORTEN_BEGIN, 4}, {TAPIR_SHORTEN_NEVER, 0}, {TAPIR_SHORTEN_MIDDLE, 5}};
 	struct tapir_table table = {.titles = titles, .fit_columns = 20, .fits = fits};
 	struct tapir_str out = {};
 

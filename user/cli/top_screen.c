@@ -187,8 +187,8 @@ static void end_line(struct tapir_str *out)
 	tapir_str__adds(out, "\033[m\033[K\r\n");
 }
 
-static void add_cut(const struct tapir_top_screen *s, const char *text, size_t len,
-		    struct tapir_str *out)
+static void add_shortened_line(const struct tapir_top_screen *s, const char *text, size_t len,
+			       struct tapir_str *out)
 {
 	tapir_str__add(out, text, tapir_utf8__fitting(text, len, s->columns));
 }
@@ -215,7 +215,7 @@ static void draw_stacks(const struct tapir_top_screen *s, const char *stacks, un
 	for (unsigned i = 0; i < lines; i++) {
 		size_t len = strcspn(stacks, "\n");
 
-		add_cut(s, stacks, len, out);
+		add_shortened_line(s, stacks, len, out);
 		end_line(out);
 		stacks += len + (stacks[len] == '\n');
 	}
@@ -238,7 +238,7 @@ static void draw_last_line(const struct tapir_top_screen *s, struct tapir_str *o
 		tapir_str__adds(&line, *s->message ? s->message : KEYS);
 	tapir_str__adds(out, "\033[2m");
 	if (line.data)
-		add_cut(s, line.data, line.len, out);
+		add_shortened_line(s, line.data, line.len, out);
 	tapir_str__adds(out, "\033[m\033[K\033[J");
 	tapir_str__fini(&line);
 }

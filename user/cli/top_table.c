@@ -241,8 +241,8 @@ void tapir_top_view__fini(struct tapir_top_view *view)
 
 /* ---- lines ------------------------------------------------------------------------------------ */
 
-static void add_cut(const struct tapir_top_view *view, const struct tapir_str *line,
-		    struct tapir_str *out)
+static void add_shortened_row(const struct tapir_top_view *view, const struct tapir_str *line,
+			      struct tapir_str *out)
 {
 	size_t len = line->len;
 
@@ -263,7 +263,7 @@ void tapir_top_view__add_head(const struct tapir_top_view *view, struct tapir_st
 				view->cpus > 1 ? "s" : "");
 	tapir_str__addf(&line, "  %zu process%s, %zu threads", view->rows->processes.cnt,
 			view->rows->processes.cnt == 1 ? "" : "es", view->rows->threads.cnt);
-	add_cut(view, &line, out);
+	add_shortened_row(view, &line, out);
 	tapir_str__fini(&line);
 }
 
@@ -275,7 +275,7 @@ void tapir_top_view__add_titles(const struct tapir_top_view *view, struct tapir_
 		if (view->columns & (1u << c))
 			tapir_str__addf(&line, "%*s", (int)columns[c].width, columns[c].title);
 	tapir_str__adds(&line, "  NAME");
-	add_cut(view, &line, out);
+	add_shortened_row(view, &line, out);
 	tapir_str__fini(&line);
 }
 
@@ -295,7 +295,7 @@ void tapir_top_view__add_row(const struct tapir_top_view *view, const struct tap
 	}
 	tapir_str__adds(&line, "  ");
 	tapir_str__add_printable(&line, row->comm, strlen(row->comm));
-	add_cut(view, &line, out);
+	add_shortened_row(view, &line, out);
 	tapir_str__fini(&line);
 }
 

@@ -163,13 +163,13 @@ static const struct {
 	struct tapir_column_fit fit;
 } columns[COLUMN_CNT] = {
 	[PID] = {">PID"},
-	[PROVIDER] = {"PROVIDER", {TAPIR_CUT_MIDDLE, 12}},
-	[COUNTER] = {"COUNTER", {TAPIR_CUT_MIDDLE, 28}},
-	[COUNTER_AND_TAGS] = {"COUNTER", {TAPIR_CUT_MIDDLE, 8}},
+	[PROVIDER] = {"PROVIDER", {TAPIR_SHORTEN_MIDDLE, 12}},
+	[COUNTER] = {"COUNTER", {TAPIR_SHORTEN_MIDDLE, 28}},
+	[COUNTER_AND_TAGS] = {"COUNTER", {TAPIR_SHORTEN_MIDDLE, 8}},
 	[VALUE] = {">VALUE"},
 	[RATE] = {">RATE/S"},
-	[UNIT] = {"UNIT", {TAPIR_CUT_END, 4}},
-	[TAGS] = {"TAGS", {TAPIR_CUT_BEGIN, 12}},
+	[UNIT] = {"UNIT", {TAPIR_SHORTEN_END, 4}},
+	[TAGS] = {"TAGS", {TAPIR_SHORTEN_BEGIN, 12}},
 };
 
 static void add_counter_cell(struct tapir_table *table, bool is_there, double value)

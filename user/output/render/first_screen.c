@@ -54,7 +54,7 @@ static void add_spaces(struct tapir_str *out, size_t cnt)
 }
 
 /* Adds as much as fits into so many columns, and an ellipsis if that is not all. */
-static void add_cut(struct tapir_str *out, const char *text, size_t columns)
+static void add_shortened_text(struct tapir_str *out, const char *text, size_t columns)
 {
 	size_t len = strlen(text);
 
@@ -88,7 +88,7 @@ static void add_wrapped(const struct writer *w, const char *text, size_t indent,
 		size_t len = line_len(text, room);
 
 		if (line == most && text[len]) {
-			add_cut(w->out, text, room);
+			add_shortened_text(w->out, text, room);
 			text = "";
 		} else {
 			tapir_str__add(w->out, text, len);
@@ -159,7 +159,7 @@ static void begin_row(const struct writer *w, const char *label, size_t row)
 /* Adds the text to the line, as far as it has room, and empties it. */
 static void end_row(const struct writer *w, struct tapir_str *text)
 {
-	add_cut(w->out, text->data ? text->data : "", w->columns - LABEL_COLUMNS);
+	add_shortened_text(w->out, text->data ? text->data : "", w->columns - LABEL_COLUMNS);
 	tapir_str__addc(w->out, '\n');
 	w->out->failed |= text->failed;
 	tapir_str__clear(text);
@@ -217,7 +217,7 @@ static void add_piece(const struct writer *w, struct tapir_str *piece, size_t *u
 		tapir_str__adds(w->out, BETWEEN);
 		*used += 3;
 	}
-	add_cut(w->out, piece->data ? piece->data : "", w->columns - *used);
+	add_shortened_text(w->out, piece->data ? piece->data : "", w->columns - *used);
 	*used += len;
 	w->out->failed |= piece->failed;
 	tapir_str__clear(piece);

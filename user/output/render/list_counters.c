@@ -46,7 +46,8 @@ void tapir_list_counters__write_table(const struct tapir_ring_counter_list *list
 	static const char *const titles[] = {"PROVIDER", "COUNTER", "TYPE", "UNIT",
 					     "TAGS",	 ">PID",    NULL};
 	static const struct tapir_column_fit fits[] = {
-		{TAPIR_CUT_MIDDLE, 10}, {}, {}, {TAPIR_CUT_END, 4}, {TAPIR_CUT_END, 9}, {}};
+		{TAPIR_SHORTEN_MIDDLE, 10}, {}, {}, {TAPIR_SHORTEN_END, 4},
+		{TAPIR_SHORTEN_END, 9},	    {}};
 	struct tapir_table table = {.titles = titles,
 				    .fits = fits,
 				    .max_columns = TAPIR_LIST_MAX_COLUMNS,

@@ -167,8 +167,8 @@ void tapir_list_dotnet__write_table(const struct tapir_dotnet_sources *sources, 
 					     ">LEVEL",	      "KEYWORDS", NULL};
 	/* EVENT and a single provider's name have to be typed. */
 	static const struct tapir_column_fit fits[] = {
-		{TAPIR_CUT_MIDDLE, 14}, {}, {}, {}, {TAPIR_CUT_END, 1}};
-	static const struct tapir_column_fit provider_fits[] = {{}, {}, {TAPIR_CUT_END, 1}};
+		{TAPIR_SHORTEN_MIDDLE, 14}, {}, {}, {}, {TAPIR_SHORTEN_END, 1}};
+	static const struct tapir_column_fit provider_fits[] = {{}, {}, {TAPIR_SHORTEN_END, 1}};
 	struct tapir_table table = {
 		.titles = with_events ? events : providers,
 		.fits = with_events ? fits : provider_fits,

@@ -237,8 +237,8 @@ void tapir_list_rings__write_table(const struct tapir_ring_event_list *list,
 	static const char *const titles[] = {"PROVIDER",  "EVENT", "ARGUMENTS", ">LEVEL",
 					     ">KEYWORDS", "LANE",  ">PID",	NULL};
 	static const struct tapir_column_fit fits[] = {
-		{TAPIR_CUT_MIDDLE, 10}, {}, /* a name that has to be typed */
-		{TAPIR_CUT_END, 9},	{}, {}, {TAPIR_CUT_END, 4}, {}};
+		{TAPIR_SHORTEN_MIDDLE, 10}, {}, /* a name that has to be typed */
+		{TAPIR_SHORTEN_END, 9},	    {}, {}, {TAPIR_SHORTEN_END, 4}, {}};
 	struct tapir_table table = {.titles = titles,
 				    .fits = fits,
 				    .max_columns = TAPIR_LIST_MAX_COLUMNS,

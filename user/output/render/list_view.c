@@ -159,10 +159,10 @@ void tapir_list__write_table(const struct tapir_chosen_sites *chosen, const stru
 	static const char *const all[] = {"PROVIDER",  "EVENT", "ARGUMENTS", ">SITES",
 					  "SEMAPHORE", "FILE",	NULL};
 	static const char *const few[] = {"PROVIDER", "EVENT", "ARGUMENTS", "FILE", NULL};
-	static const struct tapir_column_fit fits[] = {{TAPIR_CUT_MIDDLE, 10},
+	static const struct tapir_column_fit fits[] = {{TAPIR_SHORTEN_MIDDLE, 10},
 						       {}, /* a name that has to be typed */
-						       {TAPIR_CUT_END, 9},
-						       {TAPIR_CUT_BEGIN, 12}};
+						       {TAPIR_SHORTEN_END, 9},
+						       {TAPIR_SHORTEN_BEGIN, 12}};
 	size_t fit_columns = tapir_screen__fit_columns();
 	bool is_narrow = fit_columns && fit_columns < FULL_COLUMNS;
 	struct tapir_table table = {.titles = is_narrow ? few : all,

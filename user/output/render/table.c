@@ -68,7 +68,8 @@ static void add_spaces(struct tapir_str *out, size_t cnt)
 }
 
 /* The end of a path is more informative than its beginning. */
-static void add_cut(struct tapir_str *out, const char *text, size_t width, enum tapir_cut cut)
+static void add_shortened_cell(struct tapir_str *out, const char *text, size_t width,
+			       enum tapir_shortening shortening)
 {
 	size_t have = columns(text), keep = width ? width - 1 : 0, head = keep;
 
@@ -76,9 +77,9 @@ static void add_cut(struct tapir_str *out, const char *text, size_t width, enum 
 		tapir_str__adds(out, text);
 		return;
 	}
-	if (cut == TAPIR_CUT_BEGIN || *text == '/')
+	if (shortening == TAPIR_SHORTEN_BEGIN || *text == '/')
 		head = 0;
-	else if (cut == TAPIR_CUT_MIDDLE)
+	else if (shortening == TAPIR_SHORTEN_MIDDLE)
 		head = (keep + 1) / 2;
 	tapir_str__add(out, text, (size_t)(skip_characters(text, head) - text));
 	tapir_str__adds(out, "\xe2\x80\xa6");
@@ -111,8 +112,8 @@ static struct tapir_column_fit fit_of(const struct tapir_table *table, size_t co
 		return table->fits[column];
 	if (is_right(table->titles[column]))
 		return (struct tapir_column_fit){};
-	return is_last ? (struct tapir_column_fit){TAPIR_CUT_END, LEAST_OF_LAST}
-		       : (struct tapir_column_fit){TAPIR_CUT_MIDDLE, LEAST_COLUMNS};
+	return is_last ? (struct tapir_column_fit){TAPIR_SHORTEN_END, LEAST_OF_LAST}
+		       : (struct tapir_column_fit){TAPIR_SHORTEN_MIDDLE, LEAST_COLUMNS};
 }
 
 /* Returns the number of columns; each is as wide as its widest cell. */
@@ -143,7 +144,8 @@ static size_t widest(const struct tapir_table *table, const size_t *widths, size
 		size_t title = columns(table->titles[i]);
 		size_t least = fit.least_columns > title ? fit.least_columns : title;
 
-		if (fit.cut == TAPIR_CUT_NEVER || widths[i] <= least || widths[i] - least <= most)
+		if (fit.shortening == TAPIR_SHORTEN_NEVER || widths[i] <= least ||
+		    widths[i] - least <= most)
 			continue;
 		most = widths[i] - least;
 		found = i;
@@ -237,11 +239,11 @@ static void add_row_cell(const struct tapir_table *table, struct tapir_str *out,
 {
 	struct tapir_column_fit fit = fit_of(table, column);
 	bool is_last = column + 1 == l->cnt;
-	struct tapir_str cut = {};
+	struct tapir_str shortening = {};
 
-	if (fit.cut != TAPIR_CUT_NEVER && !(is_last && table->wrap_columns)) {
-		add_cut(&cut, text, l->widths[column], fit.cut);
-		text = cut.data ? cut.data : text;
+	if (fit.shortening != TAPIR_SHORTEN_NEVER && !(is_last && table->wrap_columns)) {
+		add_shortened_cell(&shortening, text, l->widths[column], fit.shortening);
+		text = shortening.data ? shortening.data : text;
 	}
 	if (is_last && l->is_last_below)
 		add_spaces(out, BELOW_INDENT);
@@ -250,7 +252,7 @@ static void add_row_cell(const struct tapir_table *table, struct tapir_str *out,
 	else
 		add_cell(out, text, l->widths[column], is_right(table->titles[column]),
 			 l->is_last_below && column + 2 == l->cnt);
-	tapir_str__fini(&cut);
+	tapir_str__fini(&shortening);
 }
 
 static void add_titles(const struct tapir_table *table, const struct layout *l,

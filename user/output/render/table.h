@@ -15,10 +15,15 @@
 #define TAPIR_TABLE_MAX_COLUMNS 12
 
 /* The place where a cell is cut, and its columns at most, in a table that has to fit. */
-enum tapir_cut { TAPIR_CUT_NEVER, TAPIR_CUT_BEGIN, TAPIR_CUT_MIDDLE, TAPIR_CUT_END };
+enum tapir_shortening {
+	TAPIR_SHORTEN_NEVER,
+	TAPIR_SHORTEN_BEGIN,
+	TAPIR_SHORTEN_MIDDLE,
+	TAPIR_SHORTEN_END
+};
 
 struct tapir_column_fit {
-	enum tapir_cut cut;
+	enum tapir_shortening shortening;
 	unsigned least_columns;
 };
 
