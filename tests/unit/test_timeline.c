@@ -426,7 +426,7 @@ static void on_cut_wait(void *ctx, const struct tapir_wait *w)
 	truncated_ns += w->wake_ns - w->from_ns;
 }
 
-static const struct tapir_timeline_fns cut_fns = {.cut_wait = on_cut_wait};
+static const struct tapir_timeline_fns cut_fns = {.open_ended_wait = on_cut_wait};
 
 /* They were told by nobody: four threads that wait all the time were "idle" in a part of it. */
 static void wait_counts_to_the_end_of_the_range(void **state)

@@ -130,7 +130,7 @@ static void on_cut_wait(void *heard, const struct tapir_wait *wait)
 	h->truncated_ns += wait->until_ns - wait->from_ns;
 }
 
-static const struct tapir_timeline_fns fns = {.wait = on_wait, .cut_wait = on_cut_wait};
+static const struct tapir_timeline_fns fns = {.wait = on_wait, .open_ended_wait = on_cut_wait};
 
 /* 10 ms: short waits of 1 ms and a run of 3 ms are in sums, waits of 4 and 2 ms are whole. */
 static void whole_waits_and_sums_make_up_the_time(void **state)

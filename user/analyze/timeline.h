@@ -180,7 +180,7 @@ struct tapir_timeline_fns {
 	 * A wait that began before the recording (without a stack) or has not ended in it: the part
 	 * that lies in the recording.
 	 */
-	void (*cut_wait)(void *ctx, const struct tapir_wait *wait);
+	void (*open_ended_wait)(void *ctx, const struct tapir_wait *wait);
 	void (*event)(void *ctx, struct tapir_tl_thread *thread,
 		      const struct tapir_probe_view *probe, const struct tapir_event_view *event);
 	void (*open)(void *ctx, struct tapir_interval *interval);

@@ -130,7 +130,7 @@ static void emit_open_ended_wait(struct tapir_timeline *tl, struct tapir_tl_thre
 	if (!t->is_ours && wait.from_ns < until_ns && tapir_timeline__in_range(tl, until_ns) &&
 	    tapir_timeline__reports(tl, t->tgid, t->tid) &&
 	    (!tapir_timeline__chooses(tl) || t->has_chosen))
-		NOTIFY(tl, cut_wait, &wait);
+		NOTIFY(tl, open_ended_wait, &wait);
 }
 
 void tapir_timeline__end_range(struct tapir_timeline *tl)

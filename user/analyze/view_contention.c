@@ -388,7 +388,7 @@ static void contention_on_wait(void *ctx, const struct tapir_wait *w)
  * A wait that began before the recording, or has not ended in it, counts by its stack, if that is
  * known.
  */
-static void on_cut_wait(void *ctx, const struct tapir_wait *w)
+static void contention_on_open_ended_wait(void *ctx, const struct tapir_wait *w)
 {
 	if (w->node != TAPIR_NO_NODE)
 		see_wait(ctx, w, true);
@@ -578,7 +578,7 @@ const struct tapir_view tapir_view_contention = {
 	.summary = "locks by the time threads waited for them, with their holders",
 	.fns = {.event = contention_on_event,
 		.wait = contention_on_wait,
-		.cut_wait = on_cut_wait,
+		.open_ended_wait = contention_on_open_ended_wait,
 		.close = contention_on_close,
 		.call = on_call},
 	.nothing = "no thread was seen to wait for a lock",

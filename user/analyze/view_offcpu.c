@@ -84,7 +84,7 @@ static void offcpu_on_wait(void *ctx, const struct tapir_wait *w)
 	add_offcpu_wait(v, w, false);
 }
 
-static void on_cut_wait(void *ctx, const struct tapir_wait *w)
+static void offcpu_on_open_ended_wait(void *ctx, const struct tapir_wait *w)
 {
 	struct offcpu_view *v = ctx;
 
@@ -358,7 +358,7 @@ const struct tapir_view tapir_view_offcpu = {
 	.name = "offcpu",
 	.is_of_traces = true,
 	.summary = "where threads waited, for what, and which thread ended the wait",
-	.fns = {.wait = offcpu_on_wait, .cut_wait = on_cut_wait},
+	.fns = {.wait = offcpu_on_wait, .open_ended_wait = offcpu_on_open_ended_wait},
 	.nothing = "no thread was seen to wait",
 	.source = {"context switches", "`tapir record` without --no-sched",
 		   .family = TAPIR_FAMILY_SWITCH, .is_alone = true},

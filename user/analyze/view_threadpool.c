@@ -432,7 +432,7 @@ const struct tapir_view tapir_view_threadpool = {
 	.summary = "the .NET thread pool: workers, adjustments, queueing",
 	.fns = {.event = threadpool_on_event,
 		.wait = threadpool_on_wait,
-		.cut_wait = threadpool_on_wait,
+		.open_ended_wait = threadpool_on_wait,
 		.open = threadpool_on_open,
 		.close = threadpool_on_close},
 	.nothing = "no event of a thread pool was seen",

@@ -187,7 +187,7 @@ static void diagnosis_on_wait(void *ctx, const struct tapir_wait *wait)
 	add_diagnosed_wait(ctx, wait, false);
 }
 
-static void on_cut_wait(void *ctx, const struct tapir_wait *wait)
+static void diagnosis_on_open_ended_wait(void *ctx, const struct tapir_wait *wait)
 {
 	add_diagnosed_wait(ctx, wait, true);
 }
@@ -279,7 +279,8 @@ static void on_call(void *ctx, const struct tapir_rec *rec)
 const struct tapir_timeline_fns tapir_finding_fns = {.sample = diagnosis_on_sample,
 						     .expect = on_expect,
 						     .wait = diagnosis_on_wait,
-						     .cut_wait = on_cut_wait,
+						     .open_ended_wait =
+							     diagnosis_on_open_ended_wait,
 						     .event = diagnosis_on_event,
 						     .counter = on_counter,
 						     .io = on_io,

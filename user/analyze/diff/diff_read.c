@@ -304,7 +304,7 @@ static void on_counter(void *ctx, const struct tapir_rec_counter *rec)
 
 static const struct tapir_timeline_fns fns = {.sample = diff_on_sample,
 					      .wait = diff_on_wait,
-					      .cut_wait = diff_on_wait,
+					      .open_ended_wait = diff_on_wait,
 					      .event = diff_on_event,
 					      .open = diff_on_open,
 					      .close = diff_on_close,

@@ -201,7 +201,7 @@ static void page_on_wait(void *ctx, const struct tapir_wait *wait)
 	add_page_wait(ctx, wait, false);
 }
 
-static void on_cut_wait(void *ctx, const struct tapir_wait *wait)
+static void page_on_open_ended_wait(void *ctx, const struct tapir_wait *wait)
 {
 	add_page_wait(ctx, wait, true);
 }
@@ -259,7 +259,7 @@ static void on_counter(void *ctx, const struct tapir_rec_counter *counter)
 
 static const struct tapir_timeline_fns row_fns = {.sample = page_on_sample,
 						  .wait = page_on_wait,
-						  .cut_wait = on_cut_wait,
+						  .open_ended_wait = page_on_open_ended_wait,
 						  .event = page_on_event,
 						  .close = page_on_close,
 						  .counter = on_counter};

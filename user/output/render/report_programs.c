@@ -158,9 +158,9 @@ static void programs_on_wait(void *ctx, const struct tapir_wait *wait)
 	PASS_ON(wait, wait->thread->tgid, wait);
 }
 
-static void on_cut_wait(void *ctx, const struct tapir_wait *wait)
+static void programs_on_open_ended_wait(void *ctx, const struct tapir_wait *wait)
 {
-	PASS_ON(cut_wait, wait->thread->tgid, wait);
+	PASS_ON(open_ended_wait, wait->thread->tgid, wait);
 }
 
 static void programs_on_event(void *ctx, struct tapir_tl_thread *thread,
@@ -217,7 +217,7 @@ static void programs_on_record(void *ctx, const struct tapir_rec *rec)
 
 static const struct tapir_timeline_fns fns = {.sample = programs_on_sample,
 					      .wait = programs_on_wait,
-					      .cut_wait = on_cut_wait,
+					      .open_ended_wait = programs_on_open_ended_wait,
 					      .event = programs_on_event,
 					      .awaited = on_awaited,
 					      .close = programs_on_close,
