@@ -372,7 +372,7 @@ static void add_beyond(const struct tapir_finding *f, struct tapir_found_list *l
 	ADD(f->locks.statements.rows);
 	ADD(f->locks.held_up);
 	ADD(f->blocked.seen);
-	ADD(f->cuts.rows);
+	ADD(f->truncated_waits.rows);
 	ADD(f->passed.nameless);
 	ADD(f->passed.rows);
 	ADD(f->passed.threads);
@@ -414,7 +414,7 @@ void tapir_finding__fini(struct tapir_finding *f)
 #define FINI(name) tapir_finding_##name##__fini(f);
 	TAPIR_PARTS(FINI)
 #undef FINI
-	tapir_cut_waits__fini(f);
+	tapir_truncated_waits__fini(f);
 	tapir_lives__fini(&f->lives);
 	tapir_awaits__fini(&f->awaits);
 	tapir_found_labels__fini(&f->exceptions.types);

@@ -9,7 +9,7 @@
 #include "base/keyed.h"
 #include "analyze/allocators.h"
 #include "analyze/io_tally.h"
-#include "diagnose/cut_waits.h"
+#include "diagnose/truncated_waits.h"
 #include "diagnose/finding_awaits.h"
 #include "diagnose/finding_blocked.h"
 #include "diagnose/finding_calls.h"
@@ -177,7 +177,7 @@ struct tapir_finding {
 	} machine;
 	bool has_dotnet;
 	struct tapir_blocked blocked;
-	struct tapir_cut_waits cuts;
+	struct tapir_truncated_waits truncated_waits;
 	struct tapir_passed passed;
 	struct tapir_either either;
 	struct tapir_workers workers;

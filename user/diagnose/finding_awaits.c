@@ -99,6 +99,6 @@ void tapir_finding_awaits__add_for_requests(struct tapir_finding *f, uint64_t re
 	add_site(f, worst, out);
 	calls = (double)worst->cnt / (double)request_cnt;
 	if (calls >= TAPIR_LIMIT(CALLS_SHOWN) &&
-	    request_cnt >= TAPIR_LIMIT(CUT_REQUESTS) * (double)truncated_cnt)
+	    request_cnt >= TAPIR_LIMIT(TRUNCATED_REQUESTS) * (double)truncated_cnt)
 		tapir_str__addf(out, " (%.0f a request)", calls);
 }

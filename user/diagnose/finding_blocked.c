@@ -87,7 +87,7 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 	if (wait && wait->is_interpreter && !is_given(f, w))
 		took_ns = w->until_ns - w->from_ns;
 	if (wait)
-		tapir_cut_waits__add(f, w, wait);
+		tapir_truncated_waits__add(f, w, wait);
 	if (wait && wait->is_lock && !is_by_function(wait, own))
 		kind = blocked_kind_of(f, wait);
 	thread = kind ? tapir_keyed__add(&kind->threads, w->thread->tid, MAX_THREADS,
@@ -373,13 +373,13 @@ static void list_kind(struct tapir_finding *f, const struct tapir_blocked_kind *
 	tapir_rules__judge(f, list, fact);
 }
 
-static void add_cut_waits(struct tapir_finding *f, struct tapir_blocked_kind *kind)
+static void add_truncated_waits(struct tapir_finding *f, struct tapir_blocked_kind *kind)
 {
 	struct tapir_blocked_thread *t;
 
 	tapir_vec_for_each (t, &kind->threads) {
-		t->truncated_ns = tapir_cut_waits__of(f, t->tid, kind->wait->reason, t->ns,
-						      &t->truncated_cnt);
+		t->truncated_ns = tapir_truncated_waits__of(f, t->tid, kind->wait->reason, t->ns,
+							    &t->truncated_cnt);
 		t->ns += t->truncated_ns;
 		t->cnt += t->truncated_cnt;
 	}
@@ -390,7 +390,7 @@ void tapir_finding_blocked__conclude(struct tapir_finding *f)
 	struct tapir_blocked_kind *kind;
 
 	tapir_vec_for_each (kind, &f->blocked.kinds)
-		add_cut_waits(f, kind);
+		add_truncated_waits(f, kind);
 }
 
 void tapir_finding_blocked__list(struct tapir_finding *f, struct tapir_found_list *list)

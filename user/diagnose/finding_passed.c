@@ -114,7 +114,7 @@ static void find_handoff_sites(struct tapir_finding *f, struct passed_sum *all)
 }
 
 /* A thread that waits in one such place alone waits there when its stacks do not tell, too. */
-static void add_cut_waits(struct tapir_finding *f, struct passed_sum *all)
+static void add_truncated_waits(struct tapir_finding *f, struct passed_sum *all)
 {
 	const struct tapir_passed_thread *t;
 	uint64_t cnt, ns;
@@ -123,8 +123,9 @@ static void add_cut_waits(struct tapir_finding *f, struct passed_sum *all)
 		if (!tapir_map__get(&all->sites, handoff_key(t->tgid, t->name, 0)))
 			continue;
 		all->thread_cnt++;
-		ns = t->has_several ? 0
-				    : tapir_cut_waits__of(f, t->tid, t->wait->reason, t->ns, &cnt);
+		ns = t->has_several
+			     ? 0
+			     : tapir_truncated_waits__of(f, t->tid, t->wait->reason, t->ns, &cnt);
 		if (!ns)
 			continue;
 		tapir_weights__add(f, &all->where, t->name, ns);
@@ -173,7 +174,7 @@ void tapir_finding_passed__list(struct tapir_finding *f, struct tapir_found_list
 	struct passed_sum all = {};
 
 	find_handoff_sites(f, &all);
-	add_cut_waits(f, &all);
+	add_truncated_waits(f, &all);
 	add_nameless(f, &all);
 	if (all.wait)
 		TAPIR_JUDGE(f, list, PASSED, .cnt = all.thread_cnt, .other = all.wait_cnt,

@@ -324,7 +324,7 @@ enum tapir_limit_role {
 	X(POINTS, KIND_CNT, TAPIR_AT_LEAST, 3, "values", ": fewer show no growth") \
 	X(SPAN, KIND_CNT, TAPIR_AT_LEAST, 1.5, "s", "between the first value and the last") \
 	X(STARTED, KIND_CNT, TAPIR_AT_LEAST, 50, "starts", ": fewer make no rate") \
-	X(CUT_WAITS, KIND_CNT, TAPIR_COUNTS, 5, "times", "a wait's time may be with truncated stacks") \
+	X(TRUNCATED_WAITS, KIND_CNT, TAPIR_COUNTS, 5, "times", "a wait's time may be with truncated stacks") \
 	X(STUCK, DEADLOCK, TAPIR_AT_LEAST, 0.5, "s", "recorded: less says nothing of what never happens") \
 	X(STUCK_SHARE, DEADLOCK, TAPIR_COUNTS, 85, "%", "of the recording: first stacks may be cut") \
 	X(STUCK_WAITS, DEADLOCK, TAPIR_COUNTS, 2, "waits", "besides, of a thread that is stuck") \
@@ -336,7 +336,7 @@ enum tapir_limit_role {
 	X(POOL_THREADS, WORKERS, TAPIR_AT_LEAST, 2, "threads", ": one is no pool") \
 	X(POOL_WAITING, WORKERS, TAPIR_AT_LEAST, 90, "%", "of the time of all of the pool's threads") \
 	X(POOL_IDLE, WORKERS, TAPIR_AT_MOST, 1, "%", "of that time without a task") \
-	X(CUT_REQUESTS, REQUESTS, TAPIR_WORDS, 20, "times", "as many as the edges cut: awaits of each") \
+	X(TRUNCATED_REQUESTS, REQUESTS, TAPIR_WORDS, 20, "times", "as many as the edges cut: awaits of each") \
 	X(CALLS_SHOWN, REQUESTS, TAPIR_WORDS, 1.5, "awaits", "or calls of a request: with more, it has their number") \
 	X(SECOND_PART, REQUESTS, TAPIR_WORDS, 10, "%", "of their time: a second part is mentioned") \
 	X(REQUEST_CNT, REQUESTS, TAPIR_COUNTS, 3, "requests", ": fewer have no percentiles") \
