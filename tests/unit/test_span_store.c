@@ -38,7 +38,7 @@ static void see(void *ctx, const struct tapir_span *span, uint32_t idx, unsigned
 	(void)span;
 	seen->cnt++;
 	seen->depth = depth > seen->depth ? depth : seen->depth;
-	seen->own_ns += tapir_span_store__own_ns(seen->s, idx);
+	seen->own_ns += tapir_span_store__self_ns(seen->s, idx);
 }
 
 static struct seen walk(struct tapir_span_store *s, uint32_t root)
@@ -61,8 +61,8 @@ static void own_times_add_up_to_the_whole(void **state)
 	second = add(&s, 3, 1, 1040, 1090);
 	add(&s, 4, 3, 1050, 1080);
 	tapir_span_store__link(&s);
-	assert_int_equal(tapir_span_store__own_ns(&s, root), 30);
-	assert_int_equal(tapir_span_store__own_ns(&s, second), 20);
+	assert_int_equal(tapir_span_store__self_ns(&s, root), 30);
+	assert_int_equal(tapir_span_store__self_ns(&s, second), 20);
 	seen = walk(&s, root);
 	assert_int_equal(seen.cnt, 4);
 	assert_int_equal(seen.depth, 2);
@@ -81,7 +81,7 @@ static void overlapping_children_are_counted_once(void **state)
 	add(&s, 3, 1, 1020, 1050);
 	add(&s, 4, 1, 1090, 1500);
 	tapir_span_store__link(&s);
-	assert_int_equal(tapir_span_store__own_ns(&s, root), 40);
+	assert_int_equal(tapir_span_store__self_ns(&s, root), 40);
 	tapir_span_store__fini(&s);
 }
 

@@ -76,8 +76,8 @@ void tapir_allocators__add(struct tapir_allocators *a, struct tapir_timeline *tl
 	bytes = bytes_of(tapir_timeline__fields(tl, probe, event), kind);
 	a->bytes += bytes;
 	node = tapir_timeline__node(tl, &ref);
-	name = tapir_own_code__or_library(&a->own, tapir_timeline__stacks(tl), node);
-	if (name == TAPIR_OWN_CODE_NONE)
+	name = tapir_app_code__or_library(&a->app_code, tapir_timeline__stacks(tl), node);
+	if (name == TAPIR_APP_CODE_NONE)
 		return;
 	sum = tapir_map__get(&a->by_name, name);
 	if (!sum && a->by_name.cnt < TAPIR_ALLOCATORS_MAX)
@@ -100,5 +100,5 @@ void tapir_allocators__fini(struct tapir_allocators *a)
 {
 	tapir_map__fini(&a->by_probe);
 	tapir_map__fini(&a->by_name);
-	tapir_own_code__fini(&a->own);
+	tapir_app_code__fini(&a->app_code);
 }

@@ -7,7 +7,7 @@
 #ifndef TAPIR_USER_ALLOCATORS_H
 #define TAPIR_USER_ALLOCATORS_H
 
-#include "analyze/own_code.h"
+#include "analyze/app_code.h"
 #include "analyze/timeline.h"
 
 #define TAPIR_ALLOCATORS_MAX 65536u /* methods; what more there are weighs in the sum alone */
@@ -19,7 +19,7 @@ struct tapir_allocators {
 	/* for the allocators alone */
 	uint8_t kind; /* of event that was seen first: others say the same once more */
 	struct tapir_map by_probe, by_name;
-	struct tapir_own_code own;
+	struct tapir_app_code app_code;
 };
 
 /* Counts an event if it reports an allocation. */

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "analyze/awaits_impl.h"
-#include "analyze/own_code.h"
+#include "analyze/app_code.h"
 #include "base/keyed.h"
 
 #define ASYNCHRONOUS 2 /* TaskWaitBegin's Behavior: no thread is blocked */
@@ -125,7 +125,7 @@ static uint32_t method_on_stack(const struct tapir_stack_tree *tree, uint32_t no
 		const char *name = tree->names.data[n->name];
 
 		if (is_async(name))
-			return tapir_own_code__is_own(n, name) ? n->name + 1 : TAPIR_AWAIT_LIBRARY;
+			return tapir_app_code__is_app(n, name) ? n->name + 1 : TAPIR_AWAIT_LIBRARY;
 	}
 	return 0;
 }
@@ -154,7 +154,7 @@ static uint32_t kind_on_stack(struct tapir_awaits *a, uint32_t node)
 		const char *name = tree->names.data[n->name];
 		uint8_t kind = tapir_name_traits__of(&a->traits, tree, n->name, classify_awaited);
 
-		if (kind || (is_async(name) && tapir_own_code__is_own(n, name)))
+		if (kind || (is_async(name) && tapir_app_code__is_app(n, name)))
 			return kind;
 	}
 	return 0;

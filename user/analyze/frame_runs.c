@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "analyze/own_code.h"
+#include "analyze/app_code.h"
 #include "analyze/runtime_work.h"
 #include "analyze/wait_reason.h"
 #include "spec/runtime_db/lore.h"

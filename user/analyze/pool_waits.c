@@ -61,20 +61,20 @@ static bool has_known_reason(struct tapir_pool_waits *p, struct tapir_timeline *
 
 static enum tapir_pool_wait classify_pool_wait(struct tapir_pool_waits *p,
 					       struct tapir_timeline *tl,
-					       const struct tapir_wait *w, bool has_own)
+					       const struct tapir_wait *w, bool has_app_code)
 {
 	bool is_unbegun =
 		w->flags & TAPIR_SWITCH_SNAPSHOT ||
 		(w->node == TAPIR_NO_NODE && w->from_ns == tapir_timeline__stats(tl)->first_ns);
 
 	/* The worker may have received work before it slept: then the program is on its stack. */
-	if (has_no_work(p, w) && !has_own)
+	if (has_no_work(p, w) && !has_app_code)
 		return TAPIR_POOL_IDLE;
-	if (w->wake_ns - w->from_ns < LONG_NS && !(has_own && has_known_reason(p, tl, w)))
+	if (w->wake_ns - w->from_ns < LONG_NS && !(has_app_code && has_known_reason(p, tl, w)))
 		return TAPIR_POOL_SHORT;
-	if (!has_own && waits_for_work(tapir_timeline__stacks(tl), w->node))
+	if (!has_app_code && waits_for_work(tapir_timeline__stacks(tl), w->node))
 		return TAPIR_POOL_IDLE;
-	if (!is_unbegun || has_own)
+	if (!is_unbegun || has_app_code)
 		return TAPIR_POOL_BLOCKED;
 	return tapir_stack__is_whole(tapir_timeline__stacks(tl), w->node) ? TAPIR_POOL_IDLE
 									  : TAPIR_POOL_UNBEGUN;
@@ -98,11 +98,11 @@ static void count_alive(struct tapir_pool_waits *p, const struct tapir_wait *w)
 }
 
 enum tapir_pool_wait tapir_pool_waits__add(struct tapir_pool_waits *p, struct tapir_timeline *tl,
-					   const struct tapir_wait *w, bool has_own)
+					   const struct tapir_wait *w, bool has_app_code)
 {
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 	enum tapir_pool_wait what =
-		w->state ? classify_pool_wait(p, tl, w, has_own) : TAPIR_POOL_SHORT;
+		w->state ? classify_pool_wait(p, tl, w, has_app_code) : TAPIR_POOL_SHORT;
 
 	if (w->state)
 		count_alive(p, w);

@@ -32,10 +32,10 @@ struct tapir_pool_waits {
 void tapir_pool_waits__says_idle(struct tapir_pool_waits *p, uint32_t tid, uint64_t now_ns);
 /*
  * Adds a wait of a thread of the pool, and returns what it was. has_own: a function of the program
- * is on its stack (own_code.h).
+ * is on its stack (app_code.h).
  */
 enum tapir_pool_wait tapir_pool_waits__add(struct tapir_pool_waits *p, struct tapir_timeline *tl,
-					   const struct tapir_wait *wait, bool has_own);
+					   const struct tapir_wait *wait, bool has_app_code);
 void tapir_pool_waits__fini(struct tapir_pool_waits *p);
 
 /* Returns true if ThreadPoolWorkerThreadAdjustment's reason is that threads are blocked. */

@@ -183,9 +183,9 @@ void tapir_tally__sort(struct tapir_tally *t)
 
 static uint32_t origin_name(const struct tapir_view_result *result, uint32_t node)
 {
-	uint32_t origin = tapir_own_code__origin(result->tree, node);
+	uint32_t origin = tapir_app_code__origin(result->tree, node);
 
-	return origin ? result->tree->nodes.data[origin].name : TAPIR_OWN_CODE_NONE;
+	return origin ? result->tree->nodes.data[origin].name : TAPIR_APP_CODE_NONE;
 }
 
 /* Stacks that begin in the same function of the program's own are one, the heaviest of them. */
@@ -199,7 +199,7 @@ static unsigned merge_ways(const struct tapir_view_result *result,
 		uint32_t name = origin_name(result, row->ways[i].node);
 
 		for (at = 0; at < cnt; at++)
-			if (names[at] == name && name != TAPIR_OWN_CODE_NONE && !result->unfold)
+			if (names[at] == name && name != TAPIR_APP_CODE_NONE && !result->unfold)
 				break;
 		if (at == cnt) {
 			names[cnt] = name;

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/own_code.h"
-#include "record/threads/own_thread.h"
+#include "analyze/app_code.h"
+#include "record/threads/thread_of_tapir.h"
 #include "analyze/timeline_impl.h"
 #include "analyze/wait_reason.h"
 #include "trace/rehost.h"
@@ -344,7 +344,7 @@ static void has_waited(struct tapir_timeline *tl, struct tapir_tl_thread *t, uin
 		return;
 	*w = (struct tapir_tl_wait){t->out_ns, now_ns, t->offcpu_node};
 	if (!tapir_stack__is_whole(&tl->tree, t->offcpu_node) &&
-	    !tapir_own_code__origin(&tl->tree, t->offcpu_node) &&
+	    !tapir_app_code__origin(&tl->tree, t->offcpu_node) &&
 	    t->whole_node_ns == t->last_node_ns && t->whole_node_ns &&
 	    t->whole_node_ns + RIGHT_BEFORE_NS >= t->out_ns)
 		w->node = t->whole_node;
@@ -462,8 +462,8 @@ static void note_leaving(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 	t->offcpu_node = tl->opts.wants_stacks ? tapir_timeline__node(tl, &ref) : TAPIR_NO_NODE;
 	if (!t->is_ours && t->look_cnt < OWN_LOOKS) {
 		t->look_cnt++;
-		t->is_ours = tapir_own_thread__has_stack(tl->catalog, ref.tgid, ref.time_ns,
-							 ref.stack_id);
+		t->is_ours = tapir_thread_of_tapir__has_stack(tl->catalog, ref.tgid, ref.time_ns,
+							      ref.stack_id);
 	}
 }
 

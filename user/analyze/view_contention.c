@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/keyed.h"
-#include "analyze/own_code.h"
+#include "analyze/app_code.h"
 #include "analyze/eventless_locks.h"
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"
@@ -56,7 +56,7 @@ struct contention {
 	struct tapir_map numbered;	      /* threads whose number is known */
 	struct tapir_map wanting;	      /* by lock and thread: it waited for it */
 	struct tapir_keyed(struct seen) seen; /* by tid, the last one */
-	struct tapir_own_code own;
+	struct tapir_app_code app_code;
 	struct tapir_eventless_locks eventless;
 };
 
@@ -69,7 +69,7 @@ static void contention_fini(void *ctx)
 	tapir_vec_for_each (seen, &v->seen)
 		free(seen->type);
 	tapir_keyed__fini(&v->seen);
-	tapir_own_code__fini(&v->own);
+	tapir_app_code__fini(&v->app_code);
 	tapir_eventless_locks__fini(&v->eventless);
 	tapir_vec_for_each (lock, &v->locks) {
 		for (unsigned i = 0; i < (*lock)->way_cnt; i++)
@@ -150,10 +150,11 @@ static uint64_t shared_key(const struct contention *v, const struct tapir_wait *
 static uint64_t stack_key(struct contention *v, const struct tapir_wait *w, const char *reason)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->args.tl);
-	uint32_t own = tapir_own_code__of(&v->own, tree, w->node);
-	bool has_own = own != TAPIR_OWN_CODE_NONE;
-	uint64_t key = tapir_hash__mix(tapir_hash__mix(2 + has_own, w->thread->tgid),
-				       has_own ? own : tapir_stack_tree__user_leaf(tree, w->node));
+	uint32_t app_function = tapir_app_code__of(&v->app_code, tree, w->node);
+	bool has_app_code = app_function != TAPIR_APP_CODE_NONE;
+	uint64_t key = tapir_hash__mix(tapir_hash__mix(2 + has_app_code, w->thread->tgid),
+				       has_app_code ? app_function
+						    : tapir_stack_tree__user_leaf(tree, w->node));
 
 	return tapir_hash__bytes(key, reason, strlen(reason));
 }
@@ -375,7 +376,7 @@ static void see_wait(struct contention *v, const struct tapir_wait *w, bool is_o
 		return;
 	count_way(v, lock, w, w->node, ns);
 	count_waits(v, lock, 1, ns, ns);
-	if (tapir_own_code__of(&v->own, tree, w->node) == TAPIR_OWN_CODE_NONE)
+	if (tapir_app_code__of(&v->app_code, tree, w->node) == TAPIR_APP_CODE_NONE)
 		v->others_ns += ns;
 }
 

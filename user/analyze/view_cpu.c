@@ -11,7 +11,7 @@
 
 #include "analyze/folded_tree.h"
 #include "analyze/frame_runs.h"
-#include "analyze/own_code.h"
+#include "analyze/app_code.h"
 #include "analyze/runtime_work.h"
 #include "analyze/view.h"
 #include "base/keyed.h"
@@ -46,10 +46,10 @@ struct function_row {
 };
 
 /* A function of the program; own: samples of which it is the innermost function of the program. */
-struct own_row {
+struct self_row {
 	uint32_t name; /* idx in the tree's names */
 	uint32_t mark; /* of the last stack that was counted in total */
-	uint64_t own, total;
+	uint64_t self_cnt, total;
 };
 
 struct cpu {
@@ -62,7 +62,7 @@ struct cpu {
 	struct tapir_keyed(struct purposed) purposed;
 	struct tapir_folded_tree folded;
 	struct tapir_keyed(struct function_row) functions;
-	struct tapir_keyed(struct own_row) own_functions;
+	struct tapir_keyed(struct self_row) self_functions;
 	bool unfold;
 };
 
@@ -75,7 +75,7 @@ static void cpu_fini(void *ctx)
 	tapir_vec__fini(&v->threads);
 	tapir_vec__fini(&v->by_kind);
 	tapir_keyed__fini(&v->functions);
-	tapir_keyed__fini(&v->own_functions);
+	tapir_keyed__fini(&v->self_functions);
 	tapir_keyed__fini(&v->purposed);
 	tapir_folded_tree__fini(&v->folded);
 }
@@ -277,16 +277,16 @@ static void write_functions(struct cpu *v, struct tapir_view_result *result)
 
 /* ---- functions of the program --------------------------------------------------------------- */
 
-struct own_count {
+struct self_count {
 	struct cpu *v;
 	const struct tapir_stack_tree *tree;
-	struct tapir_own_code code;
+	struct tapir_app_code code;
 };
 
-static struct own_row *own_row_of(struct own_count *c, uint32_t name)
+static struct self_row *self_row_of(struct self_count *c, uint32_t name)
 {
-	struct own_row *row = tapir_keyed__add(&c->v->own_functions, name, UINT32_MAX,
-					       ((struct own_row){.name = name}));
+	struct self_row *row = tapir_keyed__add(&c->v->self_functions, name, UINT32_MAX,
+						((struct self_row){.name = name}));
 
 	c->v->args.failed |= !row;
 	return row;
@@ -296,25 +296,25 @@ static struct own_row *own_row_of(struct own_count *c, uint32_t name)
  * Counts the samples at a node. On a stack with managed code native frames belong to the runtime,
  * also those of a program that embeds it.
  */
-static void add_own_stack(struct own_count *c, uint32_t node, uint64_t cnt)
+static void add_self_stack(struct self_count *c, uint32_t node, uint64_t cnt)
 {
 	const struct tapir_tree_node *nodes = c->tree->nodes.data;
-	bool is_managed = tapir_own_code__of(&c->code, c->tree, node) != TAPIR_OWN_CODE_NONE;
-	uint32_t innermost = tapir_own_code__or_native(&c->code, c->tree, node);
-	struct own_row *row;
+	bool is_managed = tapir_app_code__of(&c->code, c->tree, node) != TAPIR_APP_CODE_NONE;
+	uint32_t innermost = tapir_app_code__or_native(&c->code, c->tree, node);
+	struct self_row *row;
 
-	if (innermost == TAPIR_OWN_CODE_NONE)
+	if (innermost == TAPIR_APP_CODE_NONE)
 		return;
-	row = own_row_of(c, innermost);
+	row = self_row_of(c, innermost);
 	if (row)
-		row->own += cnt;
+		row->self_cnt += cnt;
 	for (uint32_t n = node; n && row; n = nodes[n].parent) {
 		const char *name = c->tree->names.data[nodes[n].name];
 
-		if (!(is_managed ? tapir_own_code__is_own(&nodes[n], name)
-				 : tapir_own_code__is_own_native(&nodes[n], name)))
+		if (!(is_managed ? tapir_app_code__is_app(&nodes[n], name)
+				 : tapir_app_code__is_app_native(&nodes[n], name)))
 			continue;
-		row = own_row_of(c, nodes[n].name);
+		row = self_row_of(c, nodes[n].name);
 		/* The node marks the stack: a function that recurs on it counts once. */
 		if (row && row->mark != node) {
 			row->total += cnt;
@@ -323,27 +323,27 @@ static void add_own_stack(struct own_count *c, uint32_t node, uint64_t cnt)
 	}
 }
 
-static int by_own(const void *a, const void *b)
+static int by_self_cnt(const void *a, const void *b)
 {
-	const struct own_row *x = a, *y = b;
+	const struct self_row *x = a, *y = b;
 
-	return tapir_order__by(tapir_order__down(x->own, y->own),
+	return tapir_order__by(tapir_order__down(x->self_cnt, y->self_cnt),
 			       tapir_order__down(x->total, y->total),
 			       tapir_order__up(x->name, y->name));
 }
 
-static void count_own_functions(struct cpu *v)
+static void count_self_functions(struct cpu *v)
 {
-	struct own_count c = {.v = v, .tree = tapir_timeline__stacks(v->args.tl)};
+	struct self_count c = {.v = v, .tree = tapir_timeline__stacks(v->args.tl)};
 
 	for (uint32_t n = 1; n < c.tree->nodes.cnt; n++)
 		if (tapir_stack_tree__self(c.tree, n))
-			add_own_stack(&c, n, tapir_stack_tree__self(c.tree, n));
-	tapir_keyed__sort(&v->own_functions, by_own);
-	tapir_own_code__fini(&c.code);
+			add_self_stack(&c, n, tapir_stack_tree__self(c.tree, n));
+	tapir_keyed__sort(&v->self_functions, by_self_cnt);
+	tapir_app_code__fini(&c.code);
 }
 
-static void write_own_functions(struct cpu *v, struct tapir_view_result *result)
+static void write_self_functions(struct cpu *v, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {
 		{"own_percent", ">OWN", TAPIR_CELL_PERCENT},
@@ -353,23 +353,23 @@ static void write_own_functions(struct cpu *v, struct tapir_view_result *result)
 		{"function", "FUNCTION", TAPIR_CELL_TEXT},
 		{}};
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->args.tl);
-	const struct own_row *row;
+	const struct self_row *row;
 	uint64_t left = v->args.top;
 	size_t t;
 
-	count_own_functions(v);
-	if (!v->own_functions.cnt)
+	count_self_functions(v);
+	if (!v->self_functions.cnt)
 		return;
 	t = tapir_view_result__table(result, "own_functions",
 				     "functions of the program, with what they call in libraries, "
 				     "runtime and kernel",
 				     columns);
-	tapir_vec_for_each (row, &v->own_functions) {
+	tapir_vec_for_each (row, &v->self_functions) {
 		if (!left--)
 			break;
-		tapir_view_result__share(result, t, row->own, v->cnt);
+		tapir_view_result__share(result, t, row->self_cnt, v->cnt);
 		tapir_view_result__share(result, t, row->total, v->cnt);
-		tapir_view_result__u64(result, t, row->own);
+		tapir_view_result__u64(result, t, row->self_cnt);
 		tapir_view_result__u64(result, t, row->total);
 		tapir_view_result__text(result, t, tree->names.data[row->name]);
 	}
@@ -560,10 +560,10 @@ static void write_headline(const struct cpu *v, struct tapir_str *out)
 	if (v->works[TAPIR_WORK_JIT] && most != TAPIR_WORK_JIT)
 		tapir_str__addf(out, ", %.1f%% JIT compiler",
 				percent_of(v, v->works[TAPIR_WORK_JIT]));
-	if (v->own_functions.cnt && v->own_functions.data[0].own)
+	if (v->self_functions.cnt && v->self_functions.data[0].self_cnt)
 		tapir_str__addf(out, "; most for %s (%.1f%%)",
-				tree->names.data[v->own_functions.data[0].name],
-				percent_of(v, v->own_functions.data[0].own));
+				tree->names.data[v->self_functions.data[0].name],
+				percent_of(v, v->self_functions.data[0].self_cnt));
 	if (v->functions.cnt)
 		tapir_str__addf(
 			out, "; hottest: %.*s (%.1f%%)", (int)v->functions.data[0].label.len,
@@ -576,7 +576,7 @@ static int cpu_finish(void *ctx, struct tapir_view_result *result)
 
 	v->unfold = result->unfold;
 	write_works(v, result);
-	write_own_functions(v, result);
+	write_self_functions(v, result);
 	write_functions(v, result);
 	write_paths(v, result);
 	write_threads(v, result);

@@ -10,7 +10,7 @@
 #include "base/histogram.h"
 #include "base/keyed.h"
 #include "base/order.h"
-#include "analyze/own_code.h"
+#include "analyze/app_code.h"
 #include "analyze/view.h"
 #include "decode/dotnet_tables.h"
 #include "symbol/dotnet_name.h"
@@ -51,7 +51,7 @@ struct jit {
 	uint64_t cnt, took_ns, cpu_ns, half, loaded_cnt, loaded_bytes;
 	uint64_t dynamic_cnt, own_cnt;		 /* own: for the recording's sake */
 	struct tapir_keyed(struct group) groups; /* by name */
-	struct tapir_own_code own;
+	struct tapir_app_code app_code;
 	struct tapir_vec(struct method) slowest;     /* sorted, the slowest first */
 	struct tapir_keyed(struct compiler) threads; /* by tid */
 	struct tapir_histogram took;
@@ -75,7 +75,7 @@ static void jit_fini(void *ctx)
 	tapir_vec_for_each (g, &v->groups)
 		free(g->name);
 	tapir_keyed__fini(&v->groups);
-	tapir_own_code__fini(&v->own);
+	tapir_app_code__fini(&v->app_code);
 	tapir_vec__fini(&v->slowest);
 	tapir_keyed__fini(&v->threads);
 }
@@ -172,7 +172,7 @@ static struct group *group_of(struct jit *v, const struct tapir_str *name,
 /* The majority's name stays (Boyer and Moore). */
 static void vote(struct group *group, uint32_t asker)
 {
-	if (asker == TAPIR_OWN_CODE_NONE)
+	if (asker == TAPIR_APP_CODE_NONE)
 		return;
 	if (!group->votes)
 		group->asker = asker;
@@ -231,7 +231,8 @@ static void count_group(struct jit *v, const struct tapir_event_fields *f, uint3
 	if (group) {
 		group->cnt++;
 		group->bytes += bytes;
-		vote(group, tapir_own_code__of(&v->own, tapir_timeline__stacks(v->args.tl), node));
+		vote(group,
+		     tapir_app_code__of(&v->app_code, tapir_timeline__stacks(v->args.tl), node));
 	}
 	if (group && !group->is_mixed && strcmp(group->name, name.data)) {
 		group->is_mixed = true;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "analyze/native_ranges.h"
-#include "analyze/own_code.h"
+#include "analyze/app_code.h"
 #include "analyze/view.h"
 #include "base/keyed.h"
 #include "base/order.h"
@@ -384,10 +384,10 @@ static void add_native_function(const struct native *v, struct tapir_str *out,
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->args.tl);
 	uint32_t name = row->node == TAPIR_NO_NODE
-				? TAPIR_OWN_CODE_NONE
-				: tapir_own_code__find_or_native(tree, row->node);
+				? TAPIR_APP_CODE_NONE
+				: tapir_app_code__find_or_native(tree, row->node);
 
-	tapir_str__adds(out, name == TAPIR_OWN_CODE_NONE ? "?" : tree->names.data[name]);
+	tapir_str__adds(out, name == TAPIR_APP_CODE_NONE ? "?" : tree->names.data[name]);
 }
 
 /* The first row in use: of malloc, or of what is mapped where malloc's blocks were all freed. */

@@ -12,7 +12,7 @@
 
 #include "base/keyed.h"
 #include "base/order.h"
-#include "analyze/own_code.h"
+#include "analyze/app_code.h"
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"
 #include "symbol/unnamed_frames.h"
@@ -141,7 +141,7 @@ static uint64_t key_of_stack(const struct tapir_stack_tree *tree, uint32_t node)
 /* Without the kernel's part and all that the program's own function called. */
 static uint64_t key_of_site(const struct tapir_stack_tree *tree, uint32_t node, bool unfold)
 {
-	uint32_t origin = unfold ? 0 : tapir_own_code__origin(tree, node);
+	uint32_t origin = unfold ? 0 : tapir_app_code__origin(tree, node);
 
 	if (unfold || node >= tree->nodes.cnt)
 		return tapir_hash__mix(node, 1);
@@ -236,8 +236,8 @@ static uint32_t function_of(const struct tapir_stack_tree *tree, uint32_t node)
 
 	if (node >= tree->nodes.cnt)
 		return 0;
-	origin = tapir_own_code__origin(tree, node);
-	origin = origin ? origin : tapir_own_code__native_origin(tree, node);
+	origin = tapir_app_code__origin(tree, node);
+	origin = origin ? origin : tapir_app_code__native_origin(tree, node);
 	return origin ? origin : tapir_stack_tree__user_leaf(tree, node);
 }
 

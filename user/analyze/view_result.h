@@ -21,7 +21,7 @@ enum tapir_cell_type {
 	TAPIR_CELL_PERCENT, /* a double */
 	TAPIR_CELL_NUMBER,  /* a double */
 	TAPIR_CELL_STACK,   /* a node of the result's tree; innermost function first */
-	TAPIR_CELL_ORIGIN   /* the same; in text from the program's own code on (own_code.h) */
+	TAPIR_CELL_ORIGIN   /* the same; in text from the program's own code on (app_code.h) */
 };
 
 struct tapir_column {

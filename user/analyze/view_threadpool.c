@@ -11,7 +11,7 @@
 #include "base/histogram.h"
 #include "base/keyed.h"
 #include "base/order.h"
-#include "analyze/own_code.h"
+#include "analyze/app_code.h"
 #include "analyze/pool_waits.h"
 #include "analyze/view.h"
 #include "decode/dotnet_tables.h"
@@ -54,7 +54,7 @@ struct threadpool {
 	uint64_t queue_cnt, queue_most;	  /* work that is in the queue, was at most */
 	struct tapir_vec(struct change) changes;
 	struct tapir_pool_waits waits;
-	struct tapir_own_code own;
+	struct tapir_app_code app_code;
 	struct wait_sites wait_sites;
 	struct task_waits tasks;
 	struct tapir_histogram queued;
@@ -69,7 +69,7 @@ static void threadpool_fini(void *ctx)
 	tapir_keyed__fini(&v->tasks.wait_sites);
 	tapir_keyed__fini(&v->tasks.open);
 	tapir_pool_waits__fini(&v->waits);
-	tapir_own_code__fini(&v->own);
+	tapir_app_code__fini(&v->app_code);
 }
 
 static void add_change(struct threadpool *v, const struct tapir_event_fields *f, uint64_t at_ns)
@@ -140,7 +140,7 @@ static void end_task_wait(struct threadpool *v, const struct tapir_tl_thread *t,
 	wait->from_ns = 0;
 	wait_site = site_at_node(
 		&v->tasks.wait_sites,
-		tapir_own_code__origin(tapir_timeline__stacks(v->args.tl), wait->node));
+		tapir_app_code__origin(tapir_timeline__stacks(v->args.tl), wait->node));
 	if (!wait_site)
 		return;
 	wait_site->cnt++;
@@ -202,11 +202,11 @@ static void threadpool_on_wait(void *ctx, const struct tapir_wait *w)
 	if (!tapir_pool__has(v->args.tl, w->thread->tid, w->until_ns))
 		return;
 	what = tapir_pool_waits__add(&v->waits, v->args.tl, w,
-				     tapir_own_code__of(&v->own, tree, w->node) !=
-					     TAPIR_OWN_CODE_NONE);
+				     tapir_app_code__of(&v->app_code, tree, w->node) !=
+					     TAPIR_APP_CODE_NONE);
 	if (what != TAPIR_POOL_BLOCKED && what != TAPIR_POOL_UNBEGUN)
 		return;
-	wait_site = site_at_node(&v->wait_sites, tapir_own_code__origin(tree, w->node));
+	wait_site = site_at_node(&v->wait_sites, tapir_app_code__origin(tree, w->node));
 	if (!wait_site)
 		return;
 	*(what == TAPIR_POOL_BLOCKED ? &wait_site->cnt : &wait_site->unbegun_cnt) += 1;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "analyze/own_code.h"
+#include "analyze/app_code.h"
 #include "spec/runtime_db/lore.h"
 #include "symbol/frame_kind.h"
 #include "symbol/unnamed_frames.h"
@@ -69,7 +69,7 @@ static const struct tapir_lore_wait *look_up(const struct tapir_stack_tree *tree
 			continue;
 		}
 		/* Nothing outside of the program's own function tells what it waits for. */
-		if (found && !is_kernel && tapir_own_code__is_own(n, name))
+		if (found && !is_kernel && tapir_app_code__is_app(n, name))
 			break;
 		more = tapir_wait_reason__of_function(name, is_kernel);
 		if (more && fits_wait_reason(more, found, is_direct)) {
@@ -153,8 +153,8 @@ static bool is_gap(const struct tapir_stack_tree *tree, uint32_t node, bool is_w
 	if (!node || *name == '[')
 		return !is_whole;
 	if (n->kind == TAPIR_FRAME_INTERPRETER)
-		return tapir_own_code__is_unnamed(tree, node) && !tapir_own_code__is_own(n, name);
-	return !is_whole && tapir_own_code__is_own(n, name);
+		return tapir_app_code__is_unnamed(tree, node) && !tapir_app_code__is_app(n, name);
+	return !is_whole && tapir_app_code__is_app(n, name);
 }
 
 bool tapir_wait_reason__is_truncated(const struct tapir_stack_tree *tree, uint32_t node,
@@ -192,7 +192,7 @@ bool tapir_wait_reason__is_in_runtime(const struct tapir_stack_tree *tree, uint3
 		const struct tapir_tree_node *n = &tree->nodes.data[node];
 
 		if (n->kind == TAPIR_FRAME_JIT)
-			return called && tapir_own_code__is_own(n, tree->names.data[n->name]) &&
+			return called && tapir_app_code__is_app(n, tree->names.data[n->name]) &&
 			       (called->kind == TAPIR_FRAME_RUNTIME ||
 				has_called(tree, tree->names.data[called->name], n->parent));
 		called = n->kind == TAPIR_FRAME_KERNEL ? NULL : n;

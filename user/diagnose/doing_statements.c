@@ -110,7 +110,7 @@ static void add_by_title(struct tapir_finding *f, uint32_t tgid, struct tapir_st
 	uint64_t version = tapir_catalog__version(catalog);
 	const struct tapir_rec_process *rec;
 	struct tapir_process_view view;
-	struct tapir_sv own;
+	struct tapir_sv app;
 	uint32_t leader;
 
 	if (known->tgid == tgid && known->version == version)
@@ -122,13 +122,13 @@ static void add_by_title(struct tapir_finding *f, uint32_t tgid, struct tapir_st
 		return;
 	}
 	tapir_process_view__of(&rec->h, &view);
-	own = tapir_postgresql_title__autovacuum(view.cmdline);
+	app = tapir_postgresql_title__autovacuum(view.cmdline);
 	leader = tapir_postgresql_title__leader(view.cmdline);
-	tapir_str__add_printable(out, own.data, own.len);
-	if (!own.len && leader &&
+	tapir_str__add_printable(out, app.data, app.len);
+	if (!app.len && leader &&
 	    rec->ns_tgid == rec->tgid) /* else it counts as its namespace does */
 		(void)add_statement_of(f, leader, out);
-	if (!own.len && !leader && is_last(catalog, tgid, rec))
+	if (!app.len && !leader && is_last(catalog, tgid, rec))
 		*known = (struct tapir_untitled){version, tgid};
 }
 
@@ -145,6 +145,6 @@ void tapir_finding_doing__add_statement(struct tapir_finding *f, uint32_t tid,
 	struct tapir_str text = {};
 
 	if (tapir_finding_doing__statement(f, tid, &text))
-		tapir_found_labels__add(statements, 1, text.data, TAPIR_OWN_CODE_NONE, weight);
+		tapir_found_labels__add(statements, 1, text.data, TAPIR_APP_CODE_NONE, weight);
 	tapir_str__fini(&text);
 }

@@ -310,7 +310,7 @@ static uint64_t exceptions_of(const struct tapir_finding *f, const char *type)
 void tapir_finding_exceptions__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	const struct tapir_found_label *type = tapir_found_labels__worst(&f->exceptions.types);
-	const char *thrower = type && type->name != TAPIR_OWN_CODE_NONE
+	const char *thrower = type && type->name != TAPIR_APP_CODE_NONE
 				      ? tapir_timeline__stacks(f->tl)->names.data[type->name]
 				      : NULL;
 	uint64_t cnt = type ? exceptions_of(f, type->label) : 0;
@@ -420,7 +420,7 @@ void tapir_finding__fini(struct tapir_finding *f)
 	tapir_found_labels__fini(&f->exceptions.types);
 	tapir_allocators__fini(&f->allocators);
 	tapir_works__fini(&f->works);
-	tapir_own_code__fini(&f->own);
+	tapir_app_code__fini(&f->app_code);
 	tapir_wait_reasons__fini(&f->reasons);
 	tapir_overview_waits__fini(&f->overview);
 	tapir_io_tally__fini(&f->io);

@@ -30,7 +30,7 @@
 #include "diagnose/node_facts.h"
 #include "diagnose/overview.h"
 #include "base/histogram.h"
-#include "analyze/own_code.h"
+#include "analyze/app_code.h"
 #include "analyze/pool_waits.h"
 #include "analyze/runtime_work.h"
 #include "analyze/spans/request_routes.h"
@@ -125,7 +125,7 @@ struct tapir_finding {
 	struct {
 		uint64_t samples, ns, gc, jit, timers, kernel; /* not of tapir's own threads */
 		uint32_t cpu_cnt; /* at least that many; 0: not known */
-		struct tapir_weights own, leaf, timer_own;
+		struct tapir_weights app, leaf, timer_app;
 		struct tapir_weights calls; /* by which the kernel was entered */
 	} cpu;
 	struct {
@@ -204,7 +204,7 @@ struct tapir_finding {
 	struct tapir_failed_calls failed_calls;
 	/* for the finding alone */
 	struct tapir_works works;
-	struct tapir_own_code own;
+	struct tapir_app_code app_code;
 	struct tapir_wait_reasons reasons;
 	struct tapir_nodes_facts facts;
 	struct tapir_name_marks marks;

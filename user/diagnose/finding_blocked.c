@@ -51,11 +51,11 @@ static const struct tapir_lore *lore_of(const struct tapir_lore_wait *wait)
 }
 
 /* Threads of .NET have the function that waits in each wait: finding_locks.c reports them. */
-static bool is_by_function(const struct tapir_lore_wait *wait, uint32_t own)
+static bool is_by_function(const struct tapir_lore_wait *wait, uint32_t app)
 {
 	const struct tapir_lore *lore = lore_of(wait);
 
-	return own != TAPIR_OWN_CODE_NONE &&
+	return app != TAPIR_APP_CODE_NONE &&
 	       (lore->is_library || lore == tapir_lore__named(".NET"));
 }
 
@@ -78,7 +78,7 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 	const struct tapir_lore_wait *wait;
 	struct tapir_blocked_kind *kind = NULL;
 	struct tapir_blocked_thread *thread;
-	uint32_t own = tapir_finding__own(f, w->node);
+	uint32_t app = tapir_finding__own(f, w->node);
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 
 	if (!w->state)
@@ -88,7 +88,7 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 		took_ns = w->until_ns - w->from_ns;
 	if (wait)
 		tapir_truncated_waits__add(f, w, wait);
-	if (wait && wait->is_lock && !is_by_function(wait, own))
+	if (wait && wait->is_lock && !is_by_function(wait, app))
 		kind = blocked_kind_of(f, wait);
 	thread = kind ? tapir_keyed__add(&kind->threads, w->thread->tid, MAX_THREADS,
 					 ((struct tapir_blocked_thread){.tid = w->thread->tid}))
@@ -101,9 +101,10 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 	thread->ns += took_ns;
 	thread->cnt++;
 	thread->got_cnt += !is_truncated && !(w->flags & TAPIR_SWITCH_WOKEN_BY_IRQ);
-	thread->function = own;
-	tapir_weights__add_at(f, &kind->callers, tapir_own_code__or_native(&f->own, tree, w->node),
-			      w->node, took_ns);
+	thread->function = app;
+	tapir_weights__add_at(f, &kind->callers,
+			      tapir_app_code__or_native(&f->app_code, tree, w->node), w->node,
+			      took_ns);
 	return true;
 }
 
@@ -273,7 +274,7 @@ static void count_seen(struct tapir_finding *f, const struct tapir_blocked_kind 
 			       : NULL;
 		text = !seen ? NULL : are_statements ? seen->statement : seen->object;
 		if (text)
-			tapir_found_labels__add(out, 1, text, TAPIR_OWN_CODE_NONE, t->ns);
+			tapir_found_labels__add(out, 1, text, TAPIR_APP_CODE_NONE, t->ns);
 	}
 }
 

@@ -20,7 +20,7 @@ static uint32_t leaf_of(const struct tapir_stack_tree *tree, uint32_t node)
 
 	return node && node < tree->nodes.cnt && nodes[node].kind != TAPIR_FRAME_KERNEL
 		       ? nodes[node].name
-		       : TAPIR_OWN_CODE_NONE;
+		       : TAPIR_APP_CODE_NONE;
 }
 
 static void count_kernel(struct tapir_finding *f, const struct tapir_stack_tree *tree,
@@ -33,7 +33,7 @@ static void count_kernel(struct tapir_finding *f, const struct tapir_stack_tree 
 		return;
 	f->cpu.kernel += cnt;
 	leaf = tapir_stack_tree__user_leaf(tree, node);
-	tapir_weights__add(f, &f->cpu.calls, leaf ? nodes[leaf].name : TAPIR_OWN_CODE_NONE, cnt);
+	tapir_weights__add(f, &f->cpu.calls, leaf ? nodes[leaf].name : TAPIR_APP_CODE_NONE, cnt);
 }
 
 static void count_throws(struct tapir_finding *f, const struct tapir_node_facts *facts,
@@ -57,10 +57,10 @@ static void add_samples(struct tapir_finding *f, const struct tapir_node_facts *
 
 	if (facts->is_in_timer) {
 		f->cpu.timers += cnt;
-		tapir_finding__weigh(f, &f->cpu.timer_own, node, cnt);
+		tapir_finding__weigh(f, &f->cpu.timer_app, node, cnt);
 	}
 	count_throws(f, facts, cnt);
-	tapir_weights__add_at(f, &f->cpu.own, facts->function, node, cnt);
+	tapir_weights__add_at(f, &f->cpu.app, facts->function, node, cnt);
 	tapir_weights__add_at(f, &f->cpu.leaf, leaf_of(tree, node), node, cnt);
 	count_kernel(f, tree, node, cnt);
 }
@@ -85,10 +85,10 @@ static void count_compiler(struct tapir_finding *f, uint64_t time_ns)
 static void add_finalizer(struct tapir_finding *f, const struct tapir_tl_thread *t,
 			  const struct tapir_rec_sample *sample, uint32_t node)
 {
-	uint32_t own = tapir_finding__own(f, node);
+	uint32_t app = tapir_finding__own(f, node);
 
-	if (own != TAPIR_OWN_CODE_NONE)
-		tapir_finding_gc__finalizer(f, t->tgid, own, sample->period);
+	if (app != TAPIR_APP_CODE_NONE)
+		tapir_finding_gc__finalizer(f, t->tgid, app, sample->period);
 }
 
 void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *t,
@@ -190,7 +190,7 @@ void tapir_finding_jit__list(struct tapir_finding *f, struct tapir_found_list *l
 void tapir_finding_timers__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	TAPIR_JUDGE(f, list, TIMERS, .cnt = f->cpu.timers, .of = f->cpu.samples,
-		    .where = &f->cpu.timer_own);
+		    .where = &f->cpu.timer_app);
 }
 
 /* Exceptions of runtimes that have no event of one. */
@@ -265,7 +265,7 @@ static const char *add_cpu_function(struct tapir_finding *f, double share,
 
 static const struct tapir_weights *functions_of(const struct tapir_finding *f)
 {
-	return tapir_finding__most(f, &f->cpu.own) ? &f->cpu.own : &f->cpu.leaf;
+	return tapir_finding__most(f, &f->cpu.app) ? &f->cpu.app : &f->cpu.leaf;
 }
 
 const struct tapir_weights *tapir_finding_cpu__functions(const struct tapir_finding *f)
@@ -311,7 +311,7 @@ void tapir_finding_idle__list(struct tapir_finding *f, struct tapir_found_list *
 	if (cpus < 0 || !tapir_rules__are_met(f, list, &fact))
 		return;
 	if (!is_idle)
-		tapir_finding__add_most(f, &f->cpu.own, ", most in ", &fact.more);
+		tapir_finding__add_most(f, &f->cpu.app, ", most in ", &fact.more);
 	tapir_finding_either__add_rest(f, &fact.more);
 	tapir_finding_passed__add_parked(f, &fact.more);
 	if (f->has_dotnet)
@@ -325,9 +325,9 @@ void tapir_finding_idle__list(struct tapir_finding *f, struct tapir_found_list *
 
 void tapir_finding_cpu__fini(struct tapir_finding *f)
 {
-	tapir_weights__fini(&f->cpu.own);
+	tapir_weights__fini(&f->cpu.app);
 	tapir_weights__fini(&f->cpu.leaf);
-	tapir_weights__fini(&f->cpu.timer_own);
+	tapir_weights__fini(&f->cpu.timer_app);
 	tapir_weights__fini(&f->cpu.calls);
 	tapir_weights__fini(&f->jit.askers);
 	tapir_weights__fini(&f->throws.throwers);

@@ -29,7 +29,7 @@ const struct tapir_lore_doing *tapir_finding_doing__of(struct tapir_finding *f, 
 	for (uint32_t n = node < tree->nodes.cnt ? node : 0; n; n = tree->nodes.data[n].parent) {
 		const char *name = tree->names.data[tree->nodes.data[n].name];
 
-		if (tapir_own_code__is_own(&tree->nodes.data[n], name))
+		if (tapir_app_code__is_app(&tree->nodes.data[n], name))
 			return NULL;
 		if (tapir_finding__marks(f, n) & TAPIR_MARK_DOING)
 			return tapir_name_mark__doing(name);
@@ -58,22 +58,22 @@ void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t
 	const struct tapir_lore_doing *doing = facts->doing;
 	struct tapir_str statement = {};
 	struct tapir_doing_sum *sum;
-	uint32_t own;
+	uint32_t app;
 
 	if (tapir_finding_doing__statement(f, tid, &statement))
 		tapir_found_labels__add(&f->doings.statements, 1, statement.data,
-					TAPIR_OWN_CODE_NONE, 1);
+					TAPIR_APP_CODE_NONE, 1);
 	sum = doing ? activity_sum(f, doing, &statement) : NULL;
 	tapir_str__fini(&statement);
 	if (!sum)
 		return;
 	sum->cnt++;
-	own = tapir_finding__own(f, node);
-	tapir_weights__add(f, &f->doings.callers, own, 1);
+	app = tapir_finding__own(f, node);
+	tapir_weights__add(f, &f->doings.callers, app, 1);
 	if (!strcmp(doing->what, TAPIR_DOING_STARTS_PROCESSES))
-		tapir_weights__add(f, &f->doings.starters, own, 1);
+		tapir_weights__add(f, &f->doings.starters, app, 1);
 	if (!strcmp(doing->what, TAPIR_DOING_CONNECTS))
-		tapir_weights__add(f, &f->doings.connecting, own, 1);
+		tapir_weights__add(f, &f->doings.connecting, app, 1);
 }
 
 static bool is_for_same(const struct tapir_doing_sum *a, const struct tapir_doing_sum *b)
@@ -106,12 +106,12 @@ static void sum_up(const struct tapir_finding *f, struct tapir_found_labels *wha
 			is_with_rows ? source_of(f, sum) : sum->doing;
 
 		if (doing && whats)
-			tapir_found_labels__add(whats, 1, doing->what, TAPIR_OWN_CODE_NONE,
+			tapir_found_labels__add(whats, 1, doing->what, TAPIR_APP_CODE_NONE,
 						sum->cnt);
 		if (doing && statements && sum->statement &&
 		    tapir_finding_doing__is_believed(f, sum->statement) &&
 		    !strcmp(doing->what, what))
-			tapir_found_labels__add(statements, 1, sum->statement, TAPIR_OWN_CODE_NONE,
+			tapir_found_labels__add(statements, 1, sum->statement, TAPIR_APP_CODE_NONE,
 						sum->cnt);
 	}
 }
@@ -289,7 +289,7 @@ void tapir_finding_doing__snapshot(struct tapir_finding *f, const struct tapir_r
 static void list_threads(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	const struct tapir_weights *starters = &f->doings.thread_starters,
-				   *own = &f->doings.own_thread_starters;
+				   *app = &f->doings.own_thread_starters;
 	struct tapir_found_labels names = {};
 	const struct tapir_found_label *most;
 	uint64_t cnt = 0;
@@ -305,15 +305,15 @@ static void list_threads(struct tapir_finding *f, struct tapir_found_list *list)
 	/* A name that most of them share is the pool or the task that starts them. */
 	most = tapir_found_labels__most(&names, cnt);
 	/* Threads of a library start more of them: what the program does counts, if not most. */
-	if (!tapir_finding__most(f, own) || own->best_name == starters->best_name)
-		own = NULL;
+	if (!tapir_finding__most(f, app) || app->best_name == starters->best_name)
+		app = NULL;
 	TAPIR_JUDGE(f, list, THREADS_STARTED, .cnt = cnt,
-		    .percent = own ? tapir_finding__percent(own->best, own->sum) : 0,
-		    .subject = own				  ? tapir_finding__most(f, own)
+		    .percent = app ? tapir_finding__percent(app->best, app->sum) : 0,
+		    .subject = app				  ? tapir_finding__most(f, app)
 			       : tapir_finding__most(f, starters) ? NULL
 			       : most				  ? most->label
 								  : NULL,
-		    .where = starters, .elsewhere = own, .label = most ? most->label : NULL);
+		    .where = starters, .elsewhere = app, .label = most ? most->label : NULL);
 	tapir_found_labels__fini(&names);
 }
 

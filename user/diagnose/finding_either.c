@@ -66,7 +66,7 @@ static void count_held(struct tapir_finding *f, struct tapir_either_lock *lock,
 	wait = tapir_finding__wait_at(f, node);
 	tapir_weights__add(f, &lock->holders, w->waker_tid, ns);
 	if (wait && !wait->may_be_work)
-		tapir_found_labels__add(&lock->held_for, 1, wait->reason, TAPIR_OWN_CODE_NONE, ns);
+		tapir_found_labels__add(&lock->held_for, 1, wait->reason, TAPIR_APP_CODE_NONE, ns);
 }
 
 /*
@@ -93,7 +93,7 @@ bool tapir_finding_either__wait(struct tapir_finding *f, const struct tapir_wait
 					      ((struct tapir_either_lock){.tgid = w->thread->tgid}))
 			   : NULL;
 	if (is_attributed)
-		tapir_found_labels__add(&f->either.told, 1, wait->reason, TAPIR_OWN_CODE_NONE,
+		tapir_found_labels__add(&f->either.told, 1, wait->reason, TAPIR_APP_CODE_NONE,
 					took_ns);
 	if (!lock)
 		return is_attributed;
@@ -102,8 +102,9 @@ bool tapir_finding_either__wait(struct tapir_finding *f, const struct tapir_wait
 	 * the finding that its own stack belongs to counts it.
 	 */
 	lock->wait = is_attributed ? wait : lock->wait;
-	lock->is_named |= is_attributed &&
-			  tapir_own_code__or_library(&f->own, tree, w->node) != TAPIR_OWN_CODE_NONE;
+	lock->is_named |=
+		is_attributed &&
+		tapir_app_code__or_library(&f->app_code, tree, w->node) != TAPIR_APP_CODE_NONE;
 	lock->attributed_ns += is_attributed ? took_ns : 0;
 	lock->ns += took_ns;
 	lock->cnt++;
@@ -143,10 +144,10 @@ void tapir_finding_either__snapshot(struct tapir_finding *f, const struct tapir_
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	const struct tapir_lore_wait *wait = rec->out_tid ? tapir_finding__wait_at(f, node) : NULL;
 	uint32_t name =
-		wait ? tapir_own_code__or_library(&f->own, tree, node) : TAPIR_OWN_CODE_NONE;
+		wait ? tapir_app_code__or_library(&f->app_code, tree, node) : TAPIR_APP_CODE_NONE;
 	struct tapir_either_lock *lock;
 
-	if (name == TAPIR_OWN_CODE_NONE || !passes(tree, node))
+	if (name == TAPIR_APP_CODE_NONE || !passes(tree, node))
 		return;
 	keep_seen(&f->either, rec->out_tid, wait, name);
 	lock = tapir_keyed__get(&f->either.locks,

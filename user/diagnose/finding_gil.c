@@ -44,12 +44,12 @@ static struct tapir_gil_thread *gil_thread_of(struct tapir_finding *f, uint32_t 
 static uint32_t function_of(struct tapir_finding *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	uint32_t own = tapir_finding__own(f, node), leaf = tapir_stack_tree__user_leaf(tree, node);
+	uint32_t app = tapir_finding__own(f, node), leaf = tapir_stack_tree__user_leaf(tree, node);
 
-	if (own != TAPIR_OWN_CODE_NONE)
-		return own;
+	if (app != TAPIR_APP_CODE_NONE)
+		return app;
 	return tapir_unnamed_frame__module(tree->names.data[tree->nodes.data[leaf].name]).len
-		       ? TAPIR_OWN_CODE_NONE
+		       ? TAPIR_APP_CODE_NONE
 		       : tree->nodes.data[leaf].name;
 }
 

@@ -206,7 +206,7 @@ bool tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait 
 void tapir_finding_waits__take(struct tapir_finding *f, const struct tapir_wait *wait, uint32_t tid,
 			       bool is_truncated);
 /* Waits of a function for that reason, which their stacks do not tell. */
-void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uint32_t own,
+void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uint32_t app,
 				uint64_t ns);
 /* Returns true if it is for a disk, or for another end of a connection. */
 bool tapir_finding_waits__is_dependency(const char *reason);

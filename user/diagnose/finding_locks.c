@@ -255,7 +255,7 @@ static void count_class(struct tapir_finding *f, const struct tapir_interval *i,
 		tapir_found_labels__add(
 			&f->locks.classes,
 			tapir_timeline__lock_owner(f->tl, i->tgid, true, i->from_ns), text.data,
-			TAPIR_OWN_CODE_NONE, took_ns);
+			TAPIR_APP_CODE_NONE, took_ns);
 	tapir_str__fini(&text);
 }
 
@@ -267,7 +267,7 @@ static void count_label(struct tapir_finding *f, const struct tapir_interval *i,
 	add_lock_label(f, i, &text);
 	if (text.data)
 		tapir_found_labels__add(&f->locks.labels, tapir_timeline__lock_key(f->tl, i),
-					text.data, TAPIR_OWN_CODE_NONE, took_ns);
+					text.data, TAPIR_APP_CODE_NONE, took_ns);
 	if (i->label && kind->is_shared)
 		count_class(f, i, took_ns);
 	tapir_str__fini(&text);
@@ -298,7 +298,7 @@ static const char *lock_by_stack(struct tapir_finding *f, const struct tapir_wai
 	const char *reason;
 
 	if (!w->state || (causing && causing->cause == TAPIR_CAUSE_LOCK) ||
-	    tapir_finding__own(f, w->node) == TAPIR_OWN_CODE_NONE)
+	    tapir_finding__own(f, w->node) == TAPIR_APP_CODE_NONE)
 		return NULL;
 	reason = tapir_finding__reason_at(f, w->node);
 	return reason && tapir_wait_reason__is_lock(reason) ? reason : NULL;
@@ -356,7 +356,7 @@ static void count_eventless(struct tapir_finding *f)
 		f->locks.ns += row->ns;
 		f->locks.open_cnt += row->open_cnt;
 		tapir_found_labels__add(&f->locks.labels, tapir_hash__mix(2, row->tgid), "monitor",
-					TAPIR_OWN_CODE_NONE, row->ns);
+					TAPIR_APP_CODE_NONE, row->ns);
 		tapir_finding__weigh(f, &f->locks.waiters, row->node, row->ns);
 	}
 }
@@ -376,7 +376,7 @@ bool tapir_finding_locks__wait(struct tapir_finding *f, const struct tapir_wait 
 	f->locks.ns += took_ns;
 	f->locks.open_cnt += is_open;
 	tapir_found_labels__add(&f->locks.labels, tapir_hash__mix(2, w->thread->tgid), reason,
-				TAPIR_OWN_CODE_NONE, took_ns);
+				TAPIR_APP_CODE_NONE, took_ns);
 	tapir_finding__weigh(f, &f->locks.waiters, w->node, took_ns);
 	if (!is_open) {
 		add_moved(f, w);
@@ -430,7 +430,7 @@ static void add_holder(struct tapir_finding *f, struct tapir_str *out)
 	if (!holder || !holder->out_ns)
 		return;
 	name = tapir_finding__function(f, holder->offcpu_node);
-	if (name == TAPIR_OWN_CODE_NONE)
+	if (name == TAPIR_APP_CODE_NONE)
 		return;
 	reason = tapir_finding__reason_at(f, holder->offcpu_node);
 	tapir_str__adds(out, "; the thread that holds it, ");

@@ -18,7 +18,8 @@ void tapir_finding_looks__add(struct tapir_finding *f, const struct tapir_rec_in
 {
 	struct tapir_looked *thread = tapir_keyed__add(&f->looks.threads, sample->tid, MAX_THREADS,
 						       ((struct tapir_looked){.tid = sample->tid}));
-	uint32_t name = tapir_own_code__or_library(&f->own, tapir_timeline__stacks(f->tl), node);
+	uint32_t name =
+		tapir_app_code__or_library(&f->app_code, tapir_timeline__stacks(f->tl), node);
 
 	if (!thread)
 		return;

@@ -187,9 +187,9 @@ static void add_sync(struct tapir_finding *f, struct tapir_loop *loop, uint32_t 
 	sync->ns += ns;
 	sync->runnable_ns += runnable_ns;
 	tapir_weights__add(f, &sync->called, tapir_loop_spot__called(f, node), ns);
-	tapir_finding__weigh_own(f, &sync->own, node, ns);
+	tapir_finding__weigh_own(f, &sync->app, node, ns);
 	if (reason && *reason)
-		tapir_found_labels__add(&sync->reasons, 1, reason, TAPIR_OWN_CODE_NONE,
+		tapir_found_labels__add(&sync->reasons, 1, reason, TAPIR_APP_CODE_NONE,
 					ns - runnable_ns);
 }
 
@@ -198,7 +198,7 @@ static void add_busy_time(struct tapir_finding *f, struct tapir_loop *loop, uint
 			  uint64_t ns)
 {
 	loop->busy.attributed_ns += ns;
-	tapir_finding__weigh_own(f, &loop->busy.own, node, ns);
+	tapir_finding__weigh_own(f, &loop->busy.app, node, ns);
 }
 
 void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_thread *thread,
@@ -295,21 +295,21 @@ void tapir_finding_loop__snapshot(struct tapir_finding *f, const struct tapir_re
 				  uint32_t node)
 {
 	struct tapir_loop *loop = rec->out_tid ? prove(f, rec->out_tgid, rec->out_tid, node) : NULL;
-	uint32_t own = loop ? tapir_finding__own(f, node) : TAPIR_OWN_CODE_NONE;
+	uint32_t app = loop ? tapir_finding__own(f, node) : TAPIR_APP_CODE_NONE;
 
-	if (own != TAPIR_OWN_CODE_NONE &&
+	if (app != TAPIR_APP_CODE_NONE &&
 	    tapir_node_facts__of(f, node)->spot.state == TAPIR_LOOP_CALLED)
-		tapir_weights__add(f, &loop->seen, own, 1);
+		tapir_weights__add(f, &loop->seen, app, 1);
 }
 
 void tapir_finding_loop__interp_sample(struct tapir_finding *f,
 				       const struct tapir_rec_interp_sample *sample, uint32_t node)
 {
 	struct tapir_loop *loop = prove(f, sample->tgid, sample->tid, node);
-	uint32_t own = loop ? tapir_loop_spot__own(f, node) : TAPIR_OWN_CODE_NONE;
+	uint32_t app = loop ? tapir_loop_spot__own(f, node) : TAPIR_APP_CODE_NONE;
 
-	if (own != TAPIR_OWN_CODE_NONE)
-		tapir_weights__add(f, &loop->seen, own, 1);
+	if (app != TAPIR_APP_CODE_NONE)
+		tapir_weights__add(f, &loop->seen, app, 1);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -317,13 +317,13 @@ void tapir_finding_loop__interp_sample(struct tapir_finding *f,
 static void count_time(struct tapir_finding *f, struct tapir_loop *loop,
 		       const struct tapir_loop_time *time)
 {
-	tapir_weights__add(f, &loop->own, time->name, time->ns);
+	tapir_weights__add(f, &loop->app, time->name, time->ns);
 	tapir_weights__add(f, &loop->called, time->called, time->ns);
 	loop->runnable_ns += time->is_runnable ? time->ns : 0;
 	loop->queue_ns += time->queue != TAPIR_LOOP_QUEUE_NONE ? time->ns : 0;
 	loop->steps_ns += time->queue == TAPIR_LOOP_QUEUE_STEP ? time->ns : 0;
 	if (time->reason && *time->reason)
-		tapir_found_labels__add(&loop->reasons, 1, time->reason, TAPIR_OWN_CODE_NONE,
+		tapir_found_labels__add(&loop->reasons, 1, time->reason, TAPIR_APP_CODE_NONE,
 					time->ns);
 }
 
@@ -380,12 +380,12 @@ void tapir_finding_loop__fini(struct tapir_finding *f)
 		tapir_vec__fini(&loop->times);
 		tapir_vec__fini(&loop->stands);
 		tapir_vec__fini(&loop->kept);
-		tapir_weights__fini(&loop->own);
+		tapir_weights__fini(&loop->app);
 		tapir_weights__fini(&loop->seen);
 		tapir_weights__fini(&loop->sync.called);
-		tapir_weights__fini(&loop->sync.own);
+		tapir_weights__fini(&loop->sync.app);
 		tapir_found_labels__fini(&loop->sync.reasons);
-		tapir_weights__fini(&loop->busy.own);
+		tapir_weights__fini(&loop->busy.app);
 		tapir_weights__fini(&loop->called);
 		tapir_found_labels__fini(&loop->reasons);
 	}

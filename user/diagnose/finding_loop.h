@@ -56,7 +56,7 @@ struct tapir_loop_points {
 struct tapir_loop_sync {
 	uint64_t ns, runnable_ns; /* in such calls; of that, waiting for a CPU */
 	struct tapir_weights called,
-		own; /* functions of the runtime; the program's that call them */
+		app; /* functions of the runtime; the program's that call them */
 	struct tapir_found_labels reasons; /* of waits */
 };
 
@@ -68,7 +68,7 @@ struct tapir_loop_busy {
 	uint64_t ns, longest_ns;			/* between two sleeps */
 	uint64_t runnable_ns;				/* of that, waiting for a CPU */
 	uint64_t attributed_ns, attributed_runnable_ns; /* since it slept */
-	struct tapir_weights own;
+	struct tapir_weights app;
 };
 
 struct tapir_loop {
@@ -94,7 +94,7 @@ struct tapir_loop {
 	uint64_t queue_ns,
 		steps_ns; /* of that: in callbacks of a queue and between them; between */
 	bool is_open;	  /* it was when the recording ended */
-	struct tapir_weights own, called;
+	struct tapir_weights app, called;
 	struct tapir_found_labels reasons;
 	struct tapir_loop_sync sync; /* also when it was not blocked for long */
 	struct tapir_loop_busy busy;

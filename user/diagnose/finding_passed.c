@@ -59,7 +59,7 @@ bool tapir_finding_passed__wait(struct tapir_finding *f, const struct tapir_wait
 				      ((struct tapir_parked){w->thread->tid, took_ns}));
 	like.wait = wait;
 	like.name = tapir_finding__own(f, w->node);
-	if (like.name == TAPIR_OWN_CODE_NONE) {
+	if (like.name == TAPIR_APP_CODE_NONE) {
 		/*
 		 * The stack ends before the program's own function. These waits are given to the
 		 * place whose other waits have the same waker.

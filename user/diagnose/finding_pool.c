@@ -39,13 +39,13 @@ bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *
 {
 	enum tapir_thread_role role = tapir_finding__role(f, w->thread, w->until_ns);
 	uint64_t took_ns = w->wake_ns - w->from_ns;
-	uint32_t own;
+	uint32_t app;
 
 	(void)is_open;
 	if (role == TAPIR_ROLE_FINALIZER) {
 		/* Else it waits for work: a program whose objects have no finalizers gives it none.
 		 */
-		if (tapir_finding__own(f, w->node) != TAPIR_OWN_CODE_NONE)
+		if (tapir_finding__own(f, w->node) != TAPIR_APP_CODE_NONE)
 			tapir_finding_gc__finalizer(f, w->thread->tgid,
 						    tapir_finding__function(f, w->node),
 						    w->until_ns - w->from_ns);
@@ -54,8 +54,8 @@ bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *
 	/* Not by its role, which is up to a second old: a new worker gets its name late. */
 	if (!tapir_pool__has(f->tl, w->thread->tid, w->until_ns))
 		return false;
-	own = tapir_finding__own(f, w->node);
-	switch (tapir_pool_waits__add(&f->pool.waits, f->tl, w, own != TAPIR_OWN_CODE_NONE)) {
+	app = tapir_finding__own(f, w->node);
+	switch (tapir_pool_waits__add(&f->pool.waits, f->tl, w, app != TAPIR_APP_CODE_NONE)) {
 	case TAPIR_POOL_IDLE:
 	case TAPIR_POOL_UNBEGUN:
 		return true;

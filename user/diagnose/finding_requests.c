@@ -69,7 +69,7 @@ static void count_inside(struct tapir_finding *f, const struct tapir_interval *i
 	row = request_kind_of(f, parent->kind);
 	if (row)
 		tapir_found_labels__add(&row->inside, 1, pairs->kinds.data[i->kind].name,
-					TAPIR_OWN_CODE_NONE, i->until_ns - i->from_ns);
+					TAPIR_APP_CODE_NONE, i->until_ns - i->from_ns);
 }
 
 void tapir_finding_requests__awaited(struct tapir_finding *f, const struct tapir_interval *i,
@@ -83,7 +83,7 @@ void tapir_finding_requests__awaited(struct tapir_finding *f, const struct tapir
 	if (f->routes)
 		tapir_request_routes__awaited(f->routes, i, ns);
 	if (row)
-		tapir_found_labels__add(&row->tasks, 1, i->await_label, TAPIR_OWN_CODE_NONE, ns);
+		tapir_found_labels__add(&row->tasks, 1, i->await_label, TAPIR_APP_CODE_NONE, ns);
 }
 
 void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interval *i)

@@ -21,7 +21,7 @@ void tapir_weights__add(struct tapir_finding *f, struct tapir_weights *w, uint32
 	uint64_t *sum;
 
 	w->sum += weight;
-	if (name == TAPIR_OWN_CODE_NONE)
+	if (name == TAPIR_APP_CODE_NONE)
 		return;
 	sum = tapir_map__get(&w->by_name, name);
 	if (!sum && w->by_name.cnt < MAX_NAMES)
@@ -128,9 +128,10 @@ void tapir_found_labels__fini(struct tapir_found_labels *labels)
 uint32_t tapir_finding__function(struct tapir_finding *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	uint32_t name = tapir_own_code__or_native(&f->own, tree, node);
+	uint32_t name = tapir_app_code__or_native(&f->app_code, tree, node);
 
-	return name != TAPIR_OWN_CODE_NONE ? name : tapir_own_code__or_library(&f->own, tree, node);
+	return name != TAPIR_APP_CODE_NONE ? name
+					   : tapir_app_code__or_library(&f->app_code, tree, node);
 }
 
 void tapir_finding__weigh(struct tapir_finding *f, struct tapir_weights *w, uint32_t node,
@@ -147,7 +148,7 @@ void tapir_finding__weigh_own(struct tapir_finding *f, struct tapir_weights *w, 
 
 uint32_t tapir_finding__own(struct tapir_finding *f, uint32_t node)
 {
-	return tapir_own_code__of(&f->own, tapir_timeline__stacks(f->tl), node);
+	return tapir_app_code__of(&f->app_code, tapir_timeline__stacks(f->tl), node);
 }
 
 const struct tapir_lore_wait *tapir_finding__wait_at(struct tapir_finding *f, uint32_t node)
@@ -227,7 +228,7 @@ void tapir_finding__count_thread(const struct tapir_finding *f, struct tapir_fou
 
 	tapir_finding__add_thread(f, tid, &name);
 	if (name.data)
-		tapir_found_labels__add(names, 1, name.data, TAPIR_OWN_CODE_NONE, ns);
+		tapir_found_labels__add(names, 1, name.data, TAPIR_APP_CODE_NONE, ns);
 	tapir_str__fini(&name);
 }
 

@@ -49,10 +49,10 @@ static bool is_for_thread(const char *reason)
 static void count_for_thread(struct tapir_finding *f, const struct tapir_wait *w,
 			     const char *reason)
 {
-	uint32_t own = tapir_finding__own(f, w->node);
+	uint32_t app = tapir_finding__own(f, w->node);
 
-	if (own != TAPIR_OWN_CODE_NONE)
-		tapir_found_labels__add(&f->waits.for_threads, 1, reason, own,
+	if (app != TAPIR_APP_CODE_NONE)
+		tapir_found_labels__add(&f->waits.for_threads, 1, reason, app,
 					w->wake_ns - w->from_ns);
 }
 
@@ -71,7 +71,7 @@ static uint32_t function_of(struct tapir_finding *f, uint32_t node)
 	uint32_t name = tapir_finding__function(f, node);
 	uint32_t leaf = tapir_stack_tree__user_leaf(tree, node);
 
-	return name == TAPIR_OWN_CODE_NONE && leaf && leaf < tree->nodes.cnt
+	return name == TAPIR_APP_CODE_NONE && leaf && leaf < tree->nodes.cnt
 		       ? tree->nodes.data[leaf].name
 		       : name;
 }
@@ -116,21 +116,21 @@ void tapir_finding_waits__take(struct tapir_finding *f, const struct tapir_wait 
 	struct tapir_str name = {};
 	const char *reason = wait ? wait->reason : "";
 	int what = dependency_of(reason);
-	bool has_own, is_no_work, is_begun = w->flags & TAPIR_SWITCH_SNAPSHOT;
+	bool has_app_code, is_no_work, is_begun = w->flags & TAPIR_SWITCH_SNAPSHOT;
 
 	if (is_for_thread(reason))
 		count_for_thread(f, w, reason);
 	if (what < 0)
 		return;
 	is_no_work = dependencies[what].is_no_work;
-	has_own = tapir_finding__own(f, w->node) != TAPIR_OWN_CODE_NONE;
+	has_app_code = tapir_finding__own(f, w->node) != TAPIR_APP_CODE_NONE;
 	/*
 	 * A read may wait for the next request, which is idleness: a function of the program on the
 	 * stack shows that it waits for an answer. Functions without names may be the program's.
 	 */
-	if (!has_own && !is_no_work && !tapir_own_code__is_unnamed(tree, w->node))
+	if (!has_app_code && !is_no_work && !tapir_app_code__is_unnamed(tree, w->node))
 		return;
-	if (!is_no_work && (is_begun || (is_truncated && !has_own))) {
+	if (!is_no_work && (is_begun || (is_truncated && !has_app_code))) {
 		if (!is_begun || !is_truncated)
 			keep_begun(f, w, tid, what);
 		return;
@@ -138,10 +138,10 @@ void tapir_finding_waits__take(struct tapir_finding *f, const struct tapir_wait 
 	/* A complete wait vouches for those in the same place that were cut: see keep_begun. */
 	if (!is_truncated && f->waits.repeaters.cnt < MAX_BEGUN)
 		tapir_map__put(&f->waits.repeaters, hash_of_wait(f, tid, w->node, what), NULL);
-	if (!has_own)
+	if (!has_app_code)
 		tapir_finding__add_thread(f, tid, &name);
 	tapir_found_labels__add(&f->waits.by_reason[what].threads, 1, name.data ? name.data : "",
-				TAPIR_OWN_CODE_NONE, took_ns);
+				TAPIR_APP_CODE_NONE, took_ns);
 	tapir_str__fini(&name);
 	count_wait(f, w->node, what, took_ns);
 }
@@ -152,16 +152,16 @@ bool tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait 
 	return true;
 }
 
-void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uint32_t own,
+void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uint32_t app,
 				uint64_t ns)
 {
 	int what = dependency_of(reason);
 
 	if (what >= 0) {
 		f->waits.by_reason[what].ns += ns;
-		tapir_weights__add(f, &f->waits.by_reason[what].callers, own, ns);
+		tapir_weights__add(f, &f->waits.by_reason[what].callers, app, ns);
 	} else if (is_for_thread(reason)) {
-		tapir_found_labels__add(&f->waits.for_threads, 1, reason, own, ns);
+		tapir_found_labels__add(&f->waits.for_threads, 1, reason, app, ns);
 	}
 }
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "analyze/own_code.h"
+#include "analyze/app_code.h"
 
 /* A mark states how V8 runs it. Names that are read from the process (runtime/v8) may lack it. */
 static size_t mark_len(const char *name)
@@ -171,7 +171,7 @@ static void add_native(const char *name, struct tapir_str *out)
 void tapir_function_name__add(const char *name, struct tapir_str *out)
 {
 	static const char *const marks[] = {"JS:", "LazyCompile:", "Function:"};
-	const char *text = tapir_own_code__without_type(name);
+	const char *text = tapir_app_code__without_type(name);
 
 	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
 		size_t len = strlen(marks[i]);

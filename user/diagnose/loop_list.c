@@ -119,10 +119,10 @@ static void add_loop_function(const struct tapir_finding *f, const struct tapir_
 	const struct tapir_found_label *reason = tapir_found_labels__worst(&loop->reasons);
 
 	add_queue(loop, out);
-	if (TAPIR_IS_SHARE(WORTH, loop->own.best, loop->ns)) {
+	if (TAPIR_IS_SHARE(WORTH, loop->app.best, loop->ns)) {
 		tapir_str__addf(out, ", %.0f%% of it in ",
-				tapir_finding__percent(loop->own.best, loop->ns));
-		tapir_finding__add_name(f, loop->own.best_name, out);
+				tapir_finding__percent(loop->app.best, loop->ns));
+		tapir_finding__add_name(f, loop->app.best_name, out);
 	}
 	if (TAPIR_IS_SHARE(MOST, loop->called.best, loop->ns) &&
 	    has_name(f, loop->called.best_name)) {
@@ -138,10 +138,10 @@ static void add_loop_function(const struct tapir_finding *f, const struct tapir_
 }
 
 static void add_remedy(struct tapir_finding *f, const struct tapir_loop *loop,
-		       const struct tapir_weights *own, uint64_t of_ns, struct tapir_str *out)
+		       const struct tapir_weights *app, uint64_t of_ns, struct tapir_str *out)
 {
-	if (!TAPIR_IS_SHARE(MOST, own->best, of_ns) &&
-	    !tapir_finding__add_most(f, &loop->seen, "; it was seen in ", out) && !own->best)
+	if (!TAPIR_IS_SHARE(MOST, app->best, of_ns) &&
+	    !tapir_finding__add_most(f, &loop->seen, "; it was seen in ", out) && !app->best)
 		tapir_str__addf(out, "; its functions have no names: %s", loop->lore->names.remedy);
 }
 
@@ -170,12 +170,12 @@ static void add_sync_calls(struct tapir_finding *f, const struct tapir_loop *loo
 				       .ns = (double)sync->ns,
 				       .rest = tapir_finding__percent(sync->called.best, sync->ns),
 				       .runnable = worth(sync->runnable_ns, sync->ns),
-				       .where = &sync->own,
+				       .where = &sync->app,
 				       .elsewhere = &sync->called};
 
 	if (reason && TAPIR_IS_SHARE(MOST, reason->ns, sync->ns))
 		fact.label = reason->label;
-	add_remedy(f, loop, &sync->own, sync->ns, &fact.more);
+	add_remedy(f, loop, &sync->app, sync->ns, &fact.more);
 	judge(f, list, loop, fact);
 }
 
@@ -185,11 +185,11 @@ static void add_loop(struct tapir_finding *f, const struct tapir_loop *loop, siz
 	struct tapir_rule_fact fact = TAPIR_FACT(
 		LOOP, .cnt = loop->cnt, .other = loop_cnt - 1, .ns = loop->ns,
 		.own_ns = loop->worst_ns, .ms = TAPIR_LIMIT(LOOP_BLOCKED),
-		.runnable = worth(loop->runnable_ns, loop->ns), .where = &loop->own,
+		.runnable = worth(loop->runnable_ns, loop->ns), .where = &loop->app,
 		.note = loop->is_open ? "; it still was when the recording ended" : NULL);
 
 	add_loop_function(f, loop, &fact.does);
-	add_remedy(f, loop, &loop->own, loop->ns, &fact.more);
+	add_remedy(f, loop, &loop->app, loop->ns, &fact.more);
 	judge(f, list, loop, fact);
 }
 
@@ -199,16 +199,16 @@ static void add_second(struct tapir_finding *f, const struct tapir_loop *loop,
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	const struct tapir_map_slot *second = tapir_weights__next(
-		&loop->own, loop->own.best ? tapir_weights__next(&loop->own, NULL) : NULL);
+		&loop->app, loop->app.best ? tapir_weights__next(&loop->app, NULL) : NULL);
 	const struct tapir_loop_sync *sync = &loop->sync;
 	struct tapir_str name = {};
 
-	if (sync->own.best && sync->own.best_name != loop->own.best_name &&
+	if (sync->app.best && sync->app.best_name != loop->app.best_name &&
 	    tapir_found__counts(TAPIR_FOUND_LOOP,
 				own_percent(loop, sync->ns, sync->runnable_ns, span_ns)))
 		add_sync_calls(f, loop, TAPIR_FACT_LOOP_CALLS_TOO, list);
 	if (!second || !TAPIR_IS_SHARE(WORTH, second->value, loop->ns) ||
-	    second->key == sync->own.best_name)
+	    second->key == sync->app.best_name)
 		return;
 	tapir_finding__add_name(f, (uint32_t)second->key, &name);
 	judge(f, list, loop,
@@ -222,11 +222,11 @@ static void add_busy(struct tapir_finding *f, const struct tapir_loop *loop,
 	const struct tapir_loop_busy *busy = &loop->busy;
 	struct tapir_rule_fact fact =
 		TAPIR_FACT(LOOP_BUSY, .ns = busy->ns, .own_ns = busy->longest_ns,
-			   .rest = tapir_finding__percent(busy->own.best, busy->own.sum),
-			   .runnable = worth(busy->runnable_ns, busy->ns), .where = &busy->own);
+			   .rest = tapir_finding__percent(busy->app.best, busy->app.sum),
+			   .runnable = worth(busy->runnable_ns, busy->ns), .where = &busy->app);
 
-	if (!busy->own.best)
-		add_remedy(f, loop, &busy->own, busy->ns, &fact.more);
+	if (!busy->app.best)
+		add_remedy(f, loop, &busy->app, busy->ns, &fact.more);
 	judge(f, list, loop, fact);
 }
 

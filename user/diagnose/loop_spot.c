@@ -94,7 +94,7 @@ struct tapir_loop_spot tapir_loop_spot__look_up(struct tapir_finding *f, uint32_
 uint32_t tapir_loop_spot__called(struct tapir_finding *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	uint32_t called = TAPIR_OWN_CODE_NONE;
+	uint32_t called = TAPIR_APP_CODE_NONE;
 
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
 		const struct tapir_tree_node *n = &tree->nodes.data[node];
@@ -105,7 +105,7 @@ uint32_t tapir_loop_spot__called(struct tapir_finding *f, uint32_t node)
 		    !(tapir_finding__marks(f, node) & TAPIR_MARK_PLUMBING))
 			called = n->name;
 	}
-	return TAPIR_OWN_CODE_NONE;
+	return TAPIR_APP_CODE_NONE;
 }
 
 enum tapir_loop_queue tapir_loop_spot__queue(struct tapir_finding *f, uint32_t node)
@@ -143,8 +143,8 @@ uint32_t tapir_loop_spot__own(struct tapir_finding *f, uint32_t node)
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
 		if (tapir_finding__marks(f, node) & TAPIR_MARK_LOOP_NAME)
 			break;
-		if (tapir_own_code__is_own(&tree->nodes.data[node], name_at(tree, node)))
+		if (tapir_app_code__is_app(&tree->nodes.data[node], name_at(tree, node)))
 			return tree->nodes.data[node].name;
 	}
-	return TAPIR_OWN_CODE_NONE;
+	return TAPIR_APP_CODE_NONE;
 }

@@ -47,7 +47,7 @@ static bool is_listed(const struct tapir_lore *lore, size_t row, struct tapir_sv
 static const struct tapir_lore *lore_of(size_t row, const char *name)
 {
 	struct tapir_sv text =
-		tapir_sv__of(rows[row].how & MANAGED ? tapir_own_code__without_type(name) : name);
+		tapir_sv__of(rows[row].how & MANAGED ? tapir_app_code__without_type(name) : name);
 
 	tapir_lore_for_each (lore)
 		if (is_listed(lore, row, text))
@@ -66,7 +66,7 @@ const struct tapir_lore *tapir_name_mark__lore(enum tapir_name_mark mark, const 
 
 const struct tapir_lore_doing *tapir_name_mark__doing(const char *name)
 {
-	name = tapir_own_code__without_type(name);
+	name = tapir_app_code__without_type(name);
 	tapir_lore_for_each (lore)
 		for (const struct tapir_lore_doing *d = lore->doings; d && d->function; d++) {
 			size_t len = strlen(d->function);
@@ -95,7 +95,7 @@ static bool find_lists(struct tapir_name_marks *known)
 static uint32_t judge_name(struct tapir_finding *f, const char *name)
 {
 	struct tapir_sv whole = tapir_sv__of(name);
-	struct tapir_sv managed = tapir_sv__of(tapir_own_code__without_type(name));
+	struct tapir_sv managed = tapir_sv__of(tapir_app_code__without_type(name));
 	const struct tapir_name_list *list;
 	uint32_t marks = TAPIR_MARK_IS_KNOWN;
 

@@ -52,7 +52,7 @@ static void judge_node(struct tapir_finding *f, uint32_t node, struct tapir_node
 		.doing = tapir_finding_doing__of(f, node),
 		.spot = tapir_loop_spot__look_up(f, node),
 		.thrown = thrown_at(f, node),
-		.function = tapir_own_code__find_or_native(tree, node),
+		.function = tapir_app_code__find_or_native(tree, node),
 		.gil_side = (uint8_t)tapir_finding_gil__side(f, node),
 		.work = (uint8_t)tapir_works__classify(&f->works, tree, node),
 		.is_in_timer = is_in_timer(f, node),

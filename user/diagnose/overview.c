@@ -37,11 +37,11 @@ static bool is_for_others(const struct tapir_lore_wait *wait, bool is_open)
 static uint32_t function_of(struct tapir_finding *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	uint32_t name = tapir_own_code__or_native(&f->own, tree, node);
+	uint32_t name = tapir_app_code__or_native(&f->app_code, tree, node);
 
-	return name != TAPIR_OWN_CODE_NONE &&
+	return name != TAPIR_APP_CODE_NONE &&
 			       tapir_unnamed_frame__module(tree->names.data[name]).len
-		       ? TAPIR_OWN_CODE_NONE
+		       ? TAPIR_APP_CODE_NONE
 		       : name;
 }
 
@@ -62,8 +62,8 @@ void tapir_overview__wait(struct tapir_finding *f, const struct tapir_wait *w, b
 	wait = tapir_finding__wait_at(f, w->node);
 	made.reason = wait ? wait->reason : NULL;
 	made.name = function_of(f, w->node);
-	made.is_telling = made.name != TAPIR_OWN_CODE_NONE || is_for_others(wait, is_open) ||
-			  (!is_open && tapir_own_code__is_unnamed(tree, w->node));
+	made.is_telling = made.name != TAPIR_APP_CODE_NONE || is_for_others(wait, is_open) ||
+			  (!is_open && tapir_app_code__is_unnamed(tree, w->node));
 	made.waker_tid = waker_of(w, made.reason, is_open);
 	key = tapir_hash__mix(key_of_site(&made), made.waker_tid * 2ull + is_open);
 	row = tapir_keyed__add(&f->overview.rows, key, MAX_WAITS, made);
@@ -118,7 +118,7 @@ static void add_ends(const struct tapir_finding *f, const struct wait_site *wait
 		open_ns += row->is_open ? row->ns : 0;
 		if (!row->is_open)
 			tapir_found_labels__add(&enders, 1, name.data ? name.data : "",
-						TAPIR_OWN_CODE_NONE, row->ns);
+						TAPIR_APP_CODE_NONE, row->ns);
 	}
 	worst = tapir_found_labels__worst(&enders);
 	/* If most of the time is of waits that have not ended, an ender explains little. */
@@ -150,7 +150,7 @@ static void add_sites(struct tapir_finding *f, struct tapir_overview *o)
 
 		out->reason = sites.data[i].first->reason;
 		out->ns = sites.data[i].ns;
-		if (sites.data[i].first->name != TAPIR_OWN_CODE_NONE)
+		if (sites.data[i].first->name != TAPIR_APP_CODE_NONE)
 			tapir_finding__add_name(f, sites.data[i].first->name, &name);
 		else
 			tapir_finding__add_thread(f, sites.data[i].first->tid, &thread);

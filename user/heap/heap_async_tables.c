@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analyze/own_code.h"
+#include "analyze/app_code.h"
 #include "heap/heap_async.h"
 
 #define CALLERS_MAX 32u
@@ -76,7 +76,7 @@ static void add_chain(const struct tables *t, uint32_t idx, bool all, unsigned m
 
 		tapir_heap_async_type__add_method(&name, type_name(t, m->object));
 		out->failed |= name.failed;
-		if (!name.failed && (all || !tapir_own_code__is_library(name.data))) {
+		if (!name.failed && (all || !tapir_app_code__is_library(name.data))) {
 			tapir_str__adds(out, cnt++ ? " < " : "");
 			tapir_str__add(out, name.data, name.len);
 		}

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "analyze/own_code.h"
+#include "analyze/app_code.h"
 #include "heap/heap_live.h"
 #include "symbol/frame_kind.h"
 
@@ -22,7 +22,7 @@ static void add_dotnet_heap_stack(const struct tapir_stack_tree *tree, uint32_t 
 	uint32_t last = UINT32_MAX;
 	unsigned cnt = 0;
 
-	node = node == TAPIR_NO_NODE ? 0 : tapir_own_code__origin(tree, node);
+	node = node == TAPIR_NO_NODE ? 0 : tapir_app_code__origin(tree, node);
 	for (; node && nodes[node].kind == TAPIR_FRAME_JIT; node = nodes[node].parent) {
 		if (nodes[node].name == last)
 			continue;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/own_code.h"
+#include "analyze/app_code.h"
 
 #define PATHS_MAX 10u /* of the largest types */
 #define MB	  1e6
@@ -262,7 +262,7 @@ static const char *allocator_of(const struct tapir_heap_allocations *a,
 				const struct tapir_tally_row *row)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(a->tl);
-	uint32_t origin = row->way_cnt ? tapir_own_code__origin(tree, row->ways[0].node) : 0;
+	uint32_t origin = row->way_cnt ? tapir_app_code__origin(tree, row->ways[0].node) : 0;
 
 	return origin ? tree->names.data[tree->nodes.data[origin].name] : NULL;
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "analyze/interval_names.h"
-#include "analyze/own_code.h"
+#include "analyze/app_code.h"
 #include "decode/record_where.h"
 #include "analyze/spans/request_routes.h"
 #include "analyze/spans/route_of_path.h"
@@ -29,7 +29,7 @@ struct reading {
 	struct tapir_diff_side *side;
 	const struct tapir_diff_opts *opts;
 	struct tapir_timeline *tl;
-	struct tapir_own_code own;
+	struct tapir_app_code app_code;
 	struct tapir_wait_reasons reasons;
 	struct tapir_tally exceptions, allocations, samples;
 	struct tapir_vec(size_t) self_by_node, total_by_node;
@@ -86,7 +86,7 @@ static bool is_own(const struct tapir_stack_tree *tree, uint32_t node)
 {
 	const struct tapir_tree_node *n = &tree->nodes.data[node];
 
-	return n->is_of_program || tapir_own_code__is_own(n, tree->names.data[n->name]);
+	return n->is_of_program || tapir_app_code__is_app(n, tree->names.data[n->name]);
 }
 
 #define cached_row(r, cache, node, found)                                                          \
@@ -145,14 +145,14 @@ static size_t find_wait_row(struct reading *r, const struct tapir_wait *wait)
 	const struct tapir_rec_switch left = {.out_state = wait->state, .flags = wait->flags};
 	const char *reason = tapir_wait_reasons__of(&r->reasons, tree, wait->node);
 	uint32_t name = wait->node < tree->nodes.cnt
-				? tapir_own_code__or_native(&r->own, tree, wait->node)
-				: TAPIR_OWN_CODE_NONE;
+				? tapir_app_code__or_native(&r->app_code, tree, wait->node)
+				: TAPIR_APP_CODE_NONE;
 
 	tapir_str__clear(&r->text);
 	tapir_str__adds(&r->text, reason ? reason : tapir_switch__state_name(&left));
-	if (name == TAPIR_OWN_CODE_NONE && wait->node < tree->nodes.cnt)
+	if (name == TAPIR_APP_CODE_NONE && wait->node < tree->nodes.cnt)
 		name = tree->nodes.data[tapir_stack_tree__user_leaf(tree, wait->node)].name;
-	if (name != TAPIR_OWN_CODE_NONE && *tree->names.data[name]) {
+	if (name != TAPIR_APP_CODE_NONE && *tree->names.data[name]) {
 		tapir_str__adds(&r->text, " in ");
 		add_lasting(&r->text, tree->names.data[name]);
 	}
@@ -456,7 +456,7 @@ int tapir_diff_side__read(struct tapir_diff_side *side, struct tapir_reader *fir
 	if (!err)
 		count_requests(side);
 	tapir_reader__close(again);
-	tapir_own_code__fini(&r.own);
+	tapir_app_code__fini(&r.app_code);
 	tapir_wait_reasons__fini(&r.reasons);
 	tapir_tally__fini(&r.exceptions);
 	tapir_tally__fini(&r.allocations);

@@ -167,10 +167,10 @@ uint64_t tapir_span__counted_ns(const struct tapir_span *span)
 	return counted_until_ns(span) - span->from_ns;
 }
 
-uint64_t tapir_span_store__own_ns(const struct tapir_span_store *s, uint32_t span)
+uint64_t tapir_span_store__self_ns(const struct tapir_span_store *s, uint32_t span)
 {
 	const struct tapir_span *of = &s->all.data[span];
-	uint64_t covered_ns = of->from_ns, own_ns = 0, until_ns = counted_until_ns(of);
+	uint64_t covered_ns = of->from_ns, self_ns = 0, until_ns = counted_until_ns(of);
 
 	for (uint32_t i = of->first_child; i != TAPIR_NO_SPAN; i = s->all.data[i].next_sibling) {
 		const struct tapir_span *child = &s->all.data[i];
@@ -178,11 +178,11 @@ uint64_t tapir_span_store__own_ns(const struct tapir_span_store *s, uint32_t spa
 		if (child->from_ns >= until_ns)
 			break;
 		if (child->from_ns > covered_ns)
-			own_ns += child->from_ns - covered_ns;
+			self_ns += child->from_ns - covered_ns;
 		if (child->until_ns > covered_ns)
 			covered_ns = child->until_ns < until_ns ? child->until_ns : until_ns;
 	}
-	return own_ns + (until_ns > covered_ns ? until_ns - covered_ns : 0);
+	return self_ns + (until_ns > covered_ns ? until_ns - covered_ns : 0);
 }
 
 static void visit(struct tapir_span_store *s, uint32_t idx, unsigned depth, uint64_t until_ns,

@@ -76,7 +76,7 @@ void tapir_span_store__link(struct tapir_span_store *s);
  */
 uint64_t tapir_span__counted_ns(const struct tapir_span *span);
 /* Returns the part of that time which no child covers. */
-uint64_t tapir_span_store__own_ns(const struct tapir_span_store *s, uint32_t span);
+uint64_t tapir_span_store__self_ns(const struct tapir_span_store *s, uint32_t span);
 
 typedef void (*tapir_span_fn)(void *ctx, const struct tapir_span *span, uint32_t idx,
 			      unsigned depth);

@@ -228,7 +228,7 @@ static void add_span_row(struct rows *rows, const struct tapir_span *span, const
 /* Adds the span's own time: waits by their reasons, if they are known, and the remainder. */
 static void add_own(struct rows *rows, const struct tapir_span *span, uint32_t idx, unsigned depth)
 {
-	uint64_t left_ns = tapir_span_store__own_ns(&rows->r->spans, idx);
+	uint64_t left_ns = tapir_span_store__self_ns(&rows->r->spans, idx);
 
 	for (unsigned i = 0; i < TAPIR_SPAN_REASONS_MAX && !span->has_moved; i++) {
 		const struct tapir_span_wait *w = &span->waits[i];

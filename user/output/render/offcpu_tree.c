@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "record/threads/own_thread.h"
+#include "record/threads/thread_of_tapir.h"
 #include "base/clock.h"
 
 struct tapir_offcpu_tree {
@@ -30,7 +30,7 @@ uint32_t tapir_offcpu_tree__node(struct tapir_stack_tree *tree, const struct tap
 	char leaf[32];
 
 	/* Waits of tapir's own threads in the process are not the program's. */
-	if (tapir_own_thread__has_stack(catalog, ref.tgid, ref.time_ns, ref.stack_id))
+	if (tapir_thread_of_tapir__has_stack(catalog, ref.tgid, ref.time_ns, ref.stack_id))
 		return UINT32_MAX;
 	snprintf(leaf, sizeof(leaf), "[%s]", tapir_switch__state_name(out));
 	return tapir_stack_tree__find(tree, catalog, &ref, leaf);

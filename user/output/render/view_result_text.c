@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "analyze/frame_runs.h"
-#include "analyze/own_code.h"
+#include "analyze/app_code.h"
 #include "analyze/view.h"
 #include "output/render/human_units.h"
 #include "output/render/view_result_print.h"
@@ -75,7 +75,7 @@ static void add_text_tree_stack(struct tapir_str *out, const struct tapir_view_r
 	const struct tapir_tree_node *nodes = tree->nodes.data;
 	size_t from = out->len;
 	bool is_from_own = is_origin && !result->unfold;
-	uint32_t origin = is_from_own ? tapir_own_code__origin(tree, node) : 0;
+	uint32_t origin = is_from_own ? tapir_app_code__origin(tree, node) : 0;
 	uint32_t at = origin ? origin : node;
 
 	if (is_from_own && !origin)
@@ -86,7 +86,7 @@ static void add_text_tree_stack(struct tapir_str *out, const struct tapir_view_r
 		size_t len = strlen(name);
 
 		/* A runtime's frames between two managed functions would hide the second one. */
-		if (origin && result->folds && tapir_own_code__is_glue(&nodes[at], name)) {
+		if (origin && result->folds && tapir_app_code__is_glue(&nodes[at], name)) {
 			at = nodes[at].parent;
 			continue;
 		}

@@ -299,7 +299,7 @@ struct tapir_lore {
 	const char *const *version_after;
 	const struct tapir_lore_work *threads, *functions;
 	const struct tapir_lore_purpose *purposes, *interval_purposes;
-	/* Prefixes of functions of its own library and of frameworks (analyze/own_code.h). */
+	/* Prefixes of functions of its own library and of frameworks (analyze/app_code.h). */
 	const char *const *library_code;
 	/*
 	 * Prefixes of the library functions that do something for any caller: they explain nothing.

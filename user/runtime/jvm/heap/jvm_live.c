@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyze/own_code.h"
+#include "analyze/app_code.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
@@ -85,7 +85,7 @@ static void add_stack(struct tapir_jfr *j, struct tapir_jfr_value event, struct 
 	for (uint64_t i = 0; i < cnt && i < STACK_MAX && !j->is_bad; i++) {
 		tapir_str__clear(&one);
 		add_method(j, tapir_jfr__next(j, &frames), &one);
-		if (!is_own && one.data && !tapir_own_code__is_library(one.data)) {
+		if (!is_own && one.data && !tapir_app_code__is_library(one.data)) {
 			is_own = true;
 			/* Frames of libraries were written so far, in case there is no other. */
 			out->len = before;

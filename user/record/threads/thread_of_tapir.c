@@ -3,7 +3,7 @@
  * Recognizes a thread by the file that its first function is mapped from, whose name identifies the
  * tapir it belongs to.
  */
-#include "record/threads/own_thread.h"
+#include "record/threads/thread_of_tapir.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -42,8 +42,8 @@ static bool starts_threads(struct tapir_sv path)
 	       (len > 7 && !memcmp(name, "ld-musl", 7));
 }
 
-bool tapir_own_thread__has_stack(const struct tapir_catalog *catalog, uint32_t tgid,
-				 uint64_t time_ns, uint64_t stack_id)
+bool tapir_thread_of_tapir__has_stack(const struct tapir_catalog *catalog, uint32_t tgid,
+				      uint64_t time_ns, uint64_t stack_id)
 {
 	const struct tapir_rec_stack *rec =
 		stack_id ? tapir_catalog__stack(catalog, stack_id) : NULL;

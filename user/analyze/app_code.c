@@ -3,7 +3,7 @@
  * Recognizes the program's functions by the names of frames: "Shop.Draw(int)" of .NET, "long
  * shop.Draw.all(int)" of a JVM.
  */
-#include "analyze/own_code.h"
+#include "analyze/app_code.h"
 
 #include <string.h>
 
@@ -25,7 +25,7 @@ static bool is_stub(const char *name)
 }
 
 /* Two words before the arguments, of which the second one is a method of a class. */
-const char *tapir_own_code__without_type(const char *name)
+const char *tapir_app_code__without_type(const char *name)
 {
 	size_t type_len = strcspn(name, " ("), name_len;
 	const char *rest = name + type_len + 1;
@@ -36,9 +36,9 @@ const char *tapir_own_code__without_type(const char *name)
 	return rest[name_len] == '(' && memchr(rest, '.', name_len) ? rest : name;
 }
 
-bool tapir_own_code__is_library(const char *name)
+bool tapir_app_code__is_library(const char *name)
 {
-	struct tapir_sv text = tapir_sv__of(tapir_own_code__without_type(name));
+	struct tapir_sv text = tapir_sv__of(tapir_app_code__without_type(name));
 
 	tapir_lore_for_each (lore)
 		if (tapir_sv__starts_with_any(text, lore->library_code))
@@ -58,7 +58,7 @@ static bool is_named_interpreted(const char *name)
 	return tapir_sv__starts_with(tapir_sv__of(name), "py::") ||
 	       tapir_sv__starts_with(tapir_sv__of(name), "php::") ||
 	       tapir_sv__starts_with(tapir_sv__of(name), "rb::") || strstr(name, ".js:") ||
-	       tapir_own_code__without_type(name) != name;
+	       tapir_app_code__without_type(name) != name;
 }
 
 static bool is_managed(const struct tapir_tree_node *node, const char *name)
@@ -68,19 +68,19 @@ static bool is_managed(const struct tapir_tree_node *node, const char *name)
 	return node->kind == TAPIR_FRAME_JIT && !is_stub(name) && *name != '['; /* [jit]+0x12 */
 }
 
-bool tapir_own_code__is_own(const struct tapir_tree_node *node, const char *name)
+bool tapir_app_code__is_app(const struct tapir_tree_node *node, const char *name)
 {
-	return is_managed(node, name) && !tapir_own_code__is_library(name);
+	return is_managed(node, name) && !tapir_app_code__is_library(name);
 }
 
-bool tapir_own_code__is_glue(const struct tapir_tree_node *node, const char *name)
+bool tapir_app_code__is_glue(const struct tapir_tree_node *node, const char *name)
 {
 	return node->kind == TAPIR_FRAME_RUNTIME ||
 	       (node->kind == TAPIR_FRAME_INTERPRETER && !is_named_interpreted(name)) ||
 	       (node->kind == TAPIR_FRAME_JIT && *name != '[' && is_stub(name));
 }
 
-bool tapir_own_code__is_plumbing(const char *name)
+bool tapir_app_code__is_plumbing(const char *name)
 {
 	struct tapir_sv text = tapir_sv__of(name);
 
@@ -91,7 +91,7 @@ bool tapir_own_code__is_plumbing(const char *name)
 }
 
 /* 0: there is none. library: the one to name then; the innermost that is not plumbing, if any. */
-static uint32_t find_own_frame(const struct tapir_stack_tree *tree, uint32_t node,
+static uint32_t find_app_frame(const struct tapir_stack_tree *tree, uint32_t node,
 			       uint32_t *library)
 {
 	const struct tapir_tree_node *nodes = tree->nodes.data;
@@ -103,9 +103,9 @@ static uint32_t find_own_frame(const struct tapir_stack_tree *tree, uint32_t nod
 
 		if (!is_managed(&nodes[node], name))
 			continue;
-		if (!tapir_own_code__is_library(name))
+		if (!tapir_app_code__is_library(name))
 			return node;
-		if (tapir_own_code__is_plumbing(name))
+		if (tapir_app_code__is_plumbing(name))
 			plumbing = plumbing ? plumbing : node;
 		else if (!*library)
 			*library = node;
@@ -116,25 +116,25 @@ static uint32_t find_own_frame(const struct tapir_stack_tree *tree, uint32_t nod
 
 static uint32_t node_function_name(const struct tapir_stack_tree *tree, uint32_t node)
 {
-	return node ? tree->nodes.data[node].name : TAPIR_OWN_CODE_NONE;
+	return node ? tree->nodes.data[node].name : TAPIR_APP_CODE_NONE;
 }
 
-uint32_t tapir_own_code__origin(const struct tapir_stack_tree *tree, uint32_t node)
+uint32_t tapir_app_code__origin(const struct tapir_stack_tree *tree, uint32_t node)
 {
-	uint32_t library, own = find_own_frame(tree, node, &library);
+	uint32_t library, frame = find_app_frame(tree, node, &library);
 
-	return own ? own : library;
+	return frame ? frame : library;
 }
 
 /* The name of the node that `find` finds. Kept as idx + 2: 0 was not searched yet, 1 has none. */
-static uint32_t find_once(struct tapir_own_nodes *known, const struct tapir_stack_tree *tree,
+static uint32_t find_once(struct tapir_app_nodes *known, const struct tapir_stack_tree *tree,
 			  uint32_t node,
 			  uint32_t (*find)(const struct tapir_stack_tree *tree, uint32_t node))
 {
 	uint32_t name;
 
 	if (!node || node >= tree->nodes.cnt)
-		return TAPIR_OWN_CODE_NONE;
+		return TAPIR_APP_CODE_NONE;
 	while (known->by_node.cnt <= node)
 		if (!tapir_vec__add(&known->by_node))
 			return node_function_name(tree, find(tree, node));
@@ -149,13 +149,13 @@ static uint32_t find_managed(const struct tapir_stack_tree *tree, uint32_t node)
 {
 	uint32_t library;
 
-	return find_own_frame(tree, node, &library);
+	return find_app_frame(tree, node, &library);
 }
 
-uint32_t tapir_own_code__of(struct tapir_own_code *own, const struct tapir_stack_tree *tree,
+uint32_t tapir_app_code__of(struct tapir_app_code *code, const struct tapir_stack_tree *tree,
 			    uint32_t node)
 {
-	return find_once(&own->managed, tree, node, find_managed);
+	return find_once(&code->managed, tree, node, find_managed);
 }
 
 static bool is_native_library(const char *name)
@@ -168,60 +168,60 @@ static bool is_native_library(const char *name)
 	return false;
 }
 
-bool tapir_own_code__is_own_native(const struct tapir_tree_node *node, const char *name)
+bool tapir_app_code__is_app_native(const struct tapir_tree_node *node, const char *name)
 {
 	return node->is_of_program && !is_native_library(name);
 }
 
 /* A stack of the runtime's own work has no function of the program. */
-uint32_t tapir_own_code__native_origin(const struct tapir_stack_tree *tree, uint32_t node)
+uint32_t tapir_app_code__native_origin(const struct tapir_stack_tree *tree, uint32_t node)
 {
 	const struct tapir_tree_node *nodes = tree->nodes.data;
-	uint32_t own = 0, library = 0;
+	uint32_t frame = 0, library = 0;
 
 	for (; node && node < tree->nodes.cnt; node = nodes[node].parent) {
 		if (nodes[node].kind != TAPIR_FRAME_NATIVE &&
 		    nodes[node].kind != TAPIR_FRAME_NONE && nodes[node].kind != TAPIR_FRAME_KERNEL)
 			return 0;
-		if (own || !nodes[node].is_of_program)
+		if (frame || !nodes[node].is_of_program)
 			continue;
-		if (tapir_own_code__is_own_native(&nodes[node], tree->names.data[nodes[node].name]))
-			own = node;
+		if (tapir_app_code__is_app_native(&nodes[node], tree->names.data[nodes[node].name]))
+			frame = node;
 		else if (!library)
 			library = node;
 	}
-	return own ? own : library;
+	return frame ? frame : library;
 }
 
-uint32_t tapir_own_code__or_native(struct tapir_own_code *own, const struct tapir_stack_tree *tree,
+uint32_t tapir_app_code__or_native(struct tapir_app_code *code, const struct tapir_stack_tree *tree,
 				   uint32_t node)
 {
-	uint32_t name = tapir_own_code__of(own, tree, node);
+	uint32_t name = tapir_app_code__of(code, tree, node);
 
-	return name != TAPIR_OWN_CODE_NONE
+	return name != TAPIR_APP_CODE_NONE
 		       ? name
-		       : find_once(&own->native, tree, node, tapir_own_code__native_origin);
+		       : find_once(&code->native, tree, node, tapir_app_code__native_origin);
 }
 
-uint32_t tapir_own_code__find_or_native(const struct tapir_stack_tree *tree, uint32_t node)
+uint32_t tapir_app_code__find_or_native(const struct tapir_stack_tree *tree, uint32_t node)
 {
-	uint32_t own = find_managed(tree, node);
+	uint32_t frame = find_managed(tree, node);
 
-	return node_function_name(tree, own ? own : tapir_own_code__native_origin(tree, node));
+	return node_function_name(tree, frame ? frame : tapir_app_code__native_origin(tree, node));
 }
 
-uint32_t tapir_own_code__or_library(struct tapir_own_code *own, const struct tapir_stack_tree *tree,
-				    uint32_t node)
+uint32_t tapir_app_code__or_library(struct tapir_app_code *code,
+				    const struct tapir_stack_tree *tree, uint32_t node)
 {
-	uint32_t name = tapir_own_code__of(own, tree, node), library;
+	uint32_t name = tapir_app_code__of(code, tree, node), library;
 
-	if (name != TAPIR_OWN_CODE_NONE)
+	if (name != TAPIR_APP_CODE_NONE)
 		return name;
-	find_own_frame(tree, node, &library);
+	find_app_frame(tree, node, &library);
 	return node_function_name(tree, library);
 }
 
-bool tapir_own_code__is_unnamed(const struct tapir_stack_tree *tree, uint32_t node)
+bool tapir_app_code__is_unnamed(const struct tapir_stack_tree *tree, uint32_t node)
 {
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent)
 		if (tree->nodes.data[node].kind == TAPIR_FRAME_INTERPRETER &&
@@ -231,8 +231,8 @@ bool tapir_own_code__is_unnamed(const struct tapir_stack_tree *tree, uint32_t no
 	return false;
 }
 
-void tapir_own_code__fini(struct tapir_own_code *own)
+void tapir_app_code__fini(struct tapir_app_code *code)
 {
-	tapir_vec__fini(&own->managed.by_node);
-	tapir_vec__fini(&own->native.by_node);
+	tapir_vec__fini(&code->managed.by_node);
+	tapir_vec__fini(&code->native.by_node);
 }
