@@ -128,10 +128,10 @@ TAPIR_SUMS_INLINE uint64_t tapir_sums__stack_id(const struct tapir_sums_stack *s
  */
 struct tapir_sums_column {
 	uint64_t low, high; /* sums of the low and the (signed) high 32 bits: exact for 2^31 hits */
-	uint64_t most_ever, least_ever;
-	uint64_t most[2], least[2]; /* of the interval whose number is even; odd */
-	uint64_t below;		    /* values under 0, which have no step */
-	uint64_t unbinned;	    /* values whose step found no room */
+	uint64_t max_ever, least_ever;
+	uint64_t max[2], least[2]; /* of the interval whose number is even; odd */
+	uint64_t below;		   /* values under 0, which have no step */
+	uint64_t unbinned;	   /* values whose step found no room */
 };
 
 #define TAPIR_SUMS_BUSY 1u
@@ -172,19 +172,19 @@ TAPIR_SUMS_INLINE int tapir_sums__claim_interval(struct tapir_sums_row *row, uin
 	    __sync_val_compare_and_swap(&row->intervals[slot], was, is | TAPIR_SUMS_BUSY) != was)
 		return 0;
 	for (uint32_t i = 0; i < TAPIR_SUMS_COLUMNS && i < column_cnt; i++)
-		row->columns[i].most[slot] = row->columns[i].least[slot] = 0;
+		row->columns[i].max[slot] = row->columns[i].least[slot] = 0;
 	row->intervals[slot] = is;
 	return 1;
 }
 
 /* A thread that preempts this one may widen it, too: some tries are enough for any number of them
  * that ever do. */
-TAPIR_SUMS_INLINE void tapir_sums__widen(uint64_t *most, uint64_t value)
+TAPIR_SUMS_INLINE void tapir_sums__widen(uint64_t *max, uint64_t value)
 {
-	uint64_t was = *most, is;
+	uint64_t was = *max, is;
 
 	for (int i = 0; i < 8 && value > was; i++) {
-		is = __sync_val_compare_and_swap(most, was, value);
+		is = __sync_val_compare_and_swap(max, was, value);
 		if (is == was)
 			return;
 		was = is;
@@ -201,9 +201,9 @@ TAPIR_SUMS_INLINE void tapir_sums__add(struct tapir_sums_column *c, uint64_t val
 	__sync_fetch_and_add(&c->low, value & 0xffffffff);
 	if (high)
 		__sync_fetch_and_add(&c->high, high);
-	tapir_sums__widen(&c->most_ever, biased);
+	tapir_sums__widen(&c->max_ever, biased);
 	tapir_sums__widen(&c->least_ever, ~biased);
-	tapir_sums__widen(&c->most[interval & 1], biased);
+	tapir_sums__widen(&c->max[interval & 1], biased);
 	tapir_sums__widen(&c->least[interval & 1], ~biased);
 }
 

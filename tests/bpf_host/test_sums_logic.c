@@ -72,9 +72,9 @@ static void threads_lose_nothing_to_each_other(void **state)
 	assert_int_equal((int64_t)((c[0].high << 32) + c[0].low),
 			 -(int64_t)THREADS * ROUNDS / 2 * (1 << 20) + 6ll * ROUNDS);
 	assert_int_equal(~c[1].least[1], UINT64_MAX - (ROUNDS - 1));
-	assert_int_equal(c[1].most[1], UINT64_MAX);
+	assert_int_equal(c[1].max[1], UINT64_MAX);
 	assert_int_equal((int64_t)(~c[0].least[1] ^ 1ull << 63), -(ROUNDS / 2ll) * (1 << 20));
-	assert_int_equal((int64_t)(c[0].most[1] ^ 1ull << 63), (ROUNDS / 2ll - 1) * (1 << 20) + 3);
+	assert_int_equal((int64_t)(c[0].max[1] ^ 1ull << 63), (ROUNDS / 2ll - 1) * (1 << 20) + 3);
 }
 
 /* Of two intervals each has its own place; a third one takes over the first one's. */
@@ -87,8 +87,8 @@ static void place_is_of_one_interval(void **state)
 		assert_true(tapir_sums__claim_interval(&r, 1, interval));
 		tapir_sums__add(&r.columns[0], 100 - interval, 0, interval);
 	}
-	assert_int_equal(r.columns[0].most[0], 98);
-	assert_int_equal(r.columns[0].most[1], 99);
+	assert_int_equal(r.columns[0].max[0], 98);
+	assert_int_equal(r.columns[0].max[1], 99);
 	r.intervals[1] = 2 * 3 | TAPIR_SUMS_BUSY; /* by a thread that was preempted */
 	assert_false(tapir_sums__claim_interval(&r, 1, 3));
 	assert_true(tapir_sums__claim_interval(&r, 1, 2));

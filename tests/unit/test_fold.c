@@ -91,9 +91,9 @@ static void what_is_counted_elsewhere_is_read_anew(void **state)
 	const struct tapir_fold_number ten = tapir_fold__whole(10);
 	struct tapir_fold_counted counted = {.columns[0] = {.has_range = true,
 							    .least = -5,
-							    .most = 20,
+							    .max = 20,
 							    .least_ever = -5,
-							    .most_ever = 20}};
+							    .max_ever = 20}};
 	const struct tapir_fold_row *row;
 
 	(void)state;
@@ -144,7 +144,7 @@ static void sums_are_exact_when_they_exceed_64_bits(void **state)
 	tapir_fold_number__add_text(&out, f.rows.data[0].values[0].sum);
 	assert_string_equal(out.data, "-9223372036854775811");
 	assert_true(f.rows.data[0].values[0].least.whole == INT64_MIN);
-	assert_true(f.rows.data[0].values[0].most.whole == UINT64_MAX);
+	assert_true(f.rows.data[0].values[0].max.whole == UINT64_MAX);
 	tapir_str__fini(&out);
 	tapir_fold__fini(&f);
 }
@@ -267,7 +267,7 @@ static void extremes_are_of_their_interval(void **state)
 	tapir_fold__add(&f, NULL, &v);
 	value = &f.rows.data[0].values[0];
 	assert_true(tapir_fold_value__least(value, true).whole == 7);
-	assert_true(tapir_fold_value__most(value, true).whole == 9);
+	assert_true(tapir_fold_value__max(value, true).whole == 9);
 	assert_true(tapir_fold_value__least(value, false).whole == 5);
 	tapir_fold__fini(&f);
 }

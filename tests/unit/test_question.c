@@ -546,7 +546,7 @@ static void rows_of_the_kernel_are_rows_of_the_table(void **state)
 		assert_true(row->values[0].sum.whole ==
 			    -3 + (__int128)(interval + 1) * 2 * ((1ll << 62) - 7));
 		assert_true(row->values[0].least.whole == -7);
-		assert_true(row->values[0].interval_most.whole == 1ll << 62);
+		assert_true(row->values[0].interval_max.whole == 1ll << 62);
 		assert_int_equal(row->values[0].steps.data[0].idx, 40);
 		assert_int_equal(row->values[0].steps.data[0].cnt, 4 * (interval + 1));
 		tapir_questions__begin_interval(qs);

@@ -148,7 +148,7 @@ static void usage_is_that_of_at_most_eighty_processes(void **state)
 	tapir_usage_report__metrics(0, &out);
 	assert_false(out.failed);
 	cnt = count(out.data, "tapir_process_cpu_seconds_total{");
-	assert_in_range(cnt, 1, 2 * TAPIR_USAGE_MOST);
+	assert_in_range(cnt, 1, 2 * TAPIR_USAGE_TOP);
 	assert_int_equal(count(out.data, "tapir_process_resident_memory_bytes{"), cnt);
 	assert_null(strstr(out.data, "process=\"kthreadd\""));
 	assert_int_equal(count(out.data, "\ntapir_machine_cpu_seconds_total "), 1);

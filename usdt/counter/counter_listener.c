@@ -12,7 +12,7 @@
 #include "tapir/payload_parts.h"
 
 #define LEAST_S	   0.1
-#define MOST_S	   3600.0
+#define MAX_S	   3600.0
 #define FIELD_MAX  16u
 #define TEXT_BYTES 1032u /* counter.c takes texts of 1,024 bytes */
 
@@ -133,7 +133,7 @@ int tapir_counter_listener__open(const char *provider, double interval_s,
 	char filter[64];
 	unsigned ms;
 
-	if (!fn || !out || !(interval_s >= LEAST_S && interval_s <= MOST_S))
+	if (!fn || !out || !(interval_s >= LEAST_S && interval_s <= MAX_S))
 		return -EINVAL;
 	l = calloc(1, sizeof(*l));
 	if (!l) {

@@ -13,7 +13,7 @@
 
 #define KEY	"EventCounterIntervalSec="
 #define LEAST_S 0.1
-#define MOST_S	3600.0
+#define MAX_S	3600.0
 #define LOOK_MS 100 /* how soon a change of what is requested is seen */
 
 /* A session that asks for a group's intervals. */
@@ -78,7 +78,7 @@ static double interval_of(const char *filter)
 
 			if (!(s > 0))
 				return 0;
-			return s < LEAST_S ? LEAST_S : s > MOST_S ? MOST_S : s;
+			return s < LEAST_S ? LEAST_S : s > MAX_S ? MAX_S : s;
 		}
 		filter = end ? end + 1 : NULL;
 	}

@@ -67,13 +67,13 @@ static void add_running(const struct tapir_agent *agent, double *cpu_s, double *
 
 static void add_children(const struct tapir_agent *agent, struct tapir_str *out)
 {
-	static double most; /* of a running child the time is rounded, maybe up */
+	static double max; /* of a running child the time is rounded, maybe up */
 	double cpu_s = cpu_seconds(RUSAGE_CHILDREN), resident = 0;
 
 	add_running(agent, &cpu_s, &resident);
-	most = cpu_s > most ? cpu_s : most;
+	max = cpu_s > max ? cpu_s : max;
 	add_agent_metric(out, "children_cpu_seconds_total", "counter",
-			 "CPU time of its HTTP processes, recordings and requests.", most);
+			 "CPU time of its HTTP processes, recordings and requests.", max);
 	add_agent_metric(
 		out, "children_resident_memory_bytes", "gauge",
 		"Resident memory of its children that run; what they share counts for each.",

@@ -243,7 +243,7 @@ int tapir_session__make_room(struct tapir_agent *agent, const struct tapir_calle
 }
 
 void tapir_session__limit_frozen(struct tapir_agent *agent, const struct tapir_caller *caller,
-				 size_t most)
+				 size_t max_cnt)
 {
 	struct tapir_sessions *sessions = agent->sessions;
 	size_t cnt = 0;
@@ -251,7 +251,8 @@ void tapir_session__limit_frozen(struct tapir_agent *agent, const struct tapir_c
 	for (size_t i = sessions->all.cnt; i-- > 0;) {
 		const struct tapir_session_entry *s = &sessions->all.data[i];
 
-		if (tapir_session__is_frozen(s) && is_dispensable(s, caller->name) && ++cnt > most)
+		if (tapir_session__is_frozen(s) && is_dispensable(s, caller->name) &&
+		    ++cnt > max_cnt)
 			delete_for_room(agent, i, caller, &tapir_routes[TAPIR_ROUTE_FREEZE]);
 	}
 }

@@ -59,7 +59,7 @@ int tapir_session__make_room(struct tapir_agent *agent, const struct tapir_calle
 /* Keeps the `most` newest files of the flight recorder that belong to caller, deletes the others.
  */
 void tapir_session__limit_frozen(struct tapir_agent *agent, const struct tapir_caller *caller,
-				 size_t most);
+				 size_t max_cnt);
 
 /* Writes one session as a JSON object, the member `key` of the open one; NULL: an element. */
 void tapir_session__write_json(const struct tapir_session_entry *s, struct tapir_json *j,

@@ -91,7 +91,7 @@ void tapir_allocators__add(struct tapir_allocators *a, struct tapir_timeline *tl
 	}
 }
 
-const char *tapir_allocators__most(const struct tapir_allocators *a, struct tapir_timeline *tl)
+const char *tapir_allocators__top(const struct tapir_allocators *a, struct tapir_timeline *tl)
 {
 	return a->best_bytes ? tapir_timeline__stacks(tl)->names.data[a->best_name] : NULL;
 }

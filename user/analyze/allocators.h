@@ -28,7 +28,7 @@ void tapir_allocators__add(struct tapir_allocators *a, struct tapir_timeline *tl
 			   const struct tapir_probe_view *probe,
 			   const struct tapir_event_view *event);
 /* Returns "Foo.Bar(int)", borrowed from the timeline; NULL: no stack of an allocation was seen. */
-const char *tapir_allocators__most(const struct tapir_allocators *a, struct tapir_timeline *tl);
+const char *tapir_allocators__top(const struct tapir_allocators *a, struct tapir_timeline *tl);
 /*
  * Returns the bytes that a sampled object represents: the inverse of the chance that one of its
  * size is sampled.

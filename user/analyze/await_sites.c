@@ -104,7 +104,7 @@ static void find_time(const struct tapir_awaits *a, struct tapir_await_site *sit
 	site->known_from_ns = first_ns && *first_ns < until_ns ? *first_ns : until_ns;
 	site->seen_ns = until_ns - site->known_from_ns;
 	half_ns = (until_ns - site->known_from_ns) / 2;
-	site->known_from_ns += site->took->most < half_ns ? site->took->most : half_ns;
+	site->known_from_ns += site->took->max < half_ns ? site->took->max : half_ns;
 	site->known_until_ns = until_ns;
 }
 
@@ -172,12 +172,12 @@ static void add_open(struct tapir_awaits *a)
 
 static void find_what(const struct tapir_awaits *a, struct tapir_await_site *site)
 {
-	uint32_t most = 0;
+	uint32_t top = 0;
 
 	for (unsigned i = 1; i < TAPIR_AWAITED_KINDS && i < a->kinds.cnt; i++)
-		if (site->kinds[i] > site->kinds[most] || (!most && site->kinds[i]))
-			most = i;
-	site->what = a->kinds.data[most];
+		if (site->kinds[i] > site->kinds[top] || (!top && site->kinds[i]))
+			top = i;
+	site->what = a->kinds.data[top];
 }
 
 static bool is_of_one_method(const struct tapir_await_site *x, const struct tapir_await_site *y)

@@ -229,12 +229,12 @@ static __int128 whole_of(uint64_t biased, bool is_signed)
 
 /* A range: nothing as long as both are 0, which no value makes. */
 struct range {
-	uint64_t most, least;
+	uint64_t max, least;
 };
 
-static void widen_range(struct range *r, uint64_t most, uint64_t least)
+static void widen_range(struct range *r, uint64_t max, uint64_t least)
 {
-	r->most = most > r->most ? most : r->most;
+	r->max = max > r->max ? max : r->max;
 	r->least = least > r->least ? least : r->least;
 }
 
@@ -245,9 +245,9 @@ static bool widen_by_interval(const struct tapir_sums_row *row, unsigned idx, ui
 	const struct tapir_sums_column *c = &row->columns[idx];
 	uint32_t slot = interval & 1;
 
-	if (row->intervals[slot] != 2 * interval || (!c->most[slot] && !c->least[slot]))
+	if (row->intervals[slot] != 2 * interval || (!c->max[slot] && !c->least[slot]))
 		return false;
-	widen_range(r, c->most[slot], c->least[slot]);
+	widen_range(r, c->max[slot], c->least[slot]);
 	return true;
 }
 
@@ -268,19 +268,19 @@ static void read_column(const struct tapir_sums_row *rows, size_t stride, unsign
 		out->sum += ((__int128)(int64_t)c->high << 32) + c->low;
 		out->below += c->below;
 		out->unbinned += c->unbinned;
-		widen_range(&ever, c->most_ever, c->least_ever);
+		widen_range(&ever, c->max_ever, c->least_ever);
 		if (!widen_by_interval(row, idx, interval, &now))
 			widen_by_interval(row, idx, interval + 1, &now);
 		widen_by_interval(row, idx, interval - 1, &late);
 	}
-	out->is_late = !now.most && !now.least;
+	out->is_late = !now.max && !now.least;
 	if (out->is_late)
 		r = &late;
-	out->has_range = r->most || r->least;
+	out->has_range = r->max || r->least;
 	out->least = whole_of(~r->least, is_signed);
-	out->most = whole_of(r->most, is_signed);
+	out->max = whole_of(r->max, is_signed);
 	out->least_ever = whole_of(~ever.least, is_signed);
-	out->most_ever = whole_of(ever.most, is_signed);
+	out->max_ever = whole_of(ever.max, is_signed);
 }
 
 void tapir_offer__read_row(const struct tapir_question *q, const struct tapir_sums_row *rows,

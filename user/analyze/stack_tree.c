@@ -380,9 +380,9 @@ static void add_path_frames(struct tapir_stack_tree *tree, struct path *path, ui
  */
 static unsigned fold_depth(const struct tapir_stack_tree *tree)
 {
-	size_t most = FOLD_NODES - FOLD_SPARE;
-	size_t left = tree->fold_cnt < most ? most - tree->fold_cnt : 0;
-	unsigned depth = (unsigned)(left * FOLD_DEPTH / most);
+	size_t max = FOLD_NODES - FOLD_SPARE;
+	size_t left = tree->fold_cnt < max ? max - tree->fold_cnt : 0;
+	unsigned depth = (unsigned)(left * FOLD_DEPTH / max);
 
 	return depth ? depth : tree->process_frame != TAPIR_PROCESS_FRAME_NONE;
 }

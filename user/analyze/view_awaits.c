@@ -67,7 +67,7 @@ static void add_await_row(const struct view_awaits *v, const struct tapir_await_
 	if (site->cnt) {
 		tapir_view_result__u64(result, table, site->sum_ns / site->cnt);
 		tapir_view_result__u64(result, table, tapir_histogram__percentile(site->took, 99));
-		tapir_view_result__u64(result, table, site->took->most);
+		tapir_view_result__u64(result, table, site->took->max);
 	} else {
 		for (unsigned i = 0; i < 3; i++)
 			tapir_view_result__none(result, table);

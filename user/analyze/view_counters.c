@@ -28,7 +28,7 @@ struct counter {
 	uint32_t tgid, kind;
 	uint64_t cnt, per_point; /* values that make one point */
 	char *provider, *name, *unit, *tags;
-	double first, last, least, most, sum;
+	double first, last, least, max, sum;
 	double total; /* RATE: of what was added */
 	struct tapir_vec(struct point) points;
 };
@@ -158,10 +158,10 @@ static void on_counter(void *ctx, const struct tapir_rec_counter *rec)
 		return;
 	value = shown_value(rec);
 	if (!c->cnt++)
-		c->first = c->least = c->most = value;
+		c->first = c->least = c->max = value;
 	c->last = value;
 	c->least = value < c->least ? value : c->least;
-	c->most = value > c->most ? value : c->most;
+	c->max = value > c->max ? value : c->max;
 	c->sum += value;
 	c->total += rec->value;
 	add_point(v, c, rec->h.time_ns, value);
@@ -204,7 +204,7 @@ static void write_sparks(struct tapir_view_result *result, size_t t, const struc
 		cnts[slot] += (double)points[i].cnt;
 	}
 	for (size_t i = 0; i < slots; i++) {
-		double mean = cnts[i] > 0 ? sums[i] / cnts[i] : 0, range = c->most - c->least;
+		double mean = cnts[i] > 0 ? sums[i] / cnts[i] : 0, range = c->max - c->least;
 		double share = range > 0 ? (mean - c->least) / range : 0;
 		int level = (int)(share * 7.999);
 
@@ -276,7 +276,7 @@ static int counters_finish(void *ctx, struct tapir_view_result *result)
 		tapir_view_result__f64(result, t, c->first);
 		tapir_view_result__f64(result, t, c->least);
 		tapir_view_result__f64(result, t, c->sum / (double)c->cnt);
-		tapir_view_result__f64(result, t, c->most);
+		tapir_view_result__f64(result, t, c->max);
 		tapir_view_result__f64(result, t, c->last);
 		write_unit(result, t, c);
 		write_sparks(result, t, c);

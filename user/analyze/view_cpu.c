@@ -401,16 +401,16 @@ static void write_path(struct cpu *v, struct tapir_view_result *result, size_t t
 static uint32_t next_child(const struct tapir_stack_tree *tree, uint32_t parent, uint32_t last)
 {
 	const struct tapir_tree_node *nodes = tree->nodes.data;
-	uint64_t below = tapir_stack_tree__total(tree, last), most = 0;
+	uint64_t below = tapir_stack_tree__total(tree, last), largest = 0;
 	uint32_t best = 0;
 
 	for (uint32_t c = nodes[parent].first_child; c; c = nodes[c].next_sibling) {
 		uint64_t total = tapir_stack_tree__total(tree, c);
 		bool is_behind = !last || total < below || (total == below && c > last);
 
-		if (is_behind && (!best || total > most || (total == most && c < best))) {
+		if (is_behind && (!best || total > largest || (total == largest && c < best))) {
 			best = c;
-			most = total;
+			largest = total;
 		}
 	}
 	return best;
@@ -480,18 +480,18 @@ static void write_threads(struct cpu *v, struct tapir_view_result *result)
 	if (v->threads.cnt)
 		qsort(v->threads.data, v->threads.cnt, sizeof(*v->threads.data), by_cnt);
 	tapir_vec_for_each (row, &v->threads) {
-		unsigned most = 0;
+		unsigned largest = 0;
 
 		if (!left--)
 			break;
 		for (unsigned w = 1; w < TAPIR_WORK_CNT; w++)
-			most = row->works[w] > row->works[most] ? w : most;
+			largest = row->works[w] > row->works[largest] ? w : largest;
 		tapir_view_result__share(result, t, row->cnt, v->cnt);
 		tapir_view_result__u64(result, t, row->cnt);
 		tapir_view_result__u64(result, t, row->tgid);
 		tapir_view_result__u64(result, t, row->tid);
 		tapir_view_result__text(result, t, v->names.rows.data[row->name_idx].comm);
-		tapir_view_result__text(result, t, tapir_work__name(most));
+		tapir_view_result__text(result, t, tapir_work__name(largest));
 	}
 }
 
@@ -549,15 +549,15 @@ static double percent_of(const struct cpu *v, uint64_t cnt)
 static void write_headline(const struct cpu *v, struct tapir_str *out)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->args.tl);
-	unsigned most = 0;
+	unsigned largest = 0;
 
 	for (unsigned w = 1; w < TAPIR_WORK_CNT; w++)
-		most = v->works[w] > v->works[most] ? w : most;
-	tapir_str__addf(out, "%.1f%% of %llu CPU samples are %s", percent_of(v, v->works[most]),
-			(unsigned long long)v->cnt, tapir_work__name(most));
-	if (v->works[TAPIR_WORK_GC] && most != TAPIR_WORK_GC)
+		largest = v->works[w] > v->works[largest] ? w : largest;
+	tapir_str__addf(out, "%.1f%% of %llu CPU samples are %s", percent_of(v, v->works[largest]),
+			(unsigned long long)v->cnt, tapir_work__name(largest));
+	if (v->works[TAPIR_WORK_GC] && largest != TAPIR_WORK_GC)
 		tapir_str__addf(out, ", %.1f%% GC", percent_of(v, v->works[TAPIR_WORK_GC]));
-	if (v->works[TAPIR_WORK_JIT] && most != TAPIR_WORK_JIT)
+	if (v->works[TAPIR_WORK_JIT] && largest != TAPIR_WORK_JIT)
 		tapir_str__addf(out, ", %.1f%% JIT compiler",
 				percent_of(v, v->works[TAPIR_WORK_JIT]));
 	if (v->self_functions.cnt && v->self_functions.data[0].self_cnt)

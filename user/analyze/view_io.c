@@ -36,7 +36,7 @@ struct name {
 struct row {
 	uint32_t of, mostly; /* mostly: the other name of most of its bytes */
 	uint64_t cnts[TAPIR_IO_OP_CNT], bytes[TAPIR_IO_OP_CNT], cnt;
-	uint64_t p50_ns, p99_ns, most_ns;
+	uint64_t p50_ns, p99_ns, max_ns;
 };
 
 struct io {
@@ -163,7 +163,7 @@ static int by_bytes(const void *a, const void *b)
 static uint32_t mostly_of(struct io *v, struct request *requests, size_t cnt, enum group by)
 {
 	struct tapir_map bytes = {};
-	uint64_t most = 0;
+	uint64_t max = 0;
 	uint32_t best = 0;
 
 	for (size_t i = 0; i < cnt; i++) {
@@ -175,8 +175,8 @@ static uint32_t mostly_of(struct io *v, struct request *requests, size_t cnt, en
 		*sum += requests[i].op == TAPIR_IO_READ || requests[i].op == TAPIR_IO_WRITE
 				? requests[i].bytes + 1ull
 				: 1;
-		if (*sum > most) {
-			most = *sum;
+		if (*sum > max) {
+			max = *sum;
 			best = requests[i].of[by];
 		}
 	}
@@ -202,7 +202,7 @@ static void add_io_row(struct io *v, struct request *requests, size_t cnt, enum 
 	}
 	row.p50_ns = percentile(requests, cnt, 50);
 	row.p99_ns = percentile(requests, cnt, 99);
-	row.most_ns = requests[cnt - 1].took_ns;
+	row.max_ns = requests[cnt - 1].took_ns;
 	row.mostly = mostly_of(v, requests, cnt, group == BY_FILE ? BY_PROCESS : BY_FILE);
 	v->args.failed |= !tapir_vec__push(&v->rows, row);
 }
@@ -255,7 +255,7 @@ static void write_numbers(struct tapir_view_result *result, size_t t, const stru
 	tapir_view_result__u64(result, t, row->bytes[TAPIR_IO_WRITE]);
 	tapir_view_result__u64(result, t, row->p50_ns);
 	tapir_view_result__u64(result, t, row->p99_ns);
-	tapir_view_result__u64(result, t, row->most_ns);
+	tapir_view_result__u64(result, t, row->max_ns);
 }
 
 #define NUMBERS                                                                                    \

@@ -319,7 +319,7 @@ static void add_groups(struct jit *v, struct tapir_view_result *result)
 static void add_loaded(const struct jit *v, struct tapir_view_result *result)
 {
 	double seconds = (double)tapir_timeline__span_ns(v->args.tl) / 1e9;
-	const struct group *most = v->groups.data;
+	const struct group *top_group = v->groups.data;
 
 	tapir_str__addf(&result->headline, "%llu methods compiled",
 			(unsigned long long)v->loaded_cnt);
@@ -329,9 +329,9 @@ static void add_loaded(const struct jit *v, struct tapir_view_result *result)
 	if (v->groups.cnt)
 		tapir_str__addf(&result->headline, ", %llu of them dynamic",
 				(unsigned long long)v->dynamic_cnt);
-	if (v->groups.cnt && most->cnt * 100 >= v->loaded_cnt * TELLING_PERCENT)
-		tapir_str__addf(&result->headline, "; most often %s, %llu times", most->name,
-				(unsigned long long)most->cnt);
+	if (v->groups.cnt && top_group->cnt * 100 >= v->loaded_cnt * TELLING_PERCENT)
+		tapir_str__addf(&result->headline, "; most often %s, %llu times", top_group->name,
+				(unsigned long long)top_group->cnt);
 	if (v->own_cnt)
 		tapir_view_result__note(result,
 					"%llu more were compiled since this recording asked what "

@@ -391,7 +391,7 @@ static void add_native_function(const struct native *v, struct tapir_str *out,
 }
 
 /* The first row in use: of malloc, or of what is mapped where malloc's blocks were all freed. */
-static const struct row *most_used(const struct native *v)
+static const struct row *top_row(const struct native *v)
 {
 	const struct row *row;
 
@@ -404,7 +404,7 @@ static const struct row *most_used(const struct native *v)
 static void write_headline(const struct native *v, struct tapir_view_result *result)
 {
 	double seconds = (double)tapir_timeline__span_ns(v->args.tl) / 1e9;
-	const struct row *row = most_used(v);
+	const struct row *row = top_row(v);
 
 	if (!row) {
 		tapir_str__addf(&result->headline, "nothing that was allocated is still in use");

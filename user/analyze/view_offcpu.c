@@ -224,7 +224,7 @@ static void add_offcpu_row(struct offcpu_view *v, struct tapir_view_result *resu
 	tapir_view_result__stack(result, t, row->node);
 }
 
-struct most {
+struct top_site {
 	uint32_t node; /* of a function of the program's own, else of a call of the kernel; or 0 */
 	uint64_t ns;
 	const char *reason;
@@ -242,10 +242,10 @@ static uint32_t function_of(const struct tapir_stack_tree *tree, uint32_t node)
 }
 
 /* The stack in which threads waited longest for one reason, whichever thread ended it. */
-static struct most most_of(struct offcpu_view *v, const struct tapir_stack_tree *tree)
+static struct top_site top_site_of(struct offcpu_view *v, const struct tapir_stack_tree *tree)
 {
 	struct tapir_map by_site = {};
-	struct most most = {};
+	struct top_site top_site = {};
 	const struct row *row;
 
 	tapir_vec_for_each (row, &v->rows) {
@@ -259,29 +259,30 @@ static struct most most_of(struct offcpu_view *v, const struct tapir_stack_tree 
 			break;
 		}
 		*sum += row->is_truncated ? 0 : row->waited_ns;
-		if (*sum > most.ns)
-			most = (struct most){
+		if (*sum > top_site.ns)
+			top_site = (struct top_site){
 				.node = function_of(tree, row->node), .ns = *sum, .reason = reason};
 	}
 	tapir_map__fini(&by_site);
-	return most;
+	return top_site;
 }
 
 static void add_offcpu_headline(struct offcpu_view *v, struct tapir_view_result *result)
 {
 	char waited[TAPIR_NS_TEXT_BYTES], ready[TAPIR_NS_TEXT_BYTES];
-	struct most most = most_of(v, result->tree);
+	struct top_site top_site = top_site_of(v, result->tree);
 	const char *name =
-		most.node ? result->tree->names.data[result->tree->nodes.data[most.node].name]
-			  : NULL;
+		top_site.node
+			? result->tree->names.data[result->tree->nodes.data[top_site.node].name]
+			: NULL;
 
 	tapir_str__addf(&result->headline,
 			"threads were off-CPU for %s, %s of it runnable, waiting for a CPU",
 			tapir_ns__text(v->waited_ns, waited), tapir_ns__text(v->ready_ns, ready));
-	if (most.ns)
+	if (top_site.ns)
 		tapir_str__addf(&result->headline, "; %.0f%% in one place%s%s%s%s",
-				100.0 * (double)most.ns / (double)v->waited_ns,
-				most.reason ? ": " : "", most.reason ? most.reason : "",
+				100.0 * (double)top_site.ns / (double)v->waited_ns,
+				top_site.reason ? ": " : "", top_site.reason ? top_site.reason : "",
 				name ? " in " : "", name ? name : "");
 	if (v->open_ns)
 		tapir_str__addf(&result->headline,

@@ -49,9 +49,9 @@ struct change {
 
 struct threadpool {
 	struct tapir_view_args args;
-	uint64_t starved, most, more, queued_cnt, queued_ns, queued_worst_ns, half;
+	uint64_t starved, max, more, queued_cnt, queued_ns, queued_worst_ns, half;
 	uint64_t blocked_ns, changes_cnt; /* at the end */
-	uint64_t queue_cnt, queue_most;	  /* work that is in the queue, was at most */
+	uint64_t queue_cnt, queue_max;	  /* work that is in the queue, was at most */
 	struct tapir_vec(struct change) changes;
 	struct tapir_pool_waits waits;
 	struct tapir_app_code app_code;
@@ -82,7 +82,7 @@ static void add_change(struct threadpool *v, const struct tapir_event_fields *f,
 	if (reason.data)
 		memcpy(change.reason, reason.data, reason.len);
 	v->starved += tapir_pool__is_for_blocked(change.reason);
-	v->most = change.workers > v->most ? change.workers : v->most;
+	v->max = change.workers > v->max ? change.workers : v->max;
 	tapir_str__fini(&reason);
 	if (v->changes.cnt == MAX_CHANGES)
 		v->more++;
@@ -186,7 +186,7 @@ static void threadpool_on_event(void *ctx, struct tapir_tl_thread *t,
 	if (tapir_sv__is(probe->event, "ThreadPoolWorkerThreadWait"))
 		tapir_pool_waits__says_idle(&v->waits, t->tid, event->rec->h.time_ns);
 	active = tapir_event_fields__u64(f, "ActiveWorkerThreadCount");
-	v->most = active > v->most ? active : v->most;
+	v->max = active > v->max ? active : v->max;
 }
 
 /* ---- blocked threads -------------------------------------------------------------------------- */
@@ -307,8 +307,8 @@ static void threadpool_on_open(void *ctx, struct tapir_interval *i)
 {
 	struct threadpool *v = ctx;
 
-	if (is_queued(v, i) && ++v->queue_cnt > v->queue_most)
-		v->queue_most = v->queue_cnt;
+	if (is_queued(v, i) && ++v->queue_cnt > v->queue_max)
+		v->queue_max = v->queue_cnt;
 }
 
 static void threadpool_on_close(void *ctx, struct tapir_interval *i)
@@ -355,13 +355,13 @@ static int threadpool_finish(void *ctx, struct tapir_view_result *result)
 	char worst[TAPIR_NS_TEXT_BYTES], p99[TAPIR_NS_TEXT_BYTES], times[TAPIR_TIMES_TEXT_BYTES];
 	uint64_t blocked_ns = sum_sites(v);
 	bool has_events =
-		v->changes.cnt || v->queued_cnt || v->most || v->tasks.cnt || v->tasks.open_cnt;
+		v->changes.cnt || v->queued_cnt || v->max || v->tasks.cnt || v->tasks.open_cnt;
 
 	if (has_events)
 		tapir_str__addf(&result->headline,
 				"at most %llu workers, their number changed %s, %llu of "
 				"them for blocked threads",
-				(unsigned long long)v->most,
+				(unsigned long long)v->max,
 				tapir_times__text(v->changes.cnt, times),
 				(unsigned long long)v->starved);
 	else
@@ -398,7 +398,7 @@ static const struct tapir_view_event pooled[] = {
 
 static const struct tapir_view_fact facts[] = {
 	{TAPIR_VIEW_FACT(struct threadpool, blocked_ns, "blocked_ns", NULL, NS)},
-	{TAPIR_VIEW_FACT(struct threadpool, most, "most_workers", "most workers", COUNT)},
+	{TAPIR_VIEW_FACT(struct threadpool, max, "most_workers", "most workers", COUNT)},
 	{TAPIR_VIEW_FACT(struct threadpool, changes_cnt, "changes", NULL, COUNT)},
 	{TAPIR_VIEW_FACT(struct threadpool, starved, "starved", "changes for blocked threads",
 			 COUNT)},
@@ -412,7 +412,7 @@ static const struct tapir_view_fact facts[] = {
 	{TAPIR_VIEW_FACT(struct threadpool, queued_worst_ns, "queued_worst_ns", "queued, longest",
 			 NS),
 	 TITLED_BY(queued_cnt)},
-	{TAPIR_VIEW_FACT(struct threadpool, queue_most, "most_queued", "longest queue", COUNT),
+	{TAPIR_VIEW_FACT(struct threadpool, queue_max, "most_queued", "longest queue", COUNT),
 	 TITLED_BY(queued_cnt)},
 	{TAPIR_VIEW_FACT(struct threadpool, queue_cnt, "queued_at_end", "in it at the end", COUNT),
 	 TITLED_BY(queued_cnt)},

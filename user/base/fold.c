@@ -260,13 +260,13 @@ static void add_to_histogram(struct tapir_fold *fold, const struct tapir_fold_co
 
 /* ---- adding --------------------------------------------------------------------------------- */
 
-static void widen(struct tapir_fold_number *least, struct tapir_fold_number *most,
+static void widen(struct tapir_fold_number *least, struct tapir_fold_number *max,
 		  struct tapir_fold_number n, bool is_first)
 {
 	if (is_first || tapir_fold_number__compare(n, *least) < 0)
 		*least = n;
-	if (is_first || tapir_fold_number__compare(n, *most) > 0)
-		*most = n;
+	if (is_first || tapir_fold_number__compare(n, *max) > 0)
+		*max = n;
 }
 
 bool tapir_fold__add(struct tapir_fold *fold, const struct tapir_fold_part *key,
@@ -284,8 +284,8 @@ bool tapir_fold__add(struct tapir_fold *fold, const struct tapir_fold_part *key,
 		struct tapir_fold_value *v = &row->values[i];
 
 		v->sum = add_numbers(v->sum, values[i]);
-		widen(&v->least, &v->most, values[i], !row->has_values);
-		widen(&v->interval_least, &v->interval_most, values[i], is_first_of_interval);
+		widen(&v->least, &v->max, values[i], !row->has_values);
+		widen(&v->interval_least, &v->interval_max, values[i], is_first_of_interval);
 		add_to_histogram(fold, &fold->columns[i], v, values[i]);
 	}
 	row->interval = fold->interval;
@@ -340,8 +340,8 @@ static void add_counted(struct tapir_fold_value *v, const struct tapir_fold_coun
 	v->below_read += c->below;
 	v->unbinned += c->unbinned;
 	v->unbinned_read += c->unbinned;
-	widen(&v->least, &v->most, tapir_fold__whole(c->least_ever), is_first);
-	widen(&v->least, &v->most, tapir_fold__whole(c->most_ever), false);
+	widen(&v->least, &v->max, tapir_fold__whole(c->least_ever), is_first);
+	widen(&v->least, &v->max, tapir_fold__whole(c->max_ever), false);
 }
 
 /* A hit that was on its way when the last interval ended is counted now, its value was then. */
@@ -365,8 +365,8 @@ static void add_ranges(struct tapir_fold *fold, struct tapir_fold_row *row,
 
 		if (!has_range(fold, row, c))
 			continue;
-		widen(&v->interval_least, &v->interval_most, tapir_fold__whole(c->least), is_first);
-		widen(&v->interval_least, &v->interval_most, tapir_fold__whole(c->most), false);
+		widen(&v->interval_least, &v->interval_max, tapir_fold__whole(c->least), is_first);
+		widen(&v->interval_least, &v->interval_max, tapir_fold__whole(c->max), false);
 		has_some = true;
 	}
 	if (has_some)
@@ -458,9 +458,9 @@ struct tapir_fold_number tapir_fold_value__least(const struct tapir_fold_value *
 	return since ? value->interval_least : value->least;
 }
 
-struct tapir_fold_number tapir_fold_value__most(const struct tapir_fold_value *value, bool since)
+struct tapir_fold_number tapir_fold_value__max(const struct tapir_fold_value *value, bool since)
 {
-	return since ? value->interval_most : value->most;
+	return since ? value->interval_max : value->max;
 }
 
 static double float_of_step(uint32_t idx)
@@ -516,7 +516,7 @@ uint64_t tapir_fold_value__below(const struct tapir_fold_value *value, bool sinc
 struct tapir_fold_number tapir_fold_value__percentile(const struct tapir_fold_value *value,
 						      double percent, bool since)
 {
-	struct tapir_fold_number most = tapir_fold_value__most(value, since), middle;
+	struct tapir_fold_number max = tapir_fold_value__max(value, since), middle;
 	uint64_t all = tapir_fold_value__below(value, since), seen = all, want;
 	const struct tapir_fold_step *step;
 
@@ -530,9 +530,9 @@ struct tapir_fold_number tapir_fold_value__percentile(const struct tapir_fold_va
 		if (!tapir_fold_step__cnt(step, since) || (seen <= want && seen < all))
 			continue;
 		middle = middle_of(step->idx);
-		return tapir_fold_number__compare(middle, most) < 0 ? middle : most;
+		return tapir_fold_number__compare(middle, max) < 0 ? middle : max;
 	}
-	return most;
+	return max;
 }
 
 /* ---- in order ------------------------------------------------------------------------------- */

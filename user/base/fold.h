@@ -69,8 +69,8 @@ struct tapir_fold_step {
 /* The value of a column, in a row. */
 struct tapir_fold_value {
 	struct tapir_fold_number sum, sum_before;
-	struct tapir_fold_number least, most; /* of all time */
-	struct tapir_fold_number interval_least, interval_most;
+	struct tapir_fold_number least, max; /* of all time */
+	struct tapir_fold_number interval_least, interval_max;
 	struct tapir_vec(struct tapir_fold_step) steps; /* by idx; those with values */
 	uint64_t below, below_before; /* LOG: values under 0, which have no step */
 	uint64_t unbinned;	      /* found no room in the histogram */
@@ -120,10 +120,10 @@ struct tapir_fold_counted {
 	uint64_t cnt;
 	struct tapir_fold_counted_column {
 		__int128 sum;
-		__int128 least_ever, most_ever;
+		__int128 least_ever, max_ever;
 		bool has_range; /* of this interval; is_late: of the one before */
 		bool is_late;
-		__int128 least, most;
+		__int128 least, max;
 		uint64_t below, unbinned;
 	} columns[TAPIR_FOLD_MAX_VALUES];
 };
@@ -155,7 +155,7 @@ void tapir_fold__fini(struct tapir_fold *fold);
 uint64_t tapir_fold_row__cnt(const struct tapir_fold_row *row, bool since);
 struct tapir_fold_number tapir_fold_value__sum(const struct tapir_fold_value *value, bool since);
 struct tapir_fold_number tapir_fold_value__least(const struct tapir_fold_value *value, bool since);
-struct tapir_fold_number tapir_fold_value__most(const struct tapir_fold_value *value, bool since);
+struct tapir_fold_number tapir_fold_value__max(const struct tapir_fold_value *value, bool since);
 /* LOG: the middle of the step that has the percent-th value, at most the largest value. */
 struct tapir_fold_number tapir_fold_value__percentile(const struct tapir_fold_value *value,
 						      double percent, bool since);

@@ -13,7 +13,7 @@
 #define TAPIR_HISTOGRAM_STEPS TAPIR_OCTAVE_STEPS
 
 struct tapir_histogram {
-	uint64_t cnt, most; /* most: the largest value, which no percentile exceeds */
+	uint64_t cnt, max; /* most: the largest value, which no percentile exceeds */
 	uint64_t counts[TAPIR_USED_STEPS];
 };
 
@@ -26,7 +26,7 @@ static inline unsigned tapir_histogram__step(uint64_t value)
 static inline void tapir_histogram__add(struct tapir_histogram *h, uint64_t value)
 {
 	h->cnt++;
-	h->most = value > h->most ? value : h->most;
+	h->max = value > h->max ? value : h->max;
 	h->counts[tapir_histogram__step(value)]++;
 }
 
@@ -34,7 +34,7 @@ static inline void tapir_histogram__merge(struct tapir_histogram *h,
 					  const struct tapir_histogram *more)
 {
 	h->cnt += more->cnt;
-	h->most = more->most > h->most ? more->most : h->most;
+	h->max = more->max > h->max ? more->max : h->max;
 	for (unsigned i = 0; i < TAPIR_USED_STEPS; i++)
 		h->counts[i] += more->counts[i];
 }
@@ -67,7 +67,7 @@ static inline uint64_t tapir_histogram__percentile(const struct tapir_histogram 
 			continue;
 		if (i < TAPIR_HISTOGRAM_STEPS)
 			return i;
-		return middle < h->most ? middle : h->most;
+		return middle < h->max ? middle : h->max;
 	}
 	return 0;
 }

@@ -122,7 +122,7 @@ static struct tapir_fold_number column_value(const struct reading *r,
 	case TAPIR_AGGREGATE_MIN:
 		return tapir_fold_value__least(v, r->since);
 	default:
-		return tapir_fold_value__most(v, r->since);
+		return tapir_fold_value__max(v, r->since);
 	}
 }
 
@@ -325,15 +325,15 @@ static void write_bars(const struct reading *r, unsigned column, struct tapir_st
 	const struct tapir_fold_column *scale = &r->question->fold.columns[column];
 	struct bar *bars;
 	size_t cnt = make_bars(r, scale, &row_at(r, 0)->values[column], &bars);
-	uint64_t most = 1;
+	uint64_t max = 1;
 
 	out->failed |= !bars;
 	for (size_t i = 0; i < cnt; i++)
-		most = bars[i].cnt > most ? bars[i].cnt : most;
+		max = bars[i].cnt > max ? bars[i].cnt : max;
 	tapir_str__addf(out, "\n  %s\n", c->text);
 	for (size_t i = 0; i < cnt; i++) {
 		size_t from = out->len;
-		unsigned len = (unsigned)(bars[i].cnt * BAR_COLUMNS / most);
+		unsigned len = (unsigned)(bars[i].cnt * BAR_COLUMNS / max);
 
 		tapir_str__adds(out, "  ");
 		if (scale->scale == TAPIR_FOLD_LINEAR && bars[i].low.whole < scale->low) {

@@ -93,7 +93,7 @@ void tapir_finding_awaits__add_for_requests(struct tapir_finding *f, uint64_t re
 	double calls;
 
 	if (!worst || !request_cnt ||
-	    !TAPIR_IS_SHARE(MOST, tapir_await_site__at_once(worst), at_once))
+	    !TAPIR_IS_SHARE(DOMINANT, tapir_await_site__at_once(worst), at_once))
 		return;
 	tapir_str__adds(out, ", most of it awaiting ");
 	add_site(f, worst, out);

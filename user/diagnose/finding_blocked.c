@@ -230,16 +230,16 @@ static void add_names(struct tapir_finding *f, const struct tapir_blocked_kind *
 		      bool are_stuck, struct tapir_str *out)
 {
 	struct tapir_found_labels names = {};
-	const struct tapir_found_label *most;
+	const struct tapir_found_label *top;
 	const struct tapir_blocked_thread *t;
 
 	tapir_vec_for_each (t, &kind->threads)
 		if (is_among(kind, t, are_stuck))
 			tapir_finding__count_thread(f, &names, t->tid, t->ns);
-	most = tapir_found_labels__worst(&names);
-	if (most && *most->label)
+	top = tapir_found_labels__worst(&names);
+	if (top && *top->label)
 		tapir_str__addf(out, ", %s%s", names.rows.cnt > 1 ? "most of them " : "",
-				most->label);
+				top->label);
 	tapir_found_labels__fini(&names);
 }
 
@@ -299,14 +299,14 @@ static uint32_t holder_of(struct tapir_finding *f, const struct tapir_blocked_ki
 	const struct tapir_blocked_thread *t;
 	struct tapir_map cnt_by_tid = {};
 	uint32_t holder, best = 0;
-	uint64_t *cnt, most = 0;
+	uint64_t *cnt, top = 0;
 
 	tapir_vec_for_each (t, &kind->threads) {
 		holder = is_among(kind, t, are_stuck) ? tapir_finding_locks__holder(f, t->tid) : 0;
 		cnt = holder ? tapir_map__put(&cnt_by_tid, holder, NULL) : NULL;
-		if (!cnt || ++*cnt <= most)
+		if (!cnt || ++*cnt <= top)
 			continue;
-		most = *cnt;
+		top = *cnt;
 		best = holder;
 	}
 	tapir_map__fini(&cnt_by_tid);
@@ -407,7 +407,7 @@ void tapir_finding_blocked__list(struct tapir_finding *f, struct tapir_found_lis
 		others = blocked_threads_sum(kind, false);
 
 		/* Events know more of the same waits. */
-		if (!span_ns || TAPIR_IS_SHARE(MOST, f->blocked.event_ns, stuck.ns + others.ns))
+		if (!span_ns || TAPIR_IS_SHARE(DOMINANT, f->blocked.event_ns, stuck.ns + others.ns))
 			continue;
 		if (tapir_found_list__admits(list, TAPIR_FOUND_DEADLOCK, (double)stuck.thread_cnt,
 					     TAPIR_NO_CHECKS) &&

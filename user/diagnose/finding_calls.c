@@ -217,7 +217,7 @@ void tapir_finding_calls__add_waiters(const struct tapir_finding *f,
 		return; /* an event loop, that waited for this peer alone now and then */
 	tapir_str__addf(out, "%zu thread%s", called->tids.cnt,
 			called->tids.cnt == 1 ? " waits" : "s wait");
-	tapir_finding__add_most(f, &called->callers, " in ", out);
+	tapir_finding__append_top_function(f, &called->callers, " in ", out);
 }
 
 void tapir_finding_calls__list(struct tapir_finding *f, struct tapir_found_list *list)

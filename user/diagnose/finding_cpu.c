@@ -219,12 +219,12 @@ static void add_kernel(const struct tapir_finding *f, struct tapir_str *out)
 {
 	double share = tapir_finding__percent(f->cpu.kernel, f->cpu.samples);
 
-	if (share < TAPIR_LIMIT(MOST))
+	if (share < TAPIR_LIMIT(DOMINANT))
 		return;
 	tapir_str__adds(out, " (");
 	tapir_rules__add_share((double)f->cpu.kernel, (double)f->cpu.samples, out);
 	tapir_str__adds(out, " in the kernel");
-	tapir_finding__add_most(f, &f->cpu.calls, ", most in ", out);
+	tapir_finding__append_top_function(f, &f->cpu.calls, ", most in ", out);
 	tapir_str__addc(out, ')');
 }
 
@@ -252,7 +252,7 @@ static const char *add_cpu_function(struct tapir_finding *f, double share,
 		tapir_str__adds(out, " of the CPU in ");
 	} else if (share >= TAPIR_LIMIT(SMALL))
 		tapir_str__addf(out, "at most %.0f%% of the CPU in any function, most in ", share);
-	else if (tapir_finding__percent(f->cpu.kernel, f->cpu.samples) >= TAPIR_LIMIT(MOST))
+	else if (tapir_finding__percent(f->cpu.kernel, f->cpu.samples) >= TAPIR_LIMIT(DOMINANT))
 		tapir_str__adds(out, "most of the CPU in system calls");
 	else
 		tapir_str__adds(out, "less than 1% of the CPU in any function");
@@ -265,7 +265,7 @@ static const char *add_cpu_function(struct tapir_finding *f, double share,
 
 static const struct tapir_weights *functions_of(const struct tapir_finding *f)
 {
-	return tapir_finding__most(f, &f->cpu.app) ? &f->cpu.app : &f->cpu.leaf;
+	return tapir_finding__top_function(f, &f->cpu.app) ? &f->cpu.app : &f->cpu.leaf;
 }
 
 const struct tapir_weights *tapir_finding_cpu__functions(const struct tapir_finding *f)
@@ -288,7 +288,7 @@ void tapir_finding_busy__list(struct tapir_finding *f, struct tapir_found_list *
 		return;
 	tapir_finding_doing__add_share(f, &fact.more);
 	if (w == &f->cpu.leaf) /* an interpreter's own, for one */
-		looked_at = tapir_finding_looks__add_most(f, &fact.more);
+		looked_at = tapir_finding_looks__append_top_function(f, &fact.more);
 	fact.subject = looked_at ? looked_at : add_cpu_function(f, share, w, &fact.more);
 	fact.where = fact.subject ? w : NULL;
 	add_kernel(f, &fact.more);
@@ -311,7 +311,7 @@ void tapir_finding_idle__list(struct tapir_finding *f, struct tapir_found_list *
 	if (cpus < 0 || !tapir_rules__are_met(f, list, &fact))
 		return;
 	if (!is_idle)
-		tapir_finding__add_most(f, &f->cpu.app, ", most in ", &fact.more);
+		tapir_finding__append_top_function(f, &f->cpu.app, ", most in ", &fact.more);
 	tapir_finding_either__add_rest(f, &fact.more);
 	tapir_finding_passed__add_parked(f, &fact.more);
 	if (f->has_dotnet)

@@ -85,13 +85,13 @@ static bool is_for_same(const struct tapir_doing_sum *a, const struct tapir_doin
 static const struct tapir_lore_doing *source_of(const struct tapir_finding *f,
 						const struct tapir_doing_sum *with_rows)
 {
-	const struct tapir_doing_sum *sum, *most = NULL;
+	const struct tapir_doing_sum *sum, *top = NULL;
 
 	tapir_vec_for_each (sum, &f->doings.sums)
 		if (sum->doing->gives_rows && is_for_same(sum, with_rows) &&
-		    (!most || sum->cnt > most->cnt))
-			most = sum;
-	return most && most->cnt * TAPIR_LIMIT(ROWS_SHARE) >= with_rows->cnt ? most->doing : NULL;
+		    (!top || sum->cnt > top->cnt))
+			top = sum;
+	return top && top->cnt * TAPIR_LIMIT(ROWS_SHARE) >= with_rows->cnt ? top->doing : NULL;
 }
 
 /* Sums samples by activity, and by the statements that cause most of them. */
@@ -118,8 +118,8 @@ static void sum_up(const struct tapir_finding *f, struct tapir_found_labels *wha
 
 struct purpose {
 	struct tapir_found_labels whats;
-	const struct tapir_found_label *most; /* NULL: there is none */
-	double share, cost; /* of the CPU; what that is worth of a CPU less used */
+	const struct tapir_found_label *top; /* NULL: there is none */
+	double share, cost;		     /* of the CPU; what that is worth of a CPU less used */
 };
 
 static struct purpose purpose_of(const struct tapir_finding *f)
@@ -128,8 +128,8 @@ static struct purpose purpose_of(const struct tapir_finding *f)
 	struct purpose p = {};
 
 	sum_up(f, &p.whats, NULL, NULL);
-	p.most = tapir_found_labels__worst(&p.whats);
-	p.share = p.most ? tapir_finding__percent(p.most->ns, f->cpu.samples) : 0;
+	p.top = tapir_found_labels__worst(&p.whats);
+	p.share = p.top ? tapir_finding__percent(p.top->ns, f->cpu.samples) : 0;
 	p.cost = p.share * (cpus >= 0 && cpus < 1 ? cpus : 1);
 	return p;
 }
@@ -139,9 +139,9 @@ void tapir_finding_doing__conclude(struct tapir_finding *f)
 	struct purpose p = purpose_of(f);
 	struct tapir_found_labels statements = {};
 
-	if (p.most && p.most->ns >= TAPIR_LIMIT(SAMPLES) &&
+	if (p.top && p.top->ns >= TAPIR_LIMIT(SAMPLES) &&
 	    tapir_found__counts(TAPIR_FOUND_DOING, p.cost))
-		sum_up(f, NULL, &statements, p.most->label);
+		sum_up(f, NULL, &statements, p.top->label);
 	f->doings.names_statements = statements.rows.cnt;
 	tapir_found_labels__fini(&p.whats);
 	tapir_found_labels__fini(&statements);
@@ -151,15 +151,14 @@ static void list_purpose(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	struct purpose p = purpose_of(f);
 	struct tapir_found_labels statements = {};
-	struct tapir_str most = {};
+	struct tapir_str top = {};
 
-	if (p.most)
-		sum_up(f, NULL, &statements, p.most->label);
-	tapir_found_labels__add_most(&statements, p.most ? p.most->ns : 0, &most);
-	TAPIR_JUDGE(f, list, PURPOSE, .cnt = p.most ? (double)p.most->ns : 0, .of = f->cpu.samples,
-		    .label = p.most ? p.most->label : NULL,
-		    .subject = p.most ? p.most->label : NULL, .where = &f->doings.callers,
-		    .request = most);
+	if (p.top)
+		sum_up(f, NULL, &statements, p.top->label);
+	tapir_found_labels__add_most(&statements, p.top ? p.top->ns : 0, &top);
+	TAPIR_JUDGE(f, list, PURPOSE, .cnt = p.top ? (double)p.top->ns : 0, .of = f->cpu.samples,
+		    .label = p.top ? p.top->label : NULL, .subject = p.top ? p.top->label : NULL,
+		    .where = &f->doings.callers, .request = top);
 	tapir_found_labels__fini(&p.whats);
 	tapir_found_labels__fini(&statements);
 }
@@ -170,7 +169,7 @@ void tapir_finding_doing__add_share(const struct tapir_finding *f, struct tapir_
 	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->doings.statements);
 	double share = worst ? tapir_finding__percent(worst->ns, f->cpu.samples) : 0;
 
-	if (share >= TAPIR_LIMIT(MOST) && !f->doings.names_statements &&
+	if (share >= TAPIR_LIMIT(DOMINANT) && !f->doings.names_statements &&
 	    tapir_finding_doing__is_believed(f, worst->label)) {
 		tapir_rules__add_share((double)worst->ns, (double)f->cpu.samples, out);
 		tapir_str__addf(out, " of the CPU for %s, ", worst->label);
@@ -206,7 +205,7 @@ static const struct tapir_weights *telling(const struct tapir_finding *f,
 					   const struct tapir_weights *by_waits,
 					   const struct tapir_weights *by_samples)
 {
-	return tapir_finding__most(f, by_waits) ? by_waits : by_samples;
+	return tapir_finding__top_function(f, by_waits) ? by_waits : by_samples;
 }
 
 void tapir_finding_doing__event(struct tapir_finding *f, const struct tapir_finding_event *e)
@@ -291,7 +290,7 @@ static void list_threads(struct tapir_finding *f, struct tapir_found_list *list)
 	const struct tapir_weights *starters = &f->doings.thread_starters,
 				   *app = &f->doings.own_thread_starters;
 	struct tapir_found_labels names = {};
-	const struct tapir_found_label *most;
+	const struct tapir_found_label *top;
 	uint64_t cnt = 0;
 
 	for (size_t i = 0; i < f->role_by_tid.cap; i++) {
@@ -303,17 +302,17 @@ static void list_threads(struct tapir_finding *f, struct tapir_found_list *list)
 		tapir_finding__count_thread(f, &names, tid, 1);
 	}
 	/* A name that most of them share is the pool or the task that starts them. */
-	most = tapir_found_labels__most(&names, cnt);
+	top = tapir_found_labels__most(&names, cnt);
 	/* Threads of a library start more of them: what the program does counts, if not most. */
-	if (!tapir_finding__most(f, app) || app->best_name == starters->best_name)
+	if (!tapir_finding__top_function(f, app) || app->best_name == starters->best_name)
 		app = NULL;
 	TAPIR_JUDGE(f, list, THREADS_STARTED, .cnt = cnt,
 		    .percent = app ? tapir_finding__percent(app->best, app->sum) : 0,
-		    .subject = app				  ? tapir_finding__most(f, app)
-			       : tapir_finding__most(f, starters) ? NULL
-			       : most				  ? most->label
-								  : NULL,
-		    .where = starters, .elsewhere = app, .label = most ? most->label : NULL);
+		    .subject = app ? tapir_finding__top_function(f, app)
+			       : tapir_finding__top_function(f, starters) ? NULL
+			       : top					  ? top->label
+									  : NULL,
+		    .where = starters, .elsewhere = app, .label = top ? top->label : NULL);
 	tapir_found_labels__fini(&names);
 }
 

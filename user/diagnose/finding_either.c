@@ -213,7 +213,7 @@ static void add_seen_places(struct tapir_finding *f, const struct tapir_either_l
 static void add_holder(struct tapir_finding *f, const struct tapir_either_lock *lock,
 		       struct tapir_rule_fact *fact)
 {
-	const struct tapir_found_label *most =
+	const struct tapir_found_label *top =
 		tapir_found_labels__most(&lock->held_for, lock->holders.sum);
 	struct tapir_sv comm;
 
@@ -225,8 +225,8 @@ static void add_holder(struct tapir_finding *f, const struct tapir_either_lock *
 		tapir_str__add_printable(&fact->holder, comm.data, comm.len);
 		tapir_str__addc(&fact->holder, ')');
 	}
-	if (most)
-		tapir_finding__add_waits(most->label, &fact->does);
+	if (top)
+		tapir_finding__add_waits(top->label, &fact->does);
 }
 
 /* Waits whose own stacks have no names are for what the same thread was seen to wait for. */
@@ -259,7 +259,7 @@ static void list_locks(struct tapir_finding *f, struct tapir_found_list *list)
 	fact.percent = all.lock_cnt > 1 ? tapir_finding__percent(all.worst->ns, all.ns) : 0;
 	fact.subject = all.worst->wait->reason;
 	fact.where = &all.worst->callers;
-	if (!tapir_finding__most(f, fact.where)) {
+	if (!tapir_finding__top_function(f, fact.where)) {
 		add_seen_places(f, all.worst, &seen);
 		fact.where = &seen;
 	}

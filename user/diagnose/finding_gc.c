@@ -220,23 +220,23 @@ static void add_trigger(const struct tapir_finding *f, struct tapir_str *out)
 {
 	const struct tapir_weights *w = &f->gc.triggers;
 
-	if (w->sum < TAPIR_LIMIT(GC_TRIGGERS) || !tapir_finding__most(f, w))
+	if (w->sum < TAPIR_LIMIT(GC_TRIGGERS) || !tapir_finding__top_function(f, w))
 		return;
 	tapir_str__addf(out, "; %.0f%% of the collections triggered by allocations",
 			tapir_finding__percent(w->best, w->sum));
-	tapir_finding__add_most(f, w, " in ", out);
+	tapir_finding__append_top_function(f, w, " in ", out);
 }
 
 static const char *allocator(const struct tapir_finding *f)
 {
-	const char *method = tapir_allocators__most(&f->allocators, f->tl);
+	const char *method = tapir_allocators__top(&f->allocators, f->tl);
 
-	return method ? method : tapir_finding__most(f, &f->gc.triggers);
+	return method ? method : tapir_finding__top_function(f, &f->gc.triggers);
 }
 
 static void add_allocator(const struct tapir_finding *f, struct tapir_str *out)
 {
-	const char *method = tapir_allocators__most(&f->allocators, f->tl);
+	const char *method = tapir_allocators__top(&f->allocators, f->tl);
 	double share = tapir_finding__percent(f->allocators.best_bytes, f->allocators.bytes);
 
 	if (!method || share < TAPIR_LIMIT(TELLING)) {
@@ -290,7 +290,7 @@ static void add_times(const struct tapir_finding *f, const struct tapir_collecto
 	else
 		tapir_str__addf(out, "%.0f%% of the time in GC", time);
 	if (!gc->cnt && !gc->started_cnt)
-		tapir_finding__add_most(f, &f->gc.askers, ", most for ", out);
+		tapir_finding__append_top_function(f, &f->gc.askers, ", most for ", out);
 	if (!gc->cnt)
 		return;
 	tapir_str__adds(out, ": ");
@@ -305,30 +305,30 @@ static void add_times(const struct tapir_finding *f, const struct tapir_collecto
 }
 
 /* The collector with most pauses; without any an empty one. */
-static const struct tapir_collector *most_paused(const struct tapir_finding *f)
+static const struct tapir_collector *top_paused(const struct tapir_finding *f)
 {
 	static const struct tapir_collector none;
-	const struct tapir_collector *gc, *most = &none;
+	const struct tapir_collector *gc, *top = &none;
 
 	tapir_vec_for_each (gc, &f->gc.processes)
-		if (most == &none || gc->ns > most->ns)
-			most = gc;
-	return most;
+		if (top == &none || gc->ns > top->ns)
+			top = gc;
+	return top;
 }
 
-static const struct tapir_collector *most_induced(const struct tapir_finding *f)
+static const struct tapir_collector *top_induced(const struct tapir_finding *f)
 {
-	const struct tapir_collector *gc, *most = most_paused(f);
+	const struct tapir_collector *gc, *top = top_paused(f);
 
 	tapir_vec_for_each (gc, &f->gc.processes)
-		if (gc->induced_cnt > most->induced_cnt)
-			most = gc;
-	return most;
+		if (gc->induced_cnt > top->induced_cnt)
+			top = gc;
+	return top;
 }
 
 static void list_induced(struct tapir_finding *f, uint64_t span_ns, struct tapir_found_list *list)
 {
-	const struct tapir_collector *gc = most_induced(f);
+	const struct tapir_collector *gc = top_induced(f);
 	struct tapir_str times = {};
 
 	add_times(f, gc, tapir_finding__percent(gc->ns, span_ns), &times);
@@ -338,7 +338,7 @@ static void list_induced(struct tapir_finding *f, uint64_t span_ns, struct tapir
 
 static void list_pauses(struct tapir_finding *f, uint64_t span_ns, struct tapir_found_list *list)
 {
-	const struct tapir_collector *gc = most_paused(f);
+	const struct tapir_collector *gc = top_paused(f);
 	double time = tapir_finding__percent(gc->ns, span_ns), magnitude = time;
 	double cpu = tapir_finding__percent(f->cpu.gc, f->cpu.samples);
 	double cpus = tapir_finding__cpus(f);
@@ -385,14 +385,14 @@ static void add_generation(const struct tapir_collector *gc, struct tapir_str *o
 {
 	static const char *const names[] = {"", "gen 1", "gen 2", "large objects",
 					    "pinned objects"};
-	double most = 0;
+	double top = 0;
 	unsigned where = 0;
 
 	for (unsigned i = youngest_that_counts(gc); i < sizeof(names) / sizeof(*names); i++) {
 		double grown = (double)gc->heap_last.bytes[i] - (double)gc->heap_first.bytes[i];
 
-		if (grown > most) {
-			most = grown;
+		if (grown > top) {
+			top = grown;
 			where = i;
 		}
 	}

@@ -73,7 +73,7 @@ static uint64_t samples_of(const struct tapir_gil_thread *thread, bool is_inside
 
 void tapir_finding_gil__add_holder(struct tapir_finding *f, struct tapir_str *out)
 {
-	const struct tapir_gil_thread *thread, *most = NULL;
+	const struct tapir_gil_thread *thread, *top = NULL;
 	uint64_t inside = 0, outside = 0, sum;
 	struct tapir_sv comm;
 
@@ -87,23 +87,23 @@ void tapir_finding_gil__add_holder(struct tapir_finding *f, struct tapir_str *ou
 	 */
 	sum = inside ? inside : outside;
 	tapir_vec_for_each (thread, &f->gil.threads)
-		if (!most || samples_of(thread, inside) > samples_of(most, inside))
-			most = thread;
-	if (!most || sum < TAPIR_LIMIT(HOLDER_SAMPLES))
+		if (!top || samples_of(thread, inside) > samples_of(top, inside))
+			top = thread;
+	if (!top || sum < TAPIR_LIMIT(HOLDER_SAMPLES))
 		return;
-	if (!TAPIR_IS_SHARE(ONE_HAS_IT, samples_of(most, inside), sum)) {
+	if (!TAPIR_IS_SHARE(ONE_HAS_IT, samples_of(top, inside), sum)) {
 		tapir_str__addf(out, "; %zu threads take turns in the interpreter",
 				f->gil.threads.cnt);
 		return;
 	}
-	comm = tapir_timeline__comm(f->tl, most->tid, tapir_timeline__stats(f->tl)->last_ns);
-	tapir_str__addf(out, "; thread %u (", most->tid);
+	comm = tapir_timeline__comm(f->tl, top->tid, tapir_timeline__stats(f->tl)->last_ns);
+	tapir_str__addf(out, "; thread %u (", top->tid);
 	tapir_str__add_printable(out, comm.data, comm.len);
 	tapir_str__adds(out, ") holds it: ");
-	tapir_rules__add_share((double)samples_of(most, inside), (double)sum, out);
+	tapir_rules__add_share((double)samples_of(top, inside), (double)sum, out);
 	tapir_str__adds(out, " of the interpreter's CPU time");
-	if (!tapir_finding_looks__add_of_thread(f, most->tid, ", ", out))
-		tapir_finding__add_most(f, &most->functions, ", most in ", out);
+	if (!tapir_finding_looks__add_of_thread(f, top->tid, ", ", out))
+		tapir_finding__append_top_function(f, &top->functions, ", most in ", out);
 }
 
 void tapir_finding_gil__fini(struct tapir_finding *f)

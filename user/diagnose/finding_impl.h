@@ -95,11 +95,13 @@ void tapir_finding__weigh_own(struct tapir_finding *f, struct tapir_weights *w, 
 /*
  * Appends " in Shop.Draw(int)", if one function has at least a tenth of it; before: "" or a word.
  */
-bool tapir_finding__add_most(const struct tapir_finding *f, const struct tapir_weights *w,
-			     const char *before, struct tapir_str *out);
+bool tapir_finding__append_top_function(const struct tapir_finding *f,
+					const struct tapir_weights *w, const char *before,
+					struct tapir_str *out);
 /* name: as tapir_finding__most has it. "draw shop.js:12:3" of a JavaScript engine's name. */
 void tapir_finding__add_name(const struct tapir_finding *f, uint32_t name, struct tapir_str *out);
-const char *tapir_finding__most(const struct tapir_finding *f, const struct tapir_weights *w);
+const char *tapir_finding__top_function(const struct tapir_finding *f,
+					const struct tapir_weights *w);
 /* Appends "waits for a socket", or "sleeps". */
 void tapir_finding__add_waits(const char *reason, struct tapir_str *out);
 /* Appends "clerk-*": threads of one purpose have a name in common. */

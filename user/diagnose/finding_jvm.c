@@ -91,11 +91,11 @@ static void add_point(struct tapir_jvm_series *s, double value, uint64_t now_ns)
 	s->cnt += !s->cnt || now_ns != s->last_ns;
 	keep_point(s, value, now_ns);
 	if (!s->last_ns) {
-		s->first = s->most = value;
+		s->first = s->max = value;
 		s->first_ns = now_ns;
 	}
-	s->most = value > s->most ? value : s->most;
-	s->fell = s->most - value > s->fell ? s->most - value : s->fell;
+	s->max = value > s->max ? value : s->max;
+	s->fell = s->max - value > s->fell ? s->max - value : s->fell;
 	s->last = value;
 	s->last_ns = now_ns;
 }

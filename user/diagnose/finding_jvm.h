@@ -19,7 +19,7 @@ struct tapir_rec_counter;
 #define TAPIR_JVM_POINTS 32u
 
 struct tapir_jvm_series {
-	double first, last, most, fell; /* fell: the deepest fall below what it had been */
+	double first, last, max, fell; /* fell: the deepest fall below what it had been */
 	uint64_t cnt, first_ns, last_ns;
 	/* Some of its points, evenly in time: every one, or every 2nd, 4th, ... */
 	struct tapir_jvm_point {

@@ -38,7 +38,7 @@ void tapir_finding_looks__sample(struct tapir_finding *f, uint32_t tid)
 
 static bool tells(const struct tapir_finding *f, const struct tapir_weights *functions)
 {
-	return functions->sum >= TAPIR_LIMIT(LOOKS) && tapir_finding__most(f, functions);
+	return functions->sum >= TAPIR_LIMIT(LOOKS) && tapir_finding__top_function(f, functions);
 }
 
 static void add_sampled_function(const struct tapir_finding *f,
@@ -51,7 +51,8 @@ static void add_sampled_function(const struct tapir_finding *f,
 		functions->best, functions->sum);
 }
 
-const char *tapir_finding_looks__add_most(const struct tapir_finding *f, struct tapir_str *out)
+const char *tapir_finding_looks__append_top_function(const struct tapir_finding *f,
+						     struct tapir_str *out)
 {
 	const struct tapir_weights *functions = &f->looks.functions;
 	const struct tapir_looked *thread;
@@ -59,7 +60,7 @@ const char *tapir_finding_looks__add_most(const struct tapir_finding *f, struct 
 
 	tapir_vec_for_each (thread, &f->looks.threads)
 		sample_cnt += thread->sample_cnt;
-	if (!tells(f, functions) || !TAPIR_IS_SHARE(MOST, sample_cnt, f->cpu.samples))
+	if (!tells(f, functions) || !TAPIR_IS_SHARE(DOMINANT, sample_cnt, f->cpu.samples))
 		return NULL;
 	add_sampled_function(f, functions, out);
 	return tapir_timeline__stacks(f->tl)->names.data[functions->best_name];

@@ -35,7 +35,8 @@ void tapir_finding_looks__sample(struct tapir_finding *f, uint32_t tid);
  * nothing, unless it is known and these threads use most of the CPU; else the function's name,
  * borrowed from the timeline.
  */
-const char *tapir_finding_looks__add_most(const struct tapir_finding *f, struct tapir_str *out);
+const char *tapir_finding_looks__append_top_function(const struct tapir_finding *f,
+						     struct tapir_str *out);
 /* The same of one thread, after before; true if it is known. */
 bool tapir_finding_looks__add_of_thread(const struct tapir_finding *f, uint32_t tid,
 					const char *before, struct tapir_str *out);

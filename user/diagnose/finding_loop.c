@@ -124,9 +124,9 @@ static void end_turn(struct tapir_loop *loop, uint64_t now_ns)
 		loop->long_turns.called += loop->turn.called;
 	}
 	for (size_t i = loop->turn_first_stand; i < loop->stands.cnt; i++)
-		loop->stands.data[i].is_most =
+		loop->stands.data[i].is_dominant =
 			loop->slept_ns &&
-			TAPIR_IS_SHARE(MOST, loop->stands.data[i].ns, now_ns - loop->slept_ns);
+			TAPIR_IS_SHARE(DOMINANT, loop->stands.data[i].ns, now_ns - loop->slept_ns);
 	loop->turn_first_stand = loop->stands.cnt;
 	count_busy(&loop->busy, loop->slept_ns, now_ns);
 	loop->turn = (struct tapir_loop_points){};
@@ -335,7 +335,7 @@ static bool is_by_chance(const struct tapir_loop *loop, const struct tapir_loop_
 {
 	const struct tapir_loop_points *all = &loop->long_turns;
 
-	if (stand->is_most && loop->idle_ns * TAPIR_LIMIT(LOOP_RESTS) >= loop->busy.ns)
+	if (stand->is_dominant && loop->idle_ns * TAPIR_LIMIT(LOOP_RESTS) >= loop->busy.ns)
 		return false;
 	return all->in_loop && all->in_loop * TAPIR_LIMIT(LOOP_TURNS) >= loop->long_turn_cnt &&
 	       stand->points * all->in_loop < TAPIR_LIMIT(LOOP_CHANCE) * all->called;

@@ -41,7 +41,7 @@ struct tapir_loop_stand {
 	uint64_t ns, points; /* points: samples, and when it lost its CPU */
 	size_t first_time;   /* of kept ones, up to the next one's */
 	bool is_open;	     /* it had not ended when the recording did */
-	bool is_most;	     /* of the time between two sleeps */
+	bool is_dominant;    /* of the time between two sleeps */
 };
 
 /* The number of times that a thread was seen in the loop itself and in what that called. */

@@ -150,7 +150,7 @@ void tapir_finding_machine__add_crowd(const struct tapir_finding *f, struct tapi
 	struct demand d;
 
 	if (!find_demand(f, &d) || d.wanted < TAPIR_LIMIT(CROWD) * (double)d.others.cpu_cnt ||
-	    !TAPIR_IS_SHARE(MOST, d.own_wait_ns, f->machine.runnable_ns))
+	    !TAPIR_IS_SHARE(DOMINANT, d.own_wait_ns, f->machine.runnable_ns))
 		return;
 	tapir_str__addf(out,
 			"; its threads want %.1f CPUs of %" PRIu64
@@ -225,7 +225,8 @@ static void add_collector(const struct tapir_finding *f, uint32_t tgid, struct t
 	else if (f->has_dotnet && (!gc || !gc->started_cnt))
 		tapir_str__adds(out, "; no collection: native memory, or the heap has not been "
 				     "collected");
-	if (growers->sum >= TAPIR_LIMIT(MEMORY_GROWERS) && tapir_finding__most(f, growers)) {
+	if (growers->sum >= TAPIR_LIMIT(MEMORY_GROWERS) &&
+	    tapir_finding__top_function(f, growers)) {
 		tapir_str__addf(out, "; the heap took memory %" PRIu64 " times, most for ",
 				growers->sum);
 		tapir_finding__add_name(f, growers->best_name, out);

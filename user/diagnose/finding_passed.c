@@ -189,18 +189,18 @@ void tapir_finding_passed__add_parked(const struct tapir_finding *f, struct tapi
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	struct tapir_found_labels names = {};
-	const struct tapir_found_label *most;
+	const struct tapir_found_label *top;
 	const struct tapir_parked *parked;
 
 	tapir_vec_for_each (parked, &f->passed.parked)
 		if (TAPIR_IS_SHARE(THROUGHOUT, parked->ns, span_ns))
 			tapir_finding__count_thread(f, &names, parked->tid, 1);
-	most = tapir_found_labels__worst(&names);
-	if (most && most->cnt >= TAPIR_LIMIT(PARKED))
+	top = tapir_found_labels__worst(&names);
+	if (top && top->cnt >= TAPIR_LIMIT(PARKED))
 		tapir_str__addf(out,
 				"; %" PRIu64 " threads %s stayed parked throughout (idle, or "
 				"waiting for each other)",
-				most->cnt, most->label);
+				top->cnt, top->label);
 	tapir_found_labels__fini(&names);
 }
 

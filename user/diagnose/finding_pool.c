@@ -128,7 +128,7 @@ void tapir_finding_pool__add_blocked(const struct tapir_finding *f, struct tapir
 		return;
 	tapir_str__addf(out, "; threads of the pool were blocked for %s",
 			tapir_ns__text(blocked_ns, text));
-	tapir_finding__add_most(f, &f->pool.blockers, " in ", out);
+	tapir_finding__append_top_function(f, &f->pool.blockers, " in ", out);
 }
 
 void tapir_finding_pool__fini(struct tapir_finding *f)

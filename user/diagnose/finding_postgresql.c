@@ -19,7 +19,7 @@ static void count_sort(struct tapir_finding *f, const struct tapir_finding_event
 	if (!tapir_event_fields__u64(e->fields, "is_external"))
 		return; /* space: KB of memory */
 	p->file_sort_cnt++;
-	p->most_blocks = blocks > p->most_blocks ? blocks : p->most_blocks;
+	p->max_blocks = blocks > p->max_blocks ? blocks : p->max_blocks;
 	tapir_finding_doing__add_statement(f, e->thread->tid, &p->statements, 1);
 }
 
@@ -40,12 +40,13 @@ void tapir_finding_postgresql__list(struct tapir_finding *f, struct tapir_found_
 	struct tapir_str statement = {};
 
 	tapir_found_labels__add_most(&p->statements, p->file_sort_cnt, &statement);
-	TAPIR_JUDGE(f, list, CHECKPOINTS, .cnt = p->checkpoint_cnt,
-		    .note = p->by_log_cnt && TAPIR_IS_SHARE(MOST, p->by_log_cnt, p->checkpoint_cnt)
-				    ? "max_wal_size"
-				    : NULL);
+	TAPIR_JUDGE(
+		f, list, CHECKPOINTS, .cnt = p->checkpoint_cnt,
+		.note = p->by_log_cnt && TAPIR_IS_SHARE(DOMINANT, p->by_log_cnt, p->checkpoint_cnt)
+				? "max_wal_size"
+				: NULL);
 	TAPIR_JUDGE(f, list, FILE_SORTS, .cnt = p->file_sort_cnt, .of = p->sort_cnt,
-		    .mb = p->most_blocks * BLOCK_BYTES / 1e6, .request = statement);
+		    .mb = p->max_blocks * BLOCK_BYTES / 1e6, .request = statement);
 }
 
 void tapir_finding_postgresql__fini(struct tapir_finding *f)

@@ -16,7 +16,7 @@ struct tapir_finding_event;
 struct tapir_postgresql_finding {
 	uint64_t checkpoint_cnt, by_log_cnt; /* that began */
 	uint64_t sort_cnt, file_sort_cnt;    /* that ended; file: in temporary files */
-	uint64_t most_blocks;		     /* of one sort's files */
+	uint64_t max_blocks;		     /* of one sort's files */
 	struct tapir_found_labels statements;
 };
 

@@ -124,7 +124,7 @@ bool tapir_finding_requests__is_timed(const struct tapir_finding *f,
 	 * known either.
 	 */
 	return !(kind->is_unknown_by_thread && row->by_thread_cnt &&
-		 TAPIR_IS_SHARE(MOST, row->by_thread_cnt, row->took.cnt)) &&
+		 TAPIR_IS_SHARE(DOMINANT, row->by_thread_cnt, row->took.cnt)) &&
 	       row->took.cnt >= TAPIR_LIMIT(REQUEST_CNT) && kind->unbegun <= row->took.cnt;
 }
 
@@ -157,57 +157,57 @@ void tapir_finding_requests__add_part(const struct tapir_request_kind *row, cons
 					     [TAPIR_CAUSE_IO] = "waiting for a disk"};
 	const struct tapir_found_label *inside = tapir_found_labels__worst(&row->inside);
 	const struct tapir_found_label *task = tapir_found_labels__worst(&row->tasks);
-	uint64_t most = 0;
+	uint64_t top = 0;
 	const char *what = NULL;
 
 	for (unsigned cause = TAPIR_CAUSE_NONE + 1; cause < TAPIR_CAUSE_CNT; cause++)
-		if (tapir_parts__sum(&row->parts, cause) > most) {
-			most = tapir_parts__sum(&row->parts, cause);
+		if (tapir_parts__sum(&row->parts, cause) > top) {
+			top = tapir_parts__sum(&row->parts, cause);
 			what = causes[cause];
 		}
 	for (unsigned state = TAPIR_THREAD_RUNNING; state < TAPIR_THREAD_STATE_CNT; state++)
-		if (row->parts.ns[TAPIR_CAUSE_NONE][state] > most) {
-			most = row->parts.ns[TAPIR_CAUSE_NONE][state];
+		if (row->parts.ns[TAPIR_CAUSE_NONE][state] > top) {
+			top = row->parts.ns[TAPIR_CAUSE_NONE][state];
 			what = states[state];
 		}
-	if (!what || !TAPIR_IS_SHARE(MOST, most, row->sum_ns))
+	if (!what || !TAPIR_IS_SHARE(DOMINANT, top, row->sum_ns))
 		return;
 	/* A request by key that no thread works for: whether it awaits or is queued is not known.
 	 */
-	if (row->is_by_key && most == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN])
+	if (row->is_by_key && top == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN])
 		return;
-	tapir_str__addf(out, ", %.0f%% %s", tapir_finding__percent(most, row->sum_ns), words);
-	if (inside && most == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_INSIDE])
+	tapir_str__addf(out, ", %.0f%% %s", tapir_finding__percent(top, row->sum_ns), words);
+	if (inside && top == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_INSIDE])
 		tapir_str__addf(out, "in %s", inside->label);
-	else if (task && most == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN] &&
-		 TAPIR_IS_SHARE(MOST, task->ns, most))
+	else if (task && top == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN] &&
+		 TAPIR_IS_SHARE(DOMINANT, task->ns, top))
 		tapir_str__addf(out, "awaiting %s", task->label);
 	else
 		tapir_str__adds(out, what);
 }
 
 /* Prefers the request among a request and its parts. */
-static bool is_more(const struct tapir_kind *kind, const struct tapir_kind *most)
+static bool is_more(const struct tapir_kind *kind, const struct tapir_kind *top)
 {
-	if (most && kind->is_guessed != most->is_guessed)
-		return most->is_guessed;
-	return !most || kind->unended > most->unended;
+	if (top && kind->is_guessed != top->is_guessed)
+		return top->is_guessed;
+	return !top || kind->unended > top->unended;
 }
 
 static void list_untimed(const struct tapir_finding *f, struct tapir_found_list *list)
 {
-	const struct tapir_kind *kind, *most = NULL;
+	const struct tapir_kind *kind, *top = NULL;
 	struct tapir_str what = {};
 
 	tapir_vec_for_each (kind, &tapir_timeline__pairs(f->tl)->kinds)
 		if ((kind->is_unknown_by_thread || kind->lacks_key) && kind->unended > kind->cnt &&
-		    tapir_finding_requests__is_one(kind) && is_more(kind, most))
-			most = kind;
-	if (most)
-		tapir_str__addf(&what, "%s:%s", most->provider, most->name);
-	TAPIR_JUDGE(f, list, UNTIMED, .cnt = most ? (double)most->unended : 0,
-		    .subject = most ? most->name : NULL,
-		    .label = most && most->lacks_key ? most->key : NULL, .object = what);
+		    tapir_finding_requests__is_one(kind) && is_more(kind, top))
+			top = kind;
+	if (top)
+		tapir_str__addf(&what, "%s:%s", top->provider, top->name);
+	TAPIR_JUDGE(f, list, UNTIMED, .cnt = top ? (double)top->unended : 0,
+		    .subject = top ? top->name : NULL,
+		    .label = top && top->lacks_key ? top->key : NULL, .object = what);
 }
 
 static void list_slowest(struct tapir_finding *f, const struct tapir_request_kind *row,

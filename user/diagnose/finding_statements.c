@@ -111,21 +111,21 @@ static struct tapir_statement_session sum_sessions(const struct tapir_finding *f
 	return sum;
 }
 
-static const struct tapir_statement_row *most_of(const struct tapir_statements *s)
+static const struct tapir_statement_row *top_statement(const struct tapir_statements *s)
 {
-	const struct tapir_statement_row *row, *most = NULL;
+	const struct tapir_statement_row *row, *top = NULL;
 
 	tapir_vec_for_each (row, &s->rows)
-		if (row->text && (!most || row->cnt > most->cnt))
-			most = row;
-	return most && TAPIR_IS_SHARE(MOST, most->cnt, s->cnt) ? most : NULL;
+		if (row->text && (!top || row->cnt > top->cnt))
+			top = row;
+	return top && TAPIR_IS_SHARE(DOMINANT, top->cnt, s->cnt) ? top : NULL;
 }
 
 void tapir_finding_statements__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
 	const struct tapir_statements *s = &f->statements;
 	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
-	const struct tapir_statement_row *most = most_of(s);
+	const struct tapir_statement_row *top = top_statement(s);
 	size_t session_cnt;
 	struct tapir_statement_session sum = sum_sessions(f, seconds, &session_cnt);
 	uint64_t all_ns = session_cnt * tapir_timeline__switched_ns(f->tl);
@@ -134,9 +134,9 @@ void tapir_finding_statements__list(struct tapir_finding *f, struct tapir_found_
 	TAPIR_JUDGE(f, list, STATEMENTS, .cnt = sum.cnt, .other = session_cnt,
 		    /* The server's event of a prepared statement has its name, and no text. */
 		    .note = s->rows.cnt ? NULL : ", which are prepared",
-		    .percent = most ? tapir_finding__percent(most->cnt, s->cnt) : 0,
-		    .label = most ? most->text : NULL, .subject = most ? most->text : NULL,
-		    .each_ms = most ? (double)most->ns / (double)most->cnt / 1e6 : 0,
+		    .percent = top ? tapir_finding__percent(top->cnt, s->cnt) : 0,
+		    .label = top ? top->text : NULL, .subject = top ? top->text : NULL,
+		    .each_ms = top ? (double)top->ns / (double)top->cnt / 1e6 : 0,
 		    .rest = client >= TAPIR_LIMIT(CLIENT_SHARE) ? client : 0);
 }
 

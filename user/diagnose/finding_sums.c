@@ -104,7 +104,7 @@ const struct tapir_found_label *tapir_found_labels__most(const struct tapir_foun
 {
 	const struct tapir_found_label *worst = tapir_found_labels__worst(labels);
 
-	return worst && TAPIR_IS_SHARE(MOST, worst->ns, of) ? worst : NULL;
+	return worst && TAPIR_IS_SHARE(DOMINANT, worst->ns, of) ? worst : NULL;
 }
 
 void tapir_found_labels__add_most(const struct tapir_found_labels *labels, uint64_t of,
@@ -177,17 +177,19 @@ double tapir_finding__percent(uint64_t part, uint64_t of)
 	return of ? 100.0 * (double)part / (double)of : 0;
 }
 
-const char *tapir_finding__most(const struct tapir_finding *f, const struct tapir_weights *w)
+const char *tapir_finding__top_function(const struct tapir_finding *f,
+					const struct tapir_weights *w)
 {
 	if (!w->best || tapir_finding__percent(w->best, w->sum) < TAPIR_LIMIT(TELLING))
 		return NULL;
 	return tapir_timeline__stacks(f->tl)->names.data[w->best_name];
 }
 
-bool tapir_finding__add_most(const struct tapir_finding *f, const struct tapir_weights *w,
-			     const char *before, struct tapir_str *out)
+bool tapir_finding__append_top_function(const struct tapir_finding *f,
+					const struct tapir_weights *w, const char *before,
+					struct tapir_str *out)
 {
-	if (!tapir_finding__most(f, w))
+	if (!tapir_finding__top_function(f, w))
 		return false;
 	tapir_str__adds(out, before);
 	tapir_finding__add_name(f, w->best_name, out);

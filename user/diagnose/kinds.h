@@ -312,7 +312,7 @@ enum tapir_limit_role {
  */
 /* clang-format off */
 #define TAPIR_LIMITS(X) \
-	X(MOST, KIND_CNT, TAPIR_WORDS, 50, "%", "of a sum is most of it") \
+	X(DOMINANT, KIND_CNT, TAPIR_WORDS, 50, "%", "of a sum is most of it") \
 	X(SMALL, KIND_CNT, TAPIR_WORDS, 1, "%", "of the CPU: a function with less is not named") \
 	X(TELLING, KIND_CNT, TAPIR_WORDS, 10, "%", "of a sum: a function with less explains nothing") \
 	X(WORTH, KIND_CNT, TAPIR_WORDS, 25, "%", "of a time: a part with less is not mentioned") \
@@ -430,10 +430,10 @@ static inline double tapir_limit(enum tapir_limit limit)
 	return tapir_limits[limit].number;
 }
 
-/* TAPIR_LIMIT(MOST) */
+/* TAPIR_LIMIT(DOMINANT) */
 #define TAPIR_LIMIT(id)	   tapir_limit(TAPIR_LIMIT_##id)
 #define TAPIR_LIMIT_NS(id) tapir_limit__ns(TAPIR_LIMIT_##id)
-/* TAPIR_IS_SHARE(MOST, part, of): the part is at least that percentage of it. */
+/* TAPIR_IS_SHARE(DOMINANT, part, of): the part is at least that percentage of it. */
 #define TAPIR_IS_SHARE(id, part, of)                                                               \
 	((double)(part)*100 >= (double)(of)*tapir_limit(TAPIR_LIMIT_##id))
 

@@ -13,8 +13,8 @@
 /* The time in which it is known whether it was blocked: not where stacks lack their callers. */
 static uint64_t known_ns(const struct tapir_loop *loop, uint64_t span_ns)
 {
-	return !TAPIR_IS_SHARE(MOST, loop->unknown_ns, span_ns) ? span_ns - loop->unknown_ns
-								: span_ns;
+	return !TAPIR_IS_SHARE(DOMINANT, loop->unknown_ns, span_ns) ? span_ns - loop->unknown_ns
+								    : span_ns;
 }
 
 /* The percentage without the time in which others had the CPU, which is not its own fault. */
@@ -124,12 +124,12 @@ static void add_loop_function(const struct tapir_finding *f, const struct tapir_
 				tapir_finding__percent(loop->app.best, loop->ns));
 		tapir_finding__add_name(f, loop->app.best_name, out);
 	}
-	if (TAPIR_IS_SHARE(MOST, loop->called.best, loop->ns) &&
+	if (TAPIR_IS_SHARE(DOMINANT, loop->called.best, loop->ns) &&
 	    has_name(f, loop->called.best_name)) {
 		tapir_str__adds(out, ", in a call of ");
 		tapir_finding__add_name(f, loop->called.best_name, out);
 	}
-	if (reason && TAPIR_IS_SHARE(MOST, reason->ns, loop->ns)) {
+	if (reason && TAPIR_IS_SHARE(DOMINANT, reason->ns, loop->ns)) {
 		if (!strcmp(reason->label, "sleep"))
 			tapir_str__adds(out, ", asleep");
 		else
@@ -140,8 +140,9 @@ static void add_loop_function(const struct tapir_finding *f, const struct tapir_
 static void add_remedy(struct tapir_finding *f, const struct tapir_loop *loop,
 		       const struct tapir_weights *app, uint64_t of_ns, struct tapir_str *out)
 {
-	if (!TAPIR_IS_SHARE(MOST, app->best, of_ns) &&
-	    !tapir_finding__add_most(f, &loop->seen, "; it was seen in ", out) && !app->best)
+	if (!TAPIR_IS_SHARE(DOMINANT, app->best, of_ns) &&
+	    !tapir_finding__append_top_function(f, &loop->seen, "; it was seen in ", out) &&
+	    !app->best)
 		tapir_str__addf(out, "; its functions have no names: %s", loop->lore->names.remedy);
 }
 
@@ -173,7 +174,7 @@ static void add_sync_calls(struct tapir_finding *f, const struct tapir_loop *loo
 				       .where = &sync->app,
 				       .elsewhere = &sync->called};
 
-	if (reason && TAPIR_IS_SHARE(MOST, reason->ns, sync->ns))
+	if (reason && TAPIR_IS_SHARE(DOMINANT, reason->ns, sync->ns))
 		fact.label = reason->label;
 	add_remedy(f, loop, &sync->app, sync->ns, &fact.more);
 	judge(f, list, loop, fact);
@@ -244,7 +245,7 @@ void tapir_finding_loop__list(struct tapir_finding *f, struct tapir_found_list *
 	busiest = busiest_loop(f, span_ns, list);
 	/* Calls may be of less weight than what else keeps it from sleeping. */
 	is_minor = worst && is_by_sync(worst) && busiest &&
-		   !TAPIR_IS_SHARE(MOST, worst->sync.ns, busiest->busy.ns);
+		   !TAPIR_IS_SHARE(DOMINANT, worst->sync.ns, busiest->busy.ns);
 	if (busiest && (!worst || is_minor))
 		add_busy(f, busiest, list);
 	if (worst && is_by_sync(worst))

@@ -122,7 +122,7 @@ static void add_ends(const struct tapir_finding *f, const struct wait_site *wait
 	}
 	worst = tapir_found_labels__worst(&enders);
 	/* If most of the time is of waits that have not ended, an ender explains little. */
-	out->is_open = open_ns && TAPIR_IS_SHARE(MOST, open_ns, wait_site->ns);
+	out->is_open = open_ns && TAPIR_IS_SHARE(DOMINANT, open_ns, wait_site->ns);
 	out->ended_by = worst && *worst->label ? strdup(worst->label) : NULL;
 	tapir_str__fini(&name);
 	tapir_found_labels__fini(&enders);
@@ -172,7 +172,7 @@ static void add_overview_functions(struct tapir_finding *f, struct tapir_overvie
 
 	o->has_shares = w != NULL;
 	if (w == &f->cpu.leaf) { /* an interpreter's own, for one */
-		(void)tapir_finding_looks__add_most(f, &looked_at);
+		(void)tapir_finding_looks__append_top_function(f, &looked_at);
 		o->looked_at = looked_at.data;
 	}
 	while (slot && o->function_cnt < TAPIR_OVERVIEW_ROWS) {

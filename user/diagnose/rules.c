@@ -75,7 +75,7 @@ static void derive(const struct tapir_finding *f, struct tapir_rule_fact *fact)
 static bool add_rule_function(const struct tapir_finding *f, const struct tapir_weights *where,
 			      struct tapir_str *out)
 {
-	return where && tapir_finding__add_most(f, where, "", out);
+	return where && tapir_finding__append_top_function(f, where, "", out);
 }
 
 static bool add_words(const char *text, struct tapir_str *out)
@@ -95,7 +95,8 @@ void tapir_rules__add_share(double cnt, double of, struct tapir_str *out)
 	if (200 * half <= TAPIR_LIMIT(SHARE_RANGE))
 		tapir_str__addf(out, "%.0f%%", 100 * share);
 	else
-		tapir_str__adds(out, 100 * (middle - half) >= TAPIR_LIMIT(MOST) ? "most" : "part");
+		tapir_str__adds(out,
+				100 * (middle - half) >= TAPIR_LIMIT(DOMINANT) ? "most" : "part");
 }
 
 /* how: "" or ".1" after the name for decimals, "|one|many" for a word that goes with it. */
@@ -277,7 +278,7 @@ void tapir_rules__judge(const struct tapir_finding *f, struct tapir_found_list *
 
 	derive(f, &fact);
 	if (!subject && fact.where)
-		subject = tapir_finding__most(f, fact.where);
+		subject = tapir_finding__top_function(f, fact.where);
 	for (const struct tapir_rule *rule = tapir_rules; rule < tapir_rules + TAPIR_RULE_CNT;
 	     rule++) {
 		struct tapir_str text = {}, evidence = {};

@@ -129,7 +129,7 @@ void tapir_heap_live__add_table(const struct tapir_heap_live *l, uint64_t top,
 
 void tapir_heap_live__add_headline(const struct tapir_heap_live *l, struct tapir_str *out)
 {
-	const struct tapir_heap_live_row *most = l->rows.data;
+	const struct tapir_heap_live_row *top_row = l->rows.data;
 
 	if (l->taken_cnt)
 		tapir_str__addf(out, "%" PRIu64 " of %" PRIu64 " sampled objects are alive", l->cnt,
@@ -138,9 +138,9 @@ void tapir_heap_live__add_headline(const struct tapir_heap_live *l, struct tapir
 		tapir_str__addf(out, "%" PRIu64 " sampled objects are alive", l->cnt);
 	if (!l->rows.cnt)
 		return;
-	tapir_str__addf(out, "; most: %.200s (%" PRIu64 ")", most->type, most->cnt);
-	if (most->stack[0])
-		tapir_str__addf(out, ", allocated by %.300s", most->stack);
-	if (most->path[0])
-		tapir_str__addf(out, ", held by %.300s", most->path);
+	tapir_str__addf(out, "; most: %.200s (%" PRIu64 ")", top_row->type, top_row->cnt);
+	if (top_row->stack[0])
+		tapir_str__addf(out, ", allocated by %.300s", top_row->stack);
+	if (top_row->path[0])
+		tapir_str__addf(out, ", held by %.300s", top_row->path);
 }

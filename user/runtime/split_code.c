@@ -80,7 +80,7 @@ void tapir_split_code__find(struct tapir_elf *elf, const struct tapir_mapping_li
 			    struct tapir_interp_loop *loop)
 {
 	struct search s = {.m = m, .loop = loop};
-	const struct part *most = NULL;
+	const struct part *top = NULL;
 	struct tapir_functions *functions;
 
 	if (loop->end_va <= loop->va || tapir_functions__load(elf, &functions))
@@ -89,11 +89,11 @@ void tapir_split_code__find(struct tapir_elf *elf, const struct tapir_mapping_li
 	read_jumps(&s, memory);
 	for (size_t i = 0; i < s.cnt; i++)
 		if (s.parts[i].jump_cnt >= MIN_JUMPS &&
-		    (!most || s.parts[i].jump_cnt > most->jump_cnt))
-			most = &s.parts[i];
-	if (most) {
-		loop->cold_va = most->range.start_off - m->file_off + m->start_va;
-		loop->cold_end_va = loop->cold_va + most->range.size;
+		    (!top || s.parts[i].jump_cnt > top->jump_cnt))
+			top = &s.parts[i];
+	if (top) {
+		loop->cold_va = top->range.start_off - m->file_off + m->start_va;
+		loop->cold_end_va = loop->cold_va + top->range.size;
 	}
 	tapir_functions__free(functions);
 }

@@ -85,13 +85,13 @@ void tapir_page__add_counter_cells(struct tapir_str *out, const json_t *c)
 void tapir_chart__add_points(struct tapir_str *out, const json_t *points)
 {
 	size_t i, cnt = json_array_size(points);
-	double least = INFINITY, most = -INFINITY;
+	double least = INFINITY, max = -INFINITY;
 	const json_t *p;
 
 	json_array_foreach(points, i, p)
 	{
 		least = fmin(least, tapir_member__f64(p, "value"));
-		most = fmax(most, tapir_member__f64(p, "value"));
+		max = fmax(max, tapir_member__f64(p, "value"));
 	}
 	/* A line needs two points. */
 	if (cnt < 2)
@@ -102,9 +102,8 @@ void tapir_chart__add_points(struct tapir_str *out, const json_t *points)
 			SPARK_W, SPARK_H);
 	json_array_foreach(points, i, p)
 	{
-		double share = most > least
-				       ? (tapir_member__f64(p, "value") - least) / (most - least)
-				       : 0.5;
+		double share =
+			max > least ? (tapir_member__f64(p, "value") - least) / (max - least) : 0.5;
 
 		tapir_html__add(out, "%.1f,%.1f ", SPARK_W * (double)i / (double)(cnt - 1),
 				2 + (SPARK_H - 4) * (1 - share));

@@ -181,17 +181,17 @@ static bool is_key_counter(const json_t *c)
 /* "96% HTTP in Shop.Ask (async)": the part with most of the time of a route. */
 static void add_largest_part(struct tapir_str *out, const json_t *route)
 {
-	const json_t *part, *most = NULL;
+	const json_t *part, *top = NULL;
 	size_t i;
 
 	json_array_foreach(json_object_get(route, "parts"), i, part)
 	{
-		if (!most || tapir_member__u64(part, "ns") > tapir_member__u64(most, "ns"))
-			most = part;
+		if (!top || tapir_member__u64(part, "ns") > tapir_member__u64(top, "ns"))
+			top = part;
 	}
-	if (most)
-		tapir_html__add(out, "<td>%.0f%% %s</td>", tapir_member__f64(most, "percent"),
-				tapir_member__text(most, "part"));
+	if (top)
+		tapir_html__add(out, "<td>%.0f%% %s</td>", tapir_member__f64(top, "percent"),
+				tapir_member__text(top, "part"));
 	else
 		tapir_str__adds(out, "<td></td>");
 }

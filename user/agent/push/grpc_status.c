@@ -76,14 +76,14 @@ static void take_trailers(struct tapir_grpc_status *s, const char *data, size_t 
 /* The number of these bytes that belong to the current frame. */
 static size_t take_frame(struct tapir_grpc_status *s, const char *data, size_t len)
 {
-	size_t most = len < s->left ? len : s->left;
+	size_t cnt = len < s->left ? len : s->left;
 
 	if ((s->head[0] & (IS_TRAILERS | IS_COMPRESSED)) == IS_TRAILERS)
-		take_trailers(s, data, most);
-	s->left -= (uint32_t)most;
+		take_trailers(s, data, cnt);
+	s->left -= (uint32_t)cnt;
 	if (!s->left)
 		s->head_len = 0;
-	return most;
+	return cnt;
 }
 
 void tapir_grpc_status__add_body(struct tapir_grpc_status *s, const char *data, size_t len)

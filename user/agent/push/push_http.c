@@ -53,10 +53,10 @@ static size_t on_read(char *buffer, size_t size, size_t cnt, void *ctx)
 {
 	struct tapir_push_transfer *t = ctx;
 	uint64_t left = t->bytes - t->done;
-	size_t most = size * cnt < left ? size * cnt : (size_t)left;
-	ssize_t n = most ? pread(t->fd, buffer, most, (off_t)t->done) : 0;
+	size_t max_bytes = size * cnt < left ? size * cnt : (size_t)left;
+	ssize_t n = max_bytes ? pread(t->fd, buffer, max_bytes, (off_t)t->done) : 0;
 
-	if (n < 0 || (!n && most))
+	if (n < 0 || (!n && max_bytes))
 		return CURL_READFUNC_ABORT;
 	t->done += (uint64_t)n;
 	return (size_t)n;

@@ -59,7 +59,7 @@ static int by_memory(const void *a, const void *b)
 static void list_first(struct rows *rows, int (*order)(const void *, const void *))
 {
 	qsort(rows->all.data, rows->all.cnt, sizeof(*rows->all.data), order);
-	for (size_t i = 0; i < rows->all.cnt && i < TAPIR_USAGE_MOST; i++)
+	for (size_t i = 0; i < rows->all.cnt && i < TAPIR_USAGE_TOP; i++)
 		rows->all.data[i].is_listed = true;
 }
 

@@ -14,7 +14,7 @@
  * The number of processes with the most CPU time, and of those with the most memory: at most twice
  * as many in all.
  */
-#define TAPIR_USAGE_MOST	 40
+#define TAPIR_USAGE_TOP		 40
 
 #define TAPIR_USAGE_LABELS_BYTES 256
 

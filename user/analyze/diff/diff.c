@@ -116,9 +116,9 @@ static double ranked(const struct tapir_histogram *h, uint64_t rank)
 
 		seen += h->counts[step];
 		if (seen >= rank)
-			return (double)(middle < h->most ? middle : h->most);
+			return (double)(middle < h->max ? middle : h->max);
 	}
-	return (double)h->most;
+	return (double)h->max;
 }
 
 static double quantile_of(const struct tapir_histogram *h, double quantile)
@@ -201,7 +201,7 @@ static struct figure figure_of(const struct tapir_diff *diff, const struct tapir
 			f = rate_of(row->sums, row->cnts);
 		break;
 	case TAPIR_DIFF_MAX:
-		f = (struct figure){.is_known = row->cnt > 0, .value = row->most};
+		f = (struct figure){.is_known = row->cnt > 0, .value = row->max};
 		break;
 	default:
 		f = percentile_of(times->quarters, quantiles[figure]);
@@ -291,12 +291,12 @@ static void classify_change(const struct tapir_diff *diff, struct tapir_diff_cha
 			    const struct figure f[2], uint64_t compared)
 {
 	double least = fmin(fabs(c->value[0]), fabs(c->value[1]));
-	double most = fmax(fabs(c->value[0]), fabs(c->value[1]));
+	double largest = fmax(fabs(c->value[0]), fabs(c->value[1]));
 
 	c->threshold = threshold_of(diff, c, f, tapir_diff__factor(compared));
 	c->is_changed = c->is_known[0] && c->is_known[1] &&
 			fabs(c->value[1] - c->value[0]) > c->threshold &&
-			most >= least * LEAST_CHANGE;
+			largest >= least * LEAST_CHANGE;
 	if (is_percentile(c->figure))
 		c->is_changed &= f[0].high < f[1].low || f[1].high < f[0].low;
 	else if (is_amount(c->figure))
@@ -337,12 +337,12 @@ double tapir_diff_change__ratio(const struct tapir_diff_change *c)
 static double weight_of(const struct tapir_diff_change *c)
 {
 	double least = fmin(fabs(c->value[0]), fabs(c->value[1]));
-	double most = fmax(fabs(c->value[0]), fabs(c->value[1]));
+	double largest = fmax(fabs(c->value[0]), fabs(c->value[1]));
 
 	if (c->kind == TAPIR_DIFF_ROUTE || c->kind == TAPIR_DIFF_INTERVAL ||
 	    c->kind == TAPIR_DIFF_COUNTER || c->kind == TAPIR_DIFF_GC)
-		return least > 0 ? most / least : HUGE_VAL;
-	return most - least;
+		return least > 0 ? largest / least : HUGE_VAL;
+	return largest - least;
 }
 
 static int by_importance(const void *a, const void *b)

@@ -122,7 +122,7 @@ static void add_what(const struct tapir_diff_change *c, struct tapir_str *out)
 }
 
 /* Figures that grew come before those that fell; kinds are in the order in which they matter. */
-static const struct tapir_diff_change *most_important(const struct tapir_diff *diff)
+static const struct tapir_diff_change *top_change(const struct tapir_diff *diff)
 {
 	const struct tapir_diff_change *c, *best = NULL;
 
@@ -141,7 +141,7 @@ static const struct tapir_diff_change *most_important(const struct tapir_diff *d
 
 static void add_diff_headline(const struct tapir_diff *diff, struct tapir_str *out)
 {
-	const struct tapir_diff_change *c = most_important(diff);
+	const struct tapir_diff_change *c = top_change(diff);
 
 	if (!c) {
 		tapir_str__addf(out, "no difference beyond noise in %zu figures",

@@ -68,7 +68,7 @@ void tapir_diff_rows__add(struct tapir_diff_rows *rows, size_t idx, uint64_t at_
 	row->cnt++;
 	row->cnts[part]++;
 	row->sums[part] += value;
-	row->most = row->cnt == 1 || value > row->most ? value : row->most;
+	row->max = row->cnt == 1 || value > row->max ? value : row->max;
 }
 
 void tapir_diff_rows__spread(struct tapir_diff_rows *rows, size_t idx, uint64_t from_ns,
@@ -86,8 +86,8 @@ void tapir_diff_rows__spread(struct tapir_diff_rows *rows, size_t idx, uint64_t 
 		if (high > low)
 			rows->rows.data[idx].sums[i] += (high - low) * width;
 	}
-	if ((double)(until_ns - from_ns) > rows->rows.data[idx].most)
-		rows->rows.data[idx].most = (double)(until_ns - from_ns);
+	if ((double)(until_ns - from_ns) > rows->rows.data[idx].max)
+		rows->rows.data[idx].max = (double)(until_ns - from_ns);
 }
 
 static uint64_t step_key(size_t idx, unsigned quarter, unsigned step)
@@ -129,7 +129,7 @@ void tapir_diff_rows__times(const struct tapir_diff_rows *rows, const struct tap
 
 			out[q].counts[step] = cnt ? *cnt : 0;
 			out[q].cnt += out[q].counts[step];
-			out[q].most = (uint64_t)row->most;
+			out[q].max = (uint64_t)row->max;
 		}
 }
 

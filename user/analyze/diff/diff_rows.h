@@ -35,7 +35,7 @@ struct tapir_diff_row {
 	enum tapir_diff_kind kind;
 	char *name; /* owned */
 	uint64_t cnt;
-	double most;
+	double max;
 	double cnts[TAPIR_DIFF_PARTS], sums[TAPIR_DIFF_PARTS];
 	uint64_t timed_cnt; /* in its histogram */
 	uint64_t mark;	    /* a caller's own */

@@ -207,7 +207,7 @@ static void add_table(struct tapir_request_routes *r, const struct tapir_request
 		tapir_view_result__f64(result, table, round(10 * per_second(r, route->cnt)) / 10);
 		tapir_view_result__u64(result, table, tapir_histogram__percentile(route->took, 50));
 		tapir_view_result__u64(result, table, tapir_histogram__percentile(route->took, 99));
-		tapir_view_result__u64(result, table, route->took->most);
+		tapir_view_result__u64(result, table, route->took->max);
 		if (route->status_cnt)
 			tapir_view_result__u64(result, table, route->error_cnt);
 		else

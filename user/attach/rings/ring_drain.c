@@ -26,7 +26,7 @@
 #define WRITING_WAIT_NS (200 * TAPIR_NS_PER_MS)
 #define CLOCK_SLACK_NS	TAPIR_NS_PER_SEC /* an event may have begun before our session */
 
-static uint32_t at_most(uint32_t value, uint32_t max)
+static uint32_t max_cnt(uint32_t value, uint32_t max)
 {
 	return value < max ? value : max;
 }
@@ -39,9 +39,9 @@ bool tapir_ring_process__counters(const struct tapir_ring_process *p, unsigned a
 	if (pread(p->lane.data_fds[arena], &h, sizeof(h), 0) != (ssize_t)sizeof(h))
 		return false;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	out->arena_cnt = at_most(h.arena_cnt, TAPIR_RING_ARENAS);
-	out->event_cnt = at_most(h.event_cnt, TAPIR_RING_EVENTS);
-	out->slots_used = at_most(h.slots_used, TAPIR_RING_ARENA_SLOTS);
+	out->arena_cnt = max_cnt(h.arena_cnt, TAPIR_RING_ARENAS);
+	out->event_cnt = max_cnt(h.event_cnt, TAPIR_RING_EVENTS);
+	out->slots_used = max_cnt(h.slots_used, TAPIR_RING_ARENA_SLOTS);
 	out->changes = h.changes;
 	return true;
 }

@@ -62,12 +62,12 @@ static void see_clock(struct tapir_merge_input *input, const struct tapir_rec_cl
 	uint64_t offset_ns = clock->utc_ns - clock->h.time_ns;
 
 	if (!input->pair_cnt++)
-		input->least_ns = input->most_ns = offset_ns;
+		input->least_ns = input->max_ns = offset_ns;
 	input->offset_ns = offset_ns;
 	if (offset_ns < input->least_ns)
 		input->least_ns = offset_ns;
-	if (offset_ns > input->most_ns)
-		input->most_ns = offset_ns;
+	if (offset_ns > input->max_ns)
+		input->max_ns = offset_ns;
 }
 
 static int see_mapping(struct tapir_merge_input *input, const struct tapir_rec_mapping *mapping)

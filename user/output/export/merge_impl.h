@@ -23,7 +23,7 @@ struct tapir_merge_input {
 	struct tapir_map kernel_files;
 	uint64_t pair_cnt; /* of CLOCK */
 	uint64_t offset_ns, least_ns,
-		most_ns;	    /* UTC less CLOCK_MONOTONIC: last, smallest, largest */
+		max_ns;		    /* UTC less CLOCK_MONOTONIC: last, smallest, largest */
 	uint64_t first_ns, last_ns; /* of records */
 	uint64_t digest;
 	uint32_t probe_max;

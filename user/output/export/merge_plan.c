@@ -194,8 +194,8 @@ static void judge_clock(const struct tapir_merge *m, struct tapir_merge_host *ho
 			host->rec.clock = TAPIR_HOST_CLOCK_FREE;
 		else if (us * TAPIR_NS_PER_US > host->rec.error_ns)
 			host->rec.error_ns = us * TAPIR_NS_PER_US;
-		if (input->most_ns - input->least_ns > SET_NS)
-			host->rec.set_ns = input->most_ns - input->least_ns;
+		if (input->max_ns - input->least_ns > SET_NS)
+			host->rec.set_ns = input->max_ns - input->least_ns;
 	}
 	if (host->rec.clock != TAPIR_HOST_CLOCK_SYNCED)
 		host->rec.error_ns = 0;

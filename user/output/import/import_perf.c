@@ -306,12 +306,12 @@ static void split_chain(const struct tapir_perf_record *record, struct frames *u
 static enum tapir_stack_end end_of(const struct tapir_perf_attr *attr, const struct frames *f,
 				   uint64_t frame_cnt)
 {
-	unsigned most = attr->max_stack ? attr->max_stack : FRAMES_DEFAULT;
+	unsigned max = attr->max_stack ? attr->max_stack : FRAMES_DEFAULT;
 
 	if (!(attr->sample_type & TAPIR_PERF_CALLCHAIN) ||
 	    attr->sample_type & TAPIR_PERF_STACK_USER)
 		return TAPIR_STACK_END_UNKNOWN;
-	return f->has_more || frame_cnt >= most ? TAPIR_STACK_END_MORE : TAPIR_STACK_END_FP_END;
+	return f->has_more || frame_cnt >= max ? TAPIR_STACK_END_MORE : TAPIR_STACK_END_FP_END;
 }
 
 static void put_stacks(struct perf *p, const struct tapir_perf_record *record, uint64_t *stack_id,

@@ -276,7 +276,7 @@ static void add_measured(unsigned kind, const struct tapir_trial *trial, struct 
 static bool is_close(unsigned kind, const struct tapir_trial *trial)
 {
 	return trial->was_tried && !trial->was_admitted &&
-	       TAPIR_IS_SHARE(MOST, trial->magnitude, tapir_finding_kinds[kind].least);
+	       TAPIR_IS_SHARE(DOMINANT, trial->magnitude, tapir_finding_kinds[kind].least);
 }
 
 static void add_close(const struct tapir_found_list *list, unsigned but, struct tapir_str *out)

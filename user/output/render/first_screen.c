@@ -80,14 +80,14 @@ static size_t line_len(const char *text, size_t columns)
 
 /* Printable text, in `most` lines at most; the first begins where the line is now, after `indent`
  * columns, the others are indented by as many. */
-static void add_wrapped(const struct writer *w, const char *text, size_t indent, unsigned most)
+static void add_wrapped(const struct writer *w, const char *text, size_t indent, unsigned max)
 {
 	size_t room = w->columns > 2 * indent ? w->columns - indent : w->columns / 2;
 
 	for (unsigned line = 1; *text; line++) {
 		size_t len = line_len(text, room);
 
-		if (line == most && text[len]) {
+		if (line == max && text[len]) {
 			add_shortened_text(w->out, text, room);
 			text = "";
 		} else {
@@ -363,9 +363,9 @@ static void write_findings(const struct writer *w)
 {
 	const struct tapir_found_list *list = w->v->findings;
 	bool has_any = w->v->summary->processes.cnt > 0;
-	size_t most = w->v->is_machine ? PROCESSES_SHOWN : FINDINGS_SHOWN, cnt = 0;
+	size_t max = w->v->is_machine ? PROCESSES_SHOWN : FINDINGS_SHOWN, cnt = 0;
 
-	for (size_t i = 0; i < list->rows.cnt && cnt < most; i++)
+	for (size_t i = 0; i < list->rows.cnt && cnt < max; i++)
 		if (!is_left_out(list, i))
 			write_finding(w, &list->rows.data[i], cnt++, count_alike(list, i));
 	if (!list->rows.cnt && !tapir_captured__sum(w->v->summary->captured))
@@ -528,12 +528,12 @@ static void write_calls(const struct writer *w)
 static void write_io(const struct writer *w)
 {
 	const struct tapir_overview *o = w->v->overview;
-	size_t most = w->v->is_machine ? MACHINE_DISKS : TAPIR_OVERVIEW_ROWS;
+	size_t max = w->v->is_machine ? MACHINE_DISKS : TAPIR_OVERVIEW_ROWS;
 	uint64_t all = o->io_read_bytes + o->io_written_bytes;
 	double mb = o->span_ns ? (double)all * 1e3 / (double)o->span_ns : 0;
 	struct tapir_str text = {};
 
-	for (size_t i = 0; i < o->io_cnt && i < most; i++) {
+	for (size_t i = 0; i < o->io_cnt && i < max; i++) {
 		const struct tapir_overview_io *io = &o->ios[i];
 		uint64_t bytes = io->read_bytes + io->written_bytes;
 
@@ -638,12 +638,12 @@ static bool is_little(const struct writer *w, const struct tapir_report_program 
 static void write_programs(const struct writer *w)
 {
 	const struct tapir_report_programs *programs = w->v->programs;
-	size_t most = w->v->is_machine ? MACHINE_ROWS : ROWS_SHOWN;
+	size_t max = w->v->is_machine ? MACHINE_ROWS : ROWS_SHOWN;
 	struct tapir_str text = {};
 
 	if (programs->rows.cnt == 1 && programs->rows.data->cnt == 1)
 		return; /* the head names it */
-	for (size_t i = 0; i < programs->rows.cnt && i < most; i++) {
+	for (size_t i = 0; i < programs->rows.cnt && i < max; i++) {
 		const struct tapir_report_program *row = &programs->rows.data[i];
 
 		if (i && is_little(w, row))

@@ -166,18 +166,18 @@ static void add_lost(const struct tapir_report_view *v, uint64_t lost, struct ta
 static void add_stack_ends(const struct tapir_summary *s, struct tapir_str *out)
 {
 	const struct tapir_stack_ends *ends = &s->ends;
-	double lost, most = TAPIR_LOST_PERCENT;
+	double lost, max = TAPIR_LOST_PERCENT;
 	int worst = -1;
 
 	for (int of = 0; of < TAPIR_FAMILY_CNT; of++) {
 		lost = tapir_stack_ends__lost_percent(ends, of);
-		if (lost > most) {
-			most = lost;
+		if (lost > max) {
+			max = lost;
 			worst = of;
 		}
 	}
 	if (worst >= 0)
-		tapir_str__addf(out, "; stacks of %.0f%% of %s lack callers", most,
+		tapir_str__addf(out, "; stacks of %.0f%% of %s lack callers", max,
 				tapir_families[worst].many);
 }
 

@@ -327,17 +327,17 @@ static void write_probe_cost(const struct tapir_report_view *v, struct tapir_str
 /* "[..38...]": how much in each part of the recording's time, one digit per part, 9 the most. */
 static void add_times(const struct tapir_loss_row *row, uint64_t until_ns, struct tapir_str *out)
 {
-	uint64_t most = 1, parts = TAPIR_SUMMARY_TIMES;
+	uint64_t max = 1, parts = TAPIR_SUMMARY_TIMES;
 
 	for (unsigned i = 0; i < TAPIR_SUMMARY_TIMES; i++)
-		most = row->counts[i] > most ? row->counts[i] : most;
+		max = row->counts[i] > max ? row->counts[i] : max;
 	if (until_ns > row->base_ns && (until_ns - row->base_ns) / row->width_ns + 1 < parts)
 		parts = (until_ns - row->base_ns) / row->width_ns + 1;
 	tapir_str__addc(out, '[');
 	for (unsigned i = 0; i < parts; i++) {
-		double of_most = (double)row->counts[i] / (double)most;
+		double of_max = (double)row->counts[i] / (double)max;
 
-		tapir_str__addc(out, row->counts[i] ? (char)('1' + (int)(8 * of_most)) : '.');
+		tapir_str__addc(out, row->counts[i] ? (char)('1' + (int)(8 * of_max)) : '.');
 	}
 	tapir_str__addc(out, ']');
 }

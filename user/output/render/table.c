@@ -119,14 +119,14 @@ static struct tapir_column_fit fit_of(const struct tapir_table *table, size_t co
 /* Returns the number of columns; each is as wide as its widest cell. */
 static size_t measure_columns(const struct tapir_table *table, size_t *widths)
 {
-	size_t cnt = 0, most = table->fit_columns ? 0 : table->max_columns;
+	size_t cnt = 0, max = table->fit_columns ? 0 : table->max_columns;
 
 	for (; cnt < TAPIR_TABLE_MAX_COLUMNS && table->titles[cnt]; cnt++)
 		widths[cnt] = columns(table->titles[cnt] + is_right(table->titles[cnt]));
 	for (size_t i = 0; i < table->cells.cnt; i++) {
 		size_t width = columns(table->cells.data[i]);
 
-		if (width > widths[i % cnt] && (!most || width <= most))
+		if (width > widths[i % cnt] && (!max || width <= max))
 			widths[i % cnt] = width;
 	}
 	if (table->fit_columns && table->wrap_columns && widths[cnt - 1] > MIN_FIT_ROOM)
@@ -137,7 +137,7 @@ static size_t measure_columns(const struct tapir_table *table, size_t *widths)
 /* The column that can shrink most; cnt: none can shrink. */
 static size_t widest(const struct tapir_table *table, const size_t *widths, size_t cnt)
 {
-	size_t found = cnt, most = 0;
+	size_t found = cnt, max = 0;
 
 	for (size_t i = 0; i < cnt; i++) {
 		struct tapir_column_fit fit = fit_of(table, i);
@@ -145,9 +145,9 @@ static size_t widest(const struct tapir_table *table, const size_t *widths, size
 		size_t least = fit.least_columns > title ? fit.least_columns : title;
 
 		if (fit.shortening == TAPIR_SHORTEN_NEVER || widths[i] <= least ||
-		    widths[i] - least <= most)
+		    widths[i] - least <= max)
 			continue;
-		most = widths[i] - least;
+		max = widths[i] - least;
 		found = i;
 	}
 	return found;
