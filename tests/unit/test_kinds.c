@@ -87,8 +87,9 @@ static void help_has_each_kind_and_each_limit(void **state)
 	}
 	for (unsigned i = 0; i < TAPIR_LIMIT_CNT; i++) {
 		tapir_str__clear(&head);
-		tapir_str__add(&head, tapir_limits[i].what, strcspn(tapir_limits[i].what, " "));
-		assert_true(*tapir_limits[i].what && tapir_limits[i].number >= 0);
+		tapir_str__add(&head, tapir_limits[i].description,
+			       strcspn(tapir_limits[i].description, " "));
+		assert_true(*tapir_limits[i].description && tapir_limits[i].number >= 0);
 		assert_non_null(strstr(page.data, head.data));
 	}
 	for (const char *line = page.data; line; line = strchr(line, '\n')) {

@@ -58,7 +58,7 @@ static void assert_member(const struct tapir_schema *s, const struct tapir_membe
 		break;
 	}
 	if (m->column)
-		assert_true(!s->table || m->what);
+		assert_true(!s->table || m->description);
 }
 
 static void members_lie_in_their_record(void **state)
@@ -101,7 +101,7 @@ static const struct tapir_schema *schema_called(const char *name)
 static bool tells_of(const struct tapir_schema *s, const char *member)
 {
 	for (const struct tapir_member *m = s->members; !tapir_member__ends(m); m++)
-		if (m->name && m->what && !strcmp(m->name, member))
+		if (m->name && m->description && !strcmp(m->name, member))
 			return true;
 	return false;
 }
@@ -144,7 +144,7 @@ static void every_record_is_explained(void **state)
 {
 	(void)state;
 	for (unsigned i = 1; i < TAPIR_REC_TYPE_CNT; i++) {
-		assert_non_null(tapir_schemas[i].what);
+		assert_non_null(tapir_schemas[i].description);
 		assert_true(!tapir_schemas[i].parts[0].bytes || tapir_schemas[i].after);
 	}
 }

@@ -336,9 +336,9 @@ void tapir_agent_push__write_health(const struct tapir_agent *agent, struct tapi
 }
 
 static void add_push_metric(const struct tapir_agent *agent, const char *name, const char *type,
-			    const char *what, size_t offset, struct tapir_str *out)
+			    const char *help, size_t offset, struct tapir_str *out)
 {
-	tapir_str__addf(out, "# HELP tapir_push_%s %s\n# TYPE tapir_push_%s %s\n", name, what, name,
+	tapir_str__addf(out, "# HELP tapir_push_%s %s\n# TYPE tapir_push_%s %s\n", name, help, name,
 			type);
 	for (size_t i = 0; i < agent->config->push.cnt; i++)
 		tapir_str__addf(

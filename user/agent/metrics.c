@@ -18,9 +18,9 @@
 #include "agent/watch/usage_report.h"
 
 static void add_agent_metric(struct tapir_str *out, const char *name, const char *type,
-			     const char *what, double value)
+			     const char *help, double value)
 {
-	tapir_str__addf(out, "# HELP tapir_%s %s\n# TYPE tapir_%s %s\ntapir_%s %.15g\n", name, what,
+	tapir_str__addf(out, "# HELP tapir_%s %s\n# TYPE tapir_%s %s\ntapir_%s %.15g\n", name, help,
 			name, type, name, value);
 }
 

@@ -67,7 +67,7 @@ static void add_param(struct tapir_json *j, const struct tapir_param *p)
 	tapir_json__open(j, NULL, '{');
 	tapir_json__str(j, "name", p->name);
 	tapir_json__str(j, "in", "query");
-	tapir_json__str(j, "description", p->what);
+	tapir_json__str(j, "description", p->description);
 	add_schema(j, "schema", p);
 	tapir_json__close(j, '}');
 }
@@ -107,7 +107,7 @@ static void add_answers(struct tapir_json *j, const struct tapir_route *r)
 {
 	tapir_json__open(j, "responses", '{');
 	tapir_json__open(j, r->mime == TAPIR_MIME_JSON && r->has_body ? "201" : "200", '{');
-	tapir_json__str(j, "description", r->what);
+	tapir_json__str(j, "description", r->description);
 	tapir_json__open(j, "content", '{');
 	tapir_json__open(j, tapir_mime__text(r->mime), '{');
 	tapir_json__close(j, '}');
@@ -127,7 +127,7 @@ static void add_operation(struct tapir_json *j, const struct tapir_route *r)
 	for (size_t i = 0; i <= len && i < sizeof(method); i++)
 		method[i] = (char)tolower((unsigned char)r->method[i]);
 	tapir_json__open(j, method, '{');
-	tapir_json__str(j, "summary", r->what);
+	tapir_json__str(j, "summary", r->description);
 	tapir_json__str(j, "x-tapir-role",
 			r->role ? tapir_role__name((unsigned)r->role - 1) : "none");
 	tapir_json__open(j, "parameters", '[');

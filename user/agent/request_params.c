@@ -154,9 +154,9 @@ const struct tapir_param tapir_params_counters[] = {
 	{}};
 
 /* The names are those of the options (cli/question_options.c), so far as a client may use them. */
-#define AGGREGATE(name, what, which)                                                               \
+#define AGGREGATE(name, description, which)                                                        \
 	{                                                                                          \
-		name, TAPIR_PARAM_LIST, AT(aggregates[which]), what, 0, 0, NULL                    \
+		name, TAPIR_PARAM_LIST, AT(aggregates[which]), description, 0, 0, NULL             \
 	}
 
 const struct tapir_param tapir_params_question[] = {

@@ -68,7 +68,7 @@ struct tapir_param {
 	const char *name; /* NULL ends a table */
 	enum tapir_param_kind kind;
 	size_t offset;
-	const char *what; /* half a line, for the OpenAPI document */
+	const char *description; /* half a line, for the OpenAPI document */
 	uint64_t min, max;
 	const char *(*value)(size_t i); /* of CHOICE: the i-th; NULL after the last */
 };
@@ -82,7 +82,7 @@ struct tapir_route {
 	bool has_body;		     /* JSON with the same parameters */
 	bool is_action;		     /* it starts, ends or removes something: logged */
 	enum tapir_mime mime;	     /* of a successful answer; others where a format is chosen */
-	const char *what;	     /* a sentence, for the OpenAPI document */
+	const char *description;     /* a sentence, for the OpenAPI document */
 	const struct tapir_param *params[TAPIR_ROUTE_MAX_TABLES]; /* ended by NULL if fewer */
 };
 

@@ -182,7 +182,7 @@ static void explain_not_recorded(const struct tapir_capture_check *r,
 	struct tapir_fact *fact;
 
 	tapir_str__clear(&result->headline);
-	tapir_str__addf(&result->headline, "%s were not recorded: ", s->what);
+	tapir_str__addf(&result->headline, "%s were not recorded: ", s->description);
 	if (has_none) {
 		add_runtimes(&result->headline, r->runtimes_seen);
 		tapir_str__adds(&result->headline, " has no events for them that tapir can record");
@@ -226,7 +226,7 @@ void tapir_capture_check__explain(const struct tapir_capture_check *r,
 	};
 	const struct tapir_tally_event *counted;
 
-	if (!s->what || !result->has_nothing || !requested.specs.data)
+	if (!s->description || !result->has_nothing || !requested.specs.data)
 		return;
 	for (size_t i = 0; (counted = tapir_lore__tally(s->tally, i)); i++)
 		note_need(&requested, counted, result);
@@ -236,6 +236,6 @@ void tapir_capture_check__explain(const struct tapir_capture_check *r,
 	    !tapir_catalog__meta_value(catalog, tapir_families[s->family].meta).len)
 		explain_not_recorded(r, s, result);
 	else if (!s->is_alone)
-		tapir_view_result__note(result, "%s were not recorded: %s records them", s->what,
-					s->how);
+		tapir_view_result__note(result, "%s were not recorded: %s records them",
+					s->description, s->how);
 }

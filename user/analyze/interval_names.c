@@ -16,7 +16,7 @@
 
 /* Intervals of several runtimes at once; cause: those with it, 0: those of that kind. */
 static const struct {
-	const char *name, *kind, *what;
+	const char *name, *kind, *description;
 	uint8_t cause;
 } joined[] = {
 	{"request", "request", "requests that a server answers", 0},
@@ -170,6 +170,6 @@ void tapir_interval_names__add_list(struct tapir_str *out)
 
 		tapir_str__addf(out, "  %s", joined[i].name);
 		tapir_str__pad(out, from, NAME_COLUMNS);
-		tapir_str__addf(out, " %s\n", joined[i].what);
+		tapir_str__addf(out, " %s\n", joined[i].description);
 	}
 }

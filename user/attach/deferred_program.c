@@ -25,7 +25,7 @@
 #define LOG_BYTES (16u << 20) /* of the verifier: a shorter one hides its reason (ENOSPC) */
 
 static const struct kind {
-	const char *section, *what;
+	const char *section, *description;
 	enum bpf_prog_type type;
 	uint32_t flags;
 } kinds[] = {
@@ -189,7 +189,7 @@ int tapir_deferred_program__fd(struct tapir_deferred_program *l)
 		return tapir_diag__fail(
 			l->fd,
 			"cannot load the BPF program for %s: %s (-v shows the kernel's reason)",
-			kinds[l->kind].what, tapir_errno__text(l->fd));
+			kinds[l->kind].description, tapir_errno__text(l->fd));
 	return l->fd;
 }
 

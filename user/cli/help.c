@@ -117,7 +117,7 @@ void tapir_help__command(const struct tapir_command *command, const struct tapir
 		heading(out, p, "Examples");
 	for (const struct tapir_example *e = command->examples; e && e->command; e++)
 		tapir_str__addf(out, "  %stapir %s%s\n      %s\n", p->bold, e->command, p->off,
-				e->what);
+				e->description);
 	add_positionals(command, p, out);
 	add_options(command, p, out);
 }

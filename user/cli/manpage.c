@@ -186,7 +186,7 @@ static void write_command(const struct tapir_cli *cli, const struct tapir_comman
 	if (c->examples && c->examples->command)
 		tapir_str__adds(out, ".SH EXAMPLES\n");
 	for (const struct tapir_example *e = c->examples; e && e->command; e++)
-		add_item(out, "tapir ", e->command, e->what);
+		add_item(out, "tapir ", e->command, e->description);
 	add_see_also(cli, out);
 }
 

@@ -174,7 +174,7 @@ struct tapir_positional {
 
 struct tapir_example {
 	const char *command; /* without leading "tapir "; NULL ends a table */
-	const char *what;
+	const char *description;
 };
 
 struct tapir_command {

@@ -19,26 +19,26 @@
 #define NAME_COLUMNS 15
 
 static void add_topic_row(struct tapir_str *out, const char *name, const char *arg,
-			  const char *what)
+			  const char *description)
 {
 	size_t from = out->len;
 
 	tapir_str__addf(out, "  %s%s%s", name, arg ? "=" : "", arg ? arg : "");
 	tapir_str__pad(out, from, NAME_COLUMNS + 2);
-	tapir_str__addf(out, "%s\n", what);
+	tapir_str__addf(out, "%s\n", description);
 }
 
 static void add_profiles(struct tapir_str *out)
 {
 	const struct tapir_profile *p;
-	struct tapir_str what = {};
+	struct tapir_str description = {};
 
 	for (size_t i = 0; (p = tapir_profile__at(i)); i++) {
-		tapir_str__clear(&what);
-		tapir_profile__add_summary(p, &what);
-		add_topic_row(out, p->name, NULL, what.data);
+		tapir_str__clear(&description);
+		tapir_profile__add_summary(p, &description);
+		add_topic_row(out, p->name, NULL, description.data);
 	}
-	tapir_str__fini(&what);
+	tapir_str__fini(&description);
 }
 
 static void add_views(struct tapir_str *out)
@@ -50,7 +50,7 @@ static void add_views(struct tapir_str *out)
 static void add_formats(struct tapir_str *out)
 {
 	for (const struct tapir_sink *const *s = tapir_sinks; *s; s++) {
-		add_topic_row(out, (*s)->name, NULL, (*s)->what);
+		add_topic_row(out, (*s)->name, NULL, (*s)->description);
 		tapir_str__addf(out, "%*swithout %s\n", NAME_COLUMNS + 2, "", (*s)->lacks);
 		if ((*s)->max_bytes)
 			tapir_str__addf(out, "%*sat most %u MB\n", NAME_COLUMNS + 2, "",

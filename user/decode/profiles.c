@@ -64,7 +64,7 @@ void tapir_profile__add_summary(const struct tapir_profile *profile, struct tapi
 {
 	const char *separator = ": ";
 
-	tapir_str__adds(out, profile->what);
+	tapir_str__adds(out, profile->description);
 	tapir_lore_for_each (lore) {
 		if (!profile->has_list || !lore->specs[profile - profiles])
 			continue;

@@ -12,8 +12,8 @@
 
 struct tapir_profile {
 	const char *name;
-	const char *what; /* half a line, for help */
-	bool has_list;	  /* of runtimes, after what */
+	const char *description; /* half a line, for help */
+	bool has_list;		 /* of runtimes, after what */
 };
 
 #define TAPIR_PROFILE_DEFAULT "default"

@@ -414,13 +414,13 @@ struct tapir_limit_row {
 	enum tapir_found_kind kind;
 	enum tapir_limit_role role;
 	double number;
-	const char *unit, *what;
+	const char *unit, *description;
 };
 
 /* In the header, so that a limit in a condition is a constant of it. */
 static const struct tapir_limit_row tapir_limits[TAPIR_LIMIT_CNT] = {
-#define TAPIR_LIMIT_ROW(id, kind, role, number, unit, what)                                        \
-	[TAPIR_LIMIT_##id] = {TAPIR_FOUND_##kind, role, number, unit, what},
+#define TAPIR_LIMIT_ROW(id, kind, role, number, unit, description)                                 \
+	[TAPIR_LIMIT_##id] = {TAPIR_FOUND_##kind, role, number, unit, description},
 	TAPIR_LIMITS(TAPIR_LIMIT_ROW)
 #undef TAPIR_LIMIT_ROW
 };

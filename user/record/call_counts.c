@@ -154,7 +154,7 @@ struct tapir_call_counts *tapir_call_counts__new(struct tapir_programs *programs
 	*c = (struct tapir_call_counts){.programs = programs, .fn = fn, .ctx = ctx};
 	c->sums = tapir_kernel_sums__new(
 		&(struct tapir_kernel_sums_opts){.fd = tapir_programs__call_counts_fd(programs),
-						 .what = "the numbers of system calls",
+						 .description = "the numbers of system calls",
 						 .key_bytes = sizeof(struct tapir_call_key),
 						 .value_bytes = sizeof(struct tapir_call_count),
 						 .fn = write_difference,

@@ -119,7 +119,7 @@ void tapir_kernel_sums__poll(struct tapir_kernel_sums *k, uint64_t now_ns, bool 
 	err = read_kernel_maps(k, now_ns);
 	took_ns = tapir_clock__now_ns() - now_ns;
 	if (err && !k->has_warned)
-		tapir_warn("cannot read %s: %s", k->opts.what, tapir_errno__text(err));
+		tapir_warn("cannot read %s: %s", k->opts.description, tapir_errno__text(err));
 	k->has_warned |= err != 0;
 	k->last_ns = now_ns;
 	k->next_ns = now_ns + (took_ns * SHARE > PERIOD_NS ? took_ns * SHARE : PERIOD_NS);

@@ -32,7 +32,7 @@ struct tapir_kernel_sums_opts {
 	 */
 	const void *rows;
 	size_t row_cnt;
-	const char *what; /* "the numbers of system calls", for a warning */
+	const char *description; /* "the numbers of system calls", for a warning */
 	size_t key_bytes, value_bytes;
 	tapir_kernel_sums_fn fn;
 	void *ctx;

@@ -133,7 +133,7 @@ struct tapir_wait_records *tapir_wait_records__new(int fd, tapir_wait_records_fn
 	w->ctx = ctx;
 	w->sums = tapir_kernel_sums__new(
 		&(struct tapir_kernel_sums_opts){.fd = fd,
-						 .what = "the sums of waits",
+						 .description = "the sums of waits",
 						 .key_bytes = sizeof(uint32_t),
 						 .value_bytes = sizeof(struct tapir_wait_sums),
 						 .fn = write_difference,

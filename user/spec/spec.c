@@ -21,7 +21,7 @@ static const char *const level_names[] = {"LogAlways", "Critical",	"Error",
 
 /* First words that name another kind of source than a provider, now or in a later version. */
 static const struct {
-	const char *word, *what;
+	const char *word, *description;
 } reserved[] = {
 	{"tracepoint", "a tracepoint of the kernel"},
 	{"syscall", "system calls"},
@@ -93,7 +93,7 @@ const char *tapir_spec__reserved(const char *word, size_t len)
 {
 	for (size_t i = 0; i < sizeof(reserved) / sizeof(*reserved); i++)
 		if (strlen(reserved[i].word) == len && !memcmp(word, reserved[i].word, len))
-			return reserved[i].what;
+			return reserved[i].description;
 	return NULL;
 }
 

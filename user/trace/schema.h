@@ -54,8 +54,8 @@ enum tapir_member_type {
 #define TAPIR_MEMBER_NS	       (1u << 3) /* a duration */
 
 struct tapir_member {
-	const char *name; /* in the struct of abi.h; NULL: it is made */
-	const char *what; /* also the column's description */
+	const char *name;	 /* in the struct of abi.h; NULL: it is made */
+	const char *description; /* also the column's description */
 	uint16_t offset, bytes;
 	uint16_t aux;
 	uint8_t type;  /* enum tapir_member_type */
@@ -83,16 +83,16 @@ struct tapir_schema_ids {
 };
 
 struct tapir_schema {
-	const char *name;   /* "switch" */
-	const char *what;   /* "a context switch" */
-	const char *after;  /* what follows its fixed part, for people; NULL: nothing */
-	uint16_t bytes;	    /* of its fixed part; 0: there is no such type */
-	bool describes;	    /* what ids mean: it is in DESCRIPTIONS chunks (trace_format.h) */
-	bool has_line;	    /* of text and JSON; of a type that describes, JSON alone */
-	bool has_trace_ids; /* its last 24 bytes, if it is that much larger than its parts */
-	const char *title;  /* of its line of text; NULL: the name */
+	const char *name;	 /* "switch" */
+	const char *description; /* "a context switch" */
+	const char *after;	 /* what follows its fixed part, for people; NULL: nothing */
+	uint16_t bytes;		 /* of its fixed part; 0: there is no such type */
+	bool describes;		 /* what ids mean: it is in DESCRIPTIONS chunks (trace_format.h) */
+	bool has_line;		 /* of text and JSON; of a type that describes, JSON alone */
+	bool has_trace_ids;	 /* its last 24 bytes, if it is that much larger than its parts */
+	const char *title;	 /* of its line of text; NULL: the name */
 	/* A table of SQL; NULL: there is none. SQLite plans with usual_rows. */
-	const char *table, *table_what;
+	const char *table, *table_description;
 	uint32_t usual_rows;
 	struct tapir_schema_part parts[TAPIR_SCHEMA_PARTS];
 	/* The thread that caused the record, and another one that needs a name as well. */

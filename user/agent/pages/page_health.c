@@ -34,11 +34,11 @@ static void add_health_value(struct tapir_str *out, struct tapir_sv name, struct
 		tapir_str__add_markup(out, value.data, value.len);
 }
 
-static void add_figure(struct tapir_str *out, const char *name, size_t name_len, const char *what,
-		       size_t what_len, const char *value, size_t value_len)
+static void add_figure(struct tapir_str *out, const char *name, size_t name_len, const char *help,
+		       size_t help_len, const char *value, size_t value_len)
 {
 	tapir_str__adds(out, "<tr><td>");
-	tapir_str__add_markup(out, what, what_len);
+	tapir_str__add_markup(out, help, help_len);
 	tapir_str__adds(out, "</td><td class=\"n\" data-metric=\"");
 	tapir_str__add_markup(out, name, name_len);
 	tapir_str__adds(out, "\">");
@@ -50,8 +50,8 @@ static void add_figure(struct tapir_str *out, const char *name, size_t name_len,
 /* "# HELP name text", then "name value": a metric with labels has no row. */
 static void add_metrics(struct tapir_str *out, const char *at)
 {
-	const char *what = NULL, *name = NULL;
-	size_t what_len = 0, name_len = 0;
+	const char *help = NULL, *name = NULL;
+	size_t help_len = 0, name_len = 0;
 
 	while (*at) {
 		size_t len = strcspn(at, "\n"), word = strcspn(at, " \n");
@@ -59,11 +59,11 @@ static void add_metrics(struct tapir_str *out, const char *at)
 		if (!strncmp(at, HELP, strlen(HELP))) {
 			name = at + strlen(HELP);
 			name_len = strcspn(name, " \n");
-			what = name + name_len + (name[name_len] == ' ');
-			what_len = (size_t)(at + len - what);
-			what_len -= what_len && what[what_len - 1] == '.';
+			help = name + name_len + (name[name_len] == ' ');
+			help_len = (size_t)(at + len - help);
+			help_len -= help_len && help[help_len - 1] == '.';
 		} else if (name && word == name_len && word < len && !memcmp(at, name, word)) {
-			add_figure(out, name, name_len, what, what_len, at + word + 1,
+			add_figure(out, name, name_len, help, help_len, at + word + 1,
 				   len - word - 1);
 		}
 		at += len + (at[len] == '\n');

@@ -80,9 +80,9 @@ void tapir_usage_report__labels(uint32_t pid, const char *name, char out[TAPIR_U
 }
 
 static void begin_metric(struct tapir_str *out, const char *name, const char *type,
-			 const char *what)
+			 const char *help)
 {
-	tapir_str__addf(out, "# HELP tapir_%s %s\n# TYPE tapir_%s %s\n", name, what, name, type);
+	tapir_str__addf(out, "# HELP tapir_%s %s\n# TYPE tapir_%s %s\n", name, help, name, type);
 }
 
 static void write_listed(const struct rows *rows, struct tapir_str *out)

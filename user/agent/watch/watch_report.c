@@ -40,7 +40,7 @@ struct source {
 	}
 
 struct metric {
-	const char *name, *type, *what;
+	const char *name, *type, *description;
 	struct source sources[5]; /* a process has those of its runtime */
 };
 
@@ -130,17 +130,17 @@ static bool watched_value(const struct tapir_watch_head *head, const struct sour
 }
 
 static void begin_metric(struct tapir_str *out, const char *name, const char *type,
-			 const char *what)
+			 const char *description)
 {
-	tapir_str__addf(out, "# HELP tapir_runtime_%s %s\n# TYPE tapir_runtime_%s %s\n", name, what,
-			name, type);
+	tapir_str__addf(out, "# HELP tapir_runtime_%s %s\n# TYPE tapir_runtime_%s %s\n", name,
+			description, name, type);
 }
 
 static void write_metric(const struct metric *m, const struct heads *heads, struct tapir_str *out)
 {
 	double value;
 
-	begin_metric(out, m->name, m->type, m->what);
+	begin_metric(out, m->name, m->type, m->description);
 	for (size_t h = 0; h < heads->cnt; h++)
 		for (const struct source *s = m->sources; s->name; s++)
 			if (watched_value(&heads->all[h], s, &value))

@@ -81,11 +81,11 @@ struct argument {
 	enum argument_type type;
 	bool is_required;
 	const char *option; /* of the command; NULL: the tool's own */
-	const char *what;
+	const char *description;
 };
 
 struct tool {
-	const char *name, *what;
+	const char *name, *description;
 	const char *words[4];	       /* of the command */
 	struct argument arguments[12]; /* ended by one without a name */
 	const char *rows;	       /* the option where top is not given; NULL: none */
@@ -100,10 +100,12 @@ struct tool {
 
 static const struct tool tools[] = {
 	{.name = "processes",
-	 .what = "Processes of this machine that can be recorded: runtime, version, user, container",
+	 .description =
+		 "Processes of this machine that can be recorded: runtime, version, user, container",
 	 .words = {"ps", "--json"}},
 	{.name = "top",
-	 .what = "What the busiest processes or one of them use now: CPUs, divided into own code, "
+	 .description =
+		 "What the busiest processes or one of them use now: CPUs, divided into own code, "
 		 "runtime, gc, jit and kernel; how many threads wait, and in which calls; disk; "
 		 "allocations, exceptions and pauses where a runtime says so",
 	 .words = {"top", "--once", "--json"},
@@ -111,7 +113,8 @@ static const struct tool tools[] = {
 		       {"seconds", DURATION, false, "--interval", "how long (default: 5)"},
 		       {"top", COUNT, false, "--top", "at most this many rows (default: 20)"}}},
 	{.name = "record",
-	 .what = "Records a running process for some seconds, without stopping or restarting it: CPU "
+	 .description =
+		 "Records a running process for some seconds, without stopping or restarting it: CPU "
 		 "samples, waits, events of its runtime. Returns the recording's name and findings, "
 		 "the worst first",
 	 .words = {"record", "-o", "-"},
@@ -125,12 +128,14 @@ static const struct tool tools[] = {
 		   "only events for which it is true: cents > 500 && path ~ \"/cart*\""}},
 	 .makes = true},
 	{.name = "findings",
-	 .what = "What is wrong with the recorded process, ranked, each with its magnitude and view",
+	 .description =
+		 "What is wrong with the recorded process, ranked, each with its magnitude and view",
 	 .words = {"report", "-", "--json"},
 	 .arguments = {OF_RECORDING},
 	 .reads = true},
 	{.name = "explain",
-	 .what = "Why a recording has a finding of a kind, or has not: what was measured, with the "
+	 .description =
+		 "Why a recording has a finding of a kind, or has not: what was measured, with the "
 		 "numbers from which it is reported; and other kinds that are close",
 	 .words = {"report", "-", "--json"},
 	 .arguments = {{"kind", TEXT, true, "--explain",
@@ -139,7 +144,8 @@ static const struct tool tools[] = {
 		       {"pid", PID, false, "--pid", "only this process"}},
 	 .reads = true},
 	{.name = "report",
-	 .what = "The report of a recording: functions, modules, stacks, events, intervals, threads, "
+	 .description =
+		 "The report of a recording: functions, modules, stacks, events, intervals, threads, "
 		 "losses",
 	 .words = {"report", "-", "--json"},
 	 .arguments = {OF_RECORDING,
@@ -152,7 +158,7 @@ static const struct tool tools[] = {
 	 .rows = "--top=20",
 	 .reads = true},
 	{.name = "view",
-	 .what = "Answers one question about a recording",
+	 .description = "Answers one question about a recording",
 	 .words = {"report", "-", "--json"},
 	 .arguments = {{"view", VIEW, true, "--view", "which question: "},
 		       OF_RECORDING,
@@ -160,7 +166,8 @@ static const struct tool tools[] = {
 		       {"top", COUNT, false, "--top", "at most this many rows of a table"}},
 	 .reads = true},
 	{.name = "requests",
-	 .what = "Requests of a recording by route (GET /tax/{n}): count, per second, median, p99, "
+	 .description =
+		 "Requests of a recording by route (GET /tax/{n}): count, per second, median, p99, "
 		 "slowest, errors, and what their time is made of: on CPU, waits, and each awaited "
 		 "dependency with calls per request, one after the other or in parallel",
 	 .words = {"report", "-", "--json", "--view=requests"},
@@ -169,7 +176,8 @@ static const struct tool tools[] = {
 		       {"top", COUNT, false, "--top", "at most this many routes (default: 10)"}},
 	 .reads = true},
 	{.name = "question",
-	 .what = "Counts and adds up events of a recording, or intervals between two events, by keys; "
+	 .description =
+		 "Counts and adds up events of a recording, or intervals between two events, by keys; "
 		 "every table says what was rejected, had no room or was lost",
 	 .words = {"events", "-", "--json", "--count"},
 	 .arguments =
@@ -192,7 +200,8 @@ static const struct tool tools[] = {
 		  {"top", COUNT, false, "--top", "at most this many rows (default: 20)"}},
 	 .reads = true},
 	{.name = "query",
-	 .what = "One statement of SQLite that reads (SELECT, WITH) about a recording, as rows. Tables: "
+	 .description =
+		 "One statement of SQLite that reads (SELECT, WITH) about a recording, as rows. Tables: "
 		 "events, samples, switches, waits, intervals, gc, requests (by route), "
 		 "request_parts, processes, threads, stacks, frames, counters, losses, findings, "
 		 "meta; of each kind of event one with its "
@@ -202,7 +211,8 @@ static const struct tool tools[] = {
 	 .arguments = {{"sql", SQL, true, NULL, "the statement"}, OF_RECORDING},
 	 .reads = true},
 	{.name = "diff",
-	 .what = "What became slower or more from one recording to a later one, beside the noise: "
+	 .description =
+		 "What became slower or more from one recording to a later one, beside the noise: "
 		 "requests, CPU time, waits, garbage collection, allocations, exceptions, intervals, "
 		 "counters, events, as rates",
 	 .words = {"diff", TAPIR_CHILD_RUN_OTHER, "-", "--json"},
@@ -213,11 +223,13 @@ static const struct tool tools[] = {
 	 .rows = "--top=10",
 	 .reads = true},
 	{.name = "stacks",
-	 .what = "What all threads of a process do now, kernel, native and managed frames, grouped",
+	 .description =
+		 "What all threads of a process do now, kernel, native and managed frames, grouped",
 	 .words = {"stacks", "--json"},
 	 .arguments = {{"pid", PID, true, "--pid", "the process"}}},
 	{.name = "async_stacks",
-	 .what = "The async methods of a .NET process that are suspended now: what each awaits, its "
+	 .description =
+		 "The async methods of a .NET process that are suspended now: what each awaits, its "
 		 "callers, and which wait for each other; the process collects all generations for "
 		 "it",
 	 .words = {"stacks", "--json", "--async"},
@@ -227,12 +239,12 @@ static const struct tool tools[] = {
 #define TOOL_CNT (sizeof(tools) / sizeof(*tools))
 
 /* "cpu, gc, ..., slow=EVENT", after what. */
-static json_t *describe_views(const char *what)
+static json_t *describe_views(const char *description)
 {
 	struct tapir_str text = {};
 	json_t *made;
 
-	tapir_str__adds(&text, what);
+	tapir_str__adds(&text, description);
 	for (size_t i = 0; tapir_views[i]; i++)
 		tapir_str__addf(&text, "%s%s%s%s", i ? ", " : "", tapir_views[i]->name,
 				tapir_views[i]->arg ? "=" : "", tapir_views[i]->arg ?: "");
@@ -241,12 +253,12 @@ static json_t *describe_views(const char *what)
 	return made;
 }
 
-static json_t *describe_profiles(const char *what)
+static json_t *describe_profiles(const char *description)
 {
 	struct tapir_str text = {};
 	json_t *made;
 
-	tapir_str__adds(&text, what);
+	tapir_str__adds(&text, description);
 	for (size_t i = 0; tapir_profile__at(i); i++) {
 		tapir_str__addf(&text, "%s%s: ", i ? "; " : ": ", tapir_profile__name(i));
 		tapir_profile__add_summary(tapir_profile__at(i), &text);
@@ -276,9 +288,9 @@ static json_t *schema_of(const struct argument *a)
 	json_t *schema = json_pack("{s:s}", "type", types[a->type]);
 
 	json_object_set_new(schema, "description",
-			    a->type == VIEW	 ? describe_views(a->what)
-			    : a->type == PROFILE ? describe_profiles(a->what)
-						 : json_string(a->what));
+			    a->type == VIEW	 ? describe_views(a->description)
+			    : a->type == PROFILE ? describe_profiles(a->description)
+						 : json_string(a->description));
 	/*
 	 * The patterns keep an assistant from what the command line would take for an option ('-'),
 	 * a file of questions ('@') or a path: it names no file of this machine.
@@ -329,9 +341,9 @@ static json_t *describe_tool(const struct tool *tool)
 			json_array_append_new(required, json_string(a->name));
 	}
 	return json_pack("{s:s, s:s, s:{s:s, s:o, s:o, s:b}, s:{s:b, s:b}}", "name", tool->name,
-			 "description", tool->what, "inputSchema", "type", "object", "properties",
-			 properties, "required", required, "additionalProperties", 0, "annotations",
-			 "readOnlyHint", !tool->makes, "destructiveHint", 0);
+			 "description", tool->description, "inputSchema", "type", "object",
+			 "properties", properties, "required", required, "additionalProperties", 0,
+			 "annotations", "readOnlyHint", !tool->makes, "destructiveHint", 0);
 }
 
 json_t *tapir_mcp_tools__list(void)

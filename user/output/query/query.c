@@ -340,7 +340,7 @@ bool tapir_query__has_read_all(const struct tapir_query *q)
 
 /* ---- lists of tables ---------------------------------------------------------------------------- */
 
-static void add_line(struct tapir_str *out, const char *name, const char *what)
+static void add_line(struct tapir_str *out, const char *name, const char *description)
 {
 	size_t from = out->len;
 
@@ -348,7 +348,7 @@ static void add_line(struct tapir_str *out, const char *name, const char *what)
 	tapir_str__add_printable(out, name, strlen(name));
 	tapir_str__pad(out, from, 13);
 	tapir_str__addc(out, ' ');
-	tapir_text__add_wrapped(out, from, tapir_text__sv(what), 14);
+	tapir_text__add_wrapped(out, from, tapir_text__sv(description), 14);
 }
 
 /* Adds the table's name and the columns of its fields. */
@@ -374,9 +374,9 @@ static void add_event_table(const struct tapir_query *q, const struct tapir_even
 static void add_tables_of_all(struct tapir_str *out)
 {
 	for (const struct tapir_table_desc *t = tapir_tables; t->name; t++)
-		add_line(out, t->name, t->what);
+		add_line(out, t->name, t->description);
 	for (const struct tapir_table_view *v = tapir_table_views; v->name; v++)
-		add_line(out, v->name, v->what);
+		add_line(out, v->name, v->description);
 }
 
 int tapir_query__list(struct tapir_query *q, struct tapir_str *out)
@@ -406,7 +406,7 @@ void tapir_query__add_schema(struct tapir_str *out)
 {
 	for (const struct tapir_table_desc *t = tapir_tables; t->name; t++) {
 		tapir_str__addf(out, "%s%s: %s.\n\n", t == tapir_tables ? "" : "\n", t->name,
-				t->what);
+				t->description);
 		for (const struct tapir_sql_column *c = t->columns; c->name; c++) {
 			size_t from = out->len;
 
@@ -414,9 +414,10 @@ void tapir_query__add_schema(struct tapir_str *out)
 			tapir_str__pad(out, from, NAME_COLUMNS);
 			tapir_str__addf(out, "  %s", tapir_sql_column__type(c));
 			tapir_str__pad(out, from, TEXT_COLUMN);
-			tapir_text__add_wrapped(out, from, tapir_text__sv(c->what), TEXT_COLUMN);
+			tapir_text__add_wrapped(out, from, tapir_text__sv(c->description),
+						TEXT_COLUMN);
 		}
 	}
 	for (const struct tapir_table_view *v = tapir_table_views; v->name; v++)
-		tapir_str__addf(out, "\n%s: %s.\n\n  %s\n", v->name, v->what, v->sql);
+		tapir_str__addf(out, "\n%s: %s.\n\n  %s\n", v->name, v->description, v->sql);
 }

@@ -55,10 +55,11 @@ static int add_field(struct reading *r, struct tapir_event_table *t, struct tapi
 	char text[MAX_NAME_BYTES + 8];
 
 	snprintf(text, sizeof(text), "arg%u", idx);
-	column.what = copy_name(r, name.len ? name : tapir_sv__of(text));
-	if (!column.what)
+	column.description = copy_name(r, name.len ? name : tapir_sv__of(text));
+	if (!column.description)
 		return -ENOMEM;
-	snprintf(text, sizeof(text), "%s%s", is_common(column.what) ? "arg_" : "", column.what);
+	snprintf(text, sizeof(text), "%s%s", is_common(column.description) ? "arg_" : "",
+		 column.description);
 	if (!*text || has_column(t, text))
 		return 0;
 	column.name = copy_name(r, tapir_sv__of(text));

@@ -433,9 +433,9 @@ static int add_view(struct tapir_query_file *f, const struct tapir_event_table *
 
 		if (!c->name)
 			break;
-		if (c->kind == TAPIR_COLUMN_FIELD && has_path(c->what))
+		if (c->kind == TAPIR_COLUMN_FIELD && has_path(c->description))
 			sqlite3_str_appendf(sql, "%sjson_extract(args, '$.\"%q\"') AS \"%w\"",
-					    comma, c->what, c->name);
+					    comma, c->description, c->name);
 		else if (c->kind != TAPIR_COLUMN_FIELD && strcmp(c->name, "stack") != 0)
 			sqlite3_str_appendf(sql, "%s\"%w\"", comma, c->name);
 	}

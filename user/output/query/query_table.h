@@ -53,7 +53,7 @@ struct tapir_sql_column {
 	const char *name; /* NULL ends a table */
 	uint8_t kind;	  /* enum tapir_sql_column_kind */
 	uint16_t offset;
-	const char *what;
+	const char *description;
 	/* *out is NULL before. Text may be in scan->text, or borrowed until the next row; of stacks
 	 * until the next cell. */
 	void (*make)(struct tapir_scan *scan, const struct tapir_sql_column *column,
@@ -80,7 +80,7 @@ enum tapir_list_id {
 
 struct tapir_table_desc {
 	const char *name; /* NULL ends the list */
-	const char *what;
+	const char *description;
 	const struct tapir_sql_column *columns;
 	uint8_t list;	     /* enum tapir_list_id */
 	uint16_t rec_type;   /* of a table of records */
@@ -94,7 +94,7 @@ extern struct tapir_table_desc tapir_tables[]; /* not changed once main runs */
 
 /* A statement that the list of tables has a name for. */
 struct tapir_table_view {
-	const char *name, *what, *sql;
+	const char *name, *description, *sql;
 };
 
 extern const struct tapir_table_view tapir_table_views[];

@@ -162,7 +162,7 @@ static void set_value(struct tapir_scan *scan, const struct tapir_value *value,
 void tapir_sql_column__make_field(struct tapir_scan *scan, const struct tapir_sql_column *column,
 				  const void *row, struct tapir_sql_value *out)
 {
-	const char *name = column->what;
+	const char *name = column->description;
 
 	if (!scan->values)
 		scan->values = tapir_event_lines__values(scan->lines, row, &scan->value_cnt);
@@ -267,18 +267,21 @@ static void make_columns(const struct tapir_schema *schema,
 		if (!m->column)
 			continue;
 		assert(cnt + 1 < TAPIR_RECORD_COLUMNS);
-		columns[cnt] = (struct tapir_sql_column){
-			.name = m->column, .offset = m->offset, .what = m->what, .member = m};
+		columns[cnt] = (struct tapir_sql_column){.name = m->column,
+							 .offset = m->offset,
+							 .description = m->description,
+							 .member = m};
 		set_kind(&columns[cnt++], m);
 	}
 }
 
 /* ---- columns of lists ----------------------------------------------------------------------- */
 
-#define COLUMN(name_, kind_, row, member_, what_)                                                  \
+#define COLUMN(name_, kind_, row, member_, description_)                                           \
 	{                                                                                          \
 		.name = name_, .kind = TAPIR_COLUMN_##kind_,                                       \
-		.offset = offsetof(struct tapir_##row##_list_row, member_), .what = what_          \
+		.offset = offsetof(struct tapir_##row##_list_row, member_),                        \
+		.description = description_                                                        \
 	}
 #define COUNTS(type)                                                                               \
 	COLUMN("events", U64, type, events, "events recorded of it"),                              \
@@ -358,7 +361,7 @@ static const struct tapir_sql_column requests[] = {
 	{.name = "errors",
 	 .kind = TAPIR_COLUMN_NUMBER,
 	 .make = make_errors,
-	 .what = "with status 500 and more; NULL: no status is known"},
+	 .description = "with status 500 and more; NULL: no status is known"},
 	COLUMN("sum_ns", U64, request, sum_ns, "the time of all of them"),
 	COLUMN("incomplete", U64, request, incomplete,
 	       "more, whose begin or end is not in the recording"),
@@ -429,43 +432,44 @@ static const struct tapir_table_desc in_order[] = {
 	{.rec_type = TAPIR_REC_EXCHANGE},
 	{.rec_type = TAPIR_REC_CALLS},
 	{.name = "waits",
-	 .what = "times in which a thread was away from its CPU, from switch to switch",
+	 .description = "times in which a thread was away from its CPU, from switch to switch",
 	 .columns = waits,
 	 .list = TAPIR_LIST_WAITS,
 	 .usual_rows = 500000},
 	{.name = "intervals",
-	 .what = "from one event to another: collections, queries, requests, waits for locks",
+	 .description =
+		 "from one event to another: collections, queries, requests, waits for locks",
 	 .columns = intervals,
 	 .list = TAPIR_LIST_INTERVALS,
 	 .usual_rows = 50000},
 	{.name = "requests",
-	 .what = "requests by route, as 'report --view requests' has them",
+	 .description = "requests by route, as 'report --view requests' has them",
 	 .columns = requests,
 	 .list = TAPIR_LIST_REQUESTS,
 	 .usual_rows = 50},
 	{.name = "request_parts",
-	 .what = "of what the time of the requests of a route is made",
+	 .description = "of what the time of the requests of a route is made",
 	 .columns = request_parts,
 	 .list = TAPIR_LIST_REQUEST_PARTS,
 	 .usual_rows = 300},
 	{.name = "processes",
-	 .what = "the processes of the report",
+	 .description = "the processes of the report",
 	 .columns = processes,
 	 .list = TAPIR_LIST_PROCESSES,
 	 .usual_rows = 20},
 	{.name = "threads",
-	 .what = "their threads",
+	 .description = "their threads",
 	 .columns = threads,
 	 .list = TAPIR_LIST_THREADS,
 	 .key = 1,
 	 .usual_rows = 200},
 	{.name = "stacks",
-	 .what = "each stack of a process once",
+	 .description = "each stack of a process once",
 	 .columns = stacks,
 	 .list = TAPIR_LIST_STACKS,
 	 .usual_rows = 20000},
 	{.name = "frames",
-	 .what = "the frames of stacks, named as when the stack first occurred",
+	 .description = "the frames of stacks, named as when the stack first occurred",
 	 .columns = frames,
 	 .list = TAPIR_LIST_FRAMES,
 	 .usual_rows = 400000},
@@ -473,13 +477,13 @@ static const struct tapir_table_desc in_order[] = {
 	{.rec_type = TAPIR_REC_LOSS},
 	{.rec_type = TAPIR_REC_GAP},
 	{.name = "findings",
-	 .what = "what the report finds",
+	 .description = "what the report finds",
 	 .columns = findings,
 	 .list = TAPIR_LIST_FINDINGS,
 	 .usual_rows = 5},
 	{.rec_type = TAPIR_REC_MAPPING},
 	{.name = "meta",
-	 .what = "how the recording was made",
+	 .description = "how the recording was made",
 	 .columns = meta,
 	 .list = TAPIR_LIST_META,
 	 .usual_rows = 30},
@@ -502,7 +506,7 @@ static struct tapir_table_desc table_of_records(unsigned rec_type)
 
 	make_columns(schema, columns[rec_type]);
 	return (struct tapir_table_desc){.name = schema->table,
-					 .what = schema->table_what,
+					 .description = schema->table_description,
 					 .columns = columns[rec_type],
 					 .rec_type = (uint16_t)rec_type,
 					 .usual_rows = schema->usual_rows};

@@ -56,7 +56,7 @@ static void add_limit(const struct tapir_limit_row *limit, struct tapir_str *out
 {
 	tapir_str__adds(out, limit->role == TAPIR_AT_MOST ? "at most " : "");
 	add_number_with_unit(limit->number, limit->unit, out);
-	tapir_str__addf(out, "%s%s", *limit->what == ':' ? "" : " ", limit->what);
+	tapir_str__addf(out, "%s%s", *limit->description == ':' ? "" : " ", limit->description);
 }
 
 static void add_limits(unsigned kind, struct tapir_str *out)
@@ -348,7 +348,7 @@ static void json_trial(struct tapir_json *j, unsigned kind, const struct tapir_t
 		const struct tapir_limit_row *limit = &tapir_limits[check->limit];
 
 		tapir_json__open(j, NULL, '{');
-		tapir_json__str(j, "what", limit->what + 2 * (*limit->what == ':'));
+		tapir_json__str(j, "what", limit->description + 2 * (*limit->description == ':'));
 		tapir_json__str(j, "unit", limit->unit);
 		tapir_json__str(j, "is", limit->role == TAPIR_AT_MOST ? "at most" : "at least");
 		tapir_json__f64(j, "number", limit->number);

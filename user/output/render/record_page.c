@@ -27,7 +27,7 @@ static void add_type(struct tapir_str *out, const struct tapir_member *m)
 static bool is_known(const struct tapir_schema *s, const struct tapir_member *member)
 {
 	for (const struct tapir_member *m = s->members; m < member; m++)
-		if (m->name && m->what && m->offset == member->offset)
+		if (m->name && m->description && m->offset == member->offset)
 			return true;
 	return false;
 }
@@ -38,7 +38,7 @@ static const struct tapir_member *first_from(const struct tapir_schema *s, unsig
 	const struct tapir_member *first = NULL;
 
 	for (const struct tapir_member *m = s->members; !tapir_member__ends(m); m++)
-		if (m->name && m->what && m->offset >= offset && !is_known(s, m) &&
+		if (m->name && m->description && m->offset >= offset && !is_known(s, m) &&
 		    (!first || m->offset < first->offset))
 			first = m;
 	return first;
@@ -48,7 +48,8 @@ static void add_record(const struct tapir_schema *s, unsigned type, struct tapir
 {
 	size_t from;
 
-	tapir_str__addf(out, "\n%s (%u): %s, %u bytes.\n\n", s->name, type, s->what, s->bytes);
+	tapir_str__addf(out, "\n%s (%u): %s, %u bytes.\n\n", s->name, type, s->description,
+			s->bytes);
 	for (unsigned at = 0;;) {
 		const struct tapir_member *m = first_from(s, at);
 
@@ -64,7 +65,7 @@ static void add_record(const struct tapir_schema *s, unsigned type, struct tapir
 		if (m->type == TAPIR_MEMBER_TEXT || m->type == TAPIR_MEMBER_LIST ||
 		    m->type == TAPIR_MEMBER_RESOURCE)
 			tapir_str__adds(out, "bytes of: ");
-		tapir_text__add_wrapped(out, from, tapir_text__sv(m->what), TEXT_COLUMN);
+		tapir_text__add_wrapped(out, from, tapir_text__sv(m->description), TEXT_COLUMN);
 		at = m->offset + 1u;
 	}
 	if (!s->after)

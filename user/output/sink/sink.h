@@ -44,10 +44,11 @@ enum tapir_sink_content { TAPIR_SINK_IS_BINARY, TAPIR_SINK_IS_TEXT, TAPIR_SINK_I
 
 struct tapir_sink {
 	const char *name;
-	const char *what;   /* what it holds, and the reader it is for; half a line, for help */
-	const char *lacks;  /* what of a recording it has no place for; half a line */
-	const char *suffix; /* of a file's name */
-	uint32_t max_bytes; /* of what it holds at once; 0: it is written as it is read */
+	const char
+		*description; /* what it holds, and the reader it is for; half a line, for help */
+	const char *lacks;    /* what of a recording it has no place for; half a line */
+	const char *suffix;   /* of a file's name */
+	uint32_t max_bytes;   /* of what it holds at once; 0: it is written as it is read */
 	enum tapir_sink_content content;
 	bool has_switches; /* or what was made of them */
 	bool is_whole;	   /* it holds the whole recording, not stacks of one kind of records */

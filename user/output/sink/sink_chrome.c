@@ -61,10 +61,10 @@ static void add_who(struct chrome *c, struct tapir_json *j, uint32_t tgid, uint3
 	add_us(&c->tracks.x->out, "ts", tapir_tracks__since_start(&c->tracks, time_ns));
 }
 
-static void name_it(struct chrome *c, const char *what, uint32_t tgid, uint32_t tid,
+static void name_it(struct chrome *c, const char *description, uint32_t tgid, uint32_t tid,
 		    struct tapir_sv name)
 {
-	struct tapir_json j = open_event(c, "M", tapir_sv__of(what));
+	struct tapir_json j = open_event(c, "M", tapir_sv__of(description));
 
 	tapir_json__u64(&j, "pid", tgid);
 	tapir_json__u64(&j, "tid", tid);
@@ -269,7 +269,7 @@ static void free_chrome(struct tapir_export *x)
 
 const struct tapir_sink tapir_sink_chrome = {
 	.name = "chrome",
-	.what = "events, intervals, samples, counters, losses: ui.perfetto.dev",
+	.description = "events, intervals, samples, counters, losses: ui.perfetto.dev",
 	.lacks = "switches, waits, mappings, trace ids",
 	.suffix = "trace.json",
 	.max_bytes = MAX_BYTES,

@@ -196,7 +196,7 @@ static void free_collapsed(struct tapir_export *x)
 
 const struct tapir_sink tapir_sink_collapsed = {
 	.name = "collapsed",
-	.what = "folded stacks by hundredths of a second, in order of time",
+	.description = "folded stacks by hundredths of a second, in order of time",
 	.lacks = "threads, fields, trace ids, losses",
 	.suffix = "collapsed",
 	.content = TAPIR_SINK_IS_TEXT,

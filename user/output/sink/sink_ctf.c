@@ -226,9 +226,10 @@ static bool is_left_out(const struct tapir_table_desc *table, const struct tapir
 	return false;
 }
 
-static void describe_columns(struct ctf *c, const struct tapir_table_desc *table, const char *what)
+static void describe_columns(struct ctf *c, const struct tapir_table_desc *table,
+			     const char *description)
 {
-	tapir_str__addf(&c->kinds, "\t%s := struct {\n", what);
+	tapir_str__addf(&c->kinds, "\t%s := struct {\n", description);
 	for (const struct tapir_sql_column *col = table->columns; col->name; col++) {
 		if (is_left_out(table, col))
 			continue;
@@ -629,7 +630,7 @@ static void free_ctf(struct tapir_export *x)
 
 const struct tapir_sink tapir_sink_ctf = {
 	.name = "ctf",
-	.what = "all records with their fields, as an archive: babeltrace2",
+	.description = "all records with their fields, as an archive: babeltrace2",
 	.lacks = "intervals, processes, addresses of frames",
 	.suffix = "ctf.tar",
 	.content = TAPIR_SINK_IS_BINARY,

@@ -804,7 +804,7 @@ static void free_firefox(struct tapir_export *x)
 
 const struct tapir_sink tapir_sink_firefox = {
 	.name = "firefox",
-	.what = "the same, and stacks of events: profiler.firefox.com",
+	.description = "the same, and stacks of events: profiler.firefox.com",
 	.lacks = "switches, waits, mappings, periods of samples",
 	.suffix = "firefox.json",
 	.max_bytes = MAX_BYTES,

@@ -62,7 +62,7 @@ static void free_nettrace(struct tapir_export *x)
 
 const struct tapir_sink tapir_sink_nettrace = {
 	.name = "nettrace",
-	.what = "everything, for PerfView and TraceEvent",
+	.description = "everything, for PerfView and TraceEvent",
 	.lacks = "events with more than 64 KB of fields",
 	.suffix = "nettrace",
 	.content = TAPIR_SINK_IS_BINARY,

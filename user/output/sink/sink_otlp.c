@@ -104,7 +104,7 @@ static void free_samples(struct tapir_export *x)
 
 const struct tapir_sink tapir_sink_otlp = {
 	.name = "otlp",
-	.what = "samples and off-CPU time, for OpenTelemetry's receivers",
+	.description = "samples and off-CPU time, for OpenTelemetry's receivers",
 	.lacks = "counters, fields, losses",
 	.suffix = "otlp.pb",
 	.content = TAPIR_SINK_IS_BINARY,

@@ -202,9 +202,9 @@ static uint64_t intern(struct perfetto *p, unsigned kind, struct tapir_sv text)
 	return iid;
 }
 
-static uint64_t uuid_of(enum uuid_of what, uint32_t tgid, uint64_t id)
+static uint64_t uuid_of(enum uuid_of description, uint32_t tgid, uint64_t id)
 {
-	return tapir_hash__mix(tapir_hash__mix(what, tgid), id) | 1;
+	return tapir_hash__mix(tapir_hash__mix(description, tgid), id) | 1;
 }
 
 static size_t open_event(struct perfetto *p, uint64_t time_ns, unsigned type, uint64_t track,
@@ -852,7 +852,7 @@ static void free_perfetto(struct tapir_export *x)
 
 const struct tapir_sink tapir_sink_perfetto = {
 	.name = "perfetto",
-	.what = "the same and waits, of any length, for ui.perfetto.dev",
+	.description = "the same and waits, of any length, for ui.perfetto.dev",
 	.lacks = "who ended a wait, mappings",
 	.suffix = "pftrace",
 	.content = TAPIR_SINK_IS_BINARY,
@@ -868,7 +868,7 @@ const struct tapir_sink tapir_sink_perfetto = {
 
 const struct tapir_sink tapir_sink_perfetto57 = {
 	.name = "perfetto57",
-	.what = "the same for trace_processor before version 58",
+	.description = "the same for trace_processor before version 58",
 	.lacks = "waits, mappings, periods of samples",
 	.suffix = "pftrace",
 	.content = TAPIR_SINK_IS_BINARY,

@@ -72,7 +72,7 @@ static void free_script(struct tapir_export *x)
 
 const struct tapir_sink tapir_sink_perfscript = {
 	.name = "perfscript",
-	.what = "samples as 'perf script' prints them, for Firefox Profiler",
+	.description = "samples as 'perf script' prints them, for Firefox Profiler",
 	.lacks = "switches, counters, fields, trace ids, losses",
 	.suffix = "perf",
 	.content = TAPIR_SINK_IS_TEXT,

@@ -62,7 +62,7 @@ static void free_speedscope(struct tapir_export *x)
 
 const struct tapir_sink tapir_sink_speedscope = {
 	.name = "speedscope",
-	.what = "stacks of each thread over time, for speedscope.app",
+	.description = "stacks of each thread over time, for speedscope.app",
 	.lacks = "switches, counters, fields, trace ids, losses",
 	.suffix = "speedscope.json",
 	.max_bytes = TAPIR_SPEEDSCOPE_MAX_BYTES,

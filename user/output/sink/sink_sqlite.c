@@ -68,7 +68,7 @@ static void free_file(struct tapir_export *x)
 
 const struct tapir_sink tapir_sink_sqlite = {
 	.name = "sqlite",
-	.what = "the tables of 'tapir query' as a database of SQLite",
+	.description = "the tables of 'tapir query' as a database of SQLite",
 	.lacks = "the column stack, which stacks and frames have",
 	.suffix = "sqlite",
 	.content = TAPIR_SINK_IS_BINARY,

@@ -182,7 +182,7 @@ static int end_folded(struct tapir_export *x)
 
 const struct tapir_sink tapir_sink_folded = {
 	.name = "folded",
-	.what = "one stack per line with its count, for flame graph scripts",
+	.description = "one stack per line with its count, for flame graph scripts",
 	.lacks = "times, threads, fields, trace ids, losses",
 	.suffix = "folded",
 	.content = TAPIR_SINK_IS_TEXT,
@@ -234,7 +234,7 @@ static int end_pprof(struct tapir_export *x)
 
 const struct tapir_sink tapir_sink_pprof = {
 	.name = "pprof",
-	.what = "one count per stack, for go tool pprof",
+	.description = "one count per stack, for go tool pprof",
 	.lacks = "times, threads, fields, losses",
 	.suffix = "pb.gz",
 	.content = TAPIR_SINK_IS_BINARY,

@@ -249,7 +249,7 @@ static int add_sites(struct reading *r, const struct tapir_usdt_notes *notes, si
 static const char *why_no_returns(const struct reading *r)
 {
 	static const struct {
-		const char *start, *what;
+		const char *start, *description;
 	} names[] = {{"libcoreclr", ".NET's runtime"},
 		     {"libclr", ".NET's runtime"},
 		     {"libjvm", "a JVM"},
@@ -264,7 +264,7 @@ static const char *why_no_returns(const struct reading *r)
 		return "Go";
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strncmp(name, names[i].start, strlen(names[i].start)))
-			return names[i].what;
+			return names[i].description;
 	return NULL;
 }
 

@@ -53,9 +53,9 @@
  * releases a lock. COMMON: many kinds of waits go through it, so a function further out decides.
  * MAYBE_LOCK: for a lock or for work.
  */
-#define TAPIR_WAIT_ROW(name, what, ...)                                                            \
+#define TAPIR_WAIT_ROW(name, waits_for, ...)                                                       \
 	{                                                                                          \
-		.function = (name), .reason = (what), __VA_ARGS__                                  \
+		.function = (name), .reason = (waits_for), __VA_ARGS__                             \
 	}
 #define TAPIR_WAIT(function, reason)	    TAPIR_WAIT_ROW(function, reason, .is_lock = false)
 #define TAPIR_WAIT_LOCK(function, reason)   TAPIR_WAIT_ROW(function, reason, .is_lock = true)

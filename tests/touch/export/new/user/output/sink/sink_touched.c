@@ -31,7 +31,7 @@ static void free_nothing(struct tapir_export *x)
 
 const struct tapir_sink tapir_sink_touched = {
 	.name = "touched",
-	.what = "time and thread of each record, for spreadsheets",
+	.description = "time and thread of each record, for spreadsheets",
 	.lacks = "stacks, fields, names",
 	.suffix = "csv",
 	.content = TAPIR_SINK_IS_TEXT,
