@@ -247,7 +247,7 @@ static void innermost_method_of_the_program_counts_below_a_library(void **state)
 	site = sites_at(1000, 1);
 	assert_string_equal(name_of(site), "Shop.Checkout (async)");
 	assert_int_equal(site->sum_ns, 50 * MS);
-	assert_string_equal(tapir_await_site__what(site), "a semaphore");
+	assert_string_equal(tapir_await_site__label(site), "a semaphore");
 	assert_int_equal(site->offset, 8);
 }
 
@@ -288,9 +288,9 @@ static void call_sites_are_not_averaged(void **state)
 	run_task(160, 7, 161);
 	site = sites_at(1000, 2);
 	assert_int_equal(site[0].sum_ns, 50 * MS);
-	assert_string_equal(tapir_await_site__what(&site[0]), "a semaphore");
+	assert_string_equal(tapir_await_site__label(&site[0]), "a semaphore");
 	assert_int_equal(site[1].sum_ns, 10 * MS);
-	assert_string_equal(tapir_await_site__what(&site[1]), "a delay");
+	assert_string_equal(tapir_await_site__label(&site[1]), "a delay");
 	assert_int_equal(site[1].offset, 16);
 }
 
@@ -346,7 +346,7 @@ static void what_the_program_completes_is_a_task(void **state)
 	complete(160, 107, OWN_COMPLETES);
 	run_task(160, 7, 161);
 	site = sites_at(1000, 1);
-	assert_string_equal(tapir_await_site__what(site), "a task");
+	assert_string_equal(tapir_await_site__label(site), "a task");
 }
 
 /* Another thing that is awaited by a library alone is none of the program's. */
@@ -379,7 +379,7 @@ static void limit_of_connections_is_what_a_call_awaits(void **state)
 	run_task(150, 7, 150);
 	site = sites_at(1000, 1);
 	assert_int_equal(site->connection_ns, 40 * MS);
-	assert_string_equal(tapir_await_site__what(site), "a free connection");
+	assert_string_equal(tapir_await_site__label(site), "a free connection");
 	assert_true(tapir_await_site__is_queue(site));
 }
 

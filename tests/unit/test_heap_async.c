@@ -67,7 +67,7 @@ static void method_awaits_the_task_that_continues_it(void **state)
 	FIND(&a, {BOX, {3, 1, 2}}, {"DelayPromise", {1}}, {TASK, {}});
 	assert_int_equal(a.methods.cnt, 1);
 	assert_int_equal(a.methods.data[0].awaited, 1);
-	assert_string_equal(a.methods.data[0].what, "a delay");
+	assert_string_equal(a.methods.data[0].awaited_text, "a delay");
 	assert_int_equal(a.unknown_cnt + a.stuck_cnt, 0);
 	tapir_heap_async__fini(&a);
 }
@@ -109,9 +109,9 @@ static void callers_are_found_through_context_delegate_list_and_combined_task(vo
 	assert_int_equal(a.methods.cnt, 3);
 	assert_int_equal(a.methods.data[0].caller, 1);
 	assert_int_equal(a.methods.data[0].part_of, 2);
-	assert_string_equal(a.methods.data[0].what, "a delay");
+	assert_string_equal(a.methods.data[0].awaited_text, "a delay");
 	assert_int_equal(a.methods.data[1].awaited, 2);
-	assert_null(a.methods.data[1].what);
+	assert_null(a.methods.data[1].awaited_text);
 	/* The pooled one refers to a method that does not refer to it. */
 	assert_int_equal(a.unknown_cnt, 1);
 	tapir_heap_async__fini(&a);
@@ -126,7 +126,7 @@ static void iterator_awaits_by_its_state_machine(void **state)
 	     {"DelayPromise", {1}}, {OTHER_BOX, {4, 2}});
 	assert_int_equal(a.methods.cnt, 2);
 	assert_int_equal(a.methods.data[0].step, 1);
-	assert_string_equal(a.methods.data[0].what, "a delay");
+	assert_string_equal(a.methods.data[0].awaited_text, "a delay");
 	assert_int_equal(a.methods.data[1].callee, 0);
 	assert_int_equal(a.methods.data[0].caller, 1);
 	tapir_heap_async__fini(&a);
@@ -169,7 +169,7 @@ static void methods_with_each_other_s_semaphores_wait_for_each_other(void **stat
 	assert_int_equal(a.stuck_cnt, 2);
 	assert_false(a.methods.data[0].is_certain);
 	assert_int_equal(a.methods.data[0].holder, 1);
-	assert_string_equal(a.methods.data[0].what, "a semaphore");
+	assert_string_equal(a.methods.data[0].awaited_text, "a semaphore");
 	tapir_heap_async__fini(&a);
 }
 
@@ -207,7 +207,7 @@ static void sources_are_held_like_semaphores(void **state)
 	FIND(&a, {SOURCE, {3}}, {SOURCE, {4}}, {TASK, {6}}, {TASK, {5}}, {BOX, {1, 5, 4}},
 	     {BOX, {2, 6, 3}});
 	assert_int_equal(a.stuck_cnt, 2);
-	assert_string_equal(a.methods.data[0].what, "a TaskCompletionSource");
+	assert_string_equal(a.methods.data[0].awaited_text, "a TaskCompletionSource");
 	tapir_heap_async__fini(&a);
 }
 

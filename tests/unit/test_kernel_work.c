@@ -42,19 +42,19 @@ static void list_chooses_kinds(void **state)
 static void numbers_have_the_kernel_s_names(void **state)
 {
 	(void)state;
-	assert_string_equal(tapir_kernel_work__what(TAPIR_KERNEL_SOFTIRQ, 3), "NET_RX");
-	assert_null(tapir_kernel_work__what(TAPIR_KERNEL_SOFTIRQ, 10));
-	assert_string_equal(tapir_kernel_work__what(TAPIR_KERNEL_VECTOR, 0), "local timer");
-	assert_null(tapir_kernel_work__what(TAPIR_KERNEL_VECTOR, UINT32_MAX));
-	assert_string_equal(tapir_kernel_work__what(TAPIR_KERNEL_LOCK, 1), "spin lock");
-	assert_string_equal(tapir_kernel_work__what(TAPIR_KERNEL_LOCK, 5), "rwlock, write");
-	assert_string_equal(tapir_kernel_work__what(TAPIR_KERNEL_LOCK, 0x12),
+	assert_string_equal(tapir_kernel_work__label(TAPIR_KERNEL_SOFTIRQ, 3), "NET_RX");
+	assert_null(tapir_kernel_work__label(TAPIR_KERNEL_SOFTIRQ, 10));
+	assert_string_equal(tapir_kernel_work__label(TAPIR_KERNEL_VECTOR, 0), "local timer");
+	assert_null(tapir_kernel_work__label(TAPIR_KERNEL_VECTOR, UINT32_MAX));
+	assert_string_equal(tapir_kernel_work__label(TAPIR_KERNEL_LOCK, 1), "spin lock");
+	assert_string_equal(tapir_kernel_work__label(TAPIR_KERNEL_LOCK, 5), "rwlock, write");
+	assert_string_equal(tapir_kernel_work__label(TAPIR_KERNEL_LOCK, 0x12),
 			    "per-CPU rwsem, read");
-	assert_string_equal(tapir_kernel_work__what(TAPIR_KERNEL_LOCK, 0x20), "mutex");
-	assert_string_equal(tapir_kernel_work__what(TAPIR_KERNEL_LOCK, 0), "semaphore");
-	assert_string_equal(tapir_kernel_work__what(TAPIR_KERNEL_LOCK, UINT32_MAX), "mutex");
-	assert_null(tapir_kernel_work__what(TAPIR_KERNEL_FAULT, 0));
-	assert_null(tapir_kernel_work__what(250, 0));
+	assert_string_equal(tapir_kernel_work__label(TAPIR_KERNEL_LOCK, 0x20), "mutex");
+	assert_string_equal(tapir_kernel_work__label(TAPIR_KERNEL_LOCK, 0), "semaphore");
+	assert_string_equal(tapir_kernel_work__label(TAPIR_KERNEL_LOCK, UINT32_MAX), "mutex");
+	assert_null(tapir_kernel_work__label(TAPIR_KERNEL_FAULT, 0));
+	assert_null(tapir_kernel_work__label(250, 0));
 	assert_null(tapir_kernel_kind__name(TAPIR_KERNEL_KIND_CNT));
 }
 

@@ -36,10 +36,10 @@ struct tapir_await_site *tapir_awaits__site_of(struct tapir_awaits *a,
 }
 
 /* A ValueTask that completes on no stack is a channel's, as far as is known. */
-static enum tapir_awaited_queue queue_of(const struct tapir_lore_awaited *what, bool is_taskless)
+static enum tapir_awaited_queue queue_of(const struct tapir_lore_awaited *awaited, bool is_taskless)
 {
-	if (what)
-		return what->queue;
+	if (awaited)
+		return awaited->queue;
 	return is_taskless ? TAPIR_QUEUE_ONCE : TAPIR_QUEUE_NONE;
 }
 
@@ -170,19 +170,19 @@ static void add_open(struct tapir_awaits *a)
 	}
 }
 
-static void find_what(const struct tapir_awaits *a, struct tapir_await_site *site)
+static void find_awaited(const struct tapir_awaits *a, struct tapir_await_site *site)
 {
 	uint32_t top = 0;
 
 	for (unsigned i = 1; i < TAPIR_AWAITED_KINDS && i < a->kinds.cnt; i++)
 		if (site->kinds[i] > site->kinds[top] || (!top && site->kinds[i]))
 			top = i;
-	site->what = a->kinds.data[top];
+	site->awaited = a->kinds.data[top];
 }
 
 static bool is_of_one_method(const struct tapir_await_site *x, const struct tapir_await_site *y)
 {
-	return x->tgid == y->tgid && x->name == y->name && x->what == y->what;
+	return x->tgid == y->tgid && x->name == y->name && x->awaited == y->awaited;
 }
 
 /* Returns true if that code of the method has one such call site, which is this. */
@@ -281,7 +281,7 @@ void tapir_awaits__finish(struct tapir_awaits *a)
 	a->is_finished = true;
 	count_open(a);
 	tapir_vec_for_each (site, &a->sites)
-		find_what(a, site);
+		find_awaited(a, site);
 	merge_sites(a);
 	tapir_vec_for_each (site, &a->sites)
 		find_time(a, site);
@@ -316,7 +316,7 @@ void tapir_await_site__add_queue(const struct tapir_await_site *site, struct tap
 
 	if (!tapir_await_site__is_queue(site) || rate <= 0)
 		return;
-	tapir_str__addf(out, "; one %s each %s: %.1f a second", site->what ? "gets it" : "ends",
+	tapir_str__addf(out, "; one %s each %s: %.1f a second", site->awaited ? "gets it" : "ends",
 			tapir_ns__text((uint64_t)(1e9 / rate), each), rate);
 }
 
@@ -328,13 +328,13 @@ static bool is_for_connection(const struct tapir_await_site *site)
 /* Only channels make many wait without a task whose source would be known. */
 static bool is_taskless(const struct tapir_await_site *site)
 {
-	return !site->what && site->taskless_cnt * 2 > site->cnt;
+	return !site->awaited && site->taskless_cnt * 2 > site->cnt;
 }
 
 bool tapir_await_site__is_queue(const struct tapir_await_site *site)
 {
 	switch (is_for_connection(site) ? TAPIR_QUEUE_ALWAYS
-					: queue_of(site->what, is_taskless(site))) {
+					: queue_of(site->awaited, is_taskless(site))) {
 	case TAPIR_QUEUE_ALWAYS:
 		return true;
 	case TAPIR_QUEUE_PASSED: /* the first ones may have got it before the recording */
@@ -348,14 +348,14 @@ bool tapir_await_site__is_queue(const struct tapir_await_site *site)
 
 const char *tapir_await_site__answer(const struct tapir_await_site *site)
 {
-	return site->what ? site->what->what : "a task";
+	return site->awaited ? site->awaited->awaited : "a task";
 }
 
-const char *tapir_await_site__what(const struct tapir_await_site *site)
+const char *tapir_await_site__label(const struct tapir_await_site *site)
 {
 	if (is_for_connection(site))
 		return TAPIR_AWAITED_CONNECTION;
 	if (is_taskless(site))
 		return "a ValueTask, such as a channel's,";
-	return site->what ? site->what->what : "a task";
+	return site->awaited ? site->awaited->awaited : "a task";
 }

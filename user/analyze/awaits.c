@@ -132,14 +132,14 @@ static uint32_t method_on_stack(const struct tapir_stack_tree *tree, uint32_t no
 
 static uint8_t classify_awaited(const char *name)
 {
-	const struct tapir_lore_awaited *what = tapir_lore__awaited(name);
+	const struct tapir_lore_awaited *found = tapir_lore__awaited(name);
 	uint8_t idx = 1;
 
-	if (!what)
+	if (!found)
 		return 0;
 	tapir_lore_for_each (lore)
 		for (const struct tapir_lore_awaited *w = lore->awaited; w && w->prefix; w++, idx++)
-			if (w == what)
+			if (w == found)
 				return idx < TAPIR_AWAITED_KINDS ? idx : 0;
 	return 0;
 }
@@ -519,11 +519,11 @@ static void note_first(struct tapir_awaits *a, const struct tapir_tl_thread *thr
 void tapir_awaits__event(struct tapir_awaits *a, const struct tapir_tl_thread *thread,
 			 const struct tapir_probe_view *probe, const struct tapir_event_view *event)
 {
-	enum await_event what = event_of(a, probe);
+	enum await_event await_event = event_of(a, probe);
 	const struct tapir_rec_event *rec = event->rec;
 	uint32_t node = rec->stack_id ? thread->last_node : 0;
 
-	if (what == EVENT_NONE)
+	if (await_event == EVENT_NONE)
 		return;
 	a->has_events = true;
 	if (!list_kinds(a)) {
@@ -532,9 +532,9 @@ void tapir_awaits__event(struct tapir_awaits *a, const struct tapir_tl_thread *t
 	}
 	note_first(a, thread, rec->h.time_ns);
 	a->request = tapir_tl_thread__request(thread);
-	if (what == EVENT_WAITS)
+	if (await_event == EVENT_WAITS)
 		awaits_on_wait(a, thread, tapir_timeline__fields(a->tl, probe, event), rec, node);
-	else if (what == EVENT_BEGINS)
+	else if (await_event == EVENT_BEGINS)
 		on_begin(a, thread, tapir_timeline__fields(a->tl, probe, event), node,
 			 rec->h.time_ns);
 	else

@@ -34,7 +34,7 @@ struct tapir_await_site {
 	/* Awaits in a queue that a task which had awaited it here completed, and
 	 * those of a task that had awaited it here before. */
 	uint64_t passed_cnt, again_cnt;
-	const struct tapir_lore_awaited *what; /* of most; NULL: not known */
+	const struct tapir_lore_awaited *awaited; /* of most; NULL: not known */
 	/* In this time all of them are known: how many ended, and how long they lasted together. */
 	uint64_t known_from_ns, known_until_ns, known_cnt, within_ns;
 	uint64_t seen_ns; /* the time in which awaits of its process were recorded */
@@ -103,7 +103,7 @@ bool tapir_await_site__is_queue(const struct tapir_await_site *site);
 /* Adds "; one gets it each 20.8 ms: 48.1 a second" of what is a queue. */
 void tapir_await_site__add_queue(const struct tapir_await_site *site, struct tapir_str *out);
 /* Returns what is awaited: "a semaphore". */
-const char *tapir_await_site__what(const struct tapir_await_site *site);
+const char *tapir_await_site__label(const struct tapir_await_site *site);
 /* Returns what is awaited once there is a connection, whatever most of the time is for: "HTTP". */
 const char *tapir_await_site__answer(const struct tapir_await_site *site);
 #define TAPIR_AWAITED_CONNECTION "a free connection"

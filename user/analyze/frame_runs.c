@@ -66,7 +66,7 @@ static const char *purpose_of(const char *name, uint8_t runtime)
 
 	for (const struct tapir_lore_purpose *p = lore->purposes; !work && p && p->of; p++)
 		if (is_of_purpose(p, name))
-			work = p->what;
+			work = p->activity;
 	if (!work && tapir_sv__starts_with_any(tapir_sv__of(name), lore->throwing))
 		work = "exception dispatch";
 	return work;
@@ -98,8 +98,8 @@ static void see_runtime(struct tapir_frame_run *run, const char *name, bool has_
 		run->wait = wait->reason;
 		run->is_common = wait->is_common;
 	}
-	if (!run->what)
-		run->what = purpose_of(name, run->runtime);
+	if (!run->activity)
+		run->activity = purpose_of(name, run->runtime);
 	if (has_name)
 		run->entry = name;
 }
@@ -113,8 +113,8 @@ bool tapir_frame_run__take(struct tapir_frame_run *run, const struct tapir_run_f
 		run->first = frame->name;
 	} else if (!is_same_run(run, &own)) {
 		/* A method of the library that asked for it. */
-		if (run->of == TAPIR_RUN_OF_RUNTIME && !run->what)
-			run->what = purpose_of(frame->name, run->runtime);
+		if (run->of == TAPIR_RUN_OF_RUNTIME && !run->activity)
+			run->activity = purpose_of(frame->name, run->runtime);
 		return false;
 	}
 	run->cnt++;
@@ -169,7 +169,7 @@ void tapir_frame_run__add(const struct tapir_frame_run *run, const char *purpose
 {
 	bool is_kernel = run->of == TAPIR_RUN_OF_KERNEL;
 	const struct tapir_sv file = without_brackets(run->file);
-	const char *what = run->entry;
+	const char *activity = run->entry;
 
 	tapir_str__addc(out, '[');
 	/*
@@ -182,17 +182,17 @@ void tapir_frame_run__add(const struct tapir_frame_run *run, const char *purpose
 		return;
 	}
 	if (is_kernel)
-		what = run->entry ? run->entry : run->first;
-	else if (run->what || run->wait || purpose)
-		what = run->what ? run->what : run->wait ? run->wait : purpose;
+		activity = run->entry ? run->entry : run->first;
+	else if (run->activity || run->wait || purpose)
+		activity = run->activity ? run->activity : run->wait ? run->wait : purpose;
 	if (is_kernel)
 		tapir_str__adds(out, "kernel");
 	else if (run->of == TAPIR_RUN_OF_RUNTIME)
 		tapir_str__adds(out, tapir_lore_all[run->runtime - 1]->name);
 	else
 		tapir_str__add(out, file.data, file.len);
-	if (what)
-		tapir_str__addf(out, ": %s", what);
+	if (activity)
+		tapir_str__addf(out, ": %s", activity);
 	if (with_cnt)
 		tapir_str__addf(out, ", %" PRIu32 " frame%s", run->cnt, run->cnt == 1 ? "" : "s");
 	tapir_str__addc(out, ']');

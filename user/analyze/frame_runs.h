@@ -34,8 +34,8 @@ struct tapir_frame_run {
 	bool is_wait;	 /* of the kernel's: it gave up its CPU there */
 	bool is_common;	 /* wait: many things do it so */
 	struct tapir_sv file;
-	const char *first, *entry; /* the innermost function; the outermost that has a name */
-	const char *what, *wait;   /* NULL: not known */
+	const char *first, *entry;   /* the innermost function; the outermost that has a name */
+	const char *activity, *wait; /* NULL: not known */
 };
 
 /* Takes the next frame outwards. False: it is not of this run. */

@@ -101,15 +101,15 @@ enum tapir_pool_wait tapir_pool_waits__add(struct tapir_pool_waits *p, struct ta
 					   const struct tapir_wait *w, bool has_app_code)
 {
 	uint64_t took_ns = w->wake_ns - w->from_ns;
-	enum tapir_pool_wait what =
+	enum tapir_pool_wait pool_wait =
 		w->state ? classify_pool_wait(p, tl, w, has_app_code) : TAPIR_POOL_SHORT;
 
 	if (w->state)
 		count_alive(p, w);
-	p->idle_ns += what == TAPIR_POOL_IDLE ? took_ns : 0;
-	p->unbegun_ns += what == TAPIR_POOL_UNBEGUN ? took_ns : 0;
-	p->blocked_ns += what == TAPIR_POOL_BLOCKED ? took_ns : 0;
-	return what;
+	p->idle_ns += pool_wait == TAPIR_POOL_IDLE ? took_ns : 0;
+	p->unbegun_ns += pool_wait == TAPIR_POOL_UNBEGUN ? took_ns : 0;
+	p->blocked_ns += pool_wait == TAPIR_POOL_BLOCKED ? took_ns : 0;
+	return pool_wait;
 }
 
 void tapir_pool_waits__fini(struct tapir_pool_waits *p)

@@ -54,7 +54,7 @@ static const char *purpose_of_interval(const struct tapir_kind *kind)
 	tapir_lore_for_each (lore)
 		for (const struct tapir_lore_purpose *p = lore->interval_purposes; p && p->of; p++)
 			if (!strcmp(kind->name, p->of))
-				return p->what;
+				return p->activity;
 	return NULL;
 }
 

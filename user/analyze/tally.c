@@ -61,19 +61,19 @@ static char *event_fields_text(const struct tapir_event_fields *f, const char *n
 }
 
 /* Takes the text. NULL: no room, or out of memory. */
-static struct tapir_tally_row *tally_row_of(struct tapir_tally *t, char *what)
+static struct tapir_tally_row *tally_row_of(struct tapir_tally *t, char *label)
 {
-	uint64_t key = tapir_hash__bytes(1, what, strlen(what) + 1);
+	uint64_t key = tapir_hash__bytes(1, label, strlen(label) + 1);
 	struct tapir_tally_row **known = tapir_keyed__get(&t->rows, key);
 	struct tapir_tally_row *row = known ? NULL : calloc(1, sizeof(*row));
 
 	if (row && tapir_keyed__add(&t->rows, key, TAPIR_TALLY_MAX_ROWS, row)) {
-		row->what = what;
+		row->label = label;
 		return row;
 	}
 	t->failed |= !known && (!row || t->rows.failed);
 	free(row);
-	free(what);
+	free(label);
 	return known ? *known : NULL;
 }
 
@@ -118,14 +118,14 @@ bool tapir_tally__add(struct tapir_tally *t, const struct tapir_tl_thread *threa
 	const struct tapir_tally_event *counted = event_of(t, probe);
 	const struct tapir_event_fields *f;
 	struct tapir_tally_row *row;
-	char *what, *more;
+	char *label, *more;
 	uint64_t weight;
 
 	if (!counted)
 		return false;
 	f = tapir_timeline__fields(t->tl, probe, event);
 	weight = weight_of(f, counted->weight);
-	what = event_fields_text(f, counted->what);
+	label = event_fields_text(f, counted->label);
 	more = event_fields_text(f, counted->more);
 	if (t->id == TAPIR_TALLY_ALLOCATION_SAMPLES)
 		weight = tapir_allocation_sample__bytes(weight);
@@ -134,13 +134,13 @@ bool tapir_tally__add(struct tapir_tally *t, const struct tapir_tl_thread *threa
 	t->weight += weight;
 	t->last = NULL;
 	t->last_weight = weight;
-	if (!what || !more) {
-		free(what);
+	if (!label || !more) {
+		free(label);
 		free(more);
 		t->failed = true;
 		return true;
 	}
-	row = tally_row_of(t, what);
+	row = tally_row_of(t, label);
 	if (!row) {
 		free(more);
 		return true;
@@ -162,7 +162,7 @@ static int by_weight(const void *a, const void *b)
 	const struct tapir_tally_row *y = *(struct tapir_tally_row *const *)b;
 
 	return tapir_order__by(tapir_order__down(x->weight, y->weight),
-			       tapir_order__down(x->cnt, y->cnt), strcmp(x->what, y->what));
+			       tapir_order__down(x->cnt, y->cnt), strcmp(x->label, y->label));
 }
 
 static int way_by_weight(const void *a, const void *b)
@@ -274,7 +274,7 @@ void tapir_tally__write(const struct tapir_tally *t, struct tapir_view_result *r
 		tapir_view_result__u64(result, table, row->weight);
 		tapir_view_result__share(result, table, row->weight, t->weight);
 		tapir_view_result__u64(result, table, row->cnt);
-		tapir_view_result__text(result, table, row->what);
+		tapir_view_result__text(result, table, row->label);
 		if (row->message_cnt)
 			write_messages(result, table, row);
 		write_stacks(result, table, row, is_bytes);
@@ -289,7 +289,7 @@ void tapir_tally__fini(struct tapir_tally *t)
 	struct tapir_tally_row **row;
 
 	tapir_vec_for_each (row, &t->rows) {
-		free((*row)->what);
+		free((*row)->label);
 		for (unsigned i = 0; i < (*row)->message_cnt; i++)
 			free((*row)->messages[i].text);
 		free(*row);

@@ -27,7 +27,7 @@ struct tapir_tally_message {
 };
 
 struct tapir_tally_row {
-	char *what; /* "" if the event has none */
+	char *label; /* "" if the event has none */
 	unsigned message_cnt;
 	struct tapir_tally_message messages[TAPIR_TALLY_MESSAGES];
 	uint64_t other_messages;

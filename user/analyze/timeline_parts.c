@@ -335,7 +335,7 @@ static enum task_event classify_task_event(const struct tapir_probe_view *probe)
 {
 	static const struct {
 		const char *event;
-		enum task_event what;
+		enum task_event task_event;
 	} known[] = {
 		{"TaskWaitBegin", TASK_AWAIT},
 		{"TaskWaitEnd", TASK_RESUMED},
@@ -350,7 +350,7 @@ static enum task_event classify_task_event(const struct tapir_probe_view *probe)
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (tapir_sv__is(probe->event, known[i].event))
-			return known[i].what;
+			return known[i].task_event;
 	return TASK_NOTHING;
 }
 
@@ -358,16 +358,16 @@ static enum task_event task_event_of(struct tapir_timeline *tl,
 				     const struct tapir_probe_view *probe)
 {
 	uint64_t *known = tapir_map__get(&tl->task_probes, probe->rec->probe_id);
-	enum task_event what;
+	enum task_event task_event;
 
 	if (known)
 		return (enum task_event) * known;
-	what = classify_task_event(probe);
+	task_event = classify_task_event(probe);
 	if (tl->task_probes.cnt < MAX_TASKS)
 		known = tapir_map__put(&tl->task_probes, probe->rec->probe_id, NULL);
 	if (known)
-		*known = what;
-	return what;
+		*known = task_event;
+	return task_event;
 }
 
 uint64_t tapir_timeline__task_key(const struct tapir_event_fields *f, uint32_t tgid,
@@ -472,10 +472,10 @@ static void resume(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_
 	tapir_interval__work_on(tl, i, t, now_ns);
 }
 
-static void on_task(struct tapir_timeline *tl, struct tapir_tl_thread *t, enum task_event what,
-		    const struct tapir_event_fields *f, uint64_t now_ns)
+static void on_task(struct tapir_timeline *tl, struct tapir_tl_thread *t,
+		    enum task_event task_event, const struct tapir_event_fields *f, uint64_t now_ns)
 {
-	bool is_work = what == TASK_QUEUED || what == TASK_TAKEN;
+	bool is_work = task_event == TASK_QUEUED || task_event == TASK_TAKEN;
 	uint64_t key = tapir_timeline__task_key(f, t->tgid, is_work ? "workID" : "TaskID"), *slot;
 
 	/*
@@ -483,7 +483,7 @@ static void on_task(struct tapir_timeline *tl, struct tapir_tl_thread *t, enum t
 	 */
 	if (is_work && !tapir_event_fields__find(f, "workID", 6))
 		key = tapir_timeline__task_key(f, t->tgid, "WorkID");
-	switch (what) {
+	switch (task_event) {
 	case TASK_NAMED:
 		name_task(tl, f, key);
 		break;
@@ -604,30 +604,32 @@ bool tapir_timeline__follow(struct tapir_timeline *tl, struct tapir_tl_thread *t
 			    const struct tapir_probe_view *probe,
 			    const struct tapir_event_view *event)
 {
-	enum task_event what = task_event_of(tl, probe);
+	enum task_event task_event = task_event_of(tl, probe);
 	const struct tapir_event_fields *f = NULL;
 	struct tapir_interval *i = NULL;
 
 	if (tl->activities.cnt)
-		follow_activity(tl, t, event,
-				t->open && (what == TASK_TAKEN || what == TASK_WORK_ENDED));
-	if (what != TASK_NOTHING && has_request(t) &&
-	    (what == TASK_TAKEN || what == TASK_WORK_ENDED ||
-	     (what == TASK_AWAIT &&
+		follow_activity(
+			tl, t, event,
+			t->open && (task_event == TASK_TAKEN || task_event == TASK_WORK_ENDED));
+	if (task_event != TASK_NOTHING && has_request(t) &&
+	    (task_event == TASK_TAKEN || task_event == TASK_WORK_ENDED ||
+	     (task_event == TASK_AWAIT &&
 	      tapir_event_fields__u64(tapir_timeline__fields(tl, probe, event), "Behavior") ==
 		      AWAITED)))
 		tapir_timeline__leave_requests(t, TAPIR_NO_KIND,
-					       what == TASK_AWAIT ? first_on(t) : NULL);
-	if (what == TASK_AWAIT)
+					       task_event == TASK_AWAIT ? first_on(t) : NULL);
+	if (task_event == TASK_AWAIT)
 		i = of_key(tl, tapir_timeline__activity_key(t->tgid, event->activity_id));
-	if (what == TASK_NOTHING || what == TASK_WORK_ENDED || (what == TASK_AWAIT && !i))
-		return what == TASK_AWAIT;
+	if (task_event == TASK_NOTHING || task_event == TASK_WORK_ENDED ||
+	    (task_event == TASK_AWAIT && !i))
+		return task_event == TASK_AWAIT;
 	f = tapir_timeline__fields(tl, probe, event);
 	if (i && tapir_event_fields__u64(f, "Behavior") == AWAITED)
 		await(tl, i, tapir_timeline__task_key(f, t->tgid, "TaskID"), node);
 	else
-		on_task(tl, t, what, f, event->rec->h.time_ns);
-	return what == TASK_AWAIT;
+		on_task(tl, t, task_event, f, event->rec->h.time_ns);
+	return task_event == TASK_AWAIT;
 }
 
 struct tapir_interval *tapir_timeline__parent(const struct tapir_timeline *tl,

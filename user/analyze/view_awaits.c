@@ -73,7 +73,7 @@ static void add_await_row(const struct view_awaits *v, const struct tapir_await_
 			tapir_view_result__none(result, table);
 	}
 	tapir_view_result__u64(result, table, site->open_cnt);
-	tapir_view_result__text(result, table, tapir_await_site__what(site));
+	tapir_view_result__text(result, table, tapir_await_site__label(site));
 	add_await_location(v, site, result, table);
 	tapir_view_result__u64(result, table, site->tgid);
 	tapir_view_result__u64(result, table, site->sum_ns);
@@ -135,7 +135,7 @@ static void add_awaits_headline(const struct view_awaits *v, struct tapir_view_r
 	tapir_vec_for_each (site, &v->awaits.sites)
 		at_once += tapir_await_site__at_once(site);
 	tapir_str__addf(&result->headline, "%.1f awaits at a time, %.1f of them for %s in %s",
-			at_once, tapir_await_site__at_once(first), tapir_await_site__what(first),
+			at_once, tapir_await_site__at_once(first), tapir_await_site__label(first),
 			name);
 	tapir_await_site__add_queue(first, &result->headline);
 }

@@ -332,7 +332,8 @@ static int by_ns(const void *a, const void *b)
 }
 
 /* "true" of is_full is not informative. */
-static const char *what_of(const struct gc_view *v, const struct gc *gc, char *text, size_t size)
+static const char *reason_text(const struct gc_view *v, const struct gc *gc, char *text,
+			       size_t size)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(v->args.tl)->kinds.data[gc->kind];
 
@@ -371,7 +372,7 @@ static void write_gcs(struct gc_view *v, struct tapir_view_result *result)
 		tapir_view_result__time(result, t, gc->from_ns);
 		tapir_view_result__u64(result, t, gc->from_ns);
 		tapir_view_result__u64(result, t, gc->tgid);
-		tapir_view_result__text(result, t, what_of(v, gc, text, sizeof(text)));
+		tapir_view_result__text(result, t, reason_text(v, gc, text, sizeof(text)));
 		tapir_view_result__text(result, t, gc->reason);
 		tapir_view_result__known(result, t, gc->before_bytes, gc->before_bytes);
 		tapir_view_result__known(result, t, gc->after_bytes, gc->after_bytes);

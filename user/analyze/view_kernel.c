@@ -192,12 +192,12 @@ static void write_numbers(struct tapir_view_result *result, size_t t, const stru
 
 static void write_source(struct tapir_view_result *result, size_t t, const struct row *row)
 {
-	const char *what = tapir_kernel_work__what(row->kind, row->number);
+	const char *label = tapir_kernel_work__label(row->kind, row->number);
 	char number[24];
 
 	snprintf(number, sizeof(number), "%" PRIu32, row->number);
 	tapir_view_result__text(result, t, tapir_kernel_kind__name(row->kind));
-	tapir_view_result__text(result, t, what ? what : *row->name ? row->name : number);
+	tapir_view_result__text(result, t, label ? label : *row->name ? row->name : number);
 	tapir_view_result__u64(result, t, row->number);
 }
 
@@ -251,7 +251,8 @@ static void write_row(void *ctx, struct tapir_view_result *result, size_t t, uns
 	if (group == IRQS_BY_SOURCE)
 		write_source(result, t, row);
 	if (group == LOCKS_BY_CALLER) {
-		tapir_view_result__text(result, t, tapir_kernel_work__what(row->kind, row->number));
+		tapir_view_result__text(result, t,
+					tapir_kernel_work__label(row->kind, row->number));
 		write_caller(ctx, result, t, row->node);
 	}
 	if (group == FAULTS_BY_STACK || group == LOCKS_BY_CALLER)

@@ -193,12 +193,12 @@ void tapir_view_result__known(struct tapir_view_result *s, size_t table, uint64_
 }
 
 void tapir_view_result__beyond(struct tapir_view_result *s, uint64_t more, bool failed,
-			       const char *what)
+			       const char *noun)
 {
 	s->failed |= failed;
 	if (more)
 		tapir_view_result__note(s, "%" PRIu64 " %s found no room in the tables", more,
-					what);
+					noun);
 }
 
 size_t tapir_view_result_table__rows(const struct tapir_view_result_table *table)

@@ -121,7 +121,7 @@ void tapir_view_result__known(struct tapir_view_result *s, size_t table, uint64_
  * tables"; nothing for 0. The result fails if memory was short for the table.
  */
 void tapir_view_result__beyond(struct tapir_view_result *s, uint64_t more, bool failed,
-			       const char *what);
+			       const char *noun);
 
 /* Returns the number of rows, all of them full. */
 size_t tapir_view_result_table__rows(const struct tapir_view_result_table *table);

@@ -55,12 +55,12 @@ const char *tapir_slow__cause_text(unsigned cause)
 
 static void add_part(struct slow *s, struct tapir_view_result *result, size_t table,
 		     const struct slow_one *one, const struct detail *d, uint64_t ns,
-		     const char *what, const char *reason)
+		     const char *prefix, const char *reason)
 {
 	struct tapir_str text = {};
 
 	tapir_str__adds(&text, tapir_slow__cause_text(d->cause));
-	tapir_str__adds(&text, what);
+	tapir_str__adds(&text, prefix);
 	if (reason) {
 		tapir_str__addc(&text, ' ');
 		tapir_str__adds(&text, reason);
@@ -125,7 +125,7 @@ static const char *label_of_rest(const struct slow *s, uint8_t state, bool has_d
 static void add_state(struct slow *s, struct tapir_view_result *result, size_t table,
 		      const struct slow_one *one, uint8_t cause, uint8_t state)
 {
-	const char *what =
+	const char *prefix =
 		state == TAPIR_THREAD_SLEEPING ? "waits:" : tapir_slow__state_text(s, state);
 	uint64_t whole_ns = one->parts.ns[cause][state], left_ns = whole_ns;
 	struct known known = known_of(one, cause, state);
@@ -155,11 +155,11 @@ static void add_state(struct slow *s, struct tapir_view_result *result, size_t t
 			if (state == TAPIR_THREAD_BETWEEN)
 				add_part(s, result, table, one, d, ns, "awaits", label_of(d));
 			else
-				add_part(s, result, table, one, d, ns, what,
+				add_part(s, result, table, one, d, ns, prefix,
 					 state == TAPIR_THREAD_INSIDE ? d->label : d->reason);
 		}
 	if (left_ns)
-		add_part(s, result, table, one, &rest, left_ns, what,
+		add_part(s, result, table, one, &rest, left_ns, prefix,
 			 label_of_rest(s, state, row > 0));
 }
 

@@ -58,7 +58,7 @@ static int finish_exceptions(void *ctx, struct tapir_view_result *result)
 		tapir_str__addf(&result->headline, "%llu exceptions thrown, %.0f%% of them %s",
 				(unsigned long long)t->cnt,
 				100.0 * (double)t->rows.data[0]->weight / (double)t->weight,
-				t->rows.data[0]->what);
+				t->rows.data[0]->label);
 	return t->failed ? -ENOMEM : 0;
 }
 
@@ -115,12 +115,12 @@ static int finish_allocations(void *ctx, struct tapir_view_result *result)
 				(double)t->weight / 1e6,
 				seconds > 0 ? (double)t->weight / 1e6 / seconds : 0,
 				100.0 * (double)t->rows.data[0]->weight / (double)t->weight,
-				t->rows.data[0]->what);
+				t->rows.data[0]->label);
 	else
 		tapir_str__addf(&result->headline, "%llu allocations, %.0f%% of them %s",
 				(unsigned long long)t->cnt,
 				100.0 * (double)t->rows.data[0]->weight / (double)t->weight,
-				t->rows.data[0]->what);
+				t->rows.data[0]->label);
 	if (is_bytes && t == &v->tally)
 		tapir_view_result__note(result,
 					"shares of types are biased: they come from ticks at "

@@ -196,21 +196,21 @@ static void threadpool_on_wait(void *ctx, const struct tapir_wait *w)
 	struct threadpool *v = ctx;
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(v->args.tl);
 	uint64_t took_ns = w->wake_ns - w->from_ns;
-	enum tapir_pool_wait what;
+	enum tapir_pool_wait pool_wait;
 	struct wait_site *wait_site;
 
 	if (!tapir_pool__has(v->args.tl, w->thread->tid, w->until_ns))
 		return;
-	what = tapir_pool_waits__add(&v->waits, v->args.tl, w,
-				     tapir_app_code__of(&v->app_code, tree, w->node) !=
-					     TAPIR_APP_CODE_NONE);
-	if (what != TAPIR_POOL_BLOCKED && what != TAPIR_POOL_UNBEGUN)
+	pool_wait = tapir_pool_waits__add(&v->waits, v->args.tl, w,
+					  tapir_app_code__of(&v->app_code, tree, w->node) !=
+						  TAPIR_APP_CODE_NONE);
+	if (pool_wait != TAPIR_POOL_BLOCKED && pool_wait != TAPIR_POOL_UNBEGUN)
 		return;
 	wait_site = site_at_node(&v->wait_sites, tapir_app_code__origin(tree, w->node));
 	if (!wait_site)
 		return;
-	*(what == TAPIR_POOL_BLOCKED ? &wait_site->cnt : &wait_site->unbegun_cnt) += 1;
-	*(what == TAPIR_POOL_BLOCKED ? &wait_site->ns : &wait_site->unbegun_ns) += took_ns;
+	*(pool_wait == TAPIR_POOL_BLOCKED ? &wait_site->cnt : &wait_site->unbegun_cnt) += 1;
+	*(pool_wait == TAPIR_POOL_BLOCKED ? &wait_site->ns : &wait_site->unbegun_ns) += took_ns;
 	wait_site->worst_ns = took_ns > wait_site->worst_ns ? took_ns : wait_site->worst_ns;
 }
 

@@ -103,7 +103,7 @@ static void count_exception(struct tapir_finding *f, const struct tapir_probe_vi
 	struct tapir_str type = {};
 
 	if (event)
-		tapir_event_fields__add_text(e->fields, event->what, 200, &type);
+		tapir_event_fields__add_text(e->fields, event->label, 200, &type);
 	f->exceptions.cnt++;
 	tapir_found_labels__add(&f->exceptions.types, 1, type.data ? type.data : "",
 				tapir_finding__function(f, e->node), 1);

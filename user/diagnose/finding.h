@@ -64,7 +64,7 @@ struct tapir_stuck {
 struct tapir_begun_wait {
 	uint32_t tid, node;
 	uint64_t ns;
-	int what; /* idx of what it waits for */
+	int wait_idx; /* idx of what it waits for */
 };
 
 /* The sizes of a .NET heap after a collection, by generation; 3: large objects, 4: pinned ones. */

@@ -41,7 +41,7 @@ static void add_site(const struct tapir_finding *f, const struct tapir_await_sit
 {
 	char each[TAPIR_NS_TEXT_BYTES];
 
-	tapir_str__addf(out, "%s in ", tapir_await_site__what(site));
+	tapir_str__addf(out, "%s in ", tapir_await_site__label(site));
 	tapir_finding__add_name(f, site->name, out);
 	tapir_str__addf(out, ", %s each of %" PRIu64,
 			tapir_ns__text(site->cnt ? site->sum_ns / site->cnt : 0, each), site->cnt);
@@ -63,11 +63,11 @@ void tapir_finding_awaits__list(struct tapir_finding *f, struct tapir_found_list
 	if (!worst)
 		return;
 	fact.rate = tapir_await_site__at_once(worst);
-	fact.what = TAPIR_FACT_AWAITS_IN_TURNS;
+	fact.fact_kind = TAPIR_FACT_AWAITS_IN_TURNS;
 	if (!tapir_await_site__is_queue(worst) || !tapir_rules__are_met(f, list, &fact))
-		fact.what = tapir_awaits__is_brief(&f->awaits, worst->tgid)
-				    ? TAPIR_FACT_BRIEF_AWAITS
-				    : TAPIR_FACT_AWAITS;
+		fact.fact_kind = tapir_awaits__is_brief(&f->awaits, worst->tgid)
+					 ? TAPIR_FACT_BRIEF_AWAITS
+					 : TAPIR_FACT_AWAITS;
 	fact.subject = tapir_timeline__stacks(f->tl)->names.data[worst->name];
 	add_worst(f, worst, &fact.more);
 	tapir_rules__judge(f, list, fact);

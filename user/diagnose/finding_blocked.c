@@ -356,8 +356,8 @@ static void list_kind(struct tapir_finding *f, const struct tapir_blocked_kind *
 	uint32_t holder = are_stuck || !has_moved(f, kind) ? holder_of(f, kind, are_stuck) : 0;
 	bool is_interpreter = kind->wait->is_interpreter;
 	struct tapir_rule_fact fact = {
-		.what = are_stuck ? (holder ? TAPIR_FACT_KEPT_LOCK : TAPIR_FACT_NEVER_GOT)
-				  : (is_interpreter ? TAPIR_FACT_GIL : TAPIR_FACT_CONVOY),
+		.fact_kind = are_stuck ? (holder ? TAPIR_FACT_KEPT_LOCK : TAPIR_FACT_NEVER_GOT)
+				       : (is_interpreter ? TAPIR_FACT_GIL : TAPIR_FACT_CONVOY),
 		.cnt = (double)all->thread_cnt,
 		.other = (double)all->wait_cnt,
 		.ns = (double)(are_stuck ? tapir_timeline__switched_ns(f->tl) : all->ns),

@@ -242,7 +242,7 @@ void tapir_finding_calls__list(struct tapir_finding *f, struct tapir_found_list 
 	tapir_rules__judge(
 		f, list,
 		(struct tapir_rule_fact){
-			.what = cnt ? TAPIR_FACT_CALLS : TAPIR_FACT_UNANSWERED_CALLS,
+			.fact_kind = cnt ? TAPIR_FACT_CALLS : TAPIR_FACT_UNANSWERED_CALLS,
 			.cnt = (double)cnt,
 			.of = (double)(cnt + open_cnt),
 			.other = (double)open_cnt,

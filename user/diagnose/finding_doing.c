@@ -41,7 +41,7 @@ static struct tapir_doing_sum *activity_sum(struct tapir_finding *f,
 					    const struct tapir_lore_doing *doing,
 					    const struct tapir_str *statement)
 {
-	uint64_t key = tapir_hash__bytes((uintptr_t)doing->what,
+	uint64_t key = tapir_hash__bytes((uintptr_t)doing->activity,
 					 statement->data ? statement->data : "", statement->len);
 	const size_t cnt = f->doings.sums.cnt;
 	struct tapir_doing_sum *sum = tapir_keyed__add(&f->doings.sums, key, MAX_SUMS,
@@ -70,9 +70,9 @@ void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t
 	sum->cnt++;
 	app = tapir_finding__own(f, node);
 	tapir_weights__add(f, &f->doings.callers, app, 1);
-	if (!strcmp(doing->what, TAPIR_DOING_STARTS_PROCESSES))
+	if (!strcmp(doing->activity, TAPIR_DOING_STARTS_PROCESSES))
 		tapir_weights__add(f, &f->doings.starters, app, 1);
-	if (!strcmp(doing->what, TAPIR_DOING_CONNECTS))
+	if (!strcmp(doing->activity, TAPIR_DOING_CONNECTS))
 		tapir_weights__add(f, &f->doings.connecting, app, 1);
 }
 
@@ -96,21 +96,21 @@ static const struct tapir_lore_doing *source_of(const struct tapir_finding *f,
 
 /* Sums samples by activity, and by the statements that cause most of them. */
 static void sum_up(const struct tapir_finding *f, struct tapir_found_labels *whats,
-		   struct tapir_found_labels *statements, const char *what)
+		   struct tapir_found_labels *statements, const char *activity)
 {
 	const struct tapir_doing_sum *sum;
 
 	tapir_vec_for_each (sum, &f->doings.sums) {
-		bool is_with_rows = !strcmp(sum->doing->what, TAPIR_DOING_WITH_ROWS);
+		bool is_with_rows = !strcmp(sum->doing->activity, TAPIR_DOING_WITH_ROWS);
 		const struct tapir_lore_doing *doing =
 			is_with_rows ? source_of(f, sum) : sum->doing;
 
 		if (doing && whats)
-			tapir_found_labels__add(whats, 1, doing->what, TAPIR_APP_CODE_NONE,
+			tapir_found_labels__add(whats, 1, doing->activity, TAPIR_APP_CODE_NONE,
 						sum->cnt);
 		if (doing && statements && sum->statement &&
 		    tapir_finding_doing__is_believed(f, sum->statement) &&
-		    !strcmp(doing->what, what))
+		    !strcmp(doing->activity, activity))
 			tapir_found_labels__add(statements, 1, sum->statement, TAPIR_APP_CODE_NONE,
 						sum->cnt);
 	}

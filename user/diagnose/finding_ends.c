@@ -59,14 +59,15 @@ static uint64_t add_ends(const struct tapir_finding *f, enum end end, const char
 	return cnt;
 }
 
-static void list_ends(struct tapir_finding *f, enum end end, enum tapir_rule_fact_kind what,
+static void list_ends(struct tapir_finding *f, enum end end, enum tapir_rule_fact_kind fact_kind,
 		      const char *one, const char *many, struct tapir_found_list *list)
 {
 	struct tapir_str text = {};
 	uint64_t cnt = add_ends(f, end, one, many, &text);
 
 	tapir_rules__judge(
-		f, list, (struct tapir_rule_fact){.what = what, .cnt = (double)cnt, .more = text});
+		f, list,
+		(struct tapir_rule_fact){.fact_kind = fact_kind, .cnt = (double)cnt, .more = text});
 }
 
 void tapir_finding_ends__list(struct tapir_finding *f, struct tapir_found_list *list)

@@ -412,17 +412,17 @@ static void list_growth(struct tapir_finding *f, const struct tapir_collector *g
 	unsigned youngest = youngest_that_counts(gc);
 	double from = (double)tapir_heap_size__sum(&gc->heap_first, youngest);
 	double to = (double)tapir_heap_size__sum(&gc->heap_last, youngest);
-	struct tapir_str process = {}, what = {};
+	struct tapir_str process = {}, text = {};
 
 	add_collected_process(f, gc, &process);
-	add_generation(gc, &what);
-	add_allocator(f, &what);
+	add_generation(gc, &text);
+	add_allocator(f, &text);
 	TAPIR_JUDGE(f, list, HEAP, .cnt = gc->heap_cnt, .seconds = seconds,
 		    .rate = seconds > 0 ? (to - from) / 1e6 / seconds : 0, .from = from / 1e6,
 		    .to = to / 1e6, .since_ns = gc->heap_first.at_ns,
 		    .until_ns = gc->heap_last.at_ns, .percent = grown_percent(from, to),
 		    .rest = steady_percent(gc), .subject = allocator(f), .label = process.data,
-		    .more = what);
+		    .more = text);
 	tapir_str__fini(&process);
 }
 

@@ -177,17 +177,17 @@ static void list_cause(struct tapir_finding *f, const struct tapir_jvm_counts *j
 	bool is_humongous = !strcmp(cause->name, "G1 Humongous Allocation");
 
 	if (is_humongous || is_induced(cause->name))
-		tapir_rules__judge(f, list,
-				   (struct tapir_rule_fact){.what = is_humongous
-									    ? TAPIR_FACT_HUMONGOUS
-									    : TAPIR_FACT_JVM_CAUSE,
-							    .cnt = cause->cnt,
-							    .of = jvm_causes_sum(jvm),
-							    .other = (double)cause->poll_cnt,
-							    .seconds = seconds,
-							    .ms = cause->ms,
-							    .percent = cause->ms / 10 / seconds,
-							    .subject = cause->name});
+		tapir_rules__judge(
+			f, list,
+			(struct tapir_rule_fact){.fact_kind = is_humongous ? TAPIR_FACT_HUMONGOUS
+									   : TAPIR_FACT_JVM_CAUSE,
+						 .cnt = cause->cnt,
+						 .of = jvm_causes_sum(jvm),
+						 .other = (double)cause->poll_cnt,
+						 .seconds = seconds,
+						 .ms = cause->ms,
+						 .percent = cause->ms / 10 / seconds,
+						 .subject = cause->name});
 }
 
 /* ---- what grows ----------------------------------------------------------------------------- */

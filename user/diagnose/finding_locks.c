@@ -216,7 +216,7 @@ static void add_thread_name(const struct tapir_finding *f, uint32_t tid, size_t 
 
 static bool list_deadlock(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	struct tapir_rule_fact fact = {.what = TAPIR_FACT_CYCLE};
+	struct tapir_rule_fact fact = {.fact_kind = TAPIR_FACT_CYCLE};
 	uint64_t stuck = 0, since_ns = 0;
 	struct tapir_weights where = {};
 	struct tapir_held_up *h;

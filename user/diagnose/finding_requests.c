@@ -158,19 +158,19 @@ void tapir_finding_requests__add_part(const struct tapir_request_kind *row, cons
 	const struct tapir_found_label *inside = tapir_found_labels__worst(&row->inside);
 	const struct tapir_found_label *task = tapir_found_labels__worst(&row->tasks);
 	uint64_t top = 0;
-	const char *what = NULL;
+	const char *text = NULL;
 
 	for (unsigned cause = TAPIR_CAUSE_NONE + 1; cause < TAPIR_CAUSE_CNT; cause++)
 		if (tapir_parts__sum(&row->parts, cause) > top) {
 			top = tapir_parts__sum(&row->parts, cause);
-			what = causes[cause];
+			text = causes[cause];
 		}
 	for (unsigned state = TAPIR_THREAD_RUNNING; state < TAPIR_THREAD_STATE_CNT; state++)
 		if (row->parts.ns[TAPIR_CAUSE_NONE][state] > top) {
 			top = row->parts.ns[TAPIR_CAUSE_NONE][state];
-			what = states[state];
+			text = states[state];
 		}
-	if (!what || !TAPIR_IS_SHARE(DOMINANT, top, row->sum_ns))
+	if (!text || !TAPIR_IS_SHARE(DOMINANT, top, row->sum_ns))
 		return;
 	/* A request by key that no thread works for: whether it awaits or is queued is not known.
 	 */
@@ -183,7 +183,7 @@ void tapir_finding_requests__add_part(const struct tapir_request_kind *row, cons
 		 TAPIR_IS_SHARE(DOMINANT, task->ns, top))
 		tapir_str__addf(out, "awaiting %s", task->label);
 	else
-		tapir_str__adds(out, what);
+		tapir_str__adds(out, text);
 }
 
 /* Prefers the request among a request and its parts. */
@@ -197,17 +197,17 @@ static bool is_more(const struct tapir_kind *kind, const struct tapir_kind *top)
 static void list_untimed(const struct tapir_finding *f, struct tapir_found_list *list)
 {
 	const struct tapir_kind *kind, *top = NULL;
-	struct tapir_str what = {};
+	struct tapir_str text = {};
 
 	tapir_vec_for_each (kind, &tapir_timeline__pairs(f->tl)->kinds)
 		if ((kind->is_unknown_by_thread || kind->lacks_key) && kind->unended > kind->cnt &&
 		    tapir_finding_requests__is_one(kind) && is_more(kind, top))
 			top = kind;
 	if (top)
-		tapir_str__addf(&what, "%s:%s", top->provider, top->name);
+		tapir_str__addf(&text, "%s:%s", top->provider, top->name);
 	TAPIR_JUDGE(f, list, UNTIMED, .cnt = top ? (double)top->unended : 0,
 		    .subject = top ? top->name : NULL,
-		    .label = top && top->lacks_key ? top->key : NULL, .object = what);
+		    .label = top && top->lacks_key ? top->key : NULL, .object = text);
 }
 
 static void list_slowest(struct tapir_finding *f, const struct tapir_request_kind *row,

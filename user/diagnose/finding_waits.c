@@ -57,11 +57,11 @@ static void count_for_thread(struct tapir_finding *f, const struct tapir_wait *w
 }
 
 /* Functions without names are one place. */
-static uint64_t hash_of_wait(struct tapir_finding *f, uint32_t tid, uint32_t node, int what)
+static uint64_t hash_of_wait(struct tapir_finding *f, uint32_t tid, uint32_t node, int wait_idx)
 {
 	uint32_t name = tapir_finding__own(f, node);
 
-	return tapir_hash__mix(tapir_hash__mix(tapir_hash__mix(9, tid), name), (uint64_t)what);
+	return tapir_hash__mix(tapir_hash__mix(tapir_hash__mix(9, tid), name), (uint64_t)wait_idx);
 }
 
 /* The function of a stack; without one, the call by which it entered the kernel. */
@@ -76,10 +76,10 @@ static uint32_t function_of(struct tapir_finding *f, uint32_t node)
 		       : name;
 }
 
-static void count_wait(struct tapir_finding *f, uint32_t node, int what, uint64_t took_ns)
+static void count_wait(struct tapir_finding *f, uint32_t node, int wait_idx, uint64_t took_ns)
 {
-	f->waits.by_reason[what].ns += took_ns;
-	tapir_weights__add_at(f, &f->waits.by_reason[what].callers, function_of(f, node), node,
+	f->waits.by_reason[wait_idx].ns += took_ns;
+	tapir_weights__add_at(f, &f->waits.by_reason[wait_idx].callers, function_of(f, node), node,
 			      took_ns);
 }
 
@@ -88,10 +88,11 @@ static void count_wait(struct tapir_finding *f, uint32_t node, int what, uint64_
  * ended in it where functions have no names: it counts if the thread waits there as well from
  * beginning to end.
  */
-static void keep_begun(struct tapir_finding *f, const struct tapir_wait *w, uint32_t tid, int what)
+static void keep_begun(struct tapir_finding *f, const struct tapir_wait *w, uint32_t tid,
+		       int wait_idx)
 {
 	struct tapir_begun_wait begun = {
-		.tid = tid, .node = w->node, .ns = w->wake_ns - w->from_ns, .what = what};
+		.tid = tid, .node = w->node, .ns = w->wake_ns - w->from_ns, .wait_idx = wait_idx};
 
 	if (f->waits.begun.cnt < MAX_BEGUN)
 		(void)tapir_vec__push(&f->waits.begun, begun);
@@ -103,8 +104,8 @@ void tapir_finding_waits__conclude(struct tapir_finding *f)
 
 	tapir_vec_for_each (begun, &f->waits.begun)
 		if (tapir_map__get(&f->waits.repeaters,
-				   hash_of_wait(f, begun->tid, begun->node, begun->what)))
-			count_wait(f, begun->node, begun->what, begun->ns);
+				   hash_of_wait(f, begun->tid, begun->node, begun->wait_idx)))
+			count_wait(f, begun->node, begun->wait_idx, begun->ns);
 }
 
 void tapir_finding_waits__take(struct tapir_finding *f, const struct tapir_wait *w, uint32_t tid,
@@ -115,14 +116,14 @@ void tapir_finding_waits__take(struct tapir_finding *f, const struct tapir_wait 
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 	struct tapir_str name = {};
 	const char *reason = wait ? wait->reason : "";
-	int what = dependency_of(reason);
+	int wait_idx = dependency_of(reason);
 	bool has_app_code, is_no_work, is_begun = w->flags & TAPIR_SWITCH_SNAPSHOT;
 
 	if (is_for_thread(reason))
 		count_for_thread(f, w, reason);
-	if (what < 0)
+	if (wait_idx < 0)
 		return;
-	is_no_work = dependencies[what].is_no_work;
+	is_no_work = dependencies[wait_idx].is_no_work;
 	has_app_code = tapir_finding__own(f, w->node) != TAPIR_APP_CODE_NONE;
 	/*
 	 * A read may wait for the next request, which is idleness: a function of the program on the
@@ -132,18 +133,18 @@ void tapir_finding_waits__take(struct tapir_finding *f, const struct tapir_wait 
 		return;
 	if (!is_no_work && (is_begun || (is_truncated && !has_app_code))) {
 		if (!is_begun || !is_truncated)
-			keep_begun(f, w, tid, what);
+			keep_begun(f, w, tid, wait_idx);
 		return;
 	}
 	/* A complete wait vouches for those in the same place that were cut: see keep_begun. */
 	if (!is_truncated && f->waits.repeaters.cnt < MAX_BEGUN)
-		tapir_map__put(&f->waits.repeaters, hash_of_wait(f, tid, w->node, what), NULL);
+		tapir_map__put(&f->waits.repeaters, hash_of_wait(f, tid, w->node, wait_idx), NULL);
 	if (!has_app_code)
 		tapir_finding__add_thread(f, tid, &name);
-	tapir_found_labels__add(&f->waits.by_reason[what].threads, 1, name.data ? name.data : "",
-				TAPIR_APP_CODE_NONE, took_ns);
+	tapir_found_labels__add(&f->waits.by_reason[wait_idx].threads, 1,
+				name.data ? name.data : "", TAPIR_APP_CODE_NONE, took_ns);
 	tapir_str__fini(&name);
-	count_wait(f, w->node, what, took_ns);
+	count_wait(f, w->node, wait_idx, took_ns);
 }
 
 bool tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_open)
@@ -155,25 +156,25 @@ bool tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait 
 void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uint32_t app,
 				uint64_t ns)
 {
-	int what = dependency_of(reason);
+	int wait_idx = dependency_of(reason);
 
-	if (what >= 0) {
-		f->waits.by_reason[what].ns += ns;
-		tapir_weights__add(f, &f->waits.by_reason[what].callers, app, ns);
+	if (wait_idx >= 0) {
+		f->waits.by_reason[wait_idx].ns += ns;
+		tapir_weights__add(f, &f->waits.by_reason[wait_idx].callers, app, ns);
 	} else if (is_for_thread(reason)) {
 		tapir_found_labels__add(&f->waits.for_threads, 1, reason, app, ns);
 	}
 }
 
-static void list_one(struct tapir_finding *f, int what, struct tapir_found_list *list)
+static void list_one(struct tapir_finding *f, int wait_idx, struct tapir_found_list *list)
 {
-	const struct tapir_waited *waited = &f->waits.by_reason[what];
+	const struct tapir_waited *waited = &f->waits.by_reason[wait_idx];
 	const struct tapir_found_label *thread = tapir_found_labels__worst(&waited->threads);
 
-	struct tapir_rule_fact fact = {.what = dependencies[what].fact,
+	struct tapir_rule_fact fact = {.fact_kind = dependencies[wait_idx].fact,
 				       .ns = (double)waited->ns,
 				       .where = &waited->callers,
-				       .label = dependencies[what].reason};
+				       .label = dependencies[wait_idx].reason};
 
 	if (thread)
 		tapir_str__adds(&fact.who, thread->label);
@@ -182,8 +183,8 @@ static void list_one(struct tapir_finding *f, int what, struct tapir_found_list 
 
 void tapir_finding_waits__list(struct tapir_finding *f, struct tapir_found_list *list)
 {
-	for (int what = 0; what < TAPIR_WAITED_FOR_CNT; what++)
-		list_one(f, what, list);
+	for (int wait_idx = 0; wait_idx < TAPIR_WAITED_FOR_CNT; wait_idx++)
+		list_one(f, wait_idx, list);
 }
 
 void tapir_finding_waits__add_for_threads(const struct tapir_finding *f, struct tapir_str *out)
@@ -202,9 +203,9 @@ void tapir_finding_waits__add_for_threads(const struct tapir_finding *f, struct 
 void tapir_finding_waits__fini(struct tapir_finding *f)
 {
 	tapir_found_labels__fini(&f->waits.for_threads);
-	for (int what = 0; what < TAPIR_WAITED_FOR_CNT; what++) {
-		tapir_found_labels__fini(&f->waits.by_reason[what].threads);
-		tapir_weights__fini(&f->waits.by_reason[what].callers);
+	for (int wait_idx = 0; wait_idx < TAPIR_WAITED_FOR_CNT; wait_idx++) {
+		tapir_found_labels__fini(&f->waits.by_reason[wait_idx].threads);
+		tapir_weights__fini(&f->waits.by_reason[wait_idx].callers);
 	}
 	tapir_map__fini(&f->waits.repeaters);
 	tapir_vec__fini(&f->waits.begun);

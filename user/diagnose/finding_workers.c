@@ -133,8 +133,8 @@ static void list_pool(struct tapir_finding *f, const struct pool *pool,
 			 * All of them waited all the time: nothing was done at all, which is more
 			 * than a pool that is too small.
 			 */
-			.what = pool->stuck_cnt == pool->thread_cnt ? TAPIR_FACT_STUCK_WORKERS
-								    : TAPIR_FACT_WORKERS,
+			.fact_kind = pool->stuck_cnt == pool->thread_cnt ? TAPIR_FACT_STUCK_WORKERS
+									 : TAPIR_FACT_WORKERS,
 			.cnt = (double)pool->thread_cnt,
 			.ns = (double)waited_ns,
 			.own_ns = (double)span_ns,

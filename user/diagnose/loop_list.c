@@ -163,11 +163,11 @@ static void judge(struct tapir_finding *f, struct tapir_found_list *list,
 }
 
 static void add_sync_calls(struct tapir_finding *f, const struct tapir_loop *loop,
-			   enum tapir_rule_fact_kind what, struct tapir_found_list *list)
+			   enum tapir_rule_fact_kind fact_kind, struct tapir_found_list *list)
 {
 	const struct tapir_loop_sync *sync = &loop->sync;
 	const struct tapir_found_label *reason = tapir_found_labels__worst(&sync->reasons);
-	struct tapir_rule_fact fact = {.what = what,
+	struct tapir_rule_fact fact = {.fact_kind = fact_kind,
 				       .ns = (double)sync->ns,
 				       .rest = tapir_finding__percent(sync->called.best, sync->ns),
 				       .runnable = worth(sync->runnable_ns, sync->ns),
@@ -213,8 +213,9 @@ static void add_second(struct tapir_finding *f, const struct tapir_loop *loop,
 		return;
 	tapir_finding__add_name(f, (uint32_t)second->key, &name);
 	judge(f, list, loop,
-	      (struct tapir_rule_fact){
-		      .what = TAPIR_FACT_LOOP_SECOND, .ns = (double)second->value, .more = name});
+	      (struct tapir_rule_fact){.fact_kind = TAPIR_FACT_LOOP_SECOND,
+				       .ns = (double)second->value,
+				       .more = name});
 }
 
 static void add_busy(struct tapir_finding *f, const struct tapir_loop *loop,

@@ -212,11 +212,11 @@ static void add_source(const struct tapir_finding *f, const struct tapir_rule_fa
 	static const char *const sources[] = {TAPIR_FACTS(SOURCE)};
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	uint32_t node = fact->where && fact->where->best ? fact->where->node : 0;
-	bool has_stack = !sources[fact->what] && node && node < tree->nodes.cnt;
+	bool has_stack = !sources[fact->fact_kind] && node && node < tree->nodes.cnt;
 
 	if (!has_stack)
-		tapir_str__adds(out, sources[fact->what] ? sources[fact->what]
-							 : "SAMPLE and SWITCH records");
+		tapir_str__adds(out, sources[fact->fact_kind] ? sources[fact->fact_kind]
+							      : "SAMPLE and SWITCH records");
 	for (unsigned cnt = 0; has_stack && node; node = tree->nodes.data[node].parent) {
 		tapir_str__adds(out, !cnt ? "stack: " : cnt < FRAMES_SHOWN ? " < " : " < ...");
 		if (cnt++ == FRAMES_SHOWN)
@@ -267,7 +267,8 @@ bool tapir_rules__are_met(const struct tapir_finding *f, struct tapir_found_list
 
 	derive(f, &all);
 	for (size_t i = 0; i < TAPIR_RULE_CNT; i++)
-		are_met |= tapir_rules[i].fact == fact->what && is_met(&tapir_rules[i], &all, list);
+		are_met |= tapir_rules[i].fact == fact->fact_kind &&
+			   is_met(&tapir_rules[i], &all, list);
 	return are_met;
 }
 
@@ -284,7 +285,7 @@ void tapir_rules__judge(const struct tapir_finding *f, struct tapir_found_list *
 		struct tapir_str text = {}, evidence = {};
 		struct tapir_found *found;
 
-		if (rule->fact != fact.what || !is_met(rule, &fact, list))
+		if (rule->fact != fact.fact_kind || !is_met(rule, &fact, list))
 			continue;
 		tapir_rules__add_sentence(f, &fact, rule->sentence, &text);
 		tapir_rules__add_sentence(f, &fact, rule->evidence ? rule->evidence : "",

@@ -133,7 +133,7 @@ enum tapir_rule_fact_kind {
 	X(more)	   /* what no other rule says */
 
 struct tapir_rule_fact {
-	enum tapir_rule_fact_kind what;
+	enum tapir_rule_fact_kind fact_kind;
 #define TAPIR_FACT_NUMBER(name) double name;
 	TAPIR_FACT_NUMBERS(TAPIR_FACT_NUMBER)
 	TAPIR_DERIVED_NUMBERS(TAPIR_FACT_NUMBER)
@@ -402,7 +402,7 @@ bool tapir_rules__are_met(const struct tapir_finding *f, struct tapir_found_list
 void tapir_rules__judge(const struct tapir_finding *f, struct tapir_found_list *list,
 			struct tapir_rule_fact fact);
 /* TAPIR_JUDGE(f, list, TIMERS, .cnt = 3, .of = 7) */
-#define TAPIR_FACT(id, ...)	      ((struct tapir_rule_fact){.what = TAPIR_FACT_##id, __VA_ARGS__})
+#define TAPIR_FACT(id, ...)	      ((struct tapir_rule_fact){.fact_kind = TAPIR_FACT_##id, __VA_ARGS__})
 #define TAPIR_JUDGE(f, list, id, ...) tapir_rules__judge(f, list, TAPIR_FACT(id, __VA_ARGS__))
 
 #endif

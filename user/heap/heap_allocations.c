@@ -179,7 +179,7 @@ const struct tapir_tally_row *tapir_heap_allocations__of(const struct tapir_heap
 
 	tapir_vec_for_each (row, &t->rows) {
 		tapir_str__clear(&name);
-		tapir_heap_type__add_name(&name, (*row)->what);
+		tapir_heap_type__add_name(&name, (*row)->label);
 		if (name.data && !strcmp(name.data, type))
 			break;
 	}

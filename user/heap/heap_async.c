@@ -284,7 +284,7 @@ static void complete(struct finder *f, struct tapir_heap_method *m)
 	last = part == NONE ? last : part;
 	holder = kept(&f->holder_of, last);
 	m->holder = holder;
-	m->what = f->types[f->g->type.data[holder == NONE ? last : holder]]->what;
+	m->awaited_text = f->types[f->g->type.data[holder == NONE ? last : holder]]->awaited_text;
 }
 
 static int name_types(struct finder *f)

@@ -31,9 +31,9 @@ struct tapir_heap_method {
 	uint32_t caller;  /* the first method that awaits it, or TAPIR_HEAP_NO_METHOD */
 	uint32_t part_of; /* the combined task that ends with it, or TAPIR_HEAP_NO_OBJECT */
 	uint32_t holder;  /* the semaphore or source of what is awaited, or TAPIR_HEAP_NO_OBJECT */
-	const char *what; /* it awaits, if that is no method: "a delay"; NULL */
-	bool is_stuck;	  /* it is one of those that wait for each other */
-	bool is_certain;  /* by tasks alone */
+	const char *awaited_text; /* it awaits, if that is no method: "a delay"; NULL */
+	bool is_stuck;		  /* it is one of those that wait for each other */
+	bool is_certain;	  /* by tasks alone */
 };
 
 struct tapir_heap_async {

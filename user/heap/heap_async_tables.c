@@ -50,7 +50,7 @@ static const char *type_name(const struct tables *t, uint32_t object)
 static uint64_t async_chain_key(const struct tables *t, uint32_t idx)
 {
 	const struct tapir_heap_method *m = method_at(t, idx);
-	uint64_t key = tapir_hash__mix(m->holder, (uintptr_t)m->what);
+	uint64_t key = tapir_hash__mix(m->holder, (uintptr_t)m->awaited_text);
 
 	key = tapir_hash__mix(key, m->is_stuck);
 	for (unsigned i = 0; idx != NO_METHOD && i < CALLERS_MAX; i++) {
@@ -108,7 +108,7 @@ static void add_to_group(struct tables *t, uint32_t idx)
 static void make_groups(struct tables *t)
 {
 	for (uint32_t i = 0; i < t->async.methods.cnt && !t->out->failed; i++)
-		if (method_at(t, i)->what || method_at(t, i)->is_certain)
+		if (method_at(t, i)->awaited_text || method_at(t, i)->is_certain)
 			add_to_group(t, i);
 }
 
@@ -134,7 +134,7 @@ static void add_awaited(const struct tables *t, const struct tapir_heap_method *
 		tapir_heap_async_type__add_method(out,
 						  type_name(t, method_at(t, m->callee)->object));
 	else
-		tapir_str__adds(out, m->what ? m->what : type_name(t, m->awaited));
+		tapir_str__adds(out, m->awaited_text ? m->awaited_text : type_name(t, m->awaited));
 	if (m->holder == NO_OBJECT || !t->s->paths.of_object)
 		return;
 	tapir_heap_snapshot__add_path(t->s, t->s->paths.of_object[m->holder], &path);

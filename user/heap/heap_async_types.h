@@ -23,7 +23,7 @@ enum tapir_heap_async_kind {
 struct tapir_heap_async_type {
 	const char *pattern; /* a glob over the type's name */
 	enum tapir_heap_async_kind kind;
-	const char *what; /* is awaited: "a delay"; NULL: nothing */
+	const char *awaited_text; /* is awaited: "a delay"; NULL: nothing */
 };
 
 /* name may be NULL. The result is static; of kind OTHER if the name is none of these. */

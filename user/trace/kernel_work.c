@@ -102,7 +102,7 @@ static const char *name_at(const char *const *names, size_t cnt, unsigned idx)
 	return idx < cnt ? names[idx] : NULL;
 }
 
-const char *tapir_kernel_work__what(unsigned kind, unsigned number)
+const char *tapir_kernel_work__label(unsigned kind, unsigned number)
 {
 	size_t i = 0;
 

@@ -32,6 +32,6 @@ const char *tapir_kernel_kind__name(unsigned kind);
  * Returns what the number of a record means: "NET_RX", "timer", "mutex", "spin lock"; NULL: it has
  * no name of its own, as a fault and an interrupt, which has one in the record.
  */
-const char *tapir_kernel_work__what(unsigned kind, unsigned number);
+const char *tapir_kernel_work__label(unsigned kind, unsigned number);
 
 #endif

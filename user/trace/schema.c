@@ -109,7 +109,7 @@ WORD_OF(calls_error, calls, r->err ? tapir_system_call__error_name(r->err) : NUL
 WORD_OF(native_kind, native, NAME_AT(native_kinds, r->kind))
 WORD_OF(native_function, native, NAME_AT(native_functions, r->function))
 WORD_OF(kernel_kind, kernel, tapir_kernel_kind__name(r->kind))
-WORD_OF(kernel_label, kernel, tapir_kernel_work__what(r->kind, r->number))
+WORD_OF(kernel_label, kernel, tapir_kernel_work__label(r->kind, r->number))
 WORD_OF(host_clock, host, tapir_host_clock__name(r->clock))
 WORD_OF(calls_kind, calls, NAME_AT(calls_kinds, r->kind))
 VALUE_OF(exchange_overlaps, exchange, (r->flags & TAPIR_EXCHANGE_OVERLAPS) != 0)

@@ -254,7 +254,7 @@ static void count_tally(struct reading *r, struct tapir_tally *tally, enum tapir
 	if (!tally->last)
 		return;
 	tapir_str__clear(&r->text);
-	add_lasting(&r->text, *tally->last->what ? tally->last->what : "(no type)");
+	add_lasting(&r->text, *tally->last->label ? tally->last->label : "(no type)");
 	tapir_diff_rows__add(&r->side->rows, row_of_text(r, kind), at_ns,
 			     (double)tally->last_weight);
 }

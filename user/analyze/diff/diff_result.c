@@ -95,7 +95,7 @@ static bool grew(const struct tapir_diff_change *c)
 }
 
 /* "GET /x became slower", "more CPU time in f" */
-static void add_what(const struct tapir_diff_change *c, struct tapir_str *out)
+static void add_change_text(const struct tapir_diff_change *c, struct tapir_str *out)
 {
 	static const char *const more[TAPIR_DIFF_KIND_CNT][2] = {
 		[TAPIR_DIFF_ROUTE] = {"faster: %s", "slower: %s"},
@@ -148,7 +148,7 @@ static void add_diff_headline(const struct tapir_diff *diff, struct tapir_str *o
 				diff->changes.cnt);
 		return;
 	}
-	add_what(c, out);
+	add_change_text(c, out);
 	tapir_str__addf(out, ": %s ", tapir_diff_figure__name(c->figure));
 	tapir_diff_change__add_value(c, c->value[0], diff->base, out);
 	tapir_str__adds(out, " -> ");

@@ -237,7 +237,7 @@ static void add_dependency_name(const struct tapir_request_routes *r,
 	else if (site && has_queue(r, d))
 		tapir_str__adds(out, tapir_await_site__answer(site));
 	else
-		tapir_str__adds(out, site ? tapir_await_site__what(site) : "a task");
+		tapir_str__adds(out, site ? tapir_await_site__label(site) : "a task");
 	if (site)
 		tapir_str__addf(out, " in %s",
 				tapir_timeline__stacks(r->tl)->names.data[site->name]);

@@ -229,13 +229,13 @@ static void add_table(struct tapir_request_routes *r, const struct tapir_request
 
 static void add_requests_headline(const struct tapir_request_routes *r,
 				  struct tapir_view_result *result, const struct chosen *c,
-				  const char *what)
+				  const char *noun)
 {
 	char median[TAPIR_NS_TEXT_BYTES], late[TAPIR_NS_TEXT_BYTES];
 
 	tapir_str__addf(&result->headline,
 			"%" PRIu64 " %s, %.1f per second: median %s, 99%% within %s; ",
-			c->request_cnt, what, per_second(r, c->request_cnt),
+			c->request_cnt, noun, per_second(r, c->request_cnt),
 			tapir_ns__text(tapir_histogram__percentile(&c->took, 50), median),
 			tapir_ns__text(tapir_histogram__percentile(&c->took, 99), late));
 	tapir_str__addf(&result->headline, "%.0f%% of their time in ",

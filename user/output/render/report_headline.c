@@ -72,20 +72,20 @@ static const char *meaning_of(const struct tapir_event_row *row)
 	tapir_lore_for_each (lore)
 		for (const struct tapir_lore_headline *h = lore->headlines; h && h->provider; h++)
 			if (!strcmp(row->provider, h->provider) && !strcmp(row->event, h->event))
-				return h->what;
+				return h->text;
 	return NULL;
 }
 
-static void add_plural(struct tapir_str *out, uint64_t cnt, const char *what)
+static void add_plural(struct tapir_str *out, uint64_t cnt, const char *noun)
 {
-	size_t len = strlen(what);
-	bool is_y = len && what[len - 1] == 'y';
+	size_t len = strlen(noun);
+	bool is_y = len && noun[len - 1] == 'y';
 
 	tapir_human__add_count(out, cnt);
 	if (cnt == 1)
-		tapir_str__addf(out, " %s", what);
+		tapir_str__addf(out, " %s", noun);
 	else
-		tapir_str__addf(out, " %.*s%s", (int)(len - is_y), what, is_y ? "ies" : "s");
+		tapir_str__addf(out, " %.*s%s", (int)(len - is_y), noun, is_y ? "ies" : "s");
 }
 
 static void add_events(const struct tapir_report_view *v, size_t from, struct tapir_str *out)
@@ -98,12 +98,12 @@ static void add_events(const struct tapir_report_view *v, size_t from, struct ta
 	double percent;
 
 	tapir_vec_for_each (row, &s->events) {
-		const char *what = row->captured ? meaning_of(row) : NULL;
+		const char *noun = row->captured ? meaning_of(row) : NULL;
 
-		if (!what || (has_gcs && !strcmp(what, "GC")))
+		if (!noun || (has_gcs && !strcmp(noun, "GC")))
 			continue;
 		begin_part(out, from);
-		add_plural(out, row->captured, what);
+		add_plural(out, row->captured, noun);
 		is_said = true;
 	}
 	row = s->events.data;

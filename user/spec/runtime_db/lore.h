@@ -115,8 +115,8 @@ struct tapir_lore_value {
 
 struct tapir_tally_event {
 	const char *provider, *event;
-	const char *what, *more; /* fields, separated by ' '; more: NULL none */
-	const char *weight;	 /* the first of these fields that is there; NULL: each weighs 1 */
+	const char *label, *more; /* fields, separated by ' '; more: NULL none */
+	const char *weight;	  /* the first of these fields that is there; NULL: each weighs 1 */
 };
 
 /* One in that many bytes of allocations is sampled, at random (gcevents, .NET 10). */
@@ -133,7 +133,7 @@ enum tapir_tally_id {
 /* An event whose count is more informative than its name: "48 GCs"
  * (output/render/report_headline.c). */
 struct tapir_lore_headline {
-	const char *provider, *event, *what;
+	const char *provider, *event, *text;
 };
 
 /* ---- names of threads, functions and files -------------------------------------------------- */
@@ -150,7 +150,7 @@ struct tapir_lore_work {
  */
 struct tapir_lore_purpose {
 	const char *of;
-	const char *what;
+	const char *activity;
 };
 
 enum tapir_lore_match {
@@ -209,12 +209,12 @@ struct tapir_lore_wait {
 #define TAPIR_DOING_WITH_ROWS	  ""
 
 struct tapir_lore_doing {
-	const char *function, *what;
+	const char *function, *activity;
 	bool gives_rows;
 };
-#define TAPIR_DOING(function, what)                                                                \
+#define TAPIR_DOING(function, activity)                                                            \
 	{                                                                                          \
-		(function), (what), false                                                          \
+		(function), (activity), false                                                      \
 	}
 
 /* ---- what depends on how the runtime was started -------------------------------------------- */
@@ -252,7 +252,7 @@ enum tapir_awaited_queue {
  * innermost one with such a prefix says what it was.
  */
 struct tapir_lore_awaited {
-	const char *prefix, *what;
+	const char *prefix, *awaited;
 	enum tapir_awaited_queue queue;
 	bool is_joint; /* it is complete when others are, which are awaited, too */
 };
