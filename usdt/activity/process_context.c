@@ -82,16 +82,16 @@ static void append_protobuf_text(struct output *out, unsigned field, const char 
 	append_protobuf_bytes(out, text, strlen(text));
 }
 
-typedef void (*write_fn)(struct output *out, const void *what);
+typedef void (*write_fn)(struct output *out, const void *data);
 
 /* A message within another one: its length goes before it. */
-static void put_message(struct output *out, unsigned field, write_fn write, const void *what)
+static void put_message(struct output *out, unsigned field, write_fn write, const void *data)
 {
 	struct output counted = {NULL, 0};
 
-	write(&counted, what);
+	write(&counted, data);
 	put_tag(out, field, counted.bytes);
-	write(out, what);
+	write(out, data);
 }
 
 /* AnyValue { string_value = 1; array_value = 5 }, KeyValue { key = 1; value = 2 } */
@@ -100,9 +100,9 @@ static void write_string_value(struct output *out, const void *text)
 	append_protobuf_text(out, 1, text);
 }
 
-static void write_attribute(struct output *out, const void *what)
+static void write_attribute(struct output *out, const void *data)
 {
-	const struct tapir_attribute *a = what;
+	const struct tapir_attribute *a = data;
 
 	append_protobuf_text(out, 1, a->key);
 	put_message(out, 2, write_string_value, a->value);
@@ -114,31 +114,31 @@ struct all {
 	uint32_t resource_cnt, key_cnt;
 };
 
-static void write_resource(struct output *out, const void *what)
+static void write_resource(struct output *out, const void *data)
 {
-	const struct all *all = what;
+	const struct all *all = data;
 
 	for (uint32_t i = 0; i < all->resource_cnt; i++)
 		put_message(out, 1, write_attribute, &all->resource[i]);
 }
 
-static void write_key_array(struct output *out, const void *what)
+static void write_key_array(struct output *out, const void *data)
 {
-	const struct all *all = what;
+	const struct all *all = data;
 
 	for (uint32_t i = 0; i < all->key_cnt; i++)
 		put_message(out, 1, write_string_value, all->keys[i]);
 }
 
-static void write_keys_value(struct output *out, const void *what)
+static void write_keys_value(struct output *out, const void *data)
 {
-	put_message(out, 5, write_key_array, what);
+	put_message(out, 5, write_key_array, data);
 }
 
-static void write_keys(struct output *out, const void *what)
+static void write_keys(struct output *out, const void *data)
 {
 	append_protobuf_text(out, 1, "threadlocal.attribute_key_map");
-	put_message(out, 2, write_keys_value, what);
+	put_message(out, 2, write_keys_value, data);
 }
 
 static void write_context(struct output *out, const struct all *all)

@@ -205,10 +205,10 @@ static void delete_for_room(struct tapir_agent *agent, size_t at, const struct t
 			    const struct tapir_route *route)
 {
 	const struct tapir_session_entry *s = &agent->sessions->all.data[at];
-	char what[192];
+	char label[192];
 
-	snprintf(what, sizeof(what), "%s %s", s->id, s->target);
-	tapir_agent__audit(agent, caller, route, what, "deletes");
+	snprintf(label, sizeof(label), "%s %s", s->id, s->target);
+	tapir_agent__audit(agent, caller, route, label, "deletes");
 	agent->given_up_cnt++;
 	tapir_sessions__forget(agent, at);
 }

@@ -233,7 +233,7 @@ int tapir_cgroup__each_of_process(uint32_t tgid, const char *controller, tapir_c
 	return ret;
 }
 
-static bool file_says(const char *root, const char *path, const char *name, const char *what)
+static bool file_says(const char *root, const char *path, const char *name, const char *value)
 {
 	tapir_autofree char *text = NULL;
 	char file[PATH_MAX];
@@ -242,7 +242,7 @@ static bool file_says(const char *root, const char *path, const char *name, cons
 	if (snprintf(file, sizeof(file), "%s%s/%s", root, path, name) >= (int)sizeof(file) ||
 	    tapir_file__read(file, 4096, &text, &len))
 		return false;
-	return strstr(text, what) != NULL;
+	return strstr(text, value) != NULL;
 }
 
 /* v2 reports it for the group including those above it; v1 has FREEZING and FROZEN. */

@@ -322,7 +322,7 @@ static int perf_in_helper(struct tapir_fs *fs, const struct tapir_link_sites *si
 
 /* ---- attaching ------------------------------------------------------------------------------- */
 
-static int attach_error(int err, const char *what, uint32_t tgid)
+static int attach_error(int err, const char *label, uint32_t tgid)
 {
 	const char *hint = err == -EPERM || err == -EACCES ? " (requires CAP_BPF and CAP_PERFMON)"
 			   : err == -EMFILE		   ? " (raise ulimit -n)"
@@ -333,8 +333,9 @@ static int attach_error(int err, const char *what, uint32_t tgid)
 		err == -ETIMEDOUT ? "its file system does not answer" : tapir_errno__text(err);
 
 	if (!tgid)
-		return tapir_diag__fail(err, "cannot attach %s: %s%s", what, why, hint);
-	return tapir_diag__fail(err, "cannot attach %s to process %u: %s%s", what, tgid, why, hint);
+		return tapir_diag__fail(err, "cannot attach %s: %s%s", label, why, hint);
+	return tapir_diag__fail(err, "cannot attach %s to process %u: %s%s", label, tgid, why,
+				hint);
 }
 
 struct attaching {

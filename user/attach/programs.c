@@ -549,14 +549,14 @@ struct attachment {
 	bool wanted;
 };
 
-static int attach(const struct attachment *all, size_t cnt, const char *what)
+static int attach(const struct attachment *all, size_t cnt, const char *label)
 {
 	for (size_t i = 0; i < cnt; i++) {
 		if (!all[i].wanted)
 			continue;
 		*all[i].link = bpf_program__attach(all[i].prog);
 		if (!*all[i].link)
-			return tapir_diag__fail(-errno, "cannot attach %s (program %s): %s", what,
+			return tapir_diag__fail(-errno, "cannot attach %s (program %s): %s", label,
 						bpf_program__name(all[i].prog),
 						tapir_errno__text(errno));
 	}
@@ -824,11 +824,11 @@ void tapir_programs__set_ring_session(struct tapir_programs *p, uint64_t session
 		p->live->ring_session = session_id;
 }
 
-static int update(const struct bpf_map *map, const void *key, const void *value, const char *what)
+static int update(const struct bpf_map *map, const void *key, const void *value, const char *label)
 {
 	if (!bpf_map_update_elem(bpf_map__fd(map), key, value, BPF_ANY))
 		return 0;
-	return tapir_diag__fail(-errno, "cannot add to the map of %s: %s", what,
+	return tapir_diag__fail(-errno, "cannot add to the map of %s: %s", label,
 				tapir_errno__text(errno));
 }
 

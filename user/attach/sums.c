@@ -28,20 +28,20 @@ static int fail_sums(int err)
 				tapir_errno__text(-err));
 }
 
-enum of_what { OF_ROWS, OF_STEPS, OF_TEXTS };
+enum element_kind { OF_ROWS, OF_STEPS, OF_TEXTS };
 
 static void deliver_element(const struct reading *r, const void *key, const uint8_t *value,
-			    size_t value_bytes, enum of_what what)
+			    size_t value_bytes, enum element_kind kind)
 {
 	struct tapir_sums_key whole = {};
 	uint64_t cnt = 0;
 
-	if (what == OF_TEXTS) {
+	if (kind == OF_TEXTS) {
 		r->sink->text(r->sink->ctx, *(const uint64_t *)(const void *)value, key);
 		return;
 	}
 	memcpy(&whole, key, TAPIR_SUMS_KEY_BYTES(r->opts.key_cnt));
-	if (what == OF_ROWS) {
+	if (kind == OF_ROWS) {
 		r->sink->row(r->sink->ctx, &whole, (const void *)value, value_bytes, r->cpu_cnt);
 		return;
 	}
@@ -69,12 +69,12 @@ static int make_batch_room(struct batch *b, uint32_t cnt, size_t key_bytes, size
 	return b->keys && b->values ? 0 : -ENOMEM;
 }
 
-static int read_batches(const struct reading *r, int fd, size_t value_bytes, enum of_what what,
+static int read_batches(const struct reading *r, int fd, size_t value_bytes, enum element_kind kind,
 			struct batch *b)
 {
-	size_t key_bytes = what == OF_TEXTS ? sizeof(struct tapir_sums_text)
+	size_t key_bytes = kind == OF_TEXTS ? sizeof(struct tapir_sums_text)
 					    : TAPIR_SUMS_KEY_BYTES(r->opts.key_cnt);
-	size_t all = value_bytes * (what == OF_TEXTS ? 1 : r->cpu_cnt);
+	size_t all = value_bytes * (kind == OF_TEXTS ? 1 : r->cpu_cnt);
 	int err = make_batch_room(b, BATCH_BYTES / (uint32_t)all + 16, key_bytes, all);
 	bool is_first = true, is_last = false;
 
@@ -98,17 +98,17 @@ static int read_batches(const struct reading *r, int fd, size_t value_bytes, enu
 		}
 		for (uint32_t i = 0; i < cnt; i++)
 			deliver_element(r, b->keys + i * key_bytes, b->values + i * all,
-					value_bytes, what);
+					value_bytes, kind);
 		b->slot = b->next;
 		is_first = false;
 	}
 	return err;
 }
 
-static int read_hash(const struct reading *r, int fd, size_t value_bytes, enum of_what what)
+static int read_hash(const struct reading *r, int fd, size_t value_bytes, enum element_kind kind)
 {
 	struct batch b = {};
-	int err = read_batches(r, fd, value_bytes, what, &b);
+	int err = read_batches(r, fd, value_bytes, kind, &b);
 
 	free(b.keys);
 	free(b.values);

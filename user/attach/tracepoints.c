@@ -85,15 +85,15 @@ int tapir_tracepoints__check(void)
 	return err;
 }
 
-static int fail_to_read(int err, const char *what)
+static int fail_to_read(int err, const char *label)
 {
 	if (err == -EACCES || err == -EPERM)
-		return tapir_diag__fail(err, "cannot read %s: tracepoints require root", what);
+		return tapir_diag__fail(err, "cannot read %s: tracepoints require root", label);
 	if (err == -ENOENT && tapir_tracepoints__check() == -ENOENT)
 		return tapir_diag__fail(err,
 					"no tracefs in /sys/kernel/tracing: mount it with 'mount "
 					"-t tracefs tracefs /sys/kernel/tracing'");
-	return tapir_diag__fail(err, "cannot read %s: %s", what, tapir_errno__text(err));
+	return tapir_diag__fail(err, "cannot read %s: %s", label, tapir_errno__text(err));
 }
 
 static int add_tracepoint(struct tapir_tracepoint_list *out, const char *category, const char *name,

@@ -63,10 +63,10 @@ static int read_cut_source(struct tapir_long_read *read, struct tapir_cut *cut, 
 	return err ? err : tapir_cut__read_end(cut);
 }
 
-static void add_words(struct tapir_str *out, const char *what, const struct args *args)
+static void add_words(struct tapir_str *out, const char *prefix, const struct args *args)
 {
 	const char *const *glob;
-	const char *sep = what;
+	const char *sep = prefix;
 
 	tapir_vec_for_each (glob, &args->globs) {
 		tapir_str__adds(out, sep);

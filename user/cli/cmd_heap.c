@@ -99,10 +99,10 @@ static int show_process(const struct args *args)
 	return err;
 }
 
-static void warn_of_lack(const char *what, int err, int mark)
+static void warn_of_lack(const char *lack, int err, int mark)
 {
 	if (err)
-		tapir_warn("%s: %s", what,
+		tapir_warn("%s: %s", lack,
 			   tapir_diag__cnt() > mark ? tapir_diag__line(mark)
 						    : tapir_errno__text(err));
 	tapir_diag__rewind(mark);

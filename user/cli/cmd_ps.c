@@ -238,7 +238,7 @@ static int visit_process(uint32_t pid, void *ctx)
 /* ---- output ----------------------------------------------------------------------------- */
 
 /* ".NET events, 12 probes" */
-static void add_what(struct tapir_str *out, const struct row *row)
+static void add_activity(struct tapir_str *out, const struct row *row)
 {
 	size_t from = out->len;
 
@@ -281,7 +281,7 @@ static void write_ps_table(const struct walk *w, struct tapir_str *out)
 		add_process_name(&text, row);
 		tapir_table__cell(&table, text.data ? text.data : "");
 		tapir_str__clear(&text);
-		add_what(&text, row);
+		add_activity(&text, row);
 		tapir_table__cell(&table, text.data ? text.data : "");
 	}
 	if (w->rows.cnt)

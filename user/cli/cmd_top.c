@@ -310,9 +310,9 @@ static int draw_screen(struct top *t)
 
 /* ---- a recording of the marked row ------------------------------------------------------------ */
 
-static void show_recording_state(struct top *t, const char *what)
+static void show_recording_state(struct top *t, const char *state)
 {
-	snprintf(t->screen.message, sizeof(t->screen.message), "%s %s", what, t->recording);
+	snprintf(t->screen.message, sizeof(t->screen.message), "%s %s", state, t->recording);
 }
 
 /* In a group of its own: Ctrl-C ends this program alone. */

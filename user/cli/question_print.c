@@ -197,11 +197,11 @@ static void add_key(const struct reading *r, unsigned idx, const struct tapir_fo
 }
 
 /* "STATUS" of "status"; ">" in front: to the right. */
-static char *title_of(const char *what, const char *text, bool is_right)
+static char *title_of(const char *label, const char *text, bool is_right)
 {
 	struct tapir_str out = {};
 
-	tapir_str__addf(&out, "%s%s%s%s", is_right ? ">" : "", what, *what && *text ? " " : "",
+	tapir_str__addf(&out, "%s%s%s%s", is_right ? ">" : "", label, *label && *text ? " " : "",
 			text);
 	for (size_t i = 0; i < out.len; i++)
 		if (out.data[i] >= 'a' && out.data[i] <= 'z')
@@ -363,13 +363,13 @@ static void write_bars(const struct reading *r, unsigned column, struct tapir_st
 	free(bars);
 }
 
-static void add_part(struct tapir_str *out, size_t from, uint64_t cnt, const char *what)
+static void add_part(struct tapir_str *out, size_t from, uint64_t cnt, const char *label)
 {
 	if (!cnt)
 		return;
 	tapir_str__adds(out, out->len > from ? " + " : "");
 	tapir_human__add_count(out, cnt);
-	tapir_str__addf(out, " %s", what);
+	tapir_str__addf(out, " %s", label);
 }
 
 /* hits = rejected + rows + more + unkeyed + undefined + lost, where not all of them are rows. */

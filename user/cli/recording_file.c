@@ -105,10 +105,10 @@ int tapir_recording_file__choose(struct tapir_cli *cli, bool has_glob)
 /* ---- what it lacks ------------------------------------------------------------------------ */
 
 /* "3 chunks, 48 bytes": zero counts are left out. */
-static void add_missing(struct tapir_str *out, uint64_t cnt, const char *what)
+static void add_missing(struct tapir_str *out, uint64_t cnt, const char *noun)
 {
 	if (cnt)
-		tapir_str__addf(out, "%s%" PRIu64 " %s%s", out->len ? ", " : "", cnt, what,
+		tapir_str__addf(out, "%s%" PRIu64 " %s%s", out->len ? ", " : "", cnt, noun,
 				cnt == 1 ? "" : "s");
 }
 

@@ -250,9 +250,9 @@ void tapir_symbol_counts__write_json(const struct tapir_symbol_count *table, con
 	tapir_json__close(j, '}');
 }
 
-static void add_count(struct tapir_str *out, uint64_t cnt, const char *what)
+static void add_count(struct tapir_str *out, uint64_t cnt, const char *noun)
 {
-	tapir_str__addf(out, "%" PRIu64 " %s%s", cnt, what, cnt == 1 ? "" : "s");
+	tapir_str__addf(out, "%" PRIu64 " %s%s", cnt, noun, cnt == 1 ? "" : "s");
 }
 
 static void report_names(const struct tapir_offline_symbols *names)

@@ -74,7 +74,7 @@ const char *tapir_manifest_xml__attr(const xmlNode *node, const char *name);
 
 /* Adds a line with the place of the element and the reason, and returns -EINVAL. */
 int tapir_manifest_xml__fail(const struct manifest_reader *r, const xmlNode *node, const char *why,
-			     const char *what);
+			     const char *label);
 /*
  * Adds a line with the place of the attribute (of the element, if it lacks it), its value and what
  * was expected of it, and returns -EINVAL.

@@ -212,13 +212,13 @@ static const char *words(const char *text, char out[WORDS_BYTES])
 }
 
 int tapir_manifest_xml__fail(const struct manifest_reader *r, const xmlNode *node, const char *why,
-			     const char *what)
+			     const char *label)
 {
 	char position[POSITION_BYTES], text[WORDS_BYTES];
 
 	return tapir_diag__fail(
 		-EINVAL, "%s: <%.40s>: %s%s%s", position_text(r->source, node, NULL, position),
-		(const char *)node->name, why, *what ? ": " : "", words(what, text));
+		(const char *)node->name, why, *label ? ": " : "", words(label, text));
 }
 
 int tapir_manifest_xml__fail_attr(const struct manifest_reader *r, const xmlNode *node,

@@ -85,13 +85,13 @@ static bool fill_job(struct tapir_flight *f, struct tapir_flight_job *job, const
 }
 
 static struct tapir_flight_job *new_job_of(struct tapir_flight *f,
-					   const struct tapir_flight_job *what, const char *why)
+					   const struct tapir_flight_job *like, const char *why)
 {
 	struct tapir_flight_job *job = calloc(1, sizeof(*job));
 
 	if (!job)
 		return NULL;
-	*job = *what;
+	*job = *like;
 	if (fill_job(f, job, why))
 		return job;
 	tapir_flight_job__free(job);
@@ -240,13 +240,13 @@ static void start_findings_check(struct tapir_flight *f)
 /* Records that other rings have not delivered yet are in the next part. */
 static void begin_part(struct tapir_flight *f, uint64_t now_ns)
 {
-	const struct tapir_flight_job what = {.request_ns = now_ns,
+	const struct tapir_flight_job like = {.request_ns = now_ns,
 					      .from_ns = f->part_end_ns + 1,
 					      .until_ns = now_ns - SETTLE_NS,
 					      .is_part = true};
-	struct tapir_flight_job *job = new_job_of(f, &what, "part");
+	struct tapir_flight_job *job = new_job_of(f, &like, "part");
 
-	f->part_end_ns = what.until_ns;
+	f->part_end_ns = like.until_ns;
 	if (tapir_flight__start_freezer(f, job))
 		return;
 	atomic_fetch_add(&f->failed_cnt, 1);

@@ -76,7 +76,7 @@ static const char *why(const struct tapir_match_report *m, const struct tapir_sp
 static void describe_spec(const struct tapir_match_report *m, const struct tapir_spec *spec,
 			  const struct tapir_seen_names *seen, struct tapir_str *out)
 {
-	const char *what = m->images ? "probe" : "ring event", *reason = why(m, spec);
+	const char *noun = m->images ? "probe" : "ring event", *reason = why(m, spec);
 	bool may_come = m->may_be_silent || m->is_waiting;
 	struct tapir_str near = {};
 
@@ -86,7 +86,7 @@ static void describe_spec(const struct tapir_match_report *m, const struct tapir
 	if (may_come)
 		tapir_str__addf(out, "no event matched %s: ", spec->text);
 	else
-		tapir_str__addf(out, "no %s matches %s: ", what, spec->text);
+		tapir_str__addf(out, "no %s matches %s: ", noun, spec->text);
 	if (reason)
 		tapir_str__adds(out, reason);
 	/*

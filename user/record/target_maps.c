@@ -130,12 +130,13 @@ void tapir_targets__post_handover_gap(void *ctx, uint32_t tgid, const struct tap
 void tapir_targets__post_unopened(void *ctx, uint32_t tgid, const struct tapir_image *image,
 				  uint64_t since_ns, uint64_t until_ns)
 {
-	struct tapir_str what = {};
+	struct tapir_str message = {};
 
-	tapir_str__addf(&what, "%s in %s", image->ring_provider, image->path);
-	if (!what.failed)
-		post_gap_until(ctx, tgid, what.data, since_ns, until_ns, TAPIR_GAP_RING_UNOPENED);
-	tapir_str__fini(&what);
+	tapir_str__addf(&message, "%s in %s", image->ring_provider, image->path);
+	if (!message.failed)
+		post_gap_until(ctx, tgid, message.data, since_ns, until_ns,
+			       TAPIR_GAP_RING_UNOPENED);
+	tapir_str__fini(&message);
 }
 
 /* A failure to attach to one process of many is a GAP, to the only one an error. */

@@ -299,10 +299,10 @@ static uint16_t parse_text(struct parser *p, bool keeps_escapes)
 static uint16_t parse_or(struct parser *p);
 static uint16_t parse_unary(struct parser *p);
 
-static uint16_t expected(struct parser *p, const char *what)
+static uint16_t expected(struct parser *p, const char *expected_text)
 {
 	skip_blanks(p);
-	fail(p, p->at, p->at + (*p->at ? 1 : 0), "%s is required here", what);
+	fail(p, p->at, p->at + (*p->at ? 1 : 0), "%s is required here", expected_text);
 	return 0;
 }
 

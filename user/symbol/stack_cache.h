@@ -98,11 +98,11 @@ void tapir_stack_cache__fini(struct tapir_stack_cache *cache);
 static inline uint64_t tapir_stack_cache__hint(const struct tapir_stack_cache *cache,
 					       const struct tapir_stack_cache_entry *e)
 {
-	uint32_t what = e->value < TAPIR_STACK_HINT_VALUE
+	uint32_t bits = e->value < TAPIR_STACK_HINT_VALUE
 				? TAPIR_STACK_HINT_VALUE | (uint32_t)e->value
 				: (uint32_t)(e - cache->entries.data + 1);
 
-	return (uint64_t)cache->era << 32 | what;
+	return (uint64_t)cache->era << 32 | bits;
 }
 
 /* Returns true if the hint has the value of its entry, which holds. hint: 0, or of this cache. */

@@ -165,13 +165,13 @@ static void drain_arena(struct tapir_ring_process *p, unsigned arena, struct tap
 
 /* ---- what is recorded as long as it is little --------------------------------------------- */
 
-static void post_budget(struct tapir_ring_process *p, const char *what, uint64_t value)
+static void post_budget(struct tapir_ring_process *p, const char *key_prefix, uint64_t value)
 {
 	uint64_t now_ns = tapir_clock__now_ns();
 	struct tapir_str key = {}, text = {};
 	const struct tapir_rec *rec = NULL;
 
-	tapir_str__addf(&key, "%s%u", what, p->tgid);
+	tapir_str__addf(&key, "%s%u", key_prefix, p->tgid);
 	tapir_str__addf(&text, "%" PRIu64, value);
 	if (!key.failed && !text.failed)
 		rec = tapir_recbuf__meta(&p->sink->recbuf, now_ns, tapir_sv__of(key.data),

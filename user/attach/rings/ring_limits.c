@@ -86,7 +86,8 @@ uint32_t tapir_ring_limits__open_cnt(const struct tapir_ring_limits *l, uint32_t
 /* ---- gaps ------------------------------------------------------------------------------------ */
 
 void tapir_ring_limits__post_gap(struct tapir_queue *queue, uint32_t tgid,
-				 enum tapir_gap_reason reason, uint64_t from_ns, const char *what)
+				 enum tapir_gap_reason reason, uint64_t from_ns,
+				 const char *provider)
 {
 	struct tapir_rec_gap fixed = {
 		.tgid = tgid,
@@ -98,7 +99,7 @@ void tapir_ring_limits__post_gap(struct tapir_queue *queue, uint32_t tgid,
 	const struct tapir_rec *rec;
 
 	tapir_rec__init(&fixed.h, TAPIR_REC_GAP, sizeof(fixed), fixed.until_ns);
-	rec = tapir_recbuf__gap(&buf, &fixed, tapir_sv__of(what));
+	rec = tapir_recbuf__gap(&buf, &fixed, tapir_sv__of(provider));
 	if (rec)
 		tapir_queue__post(queue, rec, -1);
 	tapir_recbuf__fini(&buf);

@@ -34,7 +34,8 @@ enum tapir_ring_left_cause {
 
 /* Posts a GAP from from_ns to now; what: instead of a path. */
 void tapir_ring_limits__post_gap(struct tapir_queue *queue, uint32_t tgid,
-				 enum tapir_gap_reason reason, uint64_t from_ns, const char *what);
+				 enum tapir_gap_reason reason, uint64_t from_ns,
+				 const char *provider);
 
 /* queue: borrowed, for GAP records. __fini frees what is remembered of processes. */
 void tapir_ring_limits__init(struct tapir_ring_limits *l, struct tapir_queue *queue,

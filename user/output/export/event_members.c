@@ -37,7 +37,7 @@ static struct tapir_member_value of_thread(const struct tapir_event_lines *l, ui
 }
 
 static struct tapir_member_value of_probe(const struct tapir_event_lines *l, uint32_t id,
-					  enum tapir_member_type what)
+					  enum tapir_member_type member_type)
 {
 	const struct tapir_rec_probe *probe = tapir_catalog__probe(l->catalog, id);
 	struct tapir_probe_view view;
@@ -45,8 +45,8 @@ static struct tapir_member_value of_probe(const struct tapir_event_lines *l, uin
 	if (!probe)
 		return (struct tapir_member_value){};
 	tapir_probe_view__of(&probe->h, &view);
-	return tapir_member_value__of_text(what == TAPIR_MEMBER_PROVIDER ? view.provider
-					   : what == TAPIR_MEMBER_EVENT	 ? view.event
+	return tapir_member_value__of_text(member_type == TAPIR_MEMBER_PROVIDER ? view.provider
+					   : member_type == TAPIR_MEMBER_EVENT	? view.event
 					   : probe->lane == TAPIR_LANE_RING
 						   ? tapir_sv__of("ring")
 						   : tapir_sv__of("probe"));

@@ -141,8 +141,8 @@ static void add_head(struct tapir_nettrace *n)
 
 		append_utf16_text(n, (struct tapir_sv){line, len});
 		tapir_nettrace__emit(
-			n, &(struct tapir_nettrace_what){.metadata_id = TAPIR_NETTRACE_FINDING,
-							 .cpu = TAPIR_CPU_UNKNOWN});
+			n, &(struct tapir_nettrace_subject){.metadata_id = TAPIR_NETTRACE_FINDING,
+							    .cpu = TAPIR_CPU_UNKNOWN});
 		line += len + (line[len] == '\n');
 	}
 }
@@ -245,20 +245,20 @@ static void add_sample(struct tapir_nettrace *n, const struct tapir_rec *rec)
 				      .stack_id = sample->stack_id,
 				      .kstack_id = sample->kstack_id};
 	const struct tapir_event_view ids = {.trace = tapir_rec__trace_ids(rec)};
-	struct tapir_nettrace_what what = {.metadata_id = TAPIR_NETTRACE_CPU,
-					   .tgid = sample->tgid,
-					   .tid = sample->tid,
-					   .cpu = sample->h.cpu};
+	struct tapir_nettrace_subject subject = {.metadata_id = TAPIR_NETTRACE_CPU,
+						 .tgid = sample->tgid,
+						 .tid = sample->tid,
+						 .cpu = sample->h.cpu};
 	uint64_t rows = rows_of(n, sample);
 
 	n->stats.samples++;
 	if (!rows)
 		return;
-	what.stack_id = tapir_nettrace__stack(n, &ref);
-	what.label_id = tapir_nettrace__label(n, &ids);
+	subject.stack_id = tapir_nettrace__stack(n, &ref);
+	subject.label_id = tapir_nettrace__label(n, &ids);
 	while (rows--) {
 		tapir_nettrace__put_var(&n->payload, 1);
-		tapir_nettrace__emit(n, &what);
+		tapir_nettrace__emit(n, &subject);
 	}
 }
 
@@ -300,12 +300,12 @@ static void on_switch_in(struct tapir_nettrace *n, const struct tapir_rec_switch
 	}
 	tapir_nettrace__put_var(&n->payload, away_ns);
 	tapir_nettrace__emit(
-		n, &(struct tapir_nettrace_what){.metadata_id = TAPIR_NETTRACE_CSWITCH,
-						 .tgid = rec->in_tgid,
-						 .tid = rec->in_tid,
-						 .cpu = rec->h.cpu,
-						 .stack_id = stack_id,
-						 .label_id = tapir_nettrace__label(n, &ids)});
+		n, &(struct tapir_nettrace_subject){.metadata_id = TAPIR_NETTRACE_CSWITCH,
+						    .tgid = rec->in_tgid,
+						    .tid = rec->in_tid,
+						    .cpu = rec->h.cpu,
+						    .stack_id = stack_id,
+						    .label_id = tapir_nettrace__label(n, &ids)});
 	n->stats.switches++;
 }
 
@@ -357,8 +357,8 @@ static void add_loss(struct tapir_nettrace *n, const struct tapir_rec *rec)
 	append_utf16_text(n, view.event);
 	tapir_nettrace__put_u64(&n->payload, loss->from_ns);
 	tapir_nettrace__put_u64(&n->payload, loss->until_ns);
-	tapir_nettrace__emit(n, &(struct tapir_nettrace_what){.metadata_id = TAPIR_NETTRACE_LOSS,
-							      .cpu = loss->h.cpu});
+	tapir_nettrace__emit(n, &(struct tapir_nettrace_subject){.metadata_id = TAPIR_NETTRACE_LOSS,
+								 .cpu = loss->h.cpu});
 }
 
 static void add_gap(struct tapir_nettrace *n, const struct tapir_rec *rec)
@@ -370,10 +370,10 @@ static void add_gap(struct tapir_nettrace *n, const struct tapir_rec *rec)
 	append_utf16_text(n, view.path);
 	tapir_nettrace__put_u64(&n->payload, view.rec->from_ns);
 	tapir_nettrace__put_u64(&n->payload, view.rec->until_ns);
-	tapir_nettrace__emit(n, &(struct tapir_nettrace_what){.metadata_id = TAPIR_NETTRACE_GAP,
-							      .tgid = view.rec->tgid,
-							      .tid = view.rec->tgid,
-							      .cpu = rec->cpu});
+	tapir_nettrace__emit(n, &(struct tapir_nettrace_subject){.metadata_id = TAPIR_NETTRACE_GAP,
+								 .tgid = view.rec->tgid,
+								 .tid = view.rec->tgid,
+								 .cpu = rec->cpu});
 }
 
 static void add_nettrace_counter(struct tapir_nettrace *n, const struct tapir_rec *rec)
@@ -386,7 +386,8 @@ static void add_nettrace_counter(struct tapir_nettrace *n, const struct tapir_re
 	tapir_nettrace__put(&n->payload, &view.rec->value, sizeof(view.rec->value));
 	append_utf16_text(n, view.unit);
 	append_utf16_text(n, view.tags);
-	tapir_nettrace__emit(n, &(struct tapir_nettrace_what){.metadata_id = TAPIR_NETTRACE_COUNTER,
+	tapir_nettrace__emit(n,
+			     &(struct tapir_nettrace_subject){.metadata_id = TAPIR_NETTRACE_COUNTER,
 							      .tgid = view.rec->tgid,
 							      .tid = view.rec->tgid,
 							      .cpu = rec->cpu});

@@ -47,16 +47,17 @@ static uint64_t thread_idx(struct tapir_nettrace *n, uint32_t tgid, uint32_t tid
 	return *idx;
 }
 
-void tapir_nettrace__emit(struct tapir_nettrace *n, const struct tapir_nettrace_what *what)
+void tapir_nettrace__emit(struct tapir_nettrace *n, const struct tapir_nettrace_subject *subject)
 {
 	struct tapir_nettrace_row row = {
-		.metadata_id = what->metadata_id,
-		.stack_id = what->stack_id,
-		.label_id = what->label_id,
+		.metadata_id = subject->metadata_id,
+		.stack_id = subject->stack_id,
+		.label_id = subject->label_id,
 		.sequence = ++n->sequence,
-		.thread_idx = what->tid || what->tgid ? thread_idx(n, what->tgid, what->tid)
-						      : TAPIR_NETTRACE_CAPTURE_THREAD,
-		.cpu = what->cpu == TAPIR_CPU_UNKNOWN ? 0 : what->cpu,
+		.thread_idx = subject->tid || subject->tgid
+				      ? thread_idx(n, subject->tgid, subject->tid)
+				      : TAPIR_NETTRACE_CAPTURE_THREAD,
+		.cpu = subject->cpu == TAPIR_CPU_UNKNOWN ? 0 : subject->cpu,
 		.time_ns = n->now_ns,
 		.payload = {n->payload.data, n->payload.len},
 	};

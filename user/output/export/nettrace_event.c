@@ -119,7 +119,8 @@ static const struct tapir_nettrace_event_kind *nettrace_kind_of_probe(struct tap
 void tapir_nettrace__add_event(struct tapir_nettrace *n, const struct tapir_rec_event *ev)
 {
 	const struct tapir_nettrace_event_kind *kind = nettrace_kind_of_probe(n, ev->probe_id);
-	struct tapir_nettrace_what what = {.tgid = ev->tgid, .tid = ev->tid, .cpu = ev->h.cpu};
+	struct tapir_nettrace_subject subject = {
+		.tgid = ev->tgid, .tid = ev->tid, .cpu = ev->h.cpu};
 	struct tapir_event_view view;
 
 	tapir_event_view__of(&ev->h, &view);
@@ -129,9 +130,9 @@ void tapir_nettrace__add_event(struct tapir_nettrace *n, const struct tapir_rec_
 		n->sequence++; /* readers count it as lost */
 		return;
 	}
-	what.metadata_id = kind->metadata_id;
-	what.label_id = tapir_nettrace__label(n, &view);
-	what.stack_id =
+	subject.metadata_id = kind->metadata_id;
+	subject.label_id = tapir_nettrace__label(n, &view);
+	subject.stack_id =
 		tapir_nettrace__stack(n, &(struct tapir_stack_ref){.tgid = ev->tgid,
 								   .time_ns = ev->h.time_ns,
 								   .stack_id = ev->stack_id,
@@ -143,6 +144,6 @@ void tapir_nettrace__add_event(struct tapir_nettrace *n, const struct tapir_rec_
 	} else {
 		tapir_nettrace__put(&n->payload, view.payload, view.payload_bytes);
 	}
-	tapir_nettrace__emit(n, &what);
+	tapir_nettrace__emit(n, &subject);
 	n->stats.events++;
 }

@@ -121,7 +121,7 @@ struct tapir_nettrace {
 	} naming;
 };
 
-struct tapir_nettrace_what {
+struct tapir_nettrace_subject {
 	uint32_t metadata_id, tgid, tid;
 	uint16_t cpu;
 	uint32_t stack_id, label_id;
@@ -138,7 +138,7 @@ uint64_t tapir_nettrace__sample_rows(uint64_t *rest_ns, bool is_first, uint64_t 
 /* An event at now_ns, with what payload holds; empties payload. */
 void tapir_nettrace__put_thread(struct tapir_nettrace *n, uint64_t idx, uint32_t tgid, uint32_t tid,
 				struct tapir_sv name);
-void tapir_nettrace__emit(struct tapir_nettrace *n, const struct tapir_nettrace_what *what);
+void tapir_nettrace__emit(struct tapir_nettrace *n, const struct tapir_nettrace_subject *subject);
 
 /* ---- nettrace_event.c ----------------------------------------------------------------------- */
 

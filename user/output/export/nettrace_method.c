@@ -11,12 +11,12 @@
 static const char no_module[] = "[jit] ";
 
 /* The last of what that begins before end; NULL: none. */
-static const char *last_before(struct tapir_sv name, const char *end, const char *what)
+static const char *last_before(struct tapir_sv name, const char *end, const char *part)
 {
-	size_t len = strlen(what);
+	size_t len = strlen(part);
 
 	for (const char *at = end - len; at >= name.data; at--)
-		if (!memcmp(at, what, len))
+		if (!memcmp(at, part, len))
 			return at;
 	return NULL;
 }

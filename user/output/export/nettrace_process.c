@@ -81,10 +81,10 @@ void tapir_nettrace__forget_processes(struct tapir_nettrace *n)
 
 static void emit(struct tapir_nettrace *n, uint32_t tgid, enum tapir_nettrace_own event)
 {
-	tapir_nettrace__emit(n, &(struct tapir_nettrace_what){.metadata_id = event,
-							      .tgid = tgid,
-							      .tid = tgid,
-							      .cpu = TAPIR_CPU_UNKNOWN});
+	tapir_nettrace__emit(n, &(struct tapir_nettrace_subject){.metadata_id = event,
+								 .tgid = tgid,
+								 .tid = tgid,
+								 .cpu = TAPIR_CPU_UNKNOWN});
 }
 
 /* ---- processes ------------------------------------------------------------------------------ */

@@ -148,12 +148,12 @@ void tapir_import_sink__limit(struct tapir_import_sink *s, const char *fmt, ...)
 }
 
 void tapir_import_sink__beyond(struct tapir_import_sink *s, uint64_t more, bool failed,
-			       const char *what)
+			       const char *noun)
 {
 	note_error(s, failed ? -ENOMEM : 0);
 	if (more)
 		tapir_import_sink__limit(s, "%" PRIu64 " %s found no room in the tables", more,
-					 what);
+					 noun);
 }
 
 int tapir_import_sink__finish(struct tapir_import_sink *s)

@@ -46,7 +46,7 @@ void tapir_import_sink__limit(struct tapir_import_sink *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The same of a table (base/keyed.h) that had no room for some; fails where memory was short. */
 void tapir_import_sink__beyond(struct tapir_import_sink *s, uint64_t more, bool failed,
-			       const char *what);
+			       const char *noun);
 
 /* After the last record: names, limits, and what was refused. 0 or the error. */
 int tapir_import_sink__finish(struct tapir_import_sink *s);

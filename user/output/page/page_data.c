@@ -455,23 +455,23 @@ static void write_kinds(const struct tapir_pairs *pairs, struct tapir_json *j)
 }
 
 static void note_omitted_cells(struct tapir_json *j, const struct tapir_page_marks *marks,
-			       const char *what)
+			       const char *noun)
 {
 	char text[128];
 
 	if (!marks->cell_ns)
 		return;
 	if (marks->cell_ns > TAPIR_PAGE_LAST_CELL_NS)
-		snprintf(text, sizeof(text), "threads of most %s are left out", what);
+		snprintf(text, sizeof(text), "threads of most %s are left out", noun);
 	else
 		snprintf(text, sizeof(text),
-			 "%s of one thread and stack within %.0f ms are one row", what,
+			 "%s of one thread and stack within %.0f ms are one row", noun,
 			 (double)marks->cell_ns / 1e6);
 	tapir_json__str(j, NULL, text);
 }
 
 static void note_omitted_slices(struct tapir_json *j, const struct tapir_page_slices *slices,
-				const char *what)
+				const char *noun)
 {
 	char text[128];
 
@@ -479,18 +479,18 @@ static void note_omitted_slices(struct tapir_json *j, const struct tapir_page_sl
 		return;
 	snprintf(text, sizeof(text),
 		 "%" PRIu64 " %s, of %.3f s, are left out: none is longer than %.6f s",
-		 slices->left_cnt, what, (double)slices->left_ns / 1e9,
+		 slices->left_cnt, noun, (double)slices->left_ns / 1e9,
 		 (double)slices->least_ns / 1e9);
 	tapir_json__str(j, NULL, text);
 }
 
-static void note_count(struct tapir_json *j, uint64_t cnt, const char *what)
+static void note_count(struct tapir_json *j, uint64_t cnt, const char *noun)
 {
 	char text[128];
 
 	if (!cnt)
 		return;
-	snprintf(text, sizeof(text), "%" PRIu64 " %s", cnt, what);
+	snprintf(text, sizeof(text), "%" PRIu64 " %s", cnt, noun);
 	tapir_json__str(j, NULL, text);
 }
 

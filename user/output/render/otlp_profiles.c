@@ -114,11 +114,11 @@ static int order_points(struct builder *b)
 
 /* ---- profiles ------------------------------------------------------------------------------- */
 
-static void set_type(Tapir__Otlp__ValueType *type, enum tapir_otlp_text what,
+static void set_type(Tapir__Otlp__ValueType *type, enum tapir_otlp_text type_text,
 		     enum tapir_otlp_text unit)
 {
 	tapir__otlp__value_type__init(type);
-	type->type_strindex = (int32_t)what;
+	type->type_strindex = (int32_t)type_text;
 	type->unit_strindex = (int32_t)unit;
 }
 

@@ -242,10 +242,10 @@ static int add_samples(struct builder *b)
 	return err;
 }
 
-static void set_type(Tapir__Pprof__ValueType *type, enum text what, enum text unit)
+static void set_type(Tapir__Pprof__ValueType *type, enum text type_text, enum text unit)
 {
 	tapir__pprof__value_type__init(type);
-	type->type = what;
+	type->type = type_text;
 	type->unit = unit;
 }
 

@@ -205,17 +205,17 @@ static size_t bytes_of_enum(struct tapir_md_blob type)
 static bool take_named(struct tapir_md_blob *blob, struct named *out)
 {
 	struct tapir_md_blob type = {};
-	uint8_t kind, what;
+	uint8_t kind, member;
 	size_t bytes;
 
 	*out = (struct named){};
-	if (!tapir_md_blob__take(blob, &kind, 1) || !tapir_md_blob__take(blob, &what, 1) ||
-	    (what == 0x55 && !read_custom_attribute_text(blob, &type)) ||
+	if (!tapir_md_blob__take(blob, &kind, 1) || !tapir_md_blob__take(blob, &member, 1) ||
+	    (member == 0x55 && !read_custom_attribute_text(blob, &type)) ||
 	    !read_custom_attribute_text(blob, &out->name))
 		return false;
-	if (what == 0x0e)
+	if (member == 0x0e)
 		return read_custom_attribute_text(blob, &out->text);
-	switch (what) {
+	switch (member) {
 	case 0x02: /* bool */
 	case 0x04: /* i8 */
 	case 0x05: /* u8 */

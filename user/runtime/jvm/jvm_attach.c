@@ -311,12 +311,12 @@ static int dump_somewhere(struct talk *talk, struct tapir_jvm_perf_map *map)
 	return err ? err : ask_for_map(talk, NULL, &map->guard);
 }
 
-static int dump(struct talk *talk, const char *what, struct tapir_jvm_perf_map *map)
+static int dump(struct talk *talk, const char *dump_command, struct tapir_jvm_perf_map *map)
 {
 	struct tapir_peer_answer before, file;
 	int err;
 
-	(void)what;
+	(void)dump_command;
 	snprintf(map->name, sizeof(map->name), "perf-%u.map", talk->facts.peer.ns_tgid);
 	err = find_socket(talk, map->name, &file, &map->dir_fd);
 	if (err)
@@ -338,10 +338,10 @@ static int dump(struct talk *talk, const char *what, struct tapir_jvm_perf_map *
 	return 0;
 }
 
-typedef int (*dump_fn)(struct talk *talk, const char *what, struct tapir_jvm_perf_map *map);
+typedef int (*dump_fn)(struct talk *talk, const char *dump_command, struct tapir_jvm_perf_map *map);
 
 /* With the lock on what this JVM is asked to write. */
-static int dump_locked(const struct tapir_jvm_opts *opts, dump_fn dump_it, const char *what,
+static int dump_locked(const struct tapir_jvm_opts *opts, dump_fn dump_it, const char *dump_command,
 		       struct tapir_jvm_perf_map *out)
 {
 	struct tapir_jvm_perf_map map = {.dir_fd = -1, .lock_fd = -1, .guard = TAPIR_PEER_NO_GUARD};
@@ -358,7 +358,7 @@ static int dump_locked(const struct tapir_jvm_opts *opts, dump_fn dump_it, const
 	talk.job.lock_fd = map.lock_fd;
 	map.uid = talk.facts.peer.uid;
 	map.gid = talk.facts.peer.gid;
-	err = dump_it(&talk, what, &map);
+	err = dump_it(&talk, dump_command, &map);
 	end_attach(&talk);
 	if (err)
 		tapir_jvm_perf_map__fini(&map);

@@ -118,11 +118,11 @@ static const char *after_number(const char *name, const char *prefix)
 }
 
 /* "sun.gc.collector.2.time" is "time" of any collector. */
-static bool is_collectors(const char *name, const char *what)
+static bool is_collectors(const char *name, const char *suffix)
 {
 	const char *rest = after_number(name, "sun.gc.collector.");
 
-	return rest && *rest == '.' && !strcmp(rest + 1, what);
+	return rest && *rest == '.' && !strcmp(rest + 1, suffix);
 }
 
 /* "sun.gc.generation.0.space.1.used" */

@@ -106,7 +106,7 @@ static int unknown_name(const struct tapir_spec *spec, const struct tapir_layout
 			const struct tapir_spec_item *item)
 {
 	bool is_keyword = item->kind == TAPIR_SPEC_KEYWORD;
-	const char *near = NULL, *what = is_keyword ? "keyword" : "event or keyword";
+	const char *near = NULL, *noun = is_keyword ? "keyword" : "event or keyword";
 	unsigned best = MAX_EDITS + 1;
 
 	for (size_t i = 0; i < p->keyword_cnt; i++)
@@ -116,11 +116,11 @@ static int unknown_name(const struct tapir_spec *spec, const struct tapir_layout
 	if (near)
 		return tapir_diag__fail(-EINVAL,
 					"SPEC '%.200s': %s has no %s '%.60s'; the nearest is '%s'",
-					spec->text, p->name, what, item->text, near);
+					spec->text, p->name, noun, item->text, near);
 	return tapir_diag__fail(
 		-EINVAL,
 		"SPEC '%.200s': %s has no %s '%.60s' ('tapir list -p PID' shows what it has; 0xHEX and ev=EventID* need no name)",
-		spec->text, p->name, what, item->text);
+		spec->text, p->name, noun, item->text);
 }
 
 /* Events of later runtimes are named by their number. */

@@ -247,7 +247,7 @@ static size_t count_images(const struct tapir_publish *p, uint32_t tgid)
 }
 
 /* The image mapped at an address, if it is tapir's. */
-struct what {
+struct image_content {
 	char name[TAPIR_PROBE_LINK_BYTES];
 	bool is_library;
 };
@@ -268,16 +268,17 @@ static const char *link_name(const struct image *image, const char *name)
 }
 
 static struct image *add_image(struct tapir_publish *p, uint32_t tgid,
-			       const struct tapir_mapping_line *m, const struct what *what)
+			       const struct tapir_mapping_line *m,
+			       const struct image_content *image_content)
 {
 	struct image image = {
-		.tgid = tgid, .start_va = m->start_va, .is_library = what->is_library};
+		.tgid = tgid, .start_va = m->start_va, .is_library = image_content->is_library};
 	int mark = tapir_diag__cnt();
 	const char *name;
 
 	if (p->images.cnt == IMAGE_MAX || count_images(p, tgid) == PROCESS_MAX)
 		return NULL;
-	name = link_name(&image, what->name);
+	name = link_name(&image, image_content->name);
 	if (tapir_probe_links__add(p->dir_fd, tgid, m->start_va, m->end_va, name, image.name)) {
 		image.name[0] = '\0';
 		tapir_warn("%s; %s is at /proc/%u/map_files/%" PRIx64 "-%" PRIx64,
@@ -289,7 +290,7 @@ static struct image *add_image(struct tapir_publish *p, uint32_t tgid,
 
 /* false: not tapir's. */
 static bool understand(const struct tapir_publish *p, const struct tapir_mapping_line *m,
-		       struct what *out)
+		       struct image_content *out)
 {
 	size_t prefix = strlen(p->image_prefix);
 	const char *end;
@@ -318,14 +319,14 @@ struct walk {
 static int link_mapping(const struct tapir_mapping_line *m, void *ctx)
 {
 	struct walk *w = ctx;
-	struct what what;
+	struct image_content image_content;
 	struct image *image;
 
-	if (!understand(w->publish, m, &what))
+	if (!understand(w->publish, m, &image_content))
 		return 0;
 	image = find_image(w->publish, w->tgid, m->start_va);
 	if (!image) {
-		image = add_image(w->publish, w->tgid, m, &what);
+		image = add_image(w->publish, w->tgid, m, &image_content);
 		w->is_new = true;
 	}
 	if (!image)
