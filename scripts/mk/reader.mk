@@ -8,9 +8,7 @@
 # The reading half, and modules of other rooms that it needs; not what needs Linux.
 READER_DIRS := base elf trace spec spec/runtime_db decode symbol analyze analyze/spans analyze/diff diagnose \
                output/import output/export output/render output/query output/sink output/page cli
-READER_ALSO := $(patsubst %,user/%.c,attach/container_path attach/unwind/eh_source attach/unwind/functions \
-               record/threads/lock_waits record/threads/monitor_owners record/threads/thread_of_tapir \
-               record/threads/recent_samples) \
+READER_ALSO := $(patsubst %,user/%.c,attach/container_path attach/unwind/eh_source attach/unwind/functions) \
                $(wildcard user/record/async_stacks/await_*.c)
 READER_LACKS := $(shell sed -n 's/.*ASKS(\([a-z]*\)).*/\1/p' user/cli/commands.h)
 READER_NOT  := $(MAINS) $(patsubst %,user/%.c,base/clock_watch base/file_linux base/private_file \

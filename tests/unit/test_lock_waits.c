@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "record/threads/lock_waits.h"
+#include "analyze/lock_waits.h"
 
 struct found {
 	size_t cnt, threads;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analyze/app_code.h"
-#include "record/threads/thread_of_tapir.h"
+#include "analyze/thread_of_tapir.h"
 #include "analyze/timeline_impl.h"
 #include "analyze/wait_reason.h"
 #include "trace/rehost.h"

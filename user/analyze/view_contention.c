@@ -14,7 +14,7 @@
 #include "analyze/view.h"
 #include "analyze/wait_reason.h"
 #include "decode/dotnet_tables.h"
-#include "record/threads/monitor_owners.h"
+#include "analyze/monitor_owners.h"
 #include "spec/runtime_db/lore.h"
 
 #define MAX_LOCKS   16384u

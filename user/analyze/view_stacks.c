@@ -10,9 +10,9 @@
 
 #include "decode/dotnet_tables.h"
 #include "base/order.h"
-#include "record/threads/lock_waits.h"
-#include "record/threads/monitor_owners.h"
-#include "record/threads/recent_samples.h"
+#include "analyze/lock_waits.h"
+#include "analyze/monitor_owners.h"
+#include "analyze/recent_samples.h"
 #include "decode/event_fields.h"
 #include "analyze/frame_runs.h"
 #include "analyze/view.h"

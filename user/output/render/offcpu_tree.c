@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "record/threads/thread_of_tapir.h"
+#include "analyze/thread_of_tapir.h"
 #include "base/clock.h"
 
 struct tapir_offcpu_tree {

@@ -4,7 +4,7 @@
  * copied, because a record ends with its block.
  */
 #include "base/keyed.h"
-#include "record/threads/recent_samples.h"
+#include "analyze/recent_samples.h"
 
 #include <errno.h>
 

@@ -4,7 +4,7 @@
  * earlier one has been, finds all cycles in linear time.
  */
 #include "base/keyed.h"
-#include "record/threads/lock_waits.h"
+#include "analyze/lock_waits.h"
 
 #include <errno.h>
 

@@ -3,7 +3,7 @@
  * Two maps: from a waiting thread to its owner's number, and from a number to a thread. A runtime
  * numbers its threads itself, and the two facts come from different records.
  */
-#include "record/threads/monitor_owners.h"
+#include "analyze/monitor_owners.h"
 
 #include <errno.h>
 

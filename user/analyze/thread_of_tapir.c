@@ -3,7 +3,7 @@
  * Recognizes a thread by the file that its first function is mapped from, whose name identifies the
  * tapir it belongs to.
  */
-#include "record/threads/thread_of_tapir.h"
+#include "analyze/thread_of_tapir.h"
 
 #include <ctype.h>
 #include <string.h>
