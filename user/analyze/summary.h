@@ -156,7 +156,7 @@ struct tapir_summary {
 	struct tapir_thread_names thread_names;
 	struct tapir_known_thread known_threads[TAPIR_KNOWN_THREADS];
 	/*
-	 * Stacks whose frames are known, until names change; see summary_stacks.c. A sample's may
+	 * Stacks whose frames are known, until names change; see stack_counts.c. A sample's may
 	 * be found in a cache that a timeline has, too.
 	 */
 	struct tapir_stack_cache memo;	  /* of events, and of samples without a shared one */

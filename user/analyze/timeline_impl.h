@@ -49,7 +49,7 @@ struct tapir_timeline {
 	struct tapir_map queued;	     /* key of a work item -> when */
 	struct tapir_map request_tasks;	     /* key of a task -> map_key of its request, 0: none */
 	bool has_requests;		     /* whose tasks may be followed */
-	struct tapir_map task_probes;	     /* probe -> enum task_event, of timeline_parts.c */
+	struct tapir_map task_probes; /* probe -> enum task_event, of timeline_accounting.c */
 	size_t open_cnt;
 	struct {
 		uint32_t tid;
@@ -76,7 +76,7 @@ struct tapir_timeline {
 				(l_->fns->fn)(l_->ctx, __VA_ARGS__);                               \
 	} while (0)
 
-/* timeline_parts.c: time */
+/* timeline_accounting.c: time */
 bool tapir_timeline__reports(const struct tapir_timeline *tl, uint32_t tgid, uint32_t tid);
 /*
  * Returns true for a record of the thread that is of the requested trace: opts.trace says which
@@ -157,7 +157,7 @@ void tapir_timeline__end_work(struct tapir_timeline *tl, struct tapir_interval *
 void tapir_timeline__suspend(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 			     const struct tapir_event_fields *f);
 
-/* timeline_parts.c: activities; keys are 0 where there is no id */
+/* timeline_accounting.c: activities; keys are 0 where there is no id */
 uint64_t tapir_timeline__activity_key(uint32_t tgid, const uint8_t *id);
 /* Takes an event of the interval: this thread works for it now, another one did before. */
 void tapir_interval__work_on(struct tapir_timeline *tl, struct tapir_interval *i,
