@@ -75,7 +75,8 @@ def test_lines_and_inlined_functions_are_those_of_addr2line(t):
     wrong = [(hex(va), ours, theirs.get(va)) for va, ours in wanted.items() if ours != theirs.get(va)]
     t.eq(wrong[:2], [], f"addresses that differ from addr2line's, of {len(wanted)}")
     t.ok(any(len(ours) >= 3 for ours in wanted.values()), f"no inlined functions: {wanted}")
-    inlined = [f for stack in stacks for f in stack if f.get("inlined")]
+    # A sample may be in atof() of the C library's header, which is inlined as well.
+    inlined = [f for stack in stacks for f in stack if f.get("inlined") and not f["file"].startswith("/usr/include/")]
     t.ok(inlined and {f["name"] for f in inlined} <= {"turn", "twice", "mix"}, inlined[:2])
     t.ok(all(f["file"] == SOURCE for f in inlined), inlined[:2])
 

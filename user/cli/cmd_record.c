@@ -188,7 +188,7 @@ static const struct tapir_example examples[] = {
 	 "garbage collections of a JVM for 30 seconds"},
 	{"record 'postgresql:query__*' --comm postgres --stack -o slow.tapir",
 	 "queries of every PostgreSQL backend, with stacks; new backends included"},
-	{"record postgresql:query__start --where 'query ~ \"UPDATE*\"' --comm postgres",
+	{"record postgresql:query__start --where 'query ~ \"UPDATE*\"' -a",
 	 "statements that begin with UPDATE; how many others there were is counted"},
 	{"record -p 4711 'Microsoft-Windows-DotNETRuntime:GC' 'MyCompany-*'",
 	 "events of a .NET runtime and of EventSources"},
