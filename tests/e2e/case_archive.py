@@ -120,7 +120,9 @@ def test_cut_merge_and_symbolize_keep_the_debug_files(t):
     program, file = built(t)
     record(t, program, file, "--no-sched", "--archive", "--debug-files")
     os.unlink(program)
-    t.tapir("cut", file, "--to", "0.35", "-o", t.path("cut.tapir"))
+    # Half of its samples, however late the program was given a CPU.
+    middle = json.loads(t.tapir("query", file, "SELECT time_s FROM samples ORDER BY time_s LIMIT 1 OFFSET (SELECT count(*) / 2 FROM samples)", "--json").out)
+    t.tapir("cut", file, "--to", f"{middle[0]['time_s']:.3f}", "-o", t.path("cut.tapir"))
     t.tapir("merge", f"a={file}", f"b={t.path('cut.tapir')}", "-o", t.path("merged.tapir"))
     t.tapir("symbolize", file, "-o", t.path("named.tapir"))
     t.tapir("cut", t.path("merged.tapir"), "--host", "a", "-o", t.path("back.tapir"))

@@ -243,9 +243,10 @@ def test_functions_without_a_name_stay_apart_in_all_readers(t):
     t.ok(len(found & starts) >= 3, f"functions begin where nm says before they are stripped: {found}, {starts}")
     want = {f"bare!{frame['range']}" if "range" in frame else f"[bare+{frame['offset']:#x}]" for frame in frames}
     script = t.tapir("export", "--format", "perfscript", file).out
-    t.eq({name for stack in collapse(script) for name in stack if "bare" in name}, want, "stackcollapse-perf.pl's rules")
+    # A mark where callers are missing names the module, too.
+    t.eq({name for stack in collapse(script) for name in stack if "bare" in name and not name.startswith("[callers ")}, want, "stackcollapse-perf.pl's rules")
     read = {name for stack in all_stacks(imported(t, export(t, file, "perfscript"))) for name in stack.split(";")}
-    t.eq({name for name in read if "bare" in name}, want, "speedscope")
+    t.eq({name for name in read if "bare" in name and not name.startswith("[callers ")}, want, "speedscope")
     t.ok("[unknown]" not in script.replace("([unknown])", ""), "no name that readers merge")
 
 
