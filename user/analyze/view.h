@@ -29,7 +29,8 @@ struct tapir_view_event {
  * family, or of that alone.
  */
 struct tapir_view_source {
-	const char *description, *how; /* "collections", "`tapir record --profile gc`"; NULL: ask not */
+	const char *description,
+		*how; /* "collections", "`tapir record --profile gc`"; NULL: ask not */
 	const struct tapir_view_event *events; /* up to one without a name; NULL: none */
 	enum tapir_cause cause;
 	enum tapir_tally_id tally;
