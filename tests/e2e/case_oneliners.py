@@ -12,7 +12,8 @@ from case_questions import ME, ask, numbers, one_liners, pasted, total
 from case_requests import services
 
 TIMEOUT = 300
-CHECK_DOTNET = {"test_lines_of_dotnet_count_what_a_program_does", "test_line_of_dotnet_counts_the_requests_to_a_host"}
+CHECK_DOTNET = {"test_lines_of_dotnet_count_what_a_program_does", "test_line_of_dotnet_counts_contentions",
+                "test_line_of_dotnet_counts_the_requests_to_a_host"}
 FAULTS = """
 import mmap, os, resource, signal, sys
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
@@ -165,25 +166,39 @@ def test_line_of_php_counts_its_requests(t):
 FIRED = {
     "Microsoft-Windows-DotNETRuntime:ExceptionThrown": ("exceptions=7", lambda did: did["exceptions"]),
     "dotnet:gc": ("gcs=6", lambda did: did["gcs"][0]),
-    "dotnet:contention": ("contentions=5", lambda did: did["contentions"]),
-    "dotnet:queued": ("queued=40", lambda did: did["queued"]),
+    # and the handler of SIGUSR1, which is queued at both signals: Fire counts between them
+    "dotnet:queued": ("queued=40", lambda did: did["queued"] + 2),
 }
+
+
+def fired(t, begin, does, *more):
+    """The table of a line while Fire does this, and what Fire said."""
+    fire = dotnet_fire.start(t, does)
+    tapir = t.start_tapir(*pasted(t, begin), *more, "--json", "-p", fire.pid)
+    tapir.wait_ready(".NET events")
+    did = dotnet_fire.fire_now(fire)
+    dotnet_fire.ends_as_always(t, fire)
+    table = total(t, tapir.wait())
+    t.eq((table["lost"], table.get("unbegun", 0), table.get("unended", 0)), (0, 0, 0), begin)
+    return table, did
 
 
 def test_lines_of_dotnet_count_what_a_program_does(t):
     for begin, (does, cnt) in FIRED.items():
-        fire = dotnet_fire.start(t, does)
-        tapir = t.start_tapir(*pasted(t, begin), "--json", "-p", fire.pid)
-        tapir.wait_ready(".NET events")
-        did = dotnet_fire.fire_now(fire)
-        dotnet_fire.ends_as_always(t, fire)
-        table = total(t, tapir.wait())
-        t.eq((table["hits"], table["lost"], table.get("unbegun", 0), table.get("unended", 0)), (cnt(did), 0, 0, 0), begin)
+        table, did = fired(t, begin, does)
+        t.eq(table["hits"], cnt(did), begin)
         if "Exception" in begin:
             t.eq({row["key"]["ExceptionType"] for row in table["rows"]}, {"System.InvalidOperationException"}, "types")
             t.ok(all("Fire.Throw(" in row["key"]["stack"] for row in table["rows"]), f"stacks: {table['rows']}")
         if "gc" in begin:
             t.eq({row["key"]["Reason"] for row in table["rows"]}, {"Induced"}, "reasons")
+
+
+def test_line_of_dotnet_counts_contentions(t):
+    """Those of Fire's own locks, by the stack: Monitor.LockContentionCount has more, as tapir does, namely those that come about by
+    chance, as in SemaphoreSlim.Wait() at SIGUSR1. One that comes after Fire has read that counter is in tapir's count only."""
+    table, _ = fired(t, "dotnet:contention", "contentions=5", "--by", "stack", "--top", 0)
+    t.eq(sum(row["count"] for row in table["rows"] if "Fire.Contend" in row["key"]["stack"]), 5, f"contentions: {table['rows']}")
 
 
 def test_line_of_dotnet_counts_the_requests_to_a_host(t):

@@ -77,17 +77,19 @@ static class Fire
             }
     }
 
+    /// <summary>Each lock is released when the other thread has been seen to wait for it: so many waits, and no other, are here.</summary>
     static void Contend(int contentions)
     {
         for (int i = 0; i < contentions; i++)
         {
             var held = new object();
+            bool asks = false;
             Thread other;
             lock (held)
             {
-                other = new Thread(() => { lock (held) { } });
+                other = new Thread(() => { Volatile.Write(ref asks, true); lock (held) { } });
                 other.Start();
-                while (other.ThreadState != ThreadState.WaitSleepJoin)
+                while (!Volatile.Read(ref asks) || other.ThreadState != ThreadState.WaitSleepJoin)
                     Thread.Sleep(1);
             }
             other.Join();
