@@ -672,6 +672,11 @@ static void names_of_intervals_mean_their_kinds(void **state)
 	assert_int_equal(tapir_interval_name__add_specs("python:gc", &specs), 0);
 	assert_int_equal(specs.cnt, 1);
 	assert_string_equal(specs.data[0], "python:ev=gc__start,ev=gc__done");
+	/* both say the same of a request: only DiagnosticSource's events can be paired by a key */
+	assert_int_equal(tapir_interval_name__add_specs("dotnet:http_request", &specs), 0);
+	assert_int_equal(specs.cnt, 2);
+	assert_non_null(strstr(specs.data[1], "Microsoft-Diagnostics-DiagnosticSource:"));
+	assert_non_null(strstr(specs.data[1], ";host=Request.RequestUri.Host"));
 	tapir_vec_for_each (spec, &specs)
 		free(*spec);
 	tapir_vec__fini(&specs);

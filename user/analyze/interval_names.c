@@ -86,6 +86,27 @@ int tapir_interval_specs__add(struct tapir_interval_specs *out, const char *spec
 	return -ENOMEM;
 }
 
+static bool is_of_profile(const struct tapir_pair *pair)
+{
+	return !strncmp(pair->begin, "Activity", 8);
+}
+
+/*
+ * DiagnosticSource says of the same requests what EventSources of .NET do. Its pairs have a key:
+ * an EventSource's events have no activity id unless the ids of tasks flow, and a request that goes
+ * on on another thread would then have no end.
+ */
+static bool is_in_profile_too(const struct tapir_pair *pair)
+{
+	const struct tapir_pair *p;
+
+	for (size_t i = 0; (p = tapir_lore__pair(i)); i++)
+		if (is_of_profile(p) && !strcmp(p->kind, pair->kind) &&
+		    runtime_of(p) == runtime_of(pair))
+			return !is_of_profile(pair);
+	return false;
+}
+
 /* Events of DiagnosticSource are named by its filter, so the SPECs are those of the profile. */
 static int add_profile(const struct tapir_pair *pair, struct tapir_interval_specs *out)
 {
@@ -128,12 +149,11 @@ int tapir_interval_name__add_specs(const char *name, struct tapir_interval_specs
 	int err = 0;
 
 	for (size_t i = 0; !err && (p = tapir_lore__pair(i)); i++) {
-		bool is_of_profile = !strncmp(p->begin, "Activity", 8);
-
-		if (!is_joined_name(p, name) || (is_of_profile && has_profile))
+		if (!is_joined_name(p, name) || is_in_profile_too(p) ||
+		    (is_of_profile(p) && has_profile))
 			continue;
-		has_profile |= is_of_profile;
-		err = is_of_profile ? add_profile(p, out) : add_events(p, out);
+		has_profile |= is_of_profile(p);
+		err = is_of_profile(p) ? add_profile(p, out) : add_events(p, out);
 	}
 	return err;
 }

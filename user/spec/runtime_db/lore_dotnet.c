@@ -82,8 +82,9 @@ static const struct tapir_pair pairs[] = {
 	   "Method=Request.Method;Path=Request.Path\n" SERVER                                         \
 	   "Stop@Activity1Stop:-" IDS_OF_CURRENT "Status=Response.StatusCode\n" CLIENT                \
 	   "Start@Activity2Start:-" IDS_OF_CURRENT                                                    \
-	   "Method=Request.Method.Method;Url=Request.RequestUri\n" CLIENT                             \
-	   "Stop@Activity2Stop:-" IDS_OF_CURRENT "Status=Response.StatusCode\n"                       \
+	   "Method=Request.Method.Method;Url=Request.RequestUri;"                                     \
+	   "host=Request.RequestUri.Host\n" CLIENT "Stop@Activity2Stop:-" IDS_OF_CURRENT              \
+	   "Status=Response.StatusCode\n"                                                             \
 	   "[AS]*/-ParentRatioSampler(0):-TraceId;SpanId;ParentSpanId;Flags=ActivityTraceFlags;Kind;" \
 	   "Name=DisplayName;Tags=TagObjects.*Enumerate\""
 
