@@ -86,7 +86,7 @@ static bool remove_dump(const struct tapir_dotnet_talk *talk, int dir_fd)
 /* The command was sent, and may be carried out at any later time. */
 static bool is_pending(const struct tapir_dotnet_talk *talk, int err)
 {
-	return talk->was_sent && (err == -ETIMEDOUT || err == -ECANCELED);
+	return talk->was_sent && (err == -ETIMEDOUT || err == -ECANCELED || err == -EAGAIN);
 }
 
 static int switch_on(struct tapir_dotnet_talk *talk, bool *is_on)

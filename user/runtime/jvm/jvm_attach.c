@@ -216,7 +216,7 @@ static int run_command(struct talk *talk, const char *cmd, const char *const *ar
 		err = send_request(talk, fd, &request);
 	if (!err)
 		err = read_reply(talk, cmd, fd, reply);
-	if (talk->guard && err != -ETIMEDOUT && err != -ECANCELED)
+	if (talk->guard && err != -ETIMEDOUT && err != -ECANCELED && err != -EAGAIN)
 		tapir_peer_guard__note_answered(talk->guard);
 	tapir_str__fini(&request);
 	return err;
