@@ -511,7 +511,7 @@ def test_names_come_from_microsofts_debug_file(t):
 
 def test_runtime_that_cannot_answer_is_named_within_two_seconds(t):
     busy = start(t, 60)
-    check_that_it_is_named(t, busy.pid, ("heap",))
+    check_that_it_is_named(t, busy.pid, ("heap",), ("stacks",))
     goes_on(t, busy)
     busy.kill()
 

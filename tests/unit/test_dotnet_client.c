@@ -15,6 +15,7 @@
 #include "runtime/dotnet/dotnet_client.h"
 #include "runtime/dotnet/dotnet_facts.h"
 #include "runtime/dotnet/dotnet_snapshot.h"
+#include "runtime/peer/peer_ability.h"
 
 #define MS TAPIR_NS_PER_MS
 
@@ -170,6 +171,39 @@ static void stopped_one_is_sent_nothing(void **state)
 	waitpid(f->pid, NULL, WUNTRACED);
 	fails(f, -EAGAIN, "it is stopped");
 	assert_int_equal(access(f->request_path, F_OK), -1);
+	kill(f->pid, SIGCONT);
+}
+
+static void one_stop_is_waited_for_once(void **state)
+{
+	struct fake_dotnet *f = *state;
+	uint64_t begin_ns;
+
+	answer_process(f);
+	fake_dotnet__start(f);
+	kill(f->pid, SIGSTOP);
+	waitpid(f->pid, NULL, WUNTRACED);
+	fails(f, -EAGAIN, "it is stopped");
+	begin_ns = tapir_clock__now_ns();
+	fails(f, -EAGAIN, "it is stopped");
+	assert_true(tapir_clock__now_ns() - begin_ns < TAPIR_PEER_PATIENCE_NS);
+	kill(f->pid, SIGCONT);
+}
+
+static void stop_is_the_reason_when_a_cancel_ends_the_waiting(void **state)
+{
+	struct fake_dotnet *f = *state;
+	struct tapir_dotnet_process process;
+	struct tapir_dotnet_opts opts;
+
+	answer_process(f);
+	fake_dotnet__start(f);
+	kill(f->pid, SIGSTOP);
+	waitpid(f->pid, NULL, WUNTRACED);
+	opts = opts_of(f, 5000 * MS);
+	opts.cancel_fd = eventfd(1, EFD_CLOEXEC);
+	assert_int_equal(tapir_dotnet__ask_process(&opts, &process), -EAGAIN);
+	close(opts.cancel_fd);
 	kill(f->pid, SIGCONT);
 }
 
@@ -543,6 +577,8 @@ int main(int argc, char **argv)
 		CASE(reply_cut_at_any_byte_is_no_answer),
 		CASE(silent_one_times_out),
 		CASE(stopped_one_is_sent_nothing),
+		CASE(one_stop_is_waited_for_once),
+		CASE(stop_is_the_reason_when_a_cancel_ends_the_waiting),
 		CASE(one_that_hangs_up_is_reported),
 		CASE(foreign_protocol_is_no_answer),
 		CASE(diagnostics_off_is_the_reason),

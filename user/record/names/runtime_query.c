@@ -18,6 +18,8 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/map.h"
+#include "runtime/peer/peer_ability.h"
 
 /* A JVM that has just begun does not listen yet: it is asked again, each time after twice as long.
  */
@@ -48,6 +50,7 @@ struct tapir_runtime_queries {
 	pthread_t thread;
 	bool has_thread, is_over;
 	int cancel_fd;
+	struct tapir_map unable; /* tgids that could not answer, each reported once; its thread's */
 };
 
 int tapir_runtime_queries__new(struct tapir_runtime_queries **out)
@@ -150,20 +153,40 @@ static bool is_ending(const struct tapir_runtime_queries *a, const struct tapir_
 	return has_ended(q) || (poll(ends, 2, ENDING_MS) > 0 && has_ended(q));
 }
 
+static void warn_without_names(struct tapir_runtime_queries *a, const struct tapir_runtime_query *q,
+			       int err)
+{
+	bool is_new = true;
+
+	if (err == -EAGAIN && tapir_map__put(&a->unable, q->tgid, &is_new) && !is_new)
+		return;
+	tapir_warn("%s %u: %s: %s", q->runtime->kind, q->tgid, q->runtime->no_names,
+		   tapir_diag__cnt() ? tapir_diag__line(0) : tapir_errno__text(err));
+}
+
+/* The answer is not awaited any more; if the process cannot answer, that is why it has no names. */
+static void explain_unasked(struct tapir_runtime_queries *a, const struct tapir_runtime_query *q)
+{
+	int err = has_ended(q) ? 0 : tapir_peer__check_able_now(q->tgid, "ask for names");
+
+	if (err == -EAGAIN)
+		warn_without_names(a, q, err);
+	tapir_diag__clear();
+}
+
 /*
  * A map that the runtime writes unrequested (-EALREADY) is read where it is. A process that ended
  * during the query needs no message, and its id may be another's by now.
  */
-static int run_query(const struct tapir_runtime_queries *a, struct tapir_runtime_query *q)
+static int run_query(struct tapir_runtime_queries *a, struct tapir_runtime_query *q)
 {
 	int err = has_ended(q) ? -ESRCH : q->runtime->ask_names(q->tgid, a->cancel_fd, q->answer);
 
 	if (err && err != -ECANCELED && has_ended(q))
 		err = -ESRCH;
 	if (err && err != -ECANCELED && err != -ESRCH && err != -EALREADY &&
-	    !may_answer_later(q, err) && !is_ending(a, q))
-		tapir_warn("%s %u: %s: %s", q->runtime->kind, q->tgid, q->runtime->no_names,
-			   tapir_diag__cnt() ? tapir_diag__line(0) : tapir_errno__text(err));
+	    !may_answer_later(q, err) && (err == -EAGAIN || !is_ending(a, q)))
+		warn_without_names(a, q, err);
 	return err;
 }
 
@@ -191,6 +214,8 @@ static void *run_queries(void *arg)
 		if (q && q->is_dropped) {
 			unlink_question(a, q);
 			pthread_mutex_unlock(&a->lock);
+			if (q->state == WAITING)
+				explain_unasked(a, q);
 			discard_query(q);
 			pthread_mutex_lock(&a->lock);
 		} else if (a->is_over) {
@@ -292,6 +317,7 @@ void tapir_runtime_queries__free(struct tapir_runtime_queries *a)
 		free(q->answer);
 		free(q);
 	}
+	tapir_map__fini(&a->unable);
 	pthread_cond_destroy(&a->news);
 	pthread_mutex_destroy(&a->lock);
 	tapir_guard__fd(&a->cancel_fd);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/resource.h>
 
@@ -17,6 +18,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "runtime/peer/peer_facts.h"
 
@@ -42,25 +44,89 @@ static bool has_fds(const struct tapir_peer_helper *job, unsigned needed)
 	return cnt + needed <= limit.rlim_cur;
 }
 
-/* Waits for the end of a stop. */
+/* ---- stops ----------------------------------------------------------------------------------- */
+
+/*
+ * The processes that were seen stopped: tapir asks one for its names, for its events and for its
+ * heap, and would wait for the same stop each time. One that was not looked at for a while may
+ * have run meanwhile.
+ */
+#define STOPS_MAX 64u
+#define FORGET_NS (10 * TAPIR_NS_PER_SEC)
+
+struct stop {
+	uint32_t tgid;
+	uint64_t since_ns, seen_ns; /* since_ns: 0 in a free place */
+};
+
+static pthread_mutex_t stops_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct stop stops[STOPS_MAX];
+
+/* Its place, else that which was seen longest ago. Lock held. */
+static struct stop *place_of(uint32_t tgid)
+{
+	struct stop *oldest = &stops[0];
+
+	for (unsigned i = 0; i < STOPS_MAX; i++) {
+		if (stops[i].tgid == tgid)
+			return &stops[i];
+		if (stops[i].seen_ns < oldest->seen_ns)
+			oldest = &stops[i];
+	}
+	return oldest;
+}
+
+/* Notes that the process is stopped: returns since when, as far as is known. */
+static uint64_t note_stop(uint32_t tgid, uint64_t now_ns)
+{
+	uint64_t since_ns;
+	struct stop *s;
+
+	pthread_mutex_lock(&stops_lock);
+	s = place_of(tgid);
+	if (s->tgid != tgid || !s->since_ns || s->seen_ns + FORGET_NS < now_ns)
+		*s = (struct stop){.tgid = tgid, .since_ns = now_ns};
+	s->seen_ns = now_ns;
+	since_ns = s->since_ns;
+	pthread_mutex_unlock(&stops_lock);
+	return since_ns;
+}
+
+static void note_running(uint32_t tgid)
+{
+	struct stop *s;
+
+	pthread_mutex_lock(&stops_lock);
+	s = place_of(tgid);
+	if (s->tgid == tgid)
+		*s = (struct stop){};
+	pthread_mutex_unlock(&stops_lock);
+}
+
+/* Waits for the end of a stop: 0, or -EAGAIN after its patience, or as there is no time for it. */
 static int await_end_of_stop(const struct tapir_peer_helper *job, uint64_t patience_ns)
 {
-	uint64_t until_ns = tapir_clock__now_ns() + patience_ns;
+	uint64_t begin_ns = tapir_clock__now_ns(), now_ns = begin_ns;
 	int err = 0;
 
-	if (until_ns > job->deadline_ns)
-		until_ns = job->deadline_ns;
-	while (tapir_peer__is_stopped(job->proc_fd)) {
-		uint64_t now_ns = tapir_clock__now_ns();
+	while (!err && tapir_peer__is_stopped(job->proc_fd)) {
+		uint64_t since_ns = note_stop(job->tgid, now_ns);
 
-		if (now_ns >= until_ns)
-			return -EAGAIN;
-		err = tapir_peer_helper__poll(job, -1, 0, now_ns + REST_NS);
-		if (err != -ETIMEDOUT)
-			return err;
+		if (now_ns >= since_ns + patience_ns || now_ns >= job->deadline_ns)
+			err = -EAGAIN;
+		else if (tapir_peer_helper__poll(job, -1, 0, now_ns + REST_NS) != -ETIMEDOUT)
+			err = -EAGAIN;
+		now_ns = tapir_clock__now_ns();
 	}
-	return 0;
+	if (!err)
+		note_running(job->tgid);
+	if (now_ns >= begin_ns + REST_NS)
+		tapir_debug("process %u: waited %u ms for the end of its stop", job->tgid,
+			    (unsigned)((now_ns - begin_ns) / TAPIR_NS_PER_MS));
+	return err;
 }
+
+/* ---- the check ------------------------------------------------------------------------------- */
 
 static int unable(const struct tapir_peer_helper *job, const char *why)
 {
@@ -95,8 +161,28 @@ int tapir_peer__check_able(const struct tapir_peer_helper *job, const char *susp
 	return !err && suspended ? unable(job, suspended) : err;
 }
 
+int tapir_peer__check_able_now(uint32_t tgid, const char *task)
+{
+	struct tapir_peer_facts facts = {.pidfd = -1, .proc_fd = -1};
+	int err = tapir_peer_facts__read(tgid, task, &facts);
+	const struct tapir_peer_helper job = {.task = task,
+					      .tgid = tgid,
+					      .pidfd = facts.pidfd,
+					      .proc_fd = facts.proc_fd,
+					      .dir_fd = -1,
+					      .cancel_fd = -1};
+
+	if (err)
+		return err;
+	err = tapir_peer__check_able(&job, NULL, 0);
+	tapir_peer_facts__fini(&facts);
+	return err;
+}
+
 int tapir_peer__await(const struct tapir_peer_helper *job, int fd, uint64_t deadline_ns)
 {
+	uint64_t begin_ns = tapir_clock__now_ns();
+
 	for (;;) {
 		uint64_t slice_ns = tapir_clock__now_ns() + SILENT_NS;
 		bool is_last = slice_ns >= deadline_ns;
@@ -105,8 +191,12 @@ int tapir_peer__await(const struct tapir_peer_helper *job, int fd, uint64_t dead
 
 		if (err != -ETIMEDOUT || is_last)
 			return err;
+		slice_ns = tapir_clock__now_ns();
 		err = tapir_peer__check_able(job, NULL, TAPIR_PEER_PATIENCE_NS - SILENT_NS);
-		if (err)
+		if (err) {
+			tapir_debug("process %u: waited %u ms for an answer", job->tgid,
+				    (unsigned)((slice_ns - begin_ns) / TAPIR_NS_PER_MS));
 			return err;
+		}
 	}
 }

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/trusted_dir.h"
+#include "runtime/peer/peer_ability.h"
 #include "runtime/peer/peer_helper.h"
 
 #define WRITTEN_NS	 (3 * TAPIR_NS_PER_SEC)
@@ -153,11 +154,15 @@ int tapir_peer_child__wait_until_it_runs(const struct tapir_peer_helper *job,
 					 const struct tapir_peer_dirs *at,
 					 struct tapir_peer_answer *answer)
 {
+	struct tapir_peer_helper bounded = *job;
+	uint64_t until_ns = tapir_clock__now_ns() + TAPIR_PEER_PATIENCE_NS;
 	char state[8];
 
+	if (bounded.deadline_ns > until_ns)
+		bounded.deadline_ns = until_ns;
 	while (tapir_peer_child__status(at, "\nState:", state, sizeof(state)) &&
 	       (*state == 'T' || *state == 't')) {
-		int err = tapir_peer_child__rest(job);
+		int err = tapir_peer_child__rest(&bounded);
 
 		if (err)
 			return tapir_peer_child__fail(answer, err, TAPIR_PEER_WHY_STOPPED);
