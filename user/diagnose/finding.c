@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "diagnose/finding_impl.h"
-#include "diagnose/overview.h"
 #include "spec/runtime_db/lore.h"
 #include "trace/family.h"
 
@@ -178,8 +177,11 @@ static void add_diagnosed_wait(struct tapir_finding *f, const struct tapir_wait 
 		tapir_finding_statements__wait(f, wait);
 	while (takers[i] && !takers[i](f, wait, is_open))
 		i++;
-	if (takers[i] != tapir_finding_pool__wait) /* of a thread that has no work */
-		tapir_overview__wait(f, wait, is_open);
+	/* The pool's are of threads that have no work; without a state it waited for a CPU. */
+	if (takers[i] != tapir_finding_pool__wait && wait->state)
+		tapir_wait_table__add(f, wait, is_open,
+				      takers[i] == tapir_finding_blocked__wait ||
+					      takers[i] == tapir_finding_locks__wait);
 }
 
 static void diagnosis_on_wait(void *ctx, const struct tapir_wait *wait)
@@ -372,10 +374,7 @@ static void add_beyond(const struct tapir_finding *f, struct tapir_found_list *l
 	ADD(f->locks.statements.rows);
 	ADD(f->locks.held_up);
 	ADD(f->blocked.seen);
-	ADD(f->truncated_waits.rows);
-	ADD(f->passed.nameless);
-	ADD(f->passed.rows);
-	ADD(f->passed.threads);
+	ADD(f->wait_table.rows);
 	ADD(f->either.locks);
 	ADD(f->either.shares);
 	ADD(f->either.seen);
@@ -394,7 +393,6 @@ static void add_beyond(const struct tapir_finding *f, struct tapir_found_list *l
 	ADD(f->calls.threads);
 	ADD(f->calls.called);
 	ADD(f->failed_calls.rows);
-	ADD(f->overview.rows);
 	ADD(f->lives);
 	ADD(f->names);
 #undef ADD
@@ -414,7 +412,7 @@ void tapir_finding__fini(struct tapir_finding *f)
 #define FINI(name) tapir_finding_##name##__fini(f);
 	TAPIR_PARTS(FINI)
 #undef FINI
-	tapir_truncated_waits__fini(f);
+	tapir_wait_table__fini(&f->wait_table);
 	tapir_lives__fini(&f->lives);
 	tapir_awaits__fini(&f->awaits);
 	tapir_found_labels__fini(&f->exceptions.types);
@@ -422,7 +420,6 @@ void tapir_finding__fini(struct tapir_finding *f)
 	tapir_works__fini(&f->works);
 	tapir_app_code__fini(&f->app_code);
 	tapir_wait_reasons__fini(&f->reasons);
-	tapir_overview_waits__fini(&f->overview);
 	tapir_io_tally__fini(&f->io);
 	tapir_failed_calls__fini(&f->failed_calls);
 	tapir_map__fini(&f->meaning_by_probe);

@@ -9,7 +9,7 @@
 #include "base/keyed.h"
 #include "analyze/allocators.h"
 #include "analyze/io_tally.h"
-#include "diagnose/truncated_waits.h"
+#include "diagnose/wait_table.h"
 #include "diagnose/finding_awaits.h"
 #include "diagnose/finding_blocked.h"
 #include "diagnose/finding_calls.h"
@@ -19,7 +19,6 @@
 #include "diagnose/finding_jvm.h"
 #include "diagnose/finding_loop.h"
 #include "diagnose/finding_looks.h"
-#include "diagnose/finding_passed.h"
 #include "diagnose/finding_postgresql.h"
 #include "diagnose/finding_sessions.h"
 #include "diagnose/finding_statements.h"
@@ -177,8 +176,7 @@ struct tapir_finding {
 	} machine;
 	bool has_dotnet;
 	struct tapir_blocked blocked;
-	struct tapir_truncated_waits truncated_waits;
-	struct tapir_passed passed;
+	struct tapir_wait_table wait_table;
 	struct tapir_either either;
 	struct tapir_workers workers;
 	struct tapir_jvm_findings jvm;
@@ -198,7 +196,6 @@ struct tapir_finding {
 	bool routes_failed;		     /* out of memory */
 	uint64_t header_cnt; /* requests that were sent with a header for lack of any activity */
 	struct tapir_allocators allocators;
-	struct tapir_overview_waits overview;
 	struct tapir_io_tally io;
 	struct tapir_calls calls;
 	struct tapir_failed_calls failed_calls;

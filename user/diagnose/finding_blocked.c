@@ -86,8 +86,6 @@ bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wai
 	wait = tapir_finding__wait_at(f, w->node);
 	if (wait && wait->is_interpreter && !is_given(f, w))
 		took_ns = w->until_ns - w->from_ns;
-	if (wait)
-		tapir_truncated_waits__add(f, w, wait);
 	if (wait && wait->is_lock && !is_by_function(wait, app))
 		kind = blocked_kind_of(f, wait);
 	thread = kind ? tapir_keyed__add(&kind->threads, w->thread->tid, MAX_THREADS,
@@ -379,7 +377,7 @@ static void add_truncated_waits(struct tapir_finding *f, struct tapir_blocked_ki
 	struct tapir_blocked_thread *t;
 
 	tapir_vec_for_each (t, &kind->threads) {
-		t->truncated_ns = tapir_truncated_waits__of(f, t->tid, kind->wait->reason, t->ns,
+		t->truncated_ns = tapir_wait_table__truncated(f, t->tid, kind->wait->reason, t->ns,
 							    &t->truncated_cnt);
 		t->ns += t->truncated_ns;
 		t->cnt += t->truncated_cnt;

@@ -3,8 +3,6 @@
  * Semaphores that threads pass to each other. Whether one is used as a lock or for work shows only
  * when all threads that wait there are known, so that is decided after the last record.
  */
-#include "diagnose/finding_passed.h"
-
 #include <inttypes.h>
 
 #include "base/keyed.h"
@@ -18,73 +16,13 @@ static uint64_t handoff_key(uint32_t tgid, uint32_t name, uint32_t tid)
 	return tapir_hash__mix(tapir_hash__mix(tapir_hash__mix(13, tgid), name), tid);
 }
 
-static void count_thread(struct tapir_passed *p, const struct tapir_passed_row *like, uint32_t tid,
-			 uint64_t ns)
-{
-	struct tapir_passed_thread made = {
-		.wait = like->wait, .tgid = like->tgid, .tid = tid, .name = like->name};
-	struct tapir_passed_thread *thread = tapir_keyed__add(&p->threads, tid, MAX_ROWS, made);
-
-	if (!thread)
-		return;
-	thread->ns += ns;
-	thread->has_several |= thread->name != like->name || thread->wait != like->wait;
-}
-
-static void count_nameless(struct tapir_passed *p, const struct tapir_wait *w)
-{
-	struct tapir_passed_nameless made = {
-		.tgid = w->thread->tgid, .tid = w->thread->tid, .waker_tid = w->waker_tid};
-	uint64_t key = handoff_key(made.tgid, made.waker_tid, made.tid);
-	struct tapir_passed_nameless *row = tapir_keyed__add(&p->nameless, key, MAX_ROWS, made);
-
-	if (!row)
-		return;
-	row->ns += w->wake_ns - w->from_ns;
-	row->cnt++;
-}
-
-bool tapir_finding_passed__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_open)
-{
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	const struct tapir_lore_wait *wait = tapir_finding__lore_wait(f, w);
-	struct tapir_passed_row like = {.tgid = w->thread->tgid, .waker_tid = w->waker_tid};
-	uint64_t took_ns = w->wake_ns - w->from_ns;
-	struct tapir_passed_row *row;
-
-	if (!wait || !wait->is_passed)
-		return false;
-	if (is_open && wait->passed && f->passed.parked.cnt < MAX_ROWS)
-		(void)tapir_vec__push(&f->passed.parked,
-				      ((struct tapir_parked){w->thread->tid, took_ns}));
-	like.wait = wait;
-	like.name = tapir_finding__own(f, w->node);
-	if (like.name == TAPIR_APP_CODE_NONE) {
-		/*
-		 * The stack ends before the program's own function. These waits are given to the
-		 * place whose other waits have the same waker.
-		 */
-		if (!is_open && w->waker_tid &&
-		    tapir_wait_reason__is_truncated(tree, w->node, wait))
-			count_nameless(&f->passed, w);
-		return false;
-	}
-	if (f->passed.waiters.cnt < MAX_ROWS)
-		tapir_map__put(&f->passed.waiters,
-			       handoff_key(like.tgid, like.name, w->thread->tid), NULL);
-	count_thread(&f->passed, &like, w->thread->tid, took_ns);
-	/* Only a wait that ended shows which thread passed the semaphore on. */
-	row = is_open || !w->waker_tid
-		      ? NULL
-		      : tapir_keyed__add(&f->passed.rows,
-					 handoff_key(like.tgid, like.name, like.waker_tid),
-					 MAX_ROWS, like);
-	if (row) {
-		row->ns += took_ns;
-		row->cnt++;
-	}
-	return true;
-}
+/* A thread that waits for such semaphores: in one function alone, or in several. */
+struct passed_thread {
+	const struct tapir_lore_wait *wait;
+	uint32_t tgid, tid, name;
+	bool has_several;
+	uint64_t ns;
+};
 
 /* All who wait in functions where threads end each other's waits. */
 struct passed_sum {
@@ -92,22 +30,59 @@ struct passed_sum {
 	uint64_t wait_cnt, truncated_ns;
 	size_t thread_cnt;
 	const struct tapir_lore_wait *wait;
-	struct tapir_map sites; /* of those, and how long they did there */
+	struct tapir_keyed(struct passed_thread) threads;
+	struct tapir_map waiters; /* who waits in which function */
+	struct tapir_map sites;	  /* functions of those, and how long they did there */
 };
 
+bool tapir_finding_passed__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_open)
+{
+	const struct tapir_lore_wait *wait = tapir_finding__lore_wait(f, w);
+
+	(void)is_open;
+	return wait && wait->is_passed && tapir_finding__own(f, w->node) != TAPIR_APP_CODE_NONE;
+}
+
+static bool is_passed(const struct tapir_wait_row *row)
+{
+	return row->wait && row->wait->is_passed && !row->is_lock;
+}
+
+static void count_threads(const struct tapir_finding *f, struct passed_sum *all)
+{
+	const struct tapir_wait_row *row;
+	struct passed_thread *thread;
+
+	tapir_vec_for_each (row, &f->wait_table.rows) {
+		struct passed_thread made = {
+			.wait = row->wait, .tgid = row->tgid, .tid = row->tid, .name = row->own};
+
+		if (!is_passed(row) || row->own == TAPIR_APP_CODE_NONE)
+			continue;
+		tapir_map__put(&all->waiters, handoff_key(row->tgid, row->own, row->tid), NULL);
+		thread = tapir_keyed__add(&all->threads, row->tid, MAX_ROWS, made);
+		if (!thread)
+			continue;
+		thread->ns += row->ns;
+		thread->has_several |= thread->name != row->own || thread->wait != row->wait;
+	}
+}
+
+/* Only a wait that ended shows which thread passed the semaphore on. */
 static void find_handoff_sites(struct tapir_finding *f, struct passed_sum *all)
 {
-	const struct tapir_passed *p = &f->passed;
-	const struct tapir_passed_row *row;
+	const struct tapir_wait_row *row;
 	uint64_t *slot;
 
-	tapir_vec_for_each (row, &p->rows) {
-		if (!tapir_map__get(&p->waiters, handoff_key(row->tgid, row->name, row->waker_tid)))
+	tapir_vec_for_each (row, &f->wait_table.rows) {
+		if (!is_passed(row) || row->own == TAPIR_APP_CODE_NONE || !row->waker_tid ||
+		    !tapir_map__get(&all->waiters,
+				    handoff_key(row->tgid, row->own, row->waker_tid)))
 			continue;
-		slot = tapir_map__put(&all->sites, handoff_key(row->tgid, row->name, 0), NULL);
+		slot = tapir_map__put(&all->sites, handoff_key(row->tgid, row->own, 0), NULL);
 		if (slot)
 			*slot += row->ns;
-		tapir_weights__add(f, &all->where, row->name, row->ns);
+		tapir_weights__add(f, &all->where, row->own, row->ns);
 		all->wait_cnt += row->cnt;
 		all->wait = row->wait;
 	}
@@ -116,16 +91,16 @@ static void find_handoff_sites(struct tapir_finding *f, struct passed_sum *all)
 /* A thread that waits in one such place alone waits there when its stacks do not tell, too. */
 static void add_truncated_waits(struct tapir_finding *f, struct passed_sum *all)
 {
-	const struct tapir_passed_thread *t;
+	const struct passed_thread *t;
 	uint64_t cnt, ns;
 
-	tapir_vec_for_each (t, &f->passed.threads) {
+	tapir_vec_for_each (t, &all->threads) {
 		if (!tapir_map__get(&all->sites, handoff_key(t->tgid, t->name, 0)))
 			continue;
 		all->thread_cnt++;
 		ns = t->has_several
 			     ? 0
-			     : tapir_truncated_waits__of(f, t->tid, t->wait->reason, t->ns, &cnt);
+			     : tapir_wait_table__truncated(f, t->tid, t->wait->reason, t->ns, &cnt);
 		if (!ns)
 			continue;
 		tapir_weights__add(f, &all->where, t->name, ns);
@@ -135,10 +110,9 @@ static void add_truncated_waits(struct tapir_finding *f, struct passed_sum *all)
 }
 
 /* The one place where the thread waits that is such a place; else NULL. */
-static const struct tapir_passed_thread *fellow_of(const struct tapir_finding *f,
-						   const struct passed_sum *all, uint32_t tid)
+static const struct passed_thread *fellow_of(const struct passed_sum *all, uint32_t tid)
 {
-	const struct tapir_passed_thread *t = tapir_keyed__get(&f->passed.threads, tid);
+	const struct passed_thread *t = tapir_keyed__get(&all->threads, tid);
 
 	return t && !t->has_several && tapir_map__get(&all->sites, handoff_key(t->tgid, t->name, 0))
 		       ? t
@@ -146,18 +120,21 @@ static const struct tapir_passed_thread *fellow_of(const struct tapir_finding *f
 }
 
 /*
- * A thread whose stacks never show where it waits is counted with the threads that end its waits.
+ * A thread whose stacks end before the program's function, in all its waits, is counted with the
+ * threads that end them.
  */
 static void add_nameless(struct tapir_finding *f, struct passed_sum *all)
 {
-	const struct tapir_passed_nameless *row;
-	const struct tapir_passed_thread *fellow;
+	const struct tapir_wait_row *row;
+	const struct passed_thread *fellow;
 	struct tapir_map tids = {};
 
-	tapir_vec_for_each (row, &f->passed.nameless) {
-		fellow = tapir_keyed__get(&f->passed.threads, row->tid)
-				 ? NULL
-				 : fellow_of(f, all, row->waker_tid);
+	tapir_vec_for_each (row, &f->wait_table.rows) {
+		if (!is_passed(row) || row->own != TAPIR_APP_CODE_NONE || !row->waker_tid ||
+		    !row->is_truncated)
+			continue;
+		fellow = tapir_keyed__get(&all->threads, row->tid) ? NULL
+								   : fellow_of(all, row->waker_tid);
 		if (!fellow || fellow->tgid != row->tgid)
 			continue;
 		tapir_weights__add(f, &all->where, fellow->name, row->ns);
@@ -173,6 +150,7 @@ void tapir_finding_passed__list(struct tapir_finding *f, struct tapir_found_list
 {
 	struct passed_sum all = {};
 
+	count_threads(f, &all);
 	find_handoff_sites(f, &all);
 	add_truncated_waits(f, &all);
 	add_nameless(f, &all);
@@ -181,7 +159,11 @@ void tapir_finding_passed__list(struct tapir_finding *f, struct tapir_found_list
 			    .ns = all.where.sum, .own_ns = all.truncated_ns,
 			    .subject = all.wait->reason, .where = &all.where,
 			    .label = all.wait->passed ? all.wait->passed : all.wait->reason);
+	list->more += all.threads.more;
+	list->failed |= all.threads.failed;
 	tapir_weights__fini(&all.where);
+	tapir_keyed__fini(&all.threads);
+	tapir_map__fini(&all.waiters);
 	tapir_map__fini(&all.sites);
 }
 
@@ -190,11 +172,12 @@ void tapir_finding_passed__add_parked(const struct tapir_finding *f, struct tapi
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	struct tapir_found_labels names = {};
 	const struct tapir_found_label *top;
-	const struct tapir_parked *parked;
+	const struct tapir_wait_row *row;
 
-	tapir_vec_for_each (parked, &f->passed.parked)
-		if (TAPIR_IS_SHARE(THROUGHOUT, parked->ns, span_ns))
-			tapir_finding__count_thread(f, &names, parked->tid, 1);
+	tapir_vec_for_each (row, &f->wait_table.rows)
+		if (is_passed(row) && row->is_open && row->wait->passed &&
+		    TAPIR_IS_SHARE(THROUGHOUT, row->ns, span_ns))
+			tapir_finding__count_thread(f, &names, row->tid, 1);
 	top = tapir_found_labels__worst(&names);
 	if (top && top->cnt >= TAPIR_LIMIT(PARKED))
 		tapir_str__addf(out,
@@ -202,13 +185,4 @@ void tapir_finding_passed__add_parked(const struct tapir_finding *f, struct tapi
 				"waiting for each other)",
 				top->cnt, top->label);
 	tapir_found_labels__fini(&names);
-}
-
-void tapir_finding_passed__fini(struct tapir_finding *f)
-{
-	tapir_vec__fini(&f->passed.parked);
-	tapir_keyed__fini(&f->passed.rows);
-	tapir_keyed__fini(&f->passed.threads);
-	tapir_keyed__fini(&f->passed.nameless);
-	tapir_map__fini(&f->passed.waiters);
 }

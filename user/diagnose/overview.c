@@ -12,18 +12,10 @@
 #include "base/keyed.h"
 #include "base/order.h"
 #include "diagnose/finding_impl.h"
-#include "symbol/unnamed_frames.h"
 
-#define MAX_WAITS 16384u
 #define MAX_SITES 4096u
 
 /* ---- waits ---------------------------------------------------------------------------------- */
-
-/* A timer ends a sleep, in whichever thread runs then. */
-static uint32_t waker_of(const struct tapir_wait *w, const char *reason, bool is_open)
-{
-	return is_open || (reason && !strcmp(reason, "sleep")) ? 0 : w->waker_tid;
-}
 
 /* Returns true if the wait is for another thread or process, and not for work, as a wait for
  * another end of a connection may be that has not ended. */
@@ -33,64 +25,41 @@ static bool is_for_others(const struct tapir_lore_wait *wait, bool is_open)
 			(!is_open && tapir_finding_waits__is_dependency(wait->reason)));
 }
 
-/* Returns the program's function, or none if it has no name. */
-static uint32_t function_of(struct tapir_finding *f, uint32_t node)
+static const char *reason_of(const struct tapir_wait_row *row)
 {
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	uint32_t name = tapir_app_code__or_native(&f->app_code, tree, node);
-
-	return name != TAPIR_APP_CODE_NONE &&
-			       tapir_unnamed_frame__module(tree->names.data[name]).len
-		       ? TAPIR_APP_CODE_NONE
-		       : name;
+	return row->wait ? row->wait->reason : NULL;
 }
 
-static uint64_t key_of_site(const struct tapir_overview_wait *row)
+/* A timer ends a sleep, in whichever thread runs then. */
+static bool is_sleep(const struct tapir_wait_row *row)
 {
-	return tapir_hash__mix(tapir_hash__mix(row->is_telling, row->name), (uintptr_t)row->reason);
+	return row->wait && !strcmp(row->wait->reason, "sleep");
 }
 
-void tapir_overview__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_open)
+/* Returns true if it is a wait of the program, and not an idle thread's, as far as is known. */
+static bool is_telling(const struct tapir_wait_row *row)
 {
-	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	struct tapir_overview_wait made = {.is_open = is_open, .tid = w->thread->tid}, *row;
-	const struct tapir_lore_wait *wait;
-	uint64_t key;
-
-	if (!w->state) /* preempted: it waited for a CPU */
-		return;
-	wait = tapir_finding__wait_at(f, w->node);
-	made.reason = wait ? wait->reason : NULL;
-	made.name = function_of(f, w->node);
-	made.is_telling = made.name != TAPIR_APP_CODE_NONE || is_for_others(wait, is_open) ||
-			  (!is_open && tapir_app_code__is_unnamed(tree, w->node));
-	made.waker_tid = waker_of(w, made.reason, is_open);
-	key = tapir_hash__mix(key_of_site(&made), made.waker_tid * 2ull + is_open);
-	row = tapir_keyed__add(&f->overview.rows, key, MAX_WAITS, made);
-	if (row)
-		row->ns += w->wake_ns - w->from_ns;
+	return row->place != TAPIR_APP_CODE_NONE || is_for_others(row->wait, row->is_open) ||
+	       (!row->is_open && row->is_unnamed);
 }
 
-void tapir_overview_waits__fini(struct tapir_overview_waits *waits)
+static uint64_t key_of_site(const struct tapir_wait_row *row)
 {
-	tapir_keyed__fini(&waits->rows);
+	return tapir_hash__mix(tapir_hash__mix(is_telling(row), row->place),
+			       (uintptr_t)reason_of(row));
 }
 
 struct wait_site {
-	const struct tapir_overview_wait *first;
+	const struct tapir_wait_row *first;
+	bool is_telling;
 	uint64_t ns;
 };
-
-static bool is_same_wait(const struct tapir_overview_wait *a, const struct tapir_overview_wait *b)
-{
-	return a->name == b->name && a->reason == b->reason && a->is_telling == b->is_telling;
-}
 
 static int by_importance(const void *a, const void *b)
 {
 	const struct wait_site *x = a, *y = b;
 
-	return tapir_order__by(tapir_order__down(x->first->is_telling, y->first->is_telling),
+	return tapir_order__by(tapir_order__down(x->is_telling, y->is_telling),
 			       tapir_order__down(x->ns, y->ns),
 			       tapir_order__up(x->first, y->first));
 }
@@ -101,18 +70,18 @@ static void add_ends(const struct tapir_finding *f, const struct wait_site *wait
 {
 	struct tapir_found_labels enders = {};
 	const struct tapir_found_label *worst;
-	const struct tapir_overview_wait *row;
+	const struct tapir_wait_row *row;
 	struct tapir_str name = {};
 	uint64_t open_ns = 0;
 
-	tapir_vec_for_each (row, &f->overview.rows) {
-		if (!is_same_wait(row, wait_site->first))
+	tapir_vec_for_each (row, &f->wait_table.rows) {
+		if (key_of_site(row) != key_of_site(wait_site->first))
 			continue;
 		tapir_str__clear(&name);
-		if (row->waker_tid)
-			tapir_finding__add_thread(f, row->waker_tid, &name);
-		else if (row->reason && !strcmp(row->reason, "sleep"))
+		if (is_sleep(row))
 			tapir_str__adds(&name, "a timer");
+		else if (row->waker_tid)
+			tapir_finding__add_thread(f, row->waker_tid, &name);
 		if (row->waker_tid && !name.len)
 			tapir_str__adds(&name, "another process");
 		open_ns += row->is_open ? row->ns : 0;
@@ -131,10 +100,10 @@ static void add_ends(const struct tapir_finding *f, const struct wait_site *wait
 static void add_sites(struct tapir_finding *f, struct tapir_overview *o)
 {
 	struct tapir_keyed(struct wait_site) sites = {};
-	const struct tapir_overview_wait *wait;
+	const struct tapir_wait_row *wait;
 
-	tapir_vec_for_each (wait, &f->overview.rows) {
-		struct wait_site made = {.first = wait}, *wait_site;
+	tapir_vec_for_each (wait, &f->wait_table.rows) {
+		struct wait_site made = {.first = wait, .is_telling = is_telling(wait)}, *wait_site;
 
 		wait_site = tapir_keyed__add(&sites, key_of_site(wait), MAX_SITES, made);
 		if (wait_site)
@@ -143,15 +112,14 @@ static void add_sites(struct tapir_finding *f, struct tapir_overview *o)
 	tapir_keyed__sort(&sites, by_importance);
 	/* Idle threads are shown where there is nothing else. */
 	for (size_t i = 0;
-	     i < sites.cnt && i < TAPIR_OVERVIEW_ROWS && (!i || sites.data[i].first->is_telling);
-	     i++) {
+	     i < sites.cnt && i < TAPIR_OVERVIEW_ROWS && (!i || sites.data[i].is_telling); i++) {
 		struct tapir_overview_site *out = &o->sites[o->site_cnt++];
 		struct tapir_str name = {}, thread = {};
 
-		out->reason = sites.data[i].first->reason;
+		out->reason = reason_of(sites.data[i].first);
 		out->ns = sites.data[i].ns;
-		if (sites.data[i].first->name != TAPIR_APP_CODE_NONE)
-			tapir_finding__add_name(f, sites.data[i].first->name, &name);
+		if (sites.data[i].first->place != TAPIR_APP_CODE_NONE)
+			tapir_finding__add_name(f, sites.data[i].first->place, &name);
 		else
 			tapir_finding__add_thread(f, sites.data[i].first->tid, &thread);
 		o->failed |= name.failed || thread.failed;

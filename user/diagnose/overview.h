@@ -11,29 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/keyed.h"
-#include "base/vec.h"
 #include "diagnose/failed_calls.h"
 
 #define TAPIR_OVERVIEW_ROWS 3 /* of each kind */
 
 struct tapir_finding;
-struct tapir_wait;
-
-/* Waits of one function for one reason that one thread ended. */
-struct tapir_overview_wait {
-	const char *reason; /* NULL: unknown */
-	uint32_t name;	    /* of the program's own function, or TAPIR_OWN_CODE_NONE */
-	uint32_t waker_tid; /* 0: an interrupt, a timer, or unknown */
-	uint32_t tid;	    /* of a thread that waited */
-	bool is_open;	    /* they have not ended in the recording */
-	bool is_telling; /* it is a wait of the program, not an idle thread's, as far as is known */
-	uint64_t ns;
-};
-
-struct tapir_overview_waits {
-	struct tapir_keyed(struct tapir_overview_wait) rows;
-};
 
 /* The overview owns all strings except const ones. */
 struct tapir_overview_request {
@@ -88,12 +70,6 @@ struct tapir_overview {
 	bool has_shares; /* there are enough samples for shares of functions */
 	bool failed;	 /* out of memory */
 };
-
-/*
- * Takes a wait that was not an idle thread's of a pool. is_open: it has not ended in the recording.
- */
-void tapir_overview__wait(struct tapir_finding *f, const struct tapir_wait *wait, bool is_open);
-void tapir_overview_waits__fini(struct tapir_overview_waits *waits);
 
 /* Makes the overview, after the timeline is finished. */
 void tapir_overview__make(struct tapir_finding *f, struct tapir_overview *overview);
