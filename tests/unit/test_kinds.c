@@ -143,6 +143,20 @@ static void parts_without_a_value_are_left_out(void **state)
 	expect_sentence(&fact, "{ns}< of {own_ns}>", "1.500 s");
 }
 
+/* The time of a wait that had not ended, and no other figure of it. */
+static void time_that_is_a_lower_limit_says_so(void **state)
+{
+	struct tapir_rule_fact fact = {.cnt = 3, .ns = 1.5e9, .own_ns = 5e8, .is_least = true};
+
+	(void)state;
+	expect_sentence(&fact, "{cnt} waited {ns}< of {own_ns}>",
+			"3 waited at least 1.500 s of 500.00 ms");
+	fact.ns = 0;
+	expect_sentence(&fact, "{cnt} waited<, {ns}>", "3 waited");
+	fact = (struct tapir_rule_fact){.ns = 1.5e9};
+	expect_sentence(&fact, "{ns}", "1.500 s");
+}
+
 static void expect_share(double cnt, double of, const char *said)
 {
 	struct tapir_str out = {};
@@ -252,6 +266,7 @@ int main(void)
 		cmocka_unit_test(critical_begins_where_help_says),
 		cmocka_unit_test(each_rule_has_names_of_values),
 		cmocka_unit_test(parts_without_a_value_are_left_out),
+		cmocka_unit_test(time_that_is_a_lower_limit_says_so),
 		cmocka_unit_test(a_share_of_few_samples_has_no_figure),
 		cmocka_unit_test(words_go_with_their_number),
 		cmocka_unit_test(help_has_each_kind_and_each_limit),

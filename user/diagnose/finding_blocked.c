@@ -360,6 +360,7 @@ static void list_kind(struct tapir_finding *f, const struct tapir_blocked_kind *
 		.other = (double)all->wait_cnt,
 		.ns = (double)(are_stuck ? tapir_timeline__switched_ns(f->tl) : all->ns),
 		.own_ns = (double)all->truncated_ns,
+		.is_least = are_stuck,
 		.where = &kind->callers,
 		.subject = kind->wait->reason};
 
@@ -378,7 +379,7 @@ static void add_truncated_waits(struct tapir_finding *f, struct tapir_blocked_ki
 
 	tapir_vec_for_each (t, &kind->threads) {
 		t->truncated_ns = tapir_wait_table__truncated(f, t->tid, kind->wait->reason, t->ns,
-							    &t->truncated_cnt);
+							      &t->truncated_cnt);
 		t->ns += t->truncated_ns;
 		t->cnt += t->truncated_cnt;
 	}

@@ -275,7 +275,8 @@ static void list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 	const struct tapir_either_share *share;
 	const struct tapir_either_seen *seen;
 	struct tapir_weights functions = {};
-	struct tapir_rule_fact fact = TAPIR_FACT(HELD_LOCKS, .ns = span_ns, .where = &functions);
+	struct tapir_rule_fact fact =
+		TAPIR_FACT(HELD_LOCKS, .ns = span_ns, .is_least = true, .where = &functions);
 
 	tapir_vec_for_each (share, &f->either.shares) {
 		seen = tapir_keyed__get(&f->either.seen, share->tid);

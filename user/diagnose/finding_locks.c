@@ -227,7 +227,10 @@ static bool list_deadlock(struct tapir_finding *f, struct tapir_found_list *list
 		if (h->is_over || !cycle_of(f, h))
 			continue;
 		fact.cnt++;
-		since_ns = h->from_ns > since_ns ? h->from_ns : since_ns;
+		if (h->from_ns > since_ns) {
+			since_ns = h->from_ns;
+			fact.is_least = h->seen_tid != 0; /* it waited when it was seen first */
+		}
 		tapir_finding__weigh(f, &where, h->node, 1);
 		if (h->seen_tid)
 			add_thread_name(f, h->seen_tid, name_cnt++, &fact.who);
@@ -446,7 +449,8 @@ static bool list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	struct tapir_rule_fact fact =
 		TAPIR_FACT(STUCK, .cnt = nothing_moved(f) ? (double)f->locks.stuck.sum : 0,
-			   .seconds = span_ns / 1e9, .ns = span_ns, .where = &f->locks.stuck);
+			   .seconds = span_ns / 1e9, .ns = span_ns, .is_least = true,
+			   .where = &f->locks.stuck);
 
 	if (!tapir_rules__are_met(f, list, &fact))
 		return false;
@@ -476,10 +480,10 @@ static void list_waits(struct tapir_finding *f, bool are_in_deadlock, struct tap
 {
 	uint64_t span_ns = watched_ns(f);
 	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->locks.labels);
-	struct tapir_rule_fact fact =
-		TAPIR_FACT(LOCKS, .cnt = f->locks.cnt, .other = f->locks.open_cnt,
-			   .ns = f->locks.ns, .where = &f->locks.waiters,
-			   .in_threads = span_ns ? (double)f->locks.ns / (double)span_ns : 0);
+	struct tapir_rule_fact fact = TAPIR_FACT(
+		LOCKS, .cnt = f->locks.cnt, .other = f->locks.open_cnt, .ns = f->locks.ns,
+		.is_least = f->locks.open_cnt > 0, .where = &f->locks.waiters,
+		.in_threads = span_ns ? (double)f->locks.ns / (double)span_ns : 0);
 
 	if (!tapir_rules__are_met(f, list, &fact) || !worst || are_in_deadlock)
 		return;

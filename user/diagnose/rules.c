@@ -117,6 +117,15 @@ static bool add_figure(double number, struct tapir_sv name, struct tapir_sv how,
 	return number != 0;
 }
 
+/* No other place says that a figure is a lower limit. */
+static bool add_number(const struct tapir_rule_fact *fact, size_t at, struct tapir_sv name,
+		       struct tapir_sv how, struct tapir_str *out)
+{
+	if (fact->is_least && at == NUMBER(ns) && fact->ns != 0)
+		tapir_str__adds(out, "at least ");
+	return add_figure(number_at(fact, at), name, how, out);
+}
+
 static bool add_own_words(const struct tapir_rule_fact *fact, struct tapir_sv name,
 			  struct tapir_str *out)
 {
@@ -139,9 +148,9 @@ static bool add_rule_value(const struct tapir_finding *f, const struct tapir_rul
 		len++;
 	for (size_t i = 0; i < NUMBER_CNT; i++)
 		if (tapir_sv__is((struct tapir_sv){value.data, len}, numbers[i].name))
-			return add_figure(
-				number_at(fact, numbers[i].at), (struct tapir_sv){value.data, len},
-				(struct tapir_sv){value.data + len, value.len - len}, out);
+			return add_number(fact, numbers[i].at, (struct tapir_sv){value.data, len},
+					  (struct tapir_sv){value.data + len, value.len - len},
+					  out);
 	if (tapir_sv__is(value, "sampled"))
 		return tapir_rules__add_share(fact->cnt, fact->of, out), fact->cnt != 0;
 	return tapir_sv__is(value, "place")	  ? add_rule_function(f, fact->where, out)

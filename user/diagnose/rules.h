@@ -144,16 +144,18 @@ struct tapir_rule_fact {
 #define TAPIR_FACT_WORD(name) struct tapir_str name;
 	TAPIR_FACT_WORDS(TAPIR_FACT_WORD)
 #undef TAPIR_FACT_WORD
-	const char *view;	     /* NULL: the rule's */
+	const char *view; /* NULL: the rule's */
+	bool is_least;	  /* ns is a lower limit: it began before the recording, or had not ended */
 	uint64_t since_ns, until_ns; /* of what was counted; 0: throughout the recording */
 };
 
 /*
  * Rules. In a sentence {name} is a number of the fact, {name.1} with one decimal, {name|s|p} its
  * singular or plural, {sampled} the share as samples show it ("43%", or "most" where they are too
- * few for a figure), {place} and {elsewhere} the functions with most, {subject}, {label}, {note},
- * {who} and so on its words. What stands in <> is left out where one of its values is 0 or not
- * known, and <?...> is said where the one before it was left out.
+ * few for a figure), {ns} says "at least" where it is a lower limit, {place} and {elsewhere} the
+ * functions with most, {subject}, {label}, {note}, {who} and so on its words. What stands in <> is
+ * left out where one of its values is 0 or not known, and <?...> is said where the one before it
+ * was left out.
  *
  * X(fact, kind, magnitude, view or NULL for the kind's, sentence, evidence or NULL, requirements)
  */
