@@ -206,8 +206,8 @@ static const __u64 no_hits;
 
 enum key_result { KEY_IS_THERE, KEY_NO_ROOM, KEY_ELSEWHERE };
 
-/* Finds the place that keeps the text in the scratch, or the one that may keep it. */
-static __always_inline struct known_text *place_of_text(struct question_scratch *s, int *is_known)
+/* Finds the slot that keeps the text in the scratch, or the one that may keep it. */
+static __always_inline struct known_text *slot_of_text(struct question_scratch *s, int *is_known)
 {
 	const __u64 *words = (const __u64 *)&s->text;
 	__u64 hash = (words[0] + words[1] + words[2]) * 0x9e3779b97f4a7c15ull;
@@ -246,7 +246,7 @@ static __noinline int make_number(struct question_scratch *s)
 static __noinline int take_number(struct question_scratch *s)
 {
 	int is_known, result;
-	struct known_text *known = place_of_text(s, &is_known);
+	struct known_text *known = slot_of_text(s, &is_known);
 
 	if (is_known) {
 		s->text_id = known->id;

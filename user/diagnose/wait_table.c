@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a truncated stack was about is decided when all have been seen: by the complete stacks of
+ * For what a truncated stack waited is decided when all have been seen: by the complete stacks of
  * the same thread that pass at the same place.
  */
 #include "diagnose/wait_table.h"
@@ -49,7 +49,7 @@ static struct tapir_wait_row *wait_row_of(struct tapir_wait_table *table,
 }
 
 /* Returns the program's function, or none if it has no name. */
-static uint32_t place_of(struct tapir_finding *f, uint32_t node)
+static uint32_t function_that_waits(struct tapir_finding *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	uint32_t name = tapir_app_code__or_native(&f->app_code, tree, node);
@@ -76,7 +76,7 @@ void tapir_wait_table__add(struct tapir_finding *f, const struct tapir_wait *w, 
 			.node = w->node,
 			.waker_tid = is_open ? 0 : w->waker_tid,
 			.own = tapir_finding__own(f, w->node),
-			.place = place_of(f, w->node),
+			.place = function_that_waits(f, w->node),
 			.is_lock = is_lock,
 			.is_open = is_open,
 			.is_truncated = wait && wait->is_common &&

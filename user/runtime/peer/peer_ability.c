@@ -56,14 +56,14 @@ static bool has_fds(const struct tapir_peer_helper *job, unsigned needed)
 
 struct stop {
 	uint32_t tgid;
-	uint64_t since_ns, seen_ns; /* since_ns: 0 in a free place */
+	uint64_t since_ns, seen_ns; /* since_ns: 0 in a free slot */
 };
 
 static pthread_mutex_t stops_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct stop stops[STOPS_MAX];
 
-/* Its place, else that which was seen longest ago. Lock held. */
-static struct stop *place_of(uint32_t tgid)
+/* Returns the slot of a process, else that which was seen longest ago. The lock is held. */
+static struct stop *stop_slot(uint32_t tgid)
 {
 	struct stop *oldest = &stops[0];
 
@@ -83,7 +83,7 @@ static uint64_t note_stop(uint32_t tgid, uint64_t now_ns)
 	struct stop *s;
 
 	pthread_mutex_lock(&stops_lock);
-	s = place_of(tgid);
+	s = stop_slot(tgid);
 	if (s->tgid != tgid || !s->since_ns || s->seen_ns + FORGET_NS < now_ns)
 		*s = (struct stop){.tgid = tgid, .since_ns = now_ns};
 	s->seen_ns = now_ns;
@@ -97,7 +97,7 @@ static void note_running(uint32_t tgid)
 	struct stop *s;
 
 	pthread_mutex_lock(&stops_lock);
-	s = place_of(tgid);
+	s = stop_slot(tgid);
 	if (s->tgid == tgid)
 		*s = (struct stop){};
 	pthread_mutex_unlock(&stops_lock);
