@@ -93,8 +93,8 @@ static bool is_of_profile(const struct tapir_pair *pair)
 
 /*
  * DiagnosticSource says of the same requests what EventSources of .NET do. Its pairs have a key:
- * an EventSource's events have no activity id unless the ids of tasks flow, and a request that goes
- * on on another thread would then have no end.
+ * an EventSource's events have no activity id unless the ids of tasks flow, and a request that
+ * continues on another thread would then have no end.
  */
 static bool is_in_profile_too(const struct tapir_pair *pair)
 {

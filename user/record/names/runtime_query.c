@@ -164,7 +164,7 @@ static void warn_without_names(struct tapir_runtime_queries *a, const struct tap
 		   tapir_diag__cnt() ? tapir_diag__line(0) : tapir_errno__text(err));
 }
 
-/* The answer is not awaited any more; if the process cannot answer, that is why it has no names. */
+/* The answer is no longer awaited; if the process cannot answer, that is why it has no names. */
 static void explain_unasked(struct tapir_runtime_queries *a, const struct tapir_runtime_query *q)
 {
 	int err = has_ended(q) ? 0 : tapir_peer__check_able_now(q->tgid, "ask for names");

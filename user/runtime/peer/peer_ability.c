@@ -48,8 +48,8 @@ static bool has_fds(const struct tapir_peer_helper *job, unsigned needed)
 
 /*
  * The processes that were seen stopped: tapir asks one for its names, for its events and for its
- * heap, and would wait for the same stop each time. One that was not looked at for a while may
- * have run meanwhile.
+ * heap, and would wait for the same stop each time. One that was not checked for a while may
+ * have run since.
  */
 #define STOPS_MAX 64u
 #define FORGET_NS (10 * TAPIR_NS_PER_SEC)
