@@ -88,12 +88,14 @@ def test_frames_without_names_are_one_when_they_follow_each_other(t):
     bare, file = t.path("bare"), t.path("bare.tapir")
     t.eq(t.run("strip", "-o", bare, t.target_path("depth")).rc, 0, "strip")
     t.tapir("record", "depth:hit", "--stack", *EVENTS_ONLY, "-f", "-o", file, "--", bare, 5, 40)
-    run = sum(frame["name"] is None and frame["module"].endswith("/bare") for frame in t.events(file)[0]["stack"])
+    nameless = [frame["name"] is None and frame["module"].endswith("/bare") for frame in t.events(file)[0]["stack"]]
+    run = nameless.index(False)
     t.ok(run > 6, f"frames without a name: {t.events(file)[0]['stack']}")
     stacks = t.tapir("report", "--stacks", file).out.split(HOTTEST)[1]
-    t.ok(f"[bare, {run} frames]" in stacks and "bare!fn_" not in stacks, stacks)
+    # Where libc's table was there in time, the stack goes down to a frame of its own, _start.
+    t.ok(f"[bare, {run} frames]" in stacks and "bare!fn_" not in stacks.split("__libc_start")[0], stacks)
     t.ok("bare!fn_" in t.tapir("report", "--stacks", "--unfold", file).out, "each of them")
-    t.eq(sum(name.startswith("bare!fn_") for name in t.report(file)["stacks"][0]["functions"]), run, "JSON has all")
+    t.eq(sum(name.startswith("bare!fn_") for name in t.report(file)["stacks"][0]["functions"]), sum(nameless), "JSON has all")
 
 
 def folded(t, file, *options):
