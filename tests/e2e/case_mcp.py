@@ -157,7 +157,8 @@ def test_others_are_answered_while_a_recording_is_made_and_cancelled(t):
         begun = time.monotonic()
         client.send(*(tool(nr, "record", pid=program.pid, seconds=0.3) for nr in (4, 5)), tool(6, "findings", recording="r2"))
         said = [client.take_answer() for _ in range(3)]
-        t.eq((sorted(one["id"] for one in said[:2]), said[2]["id"]), ([4, 5], 6), "their order")
+        # Once r2 is there, its reader may overtake the answer of the call that made it.
+        t.ok(sorted(one["id"] for one in said) == [4, 5, 6] and said[0]["id"] != 6, f"their order: {[one['id'] for one in said]}")
         t.eq(sorted(json.loads(text(one))["recording"] for one in said), ["r1", "r2", "r2"], "which recordings")
         client.send({"method": "notifications/cancelled", "params": {"requestId": 1}})
         until_ended(t, pids)
