@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/reader_words.h"
 #include "spec/expression_impl.h"
 
 #define MAX_NODES 512
@@ -640,7 +641,7 @@ int tapir_expression__parse(const char *option, const char *text, struct tapir_e
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return -ENOMEM;
-	e->option = option;
+	e->option = tapir_reader_words__are_parameters() ? option + strspn(option, "-") : option;
 	e->text = strdup(text);
 	e->texts = malloc(2 * len + 2); /* a text and its NUL take no more than it and its quotes */
 	err = e->text && e->texts && tapir_vec__add(&e->nodes) ? parse_whole(e) : -ENOMEM;

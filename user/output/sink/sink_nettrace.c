@@ -50,6 +50,9 @@ static int end_nettrace(struct tapir_export *x)
 {
 	int err = tapir_nettrace__finish(x->state, &x->out);
 
+	/* A disk that is full is the only thing to report then. */
+	if (!err)
+		err = x->host->write(x->host->ctx, &x->out);
 	if (!err)
 		report_omissions(tapir_nettrace__stats(x->state));
 	return err;
