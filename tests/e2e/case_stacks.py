@@ -257,8 +257,11 @@ def test_hostile_stack_ends_where_it_stops_being_one(t):
     """A stack that ends at a guard page, in a cycle, or at unmapped addresses; code without unwind data is followed."""
     file = t.path("odd.tapir")
     said = t.tapir("record", "-F", 499, "--no-sched", "-f", "-o", file, "--", t.target_path("oddstack"), SKIP_S + 1)
-    name_of = {line["tid"]: line["name"] for line in said.json_lines()}
-    t.eq(set(name_of.values()), set(ODD), "threads")
+    lines = said.json_lines()
+    name_of = {line["tid"]: line["name"] for line in lines if line["tid"]}
+    impossible = {line["name"] for line in lines if not line["tid"]}  # on this machine; see oddstack.c
+    t.ok(impossible <= {"noncanonical"}, f"this machine ends threads that spin as {impossible}")
+    t.eq(set(name_of.values()), set(ODD) - impossible, "threads")
     seen, samples = {}, [r for r in t.events(file, "sample") if r["tid"] in name_of]
     # Until its tables are there, a stack by frame pointers alone may lack a caller in the middle: it is not called complete.
     ready_ns = max([min(r["time_ns"] for r in samples) + SKIP_S * 10**9,
@@ -269,7 +272,7 @@ def test_hostile_stack_ends_where_it_stops_being_one(t):
             seen.setdefault(name_of[r["tid"]], []).append((len(stack), r["stack_end"]))
     wrong = {name: [end for end in ends if end != ODD[name]][:3] for name, ends in seen.items() if set(ends) != {ODD[name]}}
     t.eq(wrong, {}, "frames and ends")
-    t.eq(set(seen), set(ODD), "threads with samples")
+    t.eq(set(seen), set(ODD) - impossible, "threads with samples")
 
 
 # ---- where stacks are incomplete -----------------------------------------------------------------
