@@ -481,6 +481,16 @@ struct tapir_sv tapir_jfr__text(struct tapir_jfr *j, struct tapir_jfr_value v)
 	return text;
 }
 
+struct tapir_sv tapir_jfr__symbol(struct tapir_jfr *j, struct tapir_jfr_value of, const char *name)
+{
+	struct tapir_jfr_value symbol = tapir_jfr__field(j, of, name);
+	const struct tapir_jfr_class *cls = tapir_jfr__class(j, symbol);
+
+	return cls && tapir_jfr__kind(cls) == TAPIR_JFR_MEMBERS
+		       ? tapir_jfr__text(j, tapir_jfr__field(j, symbol, "string"))
+		       : tapir_jfr__text(j, symbol);
+}
+
 /* ---- events --------------------------------------------------------------------------------- */
 
 static void read_pool(struct cursor *c)

@@ -33,7 +33,7 @@ enum tapir_jfr_unit {
 	TAPIR_JFR_UNIT_NONE,
 	TAPIR_JFR_UNIT_TICKS_SINCE, /* a point of time */
 	TAPIR_JFR_UNIT_TICKS,	    /* a length of time */
-	TAPIR_JFR_UNIT_MS,	    /* likewise */
+	TAPIR_JFR_UNIT_MS,	    /* a length of time, in milliseconds */
 };
 
 /* The kind of a value, by its class. */
@@ -141,5 +141,11 @@ struct tapir_jfr_value tapir_jfr__take_member(struct tapir_jfr *j,
 uint64_t tapir_jfr__number(struct tapir_jfr *j, struct tapir_jfr_value v, bool is_unsigned);
 /* Returns a text in the chunk; empty where it is no text, or one of UTF-16 units beyond ASCII. */
 struct tapir_sv tapir_jfr__text(struct tapir_jfr *j, struct tapir_jfr_value v);
+/*
+ * Returns the text of a member that is a symbol of the JVM, as the names of classes and methods
+ * are: a value whose member "string" is the text. A member that is a text itself is returned as it
+ * is. As __text.
+ */
+struct tapir_sv tapir_jfr__symbol(struct tapir_jfr *j, struct tapir_jfr_value of, const char *name);
 
 #endif

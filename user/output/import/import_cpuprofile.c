@@ -3,7 +3,7 @@
  * {"nodes": [{id, callFrame: {functionName, url, lineNumber, columnNumber}, children: [id]}],
  * "startTime", "endTime": us, "samples": [id], "timeDeltas": [us since the sample before]}.
  *
- * The format has functions, no addresses: each gets one that no process has.
+ * The format has functions, no addresses: each gets one from the sink.
  */
 #include "output/import/import_cpuprofile.h"
 
@@ -21,8 +21,6 @@
 
 #define FILE_MAX_BYTES (256u << 20)
 #define NODES_MAX      (4u << 20)
-#define CODE_VA	       0x100000000ull
-#define CODE_BYTES     16u
 #define PID	       1u /* the format does not say which */
 #define TIME_MAX_US    (INT64_MAX / 1000 / 2)
 #define CHECK_EVERY    4096u
@@ -38,7 +36,6 @@ struct profile {
 	struct tapir_import_sink sink;
 	struct tapir_import_tasks tasks;
 	struct tapir_keyed(struct node) nodes; /* by id */
-	struct tapir_map code;		       /* hash of a function -> its number */
 	uint64_t idle_cnt, bad_cnt;
 };
 
@@ -61,26 +58,13 @@ static void add_cpuprofile_name(struct tapir_str *out, const json_t *frame)
 			!strncmp(url, "file://", 7) ? url + 7 : url, line + 1, column + 1);
 }
 
-/* The function's address, whose name is described when it is new. */
-static uint64_t code_of(struct profile *p, const json_t *frame)
+static uint64_t function_va(struct profile *p, const json_t *frame)
 {
 	struct tapir_str name = {};
-	struct tapir_jit_name code = {.size = CODE_BYTES, .source = TAPIR_JIT_PERF_MAP};
-	uint64_t *nr, va = 0;
-	bool is_new = false;
+	uint64_t va;
 
 	add_cpuprofile_name(&name, frame);
-	nr = name.failed
-		     ? NULL
-		     : tapir_map__put(&p->code, tapir_hash__bytes(1, name.data, name.len), &is_new);
-	if (nr) {
-		*nr = is_new ? p->code.cnt : *nr;
-		va = code.start_va = CODE_VA + *nr * CODE_BYTES;
-		code.name = name.data;
-		code.name_len = name.len;
-		if (is_new)
-			(void)tapir_import_names__add_code(p->sink.names, PID, &code);
-	}
+	va = tapir_import_sink__function(&p->sink, PID, &name);
 	tapir_str__fini(&name);
 	return va;
 }
@@ -98,7 +82,7 @@ static int add_node(struct profile *p, const json_t *json)
 	}
 	node.is_root = name && !strcmp(name, "(root)");
 	node.is_idle = name && !strcmp(name, "(idle)");
-	node.va = node.is_root ? 0 : code_of(p, frame);
+	node.va = node.is_root ? 0 : function_va(p, frame);
 	tapir_keyed__forget(&p->nodes, (uint64_t)json_integer_value(id)); /* the last one counts */
 	return tapir_keyed__add(&p->nodes, (uint64_t)json_integer_value(id), NODES_MAX, node)
 		       ? 0
@@ -152,7 +136,7 @@ static uint64_t put_stack(struct profile *p, uint64_t idx, uint64_t ns)
 
 	for (; idx && cnt < TAPIR_MAX_FRAMES; idx = p->nodes.data[idx - 1].parent)
 		if (p->nodes.data[idx - 1].va)
-			frames[cnt++] = p->nodes.data[idx - 1].va + CODE_BYTES / 2;
+			frames[cnt++] = p->nodes.data[idx - 1].va;
 	return tapir_import_sink__stack(&p->sink, frames, cnt, idx ? TAPIR_STACK_MORE : 0,
 					idx ? TAPIR_STACK_END_MORE : TAPIR_STACK_END_WHOLE, ns);
 }
@@ -287,8 +271,7 @@ static int parse_json(const struct tapir_import_input *input, json_t **out)
 		return -ENOMEM;
 	got = tapir_import_input__read((void *)input, text, input->bytes, 0);
 	if (got < 0)
-		return tapir_diag__fail((int)got, "cannot read %s: %s", input->name,
-					tapir_errno__text((int)got));
+		return tapir_import__fail(input, (int)got, "", "");
 	*out = json_loadb(text, (size_t)got, 0, &error);
 	return *out ? 0
 		    : tapir_diag__fail(-EBADMSG, "%s is cut or damaged: no JSON in line %d",
@@ -305,7 +288,6 @@ int tapir_import_cpuprofile(const struct tapir_import_input *input,
 		err = import(&p, input, opts, out);
 	tapir_import_tasks__fini(&p.tasks);
 	tapir_import_sink__fini(&p.sink);
-	tapir_map__fini(&p.code);
 	tapir_keyed__fini(&p.nodes);
 	json_decref(p.root);
 	return err;

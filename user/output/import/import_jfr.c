@@ -21,8 +21,6 @@
 #define CHUNK_MAX_BYTES	  (256u << 20) /* a JVM begins another one at 12 MB */
 #define CHECK_EVERY	  4096u	       /* events */
 #define THREADS_MAX	  (1u << 20)
-#define CODE_VA		  0x100000000ull
-#define CODE_BYTES	  16u
 #define UNKNOWN_PID	  1u
 #define VIRTUAL_TID	  (1u << 30) /* above the kernel's own */
 #define DEFAULT_PERIOD_NS (20 * TAPIR_NS_PER_MS)
@@ -46,7 +44,6 @@ struct flight {
 	struct tapir_vec(struct item) items; /* of the chunk */
 	struct tapir_map tids, methods,
 		stacks;		/* of the chunk: where a constant is -> its meaning */
-	struct tapir_map code;	/* hash of a name -> its number */
 	struct tapir_map named; /* thread -> hash of its name */
 	struct tapir_str text, command;
 	uint64_t period_ns, check_cnt, malformed_cnt, loss_cnt, lost_bytes, sample_cnt, pair_cnt;
@@ -63,6 +60,16 @@ static struct tapir_jfr_value value_of(const struct item *item)
 static uint64_t number_of(struct flight *f, struct tapir_jfr_value of, const char *name)
 {
 	return tapir_jfr__number(&f->j, tapir_jfr__field(&f->j, of, name), false);
+}
+
+/* Keeps what the constant at that place of the chunk means. */
+static void keep(struct flight *f, struct tapir_map *map, size_t at, uint64_t meaning)
+{
+	uint64_t *kept = tapir_map__put(map, at, NULL);
+
+	if (kept)
+		*kept = meaning;
+	f->failed |= !kept;
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -111,38 +118,18 @@ static uint32_t tid_of(struct flight *f, struct tapir_jfr_value event, uint64_t 
 		f->has_virtual = true;
 	}
 	name_thread(f, (uint32_t)tid, thread, ns);
-	known = tapir_map__put(&f->tids, thread.at, NULL);
-	if (known)
-		*known = tid;
-	f->failed |= !known;
+	keep(f, &f->tids, thread.at, tid);
 	return (uint32_t)tid;
 }
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-/* The address of a method, whose name is described when it is new; 0: it has none. */
-static uint64_t code_of(struct flight *f, struct tapir_jfr_value method)
+/* 0: it has no name. */
+static uint64_t method_va(struct flight *f, struct tapir_jfr_value method)
 {
-	struct tapir_jit_name code = {.size = CODE_BYTES, .source = TAPIR_JIT_PERF_MAP};
-	uint64_t *nr;
-	bool is_new = false;
-
 	tapir_str__clear(&f->text);
 	tapir_jfr__add_text(&f->j, method, &f->text);
-	if (!f->text.len)
-		return 0;
-	nr = tapir_map__put(&f->code, tapir_hash__bytes(1, f->text.data, f->text.len), &is_new);
-	if (!nr) {
-		f->failed = true;
-		return 0;
-	}
-	*nr = is_new ? f->code.cnt : *nr;
-	code.start_va = CODE_VA + *nr * CODE_BYTES;
-	code.name = f->text.data;
-	code.name_len = f->text.len;
-	if (is_new && tapir_import_names__add_code(f->sink.names, f->pid, &code) == -ENOSPC)
-		f->sink.refused_cnt++;
-	return code.start_va;
+	return tapir_import_sink__function(&f->sink, f->pid, &f->text);
 }
 
 static uint64_t frame_va(struct flight *f, struct tapir_jfr_value frame)
@@ -155,11 +142,8 @@ static uint64_t frame_va(struct flight *f, struct tapir_jfr_value frame)
 		return 0;
 	if (known)
 		return *known;
-	va = code_of(f, method);
-	known = tapir_map__put(&f->methods, method.at, NULL);
-	if (known)
-		*known = va;
-	f->failed |= !known;
+	va = method_va(f, method);
+	keep(f, &f->methods, method.at, va);
 	return va;
 }
 
@@ -174,7 +158,7 @@ static uint64_t put_stack(struct flight *f, struct tapir_jfr_value trace, uint64
 		uint64_t va = frame_va(f, tapir_jfr__next(&f->j, &frames));
 
 		if (va)
-			vas[cnt++] = va + CODE_BYTES / 2;
+			vas[cnt++] = va;
 	}
 	is_truncated |= left;
 	return tapir_import_sink__stack(&f->sink, vas, cnt, is_truncated ? TAPIR_STACK_MORE : 0,
@@ -193,10 +177,7 @@ static uint64_t stack_of(struct flight *f, struct tapir_jfr_value event, uint64_
 	if (known)
 		return *known;
 	stack_id = put_stack(f, trace, ns);
-	known = tapir_map__put(&f->stacks, trace.at, NULL);
-	if (known)
-		*known = stack_id;
-	f->failed |= !known;
+	keep(f, &f->stacks, trace.at, stack_id);
 	return stack_id;
 }
 
@@ -413,8 +394,7 @@ static int read_bytes(const struct tapir_import_input *input, void *buf, size_t 
 	int64_t got = tapir_import_input__read((void *)input, buf, len, off);
 
 	if (got < 0)
-		return tapir_diag__fail((int)got, "cannot read %s: %s", input->name,
-					tapir_errno__text((int)got));
+		return tapir_import__fail(input, (int)got, "", "");
 	return got == (int64_t)len ? 0 : -ENODATA;
 }
 
@@ -520,7 +500,6 @@ static void fini(struct flight *f)
 	tapir_map__fini(&f->tids);
 	tapir_map__fini(&f->methods);
 	tapir_map__fini(&f->stacks);
-	tapir_map__fini(&f->code);
 	tapir_map__fini(&f->named);
 	tapir_str__fini(&f->text);
 	tapir_str__fini(&f->command);

@@ -14,6 +14,10 @@
 #include "tapir/stack_walk.h"
 #include "tapir/trace_format.h"
 
+/* Formats without addresses have no mappings, so that nothing else is there. */
+#define FUNCTIONS_VA   0x100000000ull
+#define FUNCTION_BYTES 16u
+
 int tapir_import_sink__init(struct tapir_import_sink *s, struct tapir_writer *w, uint64_t first_ns)
 {
 	*s = (struct tapir_import_sink){.w = w,
@@ -31,6 +35,7 @@ void tapir_import_sink__fini(struct tapir_import_sink *s)
 	tapir_catalog__free(s->catalog);
 	tapir_recbuf__fini(&s->buf);
 	tapir_str__fini(&s->limits);
+	tapir_map__fini(&s->functions);
 	*s = (struct tapir_import_sink){};
 }
 
@@ -94,6 +99,37 @@ void tapir_import_sink__put(struct tapir_import_sink *s, const struct tapir_rec 
 		s->captured[family] += tapir_rec__weight(rec);
 	if (rec->time_ns > s->last_ns)
 		s->last_ns = rec->time_ns;
+}
+
+uint64_t tapir_import_sink__function(struct tapir_import_sink *s, uint32_t tgid,
+				     const struct tapir_str *name)
+{
+	struct tapir_jit_name code = {.size = FUNCTION_BYTES,
+				      .source = TAPIR_JIT_PERF_MAP,
+				      .name = name->data,
+				      .name_len = name->len};
+	uint64_t *nr;
+	bool is_new = false;
+	int err = 0;
+
+	if (!name->len && !name->failed)
+		return 0;
+	nr = name->failed ? NULL
+			  : tapir_map__put(&s->functions,
+					   tapir_hash__bytes(1, name->data, name->len), &is_new);
+	if (!nr) {
+		note_error(s, -ENOMEM);
+		return 0;
+	}
+	*nr = is_new ? s->functions.cnt : *nr;
+	code.start_va = FUNCTIONS_VA + *nr * FUNCTION_BYTES;
+	if (is_new)
+		err = tapir_import_names__add_code(s->names, tgid, &code);
+	if (err == -ENOSPC)
+		s->refused_cnt++;
+	else
+		note_error(s, err);
+	return code.start_va + FUNCTION_BYTES / 2;
 }
 
 uint64_t tapir_import_sink__stack(struct tapir_import_sink *s, const uint64_t *frames_va,

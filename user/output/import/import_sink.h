@@ -8,6 +8,7 @@
 #ifndef TAPIR_USER_IMPORT_SINK_H
 #define TAPIR_USER_IMPORT_SINK_H
 
+#include "base/map.h"
 #include "base/str.h"
 #include "output/import/import_names.h"
 #include "trace/family.h"
@@ -20,6 +21,7 @@ struct tapir_import_sink {
 	struct tapir_import_names *names;
 	struct tapir_recbuf buf;
 	struct tapir_str limits;
+	struct tapir_map functions; /* hash of a function's name -> its number */
 	uint64_t captured[TAPIR_FAMILY_CNT];
 	uint64_t refused_cnt; /* descriptions for which there was no memory */
 	uint64_t first_ns, last_ns, segment_ns, flushed_ns;
@@ -34,6 +36,13 @@ void tapir_import_sink__fini(struct tapir_import_sink *s);
 void tapir_import_sink__describe(struct tapir_import_sink *s, const struct tapir_rec *rec);
 /* A record of a family, in the order of time. */
 void tapir_import_sink__put(struct tapir_import_sink *s, const struct tapir_rec *rec);
+/*
+ * For formats that have functions and no addresses: returns an address within the function of that
+ * name, one that no process has. It is described, as code of tgid, when it is new; 0: no name, or
+ * no memory.
+ */
+uint64_t tapir_import_sink__function(struct tapir_import_sink *s, uint32_t tgid,
+				     const struct tapir_str *name);
 /* Addresses, innermost first. Returns the stack's id, 0 for an empty one. */
 uint64_t tapir_import_sink__stack(struct tapir_import_sink *s, const uint64_t *frames_va,
 				  unsigned frame_cnt, uint16_t flags, enum tapir_stack_end end,

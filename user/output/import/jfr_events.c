@@ -73,21 +73,11 @@ uint64_t tapir_jfr__ns(const struct tapir_jfr *j, uint64_t ticks)
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-static struct tapir_sv symbol_text(struct tapir_jfr *j, struct tapir_jfr_value of, const char *name)
-{
-	struct tapir_jfr_value symbol = tapir_jfr__field(j, of, name);
-	const struct tapir_jfr_class *cls = tapir_jfr__class(j, symbol);
-
-	return cls && tapir_jfr__kind(cls) == TAPIR_JFR_MEMBERS
-		       ? tapir_jfr__text(j, tapir_jfr__field(j, symbol, "string"))
-		       : tapir_jfr__text(j, symbol);
-}
-
 static void add_method(struct tapir_jfr *j, struct tapir_jfr_value method, struct tapir_str *out)
 {
-	struct tapir_sv type = symbol_text(j, tapir_jfr__field(j, method, "type"), "name");
-	struct tapir_sv name = symbol_text(j, method, "name");
-	struct tapir_sv descriptor = symbol_text(j, method, "descriptor");
+	struct tapir_sv type = tapir_jfr__symbol(j, tapir_jfr__field(j, method, "type"), "name");
+	struct tapir_sv name = tapir_jfr__symbol(j, method, "name");
+	struct tapir_sv descriptor = tapir_jfr__symbol(j, method, "descriptor");
 
 	if (type.len && name.len)
 		(void)tapir_java_name__add(out, type, name, descriptor);
@@ -95,7 +85,7 @@ static void add_method(struct tapir_jfr *j, struct tapir_jfr_value method, struc
 
 static void add_class_name(struct tapir_jfr *j, struct tapir_jfr_value v, struct tapir_str *out)
 {
-	struct tapir_sv name = symbol_text(j, v, "name");
+	struct tapir_sv name = tapir_jfr__symbol(j, v, "name");
 
 	for (size_t i = 0; i < name.len; i++)
 		tapir_str__addc(out, name.data[i] == '/' ? '.' : name.data[i]);

@@ -36,12 +36,6 @@ static struct tapir_sv member_text(struct tapir_jfr *j, struct tapir_jfr_value o
 	return tapir_jfr__text(j, tapir_jfr__field(j, of, name));
 }
 
-/* "[Lcom/shop/Order;": a symbol, whose text is a member. */
-static struct tapir_sv symbol_of(struct tapir_jfr *j, struct tapir_jfr_value of, const char *name)
-{
-	return member_text(j, tapir_jfr__field(j, of, name), "string");
-}
-
 static void add_class(struct tapir_str *out, struct tapir_sv name)
 {
 	size_t from = out->len;
@@ -59,15 +53,15 @@ static void add_class(struct tapir_str *out, struct tapir_sv name)
 
 static void add_type(struct tapir_jfr *j, struct tapir_jfr_value object, struct tapir_str *out)
 {
-	add_class(out, symbol_of(j, tapir_jfr__field(j, object, "type"), "name"));
+	add_class(out, tapir_jfr__symbol(j, tapir_jfr__field(j, object, "type"), "name"));
 }
 
 static void add_method(struct tapir_jfr *j, struct tapir_jfr_value frame, struct tapir_str *out)
 {
 	struct tapir_jfr_value method = tapir_jfr__field(j, frame, "method");
-	struct tapir_sv name = symbol_of(j, method, "name");
+	struct tapir_sv name = tapir_jfr__symbol(j, method, "name");
 
-	add_class(out, symbol_of(j, tapir_jfr__field(j, method, "type"), "name"));
+	add_class(out, tapir_jfr__symbol(j, tapir_jfr__field(j, method, "type"), "name"));
 	tapir_str__addc(out, '.');
 	tapir_str__add_printable(out, name.data, name.len);
 }
