@@ -37,6 +37,7 @@ def test_requests_are_answered_refused_and_logged(t):
     for query, status, start in (
             ("pid=1x", 400, "pid:"), ("", 400, "pid:"), ("pid=1&seconds=0", 400, "seconds:"), ("pid=1&seconds=601", 400, "seconds:"),
             ("pid=1&events=/etc/passwd:x", 400, "events:"), ("pid=1&path=/etc", 400, "path:"), ("pid=1&format=exe", 400, "format:"),
+            ("pid=1&events=storm:hit&where=1%2B", 400, "where:"),
             ("pid=4194303", 404, "process 4194303"), (f"pid={server.pid}&started=1", 409, "started:")):
         error = server.json("/v1/profile?" + query, expect=status)["error"]
         t.ok(error.startswith(start), f"{query}: {error}")
@@ -288,7 +289,8 @@ def test_session_is_its_trace_when_it_ends(t):
     until(t, lambda: json.loads(server.ask("/v1/sessions")[2])["sessions"][1]["state"] == "finished", "the end of a lease")
     t.ok(server.ask(second + "?format=folded", method="DELETE")[2].startswith(b"burner;"), "folded stacks")
     server.json(second, expect=404)
-    for body, start in (("{", "body:"), ('{"pid": 1, "x": 2}', "x:"), ('{"pid": "1; reboot"}', "pid:"), ("[]", "body:"), ("", "pid:")):
+    for body, start in (("{", "body:"), ('{"pid": 1, "x": 2}', "x:"), ('{"pid": "1; reboot"}', "pid:"), ("[]", "body:"), ("", "pid:"),
+                        ('{"pid": 1, "events": ["storm:hit"], "where": "arg0 >"}', "where:")):
         error = server.json("/v1/sessions", method="POST", body=body, expect=400)["error"]
         t.ok(error.startswith(start), f"{body}: {error}")
     path = begin_session(server, pid=4194303)

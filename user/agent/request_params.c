@@ -16,6 +16,7 @@
 #include "base/duration.h"
 #include "base/json.h"
 #include "decode/profiles.h"
+#include "decode/record_where.h"
 #include "agent/answer.h"
 #include "spec/machine_source.h"
 #include "spec/spec.h"
@@ -582,6 +583,7 @@ int tapir_request_params__request(const struct tapir_request_params *params,
 {
 	int kinds = (params->pids.cnt > 0) + (params->comms.cnt > 0) + (params->container != NULL) +
 		    (params->pod != NULL);
+	int err;
 
 	if (kinds != 1)
 		return tapir_diag__fail(-EINVAL, "pid: a target is required: one of pid, comm, "
@@ -626,5 +628,6 @@ int tapir_request_params__request(const struct tapir_request_params *params,
 		.no_command_lines = !params->is_admin,
 		.duration_ns = params->duration_ns ? params->duration_ns : DEFAULT_RECORD_NS,
 	};
-	return check_specs(params);
+	err = check_specs(params);
+	return err ? err : tapir_where__check_text(params->where);
 }

@@ -64,6 +64,15 @@ int tapir_where__new(const char *text, struct tapir_where **out)
 	return err;
 }
 
+int tapir_where__check_text(const char *text)
+{
+	struct tapir_where *w;
+	int err = tapir_where__new(text, &w);
+
+	tapir_where__free(w);
+	return err;
+}
+
 static void unbind(struct tapir_where *w)
 {
 	struct bound_kind *k;

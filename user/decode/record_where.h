@@ -24,6 +24,9 @@ struct tapir_where;
 int tapir_where__new(const char *text, struct tapir_where **out);
 void tapir_where__free(struct tapir_where *w);
 
+/* As __new, and frees it: reports a mistake before anything is done for the condition. */
+int tapir_where__check_text(const char *text);
+
 /*
  * Begins to read a recording, or to read it again: catalog is borrowed until the next call. What
  * was counted remains. w may be NULL.

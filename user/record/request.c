@@ -406,16 +406,6 @@ static void add_command_line(struct tapir_recording_plan *p)
 	p->opts.command_line = p->command_line.data;
 }
 
-/* A mistake is reported before anything is attached. */
-static int check_where(const char *where)
-{
-	struct tapir_where *w;
-	int err = tapir_where__new(where, &w);
-
-	tapir_where__free(w);
-	return err;
-}
-
 int tapir_request__plan(const struct tapir_request *q, struct tapir_recording_plan *p)
 {
 	int err;
@@ -443,7 +433,7 @@ int tapir_request__plan(const struct tapir_request *q, struct tapir_recording_pl
 	if (q->frames > TAPIR_MAX_FRAMES)
 		return tapir_diag__fail(-EINVAL, "a stack has at most %u frames",
 					(unsigned)TAPIR_MAX_FRAMES);
-	err = check_where(q->where);
+	err = tapir_where__check_text(q->where);
 	if (!err)
 		err = choose_lane(p, q);
 	if (!err)
