@@ -90,6 +90,21 @@ def test_events_of_dotnet_are_left_out_in_each_lane(t):
         dotnet_fire.ends_as_always(t, fired)
 
 
+PHP = """<?php class Early extends Exception {} class Late extends Exception {}
+for ($i = 0; $i < 10; $i++) { try { throw $i < 3 ? new Early() : new Late(); } catch (Exception $e) {} }"""
+
+
+def test_events_of_a_profile_are_left_out(t):
+    """Those of the profile that do not have the field, exceptions that are caught, are all left out."""
+    file, script = t.path("php.tapir"), t.path("throw.php")
+    with open(script, "w", encoding="ascii") as out:
+        out.write(PHP)
+    said = t.tapir("record", "--profile", "exceptions", "--where", 'class == "Late"', *EVENTS_ONLY, "-f", "-o", file,
+                   "--", "env", "USE_ZEND_DTRACE=1", t.need("php"), script).err
+    t.eq(counts(t, file), (7, 13), said)
+    t.eq([event["args"]["class"] for event in t.events(file, "event")], ["Late"] * 7, "the classes")
+
+
 def test_a_continuous_recording_leaves_out_events(t):
     target = t.target("asked", "--wait", THREADS, EVENTS, KEYS)
     tapir = t.start_tapir("record", "asked:order", "--where", NUMBERS, *EVENTS_ONLY, "--continuous", 16, "-p", target.pid,
