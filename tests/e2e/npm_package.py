@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A package of npm's registry for a case: what is in it, unpacked once. Nothing of it is run."""
+"""A package of npm's registry for a case: what is in it, unpacked once; no script of an installation runs."""
 import os
 import tarfile
 

@@ -24,7 +24,7 @@ struct tapir_where;
 int tapir_where__new(const char *text, struct tapir_where **out);
 void tapir_where__free(struct tapir_where *w);
 
-/* As __new, and frees it: reports a mistake before anything is done for the condition. */
+/* Reports a mistake, with the errors of __new, before anything is done for the condition. */
 int tapir_where__check_text(const char *text);
 
 /*
