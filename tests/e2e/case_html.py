@@ -130,6 +130,12 @@ def compare(t, browser):
     row = browser.js(TABLE, "functions")[0]
     t.ok("other_self_percent" in row and "change_percent" in row, f"columns: {sorted(row)}")
     t.ok(browser.js("return document.querySelectorAll('.frame[class*=more], .frame[class*=less]').length"), "colours of a change")
+    changes = json.loads(t.tapir("diff", CORPUS / "dotnet-idle.tapir", DOTNET, "--json").out)
+    kinds = {key: rows for key, rows in changes.items() if key not in ("notes", "unknown") and isinstance(rows, list) and rows}
+    t.ok(kinds, f"some of it has changed: {changes}")
+    open_view(browser, "diff")
+    for kind, rows in kinds.items():
+        t.eq([row["name"] for row in browser.js(TABLE, f"diff {kind}")], [row["name"] for row in rows][:len(browser.js(TABLE, f"diff {kind}"))], f"changes of {kind}")
 
 
 def show_hostile_names(t, browser):

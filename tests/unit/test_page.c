@@ -175,21 +175,29 @@ static void test_rows_are_those_of_the_recording(void **state)
 
 static void test_hostile_names_stay_in_their_strings(void **state)
 {
-	struct tapir_str data = {}, page = {};
-	size_t script_cnt = 0;
+	struct tapir_page_documents documents = {};
+	struct tapir_str page = {};
+	size_t script_cnt = 0, document_cnt = 0;
 
 	(void)state;
-	read_data(&data);
-	assert_null(memchr(data.data, '<', data.len));
-	tapir_page__write(HOSTILE, &data, &data, &page);
+	read_data(&documents.data);
+	documents.other = documents.changes = documents.data;
+	assert_non_null(memchr(documents.data.data, '<', documents.data.len));
+	tapir_page__write(HOSTILE, &documents, &page);
 	assert_false(page.failed);
 	for (const char *at = page.data; (at = strstr(at, "<script>alert")); at++)
 		script_cnt++;
 	assert_int_equal(script_cnt, 0);
+	for (const char *at = page.data; (at = strstr(at, "json\" id=\"")); document_cnt++) {
+		at = strchr(at, '>') + 1;
+		at += strcspn(at, "<");
+		assert_memory_equal(at, "</script>", strlen("</script>"));
+	}
+	assert_int_equal(document_cnt, 3);
 	assert_null(strstr(page.data, "<!--"));
 	assert_non_null(strstr(page.data, "Content-Security-Policy"));
 	tapir_str__fini(&page);
-	tapir_str__fini(&data);
+	tapir_str__fini(&documents.data);
 }
 
 /* ---- bounds ------------------------------------------------------------------------------------- */

@@ -6,17 +6,15 @@
 #include <errno.h>
 #include <string.h>
 
-#include "analyze/diff/diff.h"
 #include "base/child/child_run.h"
 #include "base/diag.h"
 #include "cli/commands.h"
-#include "cli/long_read.h"
+#include "cli/diff_run.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
 #include "cli/terminal.h"
 #include "output/render/diff_fail_on.h"
 #include "output/render/help_text.h"
-#include "output/render/report_view.h"
 #include "output/render/screen.h"
 #include "output/render/view_result_print.h"
 
@@ -58,51 +56,15 @@ static const struct tapir_option options[] = {
 	TAPIR_MANIFEST_OPTION(struct args),
 	{}};
 
-struct job {
-	struct tapir_cli *cli;
-	struct tapir_long_read *read;
-};
-
-static int reopen_for_diff(void *ctx, struct tapir_reader *first, struct tapir_reader **out)
+static int read_second(struct tapir_cli *cli, struct tapir_diff_run *run)
 {
-	const struct job *job = ctx;
-
-	return tapir_recording_file__open_again(job->cli, first, out);
-}
-
-static bool should_continue_reading(void *ctx)
-{
-	const struct job *job = ctx;
-
-	return !tapir_long_read__check(job->read);
-}
-
-static int read_side(struct tapir_reader *reader, struct tapir_cli *cli,
-		     struct tapir_diff_side *side, struct tapir_where *where)
-{
-	struct tapir_long_read read;
-	struct job job = {cli, &read};
-	const struct tapir_diff_opts opts = {.where = where,
-					     .open_again = reopen_for_diff,
-					     .should_continue = should_continue_reading,
-					     .ctx = &job};
-	int err;
-
-	tapir_long_read__start(&read, reader, cli);
-	err = tapir_diff_side__read(side, reader, &opts);
-	tapir_long_read__stop(&read);
-	return err == -ECANCELED ? -EINTR : err;
-}
-
-static int read_second(struct tapir_cli *cli, struct tapir_diff_side *side,
-		       struct tapir_where *where)
-{
+	const struct args *args = cli->args;
 	struct tapir_reader *reader;
 	int err = tapir_recording_file__open(cli, cli->words.data[1], &reader);
 
 	if (err)
 		return err;
-	err = read_side(reader, cli, side, where);
+	err = tapir_diff_run__read(run, 1, reader, cli, args->where);
 	tapir_reader__close(reader);
 	return err;
 }
@@ -116,19 +78,6 @@ static int check_span(const struct tapir_diff_side *side, const char *path)
 						path);
 }
 
-static void add_where(const struct tapir_where *where, const char *path,
-		      struct tapir_view_result *result)
-{
-	struct tapir_str text = {};
-
-	if (!where)
-		return;
-	tapir_report__add_where(where, &text);
-	tapir_view_result__note(result, "%s: %s", path, text.data ? text.data : "");
-	result->failed |= text.failed;
-	tapir_str__fini(&text);
-}
-
 /* A descriptor says nothing: MCP and the agent name recordings so. */
 static const char *compared_file_name(const struct tapir_cli *cli, size_t at)
 {
@@ -138,19 +87,15 @@ static const char *compared_file_name(const struct tapir_cli *cli, size_t at)
 	return !strcmp(path, "-") || !strcmp(path, TAPIR_CHILD_RUN_OTHER) ? names[at] : path;
 }
 
-static int print(struct tapir_diff *diff, const struct tapir_cli *cli,
-		 struct tapir_where *const where[2])
+static int print(struct tapir_diff_run *run, const struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	struct tapir_view_result result = {.view = "diff"};
-	const char *const names[] = {compared_file_name(cli, 0), compared_file_name(cli, 1)};
 	struct tapir_str out = {};
 	int err;
 
-	tapir_diff__write(diff, names, args->json && !args->top ? UINT64_MAX : args->top, args->all,
-			  &result);
-	for (int i = 0; i < 2; i++)
-		add_where(where[i], names[i], &result);
+	tapir_diff_run__write(run, args->json && !args->top ? UINT64_MAX : args->top, args->all,
+			      &result);
 	if (args->json)
 		tapir_view_result__write_json(&result, &out);
 	else
@@ -200,47 +145,28 @@ static int check_base(const struct tapir_diff *diff, struct tapir_cli *cli)
 	return 0;
 }
 
-static int compare_where(struct tapir_reader *reader, struct tapir_cli *cli,
-			 struct tapir_where *const where[2])
-{
-	const struct args *args = cli->args;
-	struct tapir_diff_side sides[2] = {};
-	struct tapir_diff diff = {};
-	int err = read_side(reader, cli, &sides[0], where[0]);
-
-	if (!err)
-		err = check_span(&sides[0], cli->words.data[0]);
-	if (!err)
-		err = read_second(cli, &sides[1], where[1]);
-	if (!err)
-		err = check_span(&sides[1], cli->words.data[1]);
-	if (!err)
-		err = tapir_diff__make(&diff, &sides[0], &sides[1], base_of(args));
-	if (!err)
-		err = check_base(&diff, cli);
-	if (!err)
-		err = print(&diff, cli, where);
-	if (!err)
-		err = evaluate_conditions(&diff, args);
-	tapir_diff__fini(&diff);
-	tapir_diff_side__fini(&sides[0]);
-	tapir_diff_side__fini(&sides[1]);
-	return err;
-}
-
-/* Each recording has a condition of its own, since it is bound to what is in it. */
 static int compare_recordings(struct tapir_reader *reader, struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
-	struct tapir_where *where[2] = {};
-	int err = tapir_where_option__parse(args->where, &where[0]);
+	struct tapir_diff_run run = {
+		.names = {compared_file_name(cli, 0), compared_file_name(cli, 1)}};
+	int err = tapir_diff_run__read(&run, 0, reader, cli, args->where);
 
 	if (!err)
-		err = tapir_where_option__parse(args->where, &where[1]);
+		err = check_span(&run.sides[0], cli->words.data[0]);
 	if (!err)
-		err = compare_where(reader, cli, where);
-	tapir_where__free(where[0]);
-	tapir_where__free(where[1]);
+		err = read_second(cli, &run);
+	if (!err)
+		err = check_span(&run.sides[1], cli->words.data[1]);
+	if (!err)
+		err = tapir_diff_run__compare(&run, base_of(args));
+	if (!err)
+		err = check_base(&run.diff, cli);
+	if (!err)
+		err = print(&run, cli);
+	if (!err)
+		err = evaluate_conditions(&run.diff, args);
+	tapir_diff_run__fini(&run);
 	return tapir_where_option__status(args->where, err);
 }
 

@@ -8,12 +8,16 @@
 
 #include "base/diag.h"
 #include "cli/commands.h"
+#include "cli/diff_run.h"
 #include "cli/long_read.h"
 #include "cli/output_file.h"
 #include "cli/recording_file.h"
 #include "cli/symbol_options.h"
 #include "output/page/page.h"
 #include "output/page/page_data.h"
+#include "output/render/view_result_print.h"
+
+#define CHANGES_MAX 1000u /* rows of each kind */
 
 struct args {
 	const char *output;
@@ -30,7 +34,11 @@ static const struct tapir_option options[] = {
 		     "write to OUT, which is replaced atomically; default, or '-': standard output",
 		     struct args, output),
 	TAPIR_FLAG("force", 'f', "replace OUT if it exists", struct args, force),
-	TAPIR_STRING("diff", 0, "OTHER", "compare with this recording", struct args, diff),
+	TAPIR_STRING(
+		"diff", 0, "OTHER",
+		"compare with this recording: colors in the flame graph, a table of functions, and "
+		"what 'tapir diff OTHER FILE' says",
+		struct args, diff),
 	TAPIR_WHERE_OPTION(struct args),
 	TAPIR_UNFOLD_OPTION(struct args),
 	TAPIR_SYMBOLS_OPTIONS(struct args),
@@ -102,14 +110,70 @@ static int add_other(struct tapir_cli *cli, struct tapir_str *out)
 	return err;
 }
 
-static int write_page(struct tapir_output_file *file, const struct tapir_str *data,
-		      const struct tapir_str *other, const char *path)
+/* Writes what 'tapir diff OTHER FILE' says, or nothing where one of the two has nothing to compare.
+ */
+static int write_changes(struct tapir_diff_run *run, struct tapir_str *out)
+{
+	struct tapir_view_result result = {.view = "diff"};
+	int err = 0;
+
+	if (!run->sides[0].span_ns || !run->sides[1].span_ns)
+		return 0;
+	err = tapir_diff_run__compare(run, TAPIR_DIFF_AUTO);
+	if (!err) {
+		tapir_diff_run__write(run, CHANGES_MAX, false, &result);
+		tapir_view_result__write_json(&result, out);
+		err = result.failed ? -ENOMEM : 0;
+	}
+	tapir_view_result__fini(&result);
+	return err;
+}
+
+/* The recording has been read, and is read again. */
+static int add_changes(struct tapir_reader *reader, struct tapir_cli *cli, const char *path,
+		       struct tapir_str *out)
+{
+	const struct args *args = cli->args;
+	struct tapir_diff_run run = {.names = {page_file_name(args->diff), page_file_name(path)}};
+	struct tapir_reader *before, *after = NULL;
+	int err = tapir_recording_file__open(cli, args->diff, &before);
+
+	if (err)
+		return err;
+	err = tapir_diff_run__read(&run, 0, before, cli, args->where);
+	if (!err)
+		err = tapir_recording_file__open_again(cli, reader, &after);
+	if (!err)
+		err = tapir_diff_run__read(&run, 1, after, cli, args->where);
+	if (!err)
+		err = write_changes(&run, out);
+	tapir_reader__close(after);
+	tapir_reader__close(before);
+	tapir_diff_run__fini(&run);
+	return tapir_where_option__status(args->where, err);
+}
+
+static int add_documents(struct tapir_reader *reader, struct tapir_cli *cli, const char *path,
+			 struct tapir_page_documents *out)
+{
+	const struct args *args = cli->args;
+	int err = add_data(reader, cli, path, &out->data);
+
+	if (!err && args->diff)
+		err = add_other(cli, &out->other);
+	if (!err && args->diff)
+		err = add_changes(reader, cli, path, &out->changes);
+	return err;
+}
+
+static int write_page(struct tapir_output_file *file, const struct tapir_page_documents *documents,
+		      const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	struct tapir_str out = {};
 	int err;
 
-	tapir_page__write(slash ? slash + 1 : path, data, other->len ? other : NULL, &out);
+	tapir_page__write(slash ? slash + 1 : path, documents, &out);
 	err = tapir_output_file__flush(file, &out);
 	tapir_str__fini(&out);
 	if (!err)
@@ -121,7 +185,7 @@ static int make_page(struct tapir_reader *reader, struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	const char *path = cli->words.data[0];
-	struct tapir_str data = {}, other = {};
+	struct tapir_page_documents documents = {};
 	struct tapir_output_file file;
 	int mark = tapir_diag__cnt();
 	int err = tapir_output_file__open(
@@ -130,15 +194,14 @@ static int make_page(struct tapir_reader *reader, struct tapir_cli *cli)
 
 	if (err)
 		return err;
-	err = add_data(reader, cli, path, &data);
-	if (!err && args->diff)
-		err = add_other(cli, &other);
+	err = add_documents(reader, cli, path, &documents);
 	if (!err)
-		err = write_page(&file, &data, &other, page_file_name(path));
+		err = write_page(&file, &documents, page_file_name(path));
 	tapir_output_file__report_end(&file, "; open it in a browser", mark, err);
 	tapir_output_file__close(&file);
-	tapir_str__fini(&data);
-	tapir_str__fini(&other);
+	tapir_str__fini(&documents.data);
+	tapir_str__fini(&documents.other);
+	tapir_str__fini(&documents.changes);
 	return err;
 }
 
@@ -180,7 +243,7 @@ const struct tapir_command tapir_cmd_html = {
 		(const struct tapir_example[]){
 			{"html slow.tapir -o slow.html", "a page to look at, or to send"},
 			{"html after.tapir --diff before.tapir -o change.html",
-			 "colors show where more time goes, and where less"},
+			 "colors show where more time goes, and where less; tables, what became slower"},
 			{"html --where 'pid == 4711' all.tapir -o one.html",
 			 "one process of a recording of all"},
 			{}},

@@ -45,15 +45,26 @@ static void add_script(struct tapir_str *out, const char *text)
 	tapir_str__adds(out, "</script>\n");
 }
 
-static void add_data(struct tapir_str *out, const char *id, const struct tapir_str *data)
+/* A name must not end the element. In JSON, '<' occurs in strings alone. */
+static void add_data(struct tapir_str *out, const char *id, const struct tapir_str *json)
 {
+	const char *at = json->data, *end = json->data + json->len, *next;
+
+	if (!json->len)
+		return;
 	tapir_str__addf(out, "<script type=\"application/json\" id=\"%s\">", id);
-	tapir_str__add(out, data->data, data->len);
+	for (; at < end; at = next) {
+		next = memchr(at, '<', (size_t)(end - at));
+		tapir_str__add(out, at, (size_t)((next ? next : end) - at));
+		if (next)
+			tapir_str__adds(out, "\\u003c");
+		next = next ? next + 1 : end;
+	}
 	tapir_str__adds(out, "</script>\n");
 }
 
-void tapir_page__write(const char *title, const struct tapir_str *data,
-		       const struct tapir_str *other, struct tapir_str *out)
+void tapir_page__write(const char *title, const struct tapir_page_documents *documents,
+		       struct tapir_str *out)
 {
 	tapir_str__adds(out, head);
 	tapir_str__add_markup(out, title, strlen(title));
@@ -61,9 +72,9 @@ void tapir_page__write(const char *title, const struct tapir_str *data,
 	tapir_str__adds(out, page_css);
 	tapir_str__adds(out, "</style>\n");
 	tapir_str__adds(out, body);
-	add_data(out, "data", data);
-	if (other)
-		add_data(out, "other", other);
+	add_data(out, "data", &documents->data);
+	add_data(out, "other", &documents->other);
+	add_data(out, "changes", &documents->changes);
 	add_script(out, page_data_js);
 	add_script(out, page_tree_js);
 	add_script(out, page_flame_js);

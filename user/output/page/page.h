@@ -9,8 +9,16 @@
 
 #include "base/str.h"
 
-/* other: the data of the recording with which it is compared; NULL: none. */
-void tapir_page__write(const char *title, const struct tapir_str *data,
-		       const struct tapir_str *other, struct tapir_str *out);
+/* JSON, each once; all but the first may be empty. */
+struct tapir_page_documents {
+	struct tapir_str data;	/* of the recording (page_data.h) */
+	struct tapir_str other; /* of the one with which it is compared */
+	struct tapir_str
+		changes; /* from that one to the recording: what 'tapir diff --json' prints */
+};
+
+/* Adds the document, titled as the recording is called. documents are borrowed. */
+void tapir_page__write(const char *title, const struct tapir_page_documents *documents,
+		       struct tapir_str *out);
 
 #endif

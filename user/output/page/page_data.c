@@ -655,20 +655,6 @@ static void fini(struct page *p)
 	tapir_str__fini(&p->text);
 }
 
-/* In JSON, '<' occurs in strings alone. */
-static void add_escaped(struct tapir_str *out, const struct tapir_str *json)
-{
-	const char *at = json->data, *end = json->data + json->len, *next;
-
-	for (; at < end; at = next) {
-		next = memchr(at, '<', (size_t)(end - at));
-		tapir_str__add(out, at, (size_t)((next ? next : end) - at));
-		if (next)
-			tapir_str__adds(out, "\\u003c");
-		next = next ? next + 1 : end;
-	}
-}
-
 int tapir_page_data__write(struct tapir_reader *first, const struct tapir_page_opts *opts,
 			   struct tapir_str *out)
 {
@@ -679,8 +665,8 @@ int tapir_page_data__write(struct tapir_reader *first, const struct tapir_page_o
 			 .intervals.max_rows = TAPIR_PAGE_MAX_INTERVALS,
 			 .names.arena.max_bytes = TAPIR_PAGE_NAME_BYTES,
 			 .fields.arena.max_bytes = TAPIR_PAGE_FIELD_BYTES};
-	struct tapir_str json = {}, left = {};
-	struct tapir_json j = tapir_json__to(&json);
+	struct tapir_str left = {};
+	struct tapir_json j = tapir_json__to(out);
 	struct tapir_reader *again = NULL;
 	int err;
 
@@ -694,10 +680,7 @@ int tapir_page_data__write(struct tapir_reader *first, const struct tapir_page_o
 		err = add_rows(&p, again, &j, &left);
 	tapir_reader__close(again);
 	tapir_json__close(&j, '}');
-	if (!err)
-		add_escaped(out, &json);
 	fini(&p);
 	tapir_str__fini(&left);
-	tapir_str__fini(&json);
 	return err ? err : out->failed ? -ENOMEM : 0;
 }

@@ -6,7 +6,8 @@ function addOverview(place, recording) {
 	if (recording.left_out.length)
 		place.append(element("details", {open: true, id: "left-out"}, element("summary", {}, "What this page leaves out"),
 			element("ul", {}, ...recording.left_out.map(text => element("li", {}, text)))));
-	const findings = recording.report?.findings ?? [];
+	// Their facts are for who changes a rule: 'tapir report --explain KIND'.
+	const findings = (recording.report?.findings ?? []).map(({facts, shown_by, ...finding}) => finding);
 	if (findings.length)
 		new Table(place, "Findings", "findings").show(findings, "");
 }
@@ -92,7 +93,7 @@ function start() {
 	new HeatMap(byId("heat"), recording, scope);
 	new FlamePanel(byId("stacks"), recording, scope, other);
 	new ScopeTables(byId("tables"), recording, scope);
-	addViews(byId("tables"), recording);
+	addViews(byId("tables"), recording, byId("changes"));
 	document.documentElement.dataset.ready = "yes";
 }
 

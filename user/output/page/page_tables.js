@@ -203,10 +203,16 @@ class ScopeTables {
 	}
 }
 
-// Views and tables of the report: of the whole recording.
-function addViews(place, recording) {
+// A row of 'tapir diff' has values and, as KEY_text, how they are printed: units differ from row to row.
+function rowOfTexts(row) {
+	const keys = Object.keys(row).filter(key => !(`${key}_text` in row) && key !== "is_changed");
+	return Object.fromEntries(keys.map(key => [key.replace(/_text$/, ""), row[key]]));
+}
+
+// Views and tables of the report: of the whole recording. changes: what became slower or more since the other one, as a view.
+function addViews(place, recording, changes) {
 	place.append(element("h2", {}, "Views of the whole recording"));
-	for (const view of recording.views) {
+	for (const view of changes ? [JSON.parse(changes.textContent), ...recording.views] : recording.views) {
 		if (!view)
 			continue;
 		const {view: name, headline, notes, recorded, ...more} = view;
@@ -217,7 +223,7 @@ function addViews(place, recording) {
 				element("dt", {}, columnTitle(key)), element("dd", {}, cellOf(key, value))))));
 		for (const [key, rows] of Object.entries(more))
 			if (Array.isArray(rows) && rows.length)
-				new Table(box, columnTitle(key), `${name} ${key}`).show(rows, "");
+				new Table(box, columnTitle(key), `${name} ${key}`).show(rows.map(rowOfTexts), "");
 		for (const note of notes ?? [])
 			box.append(element("p", {className: "soft"}, note));
 		box.id = `view-${name}`;
