@@ -5,7 +5,9 @@ Made recordings come from tests/bench/make_dotnet_trace.c, whose constants are r
 import collections
 import json
 import os
+import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -16,6 +18,7 @@ from harness import PATIENCE
 
 CHECK_DOTNET = {"test_many_segments_keep_their_names",
                 "test_samples_with_trace_ids_are_counted"}
+CORPUS = pathlib.Path(__file__).resolve().parent.parent / "corpus"
 CLR = "Microsoft-Windows-DotNETRuntime:"
 BAKE = "pantry!Pantry.Bäcker::焼く();pantry!Pantry.Program::Main(string[]);libcoreclr.so!RunMain"
 OVEN = "pantry!Pantry.Oven::%s();pantry!Pantry.Program::Main(string[]);libcoreclr.so!RunMain"
@@ -204,6 +207,33 @@ def test_live_dotnet_process_is_analysed_as_it_counts_itself(t):
     stacks = both["log"]["stacks"]
     t.ok(any("!Fire.Throw(int32);" in stack or "!Fire::Throw(int32);" in stack
              for stack in stacks[CLR + "Exception/Start"]), f"who throws: {list(stacks[CLR + 'Exception/Start'])[:2]}")
+
+
+def times_between_switches(t, file):
+    """(milliseconds, how often) a thread that left its CPU came back, by process; how often also counts those seen to come alone."""
+    left, times = {}, collections.defaultdict(lambda: [0, 0])
+    for switch in t.events(file, "switch"):
+        if switch["in_pid"] is not None:
+            taken = switch["time_ns"] - left.pop(switch["in_tid"], switch["time_ns"])
+            times[switch["in_pid"]] = [sum(pair) for pair in zip(times[switch["in_pid"]], (taken / 1e6, 1))]
+        if switch["tid"]:
+            left[switch["tid"]] = switch["time_ns"]
+    return times
+
+
+def test_automated_analysis_has_the_times_of_the_switches(t):
+    """TraceEvent's own analysis computes the times of threads, and an analyzer finds where they waited."""
+    file = t.path("starved.tapir")
+    shutil.copy(CORPUS / "dotnet-pool-starved.tapir", file)
+    said = opened(t, file, "analysis")["analysis"]
+    pid, = (row["pid"] for row in t.report(file)["processes"])
+    (title, text), = said["issues"][str(pid)]
+    ms, cnt = re.fullmatch(r"(.*) ms in (\d+)", text).groups()
+    want_ms, want_cnt = times_between_switches(t, file)[pid]
+    t.eq(int(cnt), want_cnt, "times")
+    t.ok(abs(float(ms) - want_ms) <= 0.001 * want_cnt, f"{ms} ms by TraceEvent, {want_ms} by the switches")
+    t.ok("Defects::HandleOrder()" in title, f"where: {title}")
+    t.ok(title in said["html"].replace("&lt;", "<") and said["executed"] == 1, f"its report: {said}")
 
 
 def test_many_segments_keep_their_names(t):

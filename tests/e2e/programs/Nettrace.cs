@@ -4,13 +4,38 @@
 // its own: nothing here knows how the file was made.
 using System;
 using System.Collections.Generic;
+using System.IO;
 using System.Linq;
 using System.Text.Encodings.Web;
 using System.Text.Json;
 using Microsoft.Diagnostics.Tracing;
 using Microsoft.Diagnostics.Tracing.Analysis;
+using Microsoft.Diagnostics.Tracing.AutomatedAnalysis;
 using Microsoft.Diagnostics.Tracing.Etlx;
 using TraceLog = Microsoft.Diagnostics.Tracing.Etlx.TraceLog;
+
+[assembly: AnalyzerProvider(typeof(Analyzers))]
+
+// An analyzer as users of TraceEvent's AutomatedAnalysis write them: how long the threads of a process waited, and the method of
+// the program in which they waited for most of it. It has no CPU stacks of a file that was not recorded on Windows.
+public class LongestWait : ProcessAnalyzer
+{
+    protected override AnalyzerExecutionResult Execute(AnalyzerExecutionContext context, ProcessContext process)
+    {
+        var tree = process.BlockedTimeStacks?.CallTree;
+        if (tree == null || tree.Root.InclusiveCount == 0)
+            return AnalyzerExecutionResult.Skip;
+        var longest = tree.ByID.Where(node => node.Name.Contains("!Defects::")).OrderByDescending(node => node.InclusiveMetric).FirstOrDefault();
+        var said = FormattableString.Invariant($"{tree.Root.InclusiveMetric:f3} ms in {tree.Root.InclusiveCount}");
+        process.AddIssue(new AnalyzerIssue(Guid.Empty, longest?.Name ?? "", said, ""));
+        return AnalyzerExecutionResult.Success;
+    }
+}
+
+public class Analyzers : IAnalyzerProvider
+{
+    public IEnumerable<Analyzer> GetAnalyzers() => new Analyzer[] { new LongestWait() };
+}
 
 class Tally
 {
@@ -148,6 +173,29 @@ static class Program
                      jitted = runtime.JIT.Methods.Count };
     }
 
+    // What the analyzer above says of each process, and the report that AutomatedAnalysis makes of that.
+    static object Analysis(string path)
+    {
+        string etlx = path + ".etlx";
+        TraceLog.CreateFromEventPipeDataFile(path, etlx);
+        using var log = new TraceLog(etlx);
+        using var reader = new Microsoft.Diagnostics.Symbols.SymbolReader(TextWriter.Null, "");
+        ITrace trace = new AutomatedAnalysisTraceLog(log, reader);
+        var result = new TraceProcessor(new DirectoryAnalyzerResolver(AppContext.BaseDirectory)).ProcessTrace(trace);
+        var html = new StringWriter();
+        var report = new HtmlReportGenerator(html);
+        var issues = new Dictionary<string, object>();
+        foreach (var process in trace.Processes)
+        {
+            var found = result.Issues[process];
+            if (found == null || found.Count == 0)
+                continue;
+            report.WriteIssuesForProcess(process, found);
+            issues[process.DisplayID.ToString()] = found.Select(issue => new[] { issue.Title, issue.Description }).ToArray();
+        }
+        return new { executed = result.ExecutedAnalyzers.Count(), issues, html = html.ToString() };
+    }
+
     // Code addresses after TraceEvent looked up those without a name: in a folder of symbol files, or in the ELF files.
     static object Elf(string path, string folder)
     {
@@ -173,7 +221,8 @@ static class Program
         foreach (string arg in args.Skip(1))
         {
             string mode = arg.Split('=')[0]; // elf=FOLDER
-            result[mode] = mode == "stream" ? Stream(args[0]) : mode == "heap" ? Heap(args[0]) : mode == "elf" ? Elf(args[0], arg.Substring(4)) : Log(args[0]);
+            result[mode] = mode == "stream" ? Stream(args[0]) : mode == "heap" ? Heap(args[0]) : mode == "elf" ? Elf(args[0], arg.Substring(4))
+                         : mode == "analysis" ? Analysis(args[0]) : Log(args[0]);
         }
         Console.OutputEncoding = System.Text.Encoding.UTF8;
         Console.WriteLine(JsonSerializer.Serialize(result, options));

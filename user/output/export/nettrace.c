@@ -77,10 +77,43 @@ const struct tapir_nettrace_stats *tapir_nettrace__stats(const struct tapir_nett
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
-static void put_pair(struct tapir_str *out, const char *key, const char *value)
+/* A number of the recording's META records; 0: not known, or none. */
+static unsigned meta_number(const struct tapir_nettrace *n, const char *key)
 {
-	tapir_nettrace__put_text(out, tapir_sv__of(key));
-	tapir_nettrace__put_text(out, tapir_sv__of(value));
+	struct tapir_sv value = tapir_catalog__meta_value(n->catalog, key);
+	char text[12] = "";
+	int number;
+
+	if (value.len < sizeof(text))
+		memcpy(text, value.data ? value.data : "", value.len);
+	number = atoi(text);
+	return number > 0 ? (unsigned)number : 0;
+}
+
+/*
+ * Readers want to know this of the whole. Without the number of CPUs TraceEvent computes no times
+ * of threads: it has a place for each CPU that a switch may name.
+ */
+static void put_pairs(const struct tapir_nettrace *n, struct tapir_str *block)
+{
+	unsigned hz = meta_number(n, "sample_hz"), cpus = meta_number(n, "cpus");
+	char period[12], count[12];
+	const char *const pairs[][2] = {
+		{"Recorder", "tapir"},
+		{"SystemPageSize", "4096"}, /* p_vaddr is aligned to it already */
+		{"ExpectedCPUSamplingRate", hz ? period : NULL},
+		{"HardwareThreadCount", cpus ? count : NULL},
+	};
+
+	snprintf(period, sizeof(period), "%u", hz ? (unsigned)(TAPIR_NS_PER_SEC / hz) : 0);
+	snprintf(count, sizeof(count), "%u", cpus);
+	tapir_nettrace__put_u32(block, 2u + !!hz + !!cpus);
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		if (!pairs[i][1])
+			continue;
+		tapir_nettrace__put_text(block, tapir_sv__of(pairs[i][0]));
+		tapir_nettrace__put_text(block, tapir_sv__of(pairs[i][1]));
+	}
 }
 
 /* The moment from which readers count: UTC in whole milliseconds, and our clock then. */
@@ -92,8 +125,6 @@ static void put_trace(struct tapir_nettrace *n, uint64_t first_ns, struct tapir_
 	uint64_t utc_ns = stats->created_utc_ns - (stats->created_ns - start_ns);
 	time_t seconds = (time_t)(utc_ns / TAPIR_NS_PER_SEC);
 	uint64_t part_ns = utc_ns % TAPIR_NS_PER_MS;
-	struct tapir_sv hz = tapir_catalog__meta_value(n->catalog, "sample_hz");
-	char text[24] = "";
 	struct tm t;
 
 	if (part_ns > start_ns)
@@ -112,15 +143,7 @@ static void put_trace(struct tapir_nettrace *n, uint64_t first_ns, struct tapir_
 	tapir_nettrace__put_u64(block, start_ns - part_ns);
 	tapir_nettrace__put_u64(block, TAPIR_NS_PER_SEC);
 	tapir_nettrace__put_u32(block, sizeof(uint64_t)); /* a pointer */
-	if (hz.len && hz.len < sizeof(text))
-		memcpy(text, hz.data, hz.len);
-	tapir_nettrace__put_u32(block, atoi(text) > 0 ? 3 : 2);
-	put_pair(block, "Recorder", "tapir");
-	put_pair(block, "SystemPageSize", "4096"); /* p_vaddr is aligned to it already */
-	if (atoi(text) > 0) {
-		snprintf(text, sizeof(text), "%d", (int)(TAPIR_NS_PER_SEC / (unsigned)atoi(text)));
-		put_pair(block, "ExpectedCPUSamplingRate", text);
-	}
+	put_pairs(n, block);
 	n->now_ns = start_ns;
 }
 
