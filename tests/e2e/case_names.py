@@ -251,11 +251,13 @@ def test_dotnet_methods_have_their_names(t):
         t.ok(share(chain, leaf) >= 0.99, f"{len(chain)} of {len(leaf)} stacks reach the start of the program by Main")
 
 
+PHP_OPTIONS = ["-d", "zend_extension=opcache", "-d", "opcache.enable_cli=1", "-d", "opcache.jit=function",
+               "-d", "opcache.jit_buffer_size=16M", "-d", "opcache.jit_debug=0x10"]
+
+
 def test_php_functions_have_their_names(t):
     php = t.need("php")
-    options = ["-d", "zend_extension=opcache", "-d", "opcache.enable_cli=1", "-d", "opcache.jit=function",
-               "-d", "opcache.jit_buffer_size=16M", "-d", "opcache.jit_debug=0x10"]
-    process = t.start(php, *options, program("hot.php"), 200)
+    process = t.start(php, *PHP_OPTIONS, program("hot.php"), 200)
     process.wait_line("pid ")
     process.wait_cpu(0.5)
     perf_map = f"/tmp/perf-{process.pid}.map"
@@ -264,6 +266,24 @@ def test_php_functions_have_their_names(t):
     samples = record_running(t, process)
     os.unlink(perf_map)
     leaf = [s for s in samples if names(s)[0].endswith("leaf")]
+    t.ok(share(leaf, samples) >= 0.9, f"{len(leaf)} of {len(samples)} in leaf: {samples[0]}")
+
+
+def test_functions_of_a_child_whose_parent_has_gone_have_their_names(t):
+    """The names are in a file of the parent's number, which the child has open."""
+    php = t.need("php")
+    process = t.start(php, *PHP_OPTIONS, program("heir.php"), 20)
+    child, parent = re.fullmatch(r"child (\d+) of (\d+)", process.wait_line("child ").strip()).groups()
+    perf_map = f"/tmp/perf-{parent}.map"
+    if not os.path.exists(perf_map):
+        os.kill(int(child), signal.SIGKILL)
+        t.skip("this PHP has no JIT that writes perf maps")
+    file = t.path("heir.tapir")
+    t.tapir("record", "-p", child, "-d", 1.5, "--no-sched", "-f", "-o", file)
+    os.kill(int(child), signal.SIGKILL)
+    os.unlink(perf_map)
+    samples = [s for s in t.events(file, "sample") if s.get("stack")]
+    leaf = [s for s in samples if names(s)[0] == "JIT$leaf"]
     t.ok(share(leaf, samples) >= 0.9, f"{len(leaf)} of {len(samples)} in leaf: {samples[0]}")
 
 

@@ -6,10 +6,12 @@
  */
 #include "record/names/code_sources.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "attach/proc.h"
 #include "base/clock.h"
@@ -20,6 +22,7 @@
 #define MAX_OPEN_WAIT_NS   (2 * TAPIR_NS_PER_SEC)
 #define JITDUMPS_MAX	   4
 #define PATH_BYTES	   80
+#define FDS_MAX		   256
 
 static void forget_jitdumps(struct tapir_code_sources *s)
 {
@@ -121,7 +124,8 @@ void tapir_code_sources__on_mapping(struct tapir_code_sources *s,
 
 /* ---- reading ---------------------------------------------------------------------------- */
 
-static void open_perf_map(struct tapir_code_sources *s, const char *path,
+/* start_ns: an older file is another process's; 0: it is this one's, whatever its age. */
+static void open_perf_map(struct tapir_code_sources *s, const char *path, uint64_t start_ns,
 			  struct tapir_perf_map **out)
 {
 	struct tapir_perf_map_opts opts = {
@@ -129,19 +133,52 @@ static void open_perf_map(struct tapir_code_sources *s, const char *path,
 		.tgid = s->tgid,
 		.ns_tgid = s->ns_tgid,
 		.uid = s->uid,
-		.start_ns = s->start_ns,
+		.start_ns = start_ns,
 		.path = path,
 	};
 
 	(void)tapir_perf_map__open(&opts, out);
 }
 
+/*
+ * A program that writes a perf map and forks leaves its code to the child, and the file open,
+ * which is named after the parent: that may have ended long ago. The link's text is the process's
+ * choice, but the file is opened as one of its own is.
+ */
+static bool find_map_of_parent(const struct tapir_code_sources *s, char *path, size_t size)
+{
+	char dir_path[32], end[8];
+	const struct dirent *entry;
+	unsigned tgid;
+	bool is_found = false;
+	DIR *dir;
+
+	snprintf(dir_path, sizeof(dir_path), "/proc/%u/fd", s->tgid);
+	dir = opendir(dir_path);
+	for (int i = 0; dir && !is_found && i < FDS_MAX && (entry = readdir(dir)); i++) {
+		ssize_t len = readlinkat(dirfd(dir), entry->d_name, path, size - 1);
+
+		path[len > 0 ? len : 0] = '\0';
+		is_found = sscanf(path, "/tmp/perf-%u.%7s", &tgid, end) == 2 &&
+			   !strcmp(end, "map") && tgid != s->ns_tgid;
+	}
+	if (dir)
+		closedir(dir);
+	return is_found;
+}
+
 /* A file that is not there may come: it is asked for less and less often. */
 static void try_perf_map(struct tapir_code_sources *s, uint64_t now_ns)
 {
+	char path[PATH_BYTES];
+
 	if (s->exit_ns || now_ns < s->next_open_ns)
 		return;
-	open_perf_map(s, NULL, &s->perf_map);
+	open_perf_map(s, NULL, s->start_ns, &s->perf_map);
+	/* Code of a parent whose fork was seen is found there. */
+	if (!s->perf_map && s->has_code && !s->inherits &&
+	    find_map_of_parent(s, path, sizeof(path)))
+		open_perf_map(s, path, 0, &s->perf_map);
 	s->next_open_ns = now_ns + s->open_wait_ns;
 	if (s->open_wait_ns < MAX_OPEN_WAIT_NS)
 		s->open_wait_ns *= 2;
@@ -166,7 +203,7 @@ static bool read_answer(struct tapir_code_sources *s, uint64_t now_ns, size_t ma
 	answer = tapir_runtime_query__answer(s->question);
 	if (answer && !s->answer) {
 		s->runtime->path_of_answer(answer, path, sizeof(path));
-		open_perf_map(s, path, &s->answer);
+		open_perf_map(s, path, s->start_ns, &s->answer);
 	}
 	if (read_map(s, s->answer, now_ns, max_bytes))
 		return true;
