@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnose/finding.h"
+#include "diagnose/diagnosis.h"
 #include "output/render/views.h"
 #include "base/diag.h"
 #include "each_record.h"
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 	const struct tapir_timeline_opts opts = {.wants_stacks = true};
 	struct tapir_catalog *catalog = tapir_catalog__new(TAPIR_CATALOG_READ, NULL);
 	struct tapir_pairs pairs = {};
-	struct tapir_finding finding = {};
+	struct tapir_diagnosis finding = {};
 	struct tapir_view_result result = {};
 	struct tapir_found_list found = {};
 	const struct tapir_view *view;
@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 	ctx = tapir_view__start(view, tl, view->arg ? "order" : NULL, 3);
 	finding.tl = tl;
 	if (tapir_timeline__listen(tl, &view->fns, ctx) ||
-	    tapir_timeline__listen(tl, &tapir_finding_fns, &finding) ||
+	    tapir_timeline__listen(tl, &tapir_diagnosis_fns, &finding) ||
 	    tapir_timeline__listen(tl, &check, NULL))
 		abort();
 	if (at < len)
@@ -78,12 +78,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 	for (size_t i = 0; i < result.tables.cnt; i++)
 		if (result.tables.data[i].cells.cnt % result.tables.data[i].column_cnt)
 			abort();
-	tapir_finding__list(&finding, &found);
+	tapir_diagnosis__list(&finding, &found);
 	if (!found.failed && found.rows.cnt > 1000)
 		abort();
 	tapir_found_list__fini(&found);
 	tapir_view_result__fini(&result);
-	tapir_finding__fini(&finding);
+	tapir_diagnosis__fini(&finding);
 	tapir_timeline__free(tl);
 	tapir_view__free(view, ctx);
 	tapir_pairs__fini(&pairs);

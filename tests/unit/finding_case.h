@@ -10,7 +10,7 @@ static inline void end_at(uint64_t time_ns)
 {
 	feeder_come(&f, 99, time_ns, time_ns, 0);
 	assert_int_equal(tapir_timeline__finish(f.tl), 0);
-	tapir_finding__list(&finding, &found);
+	tapir_diagnosis__list(&finding, &found);
 	assert_false(found.failed);
 }
 

@@ -70,7 +70,7 @@ static inline void add_stack(uint64_t id, uint64_t inner_va, uint64_t middle_va,
 static inline int setup(void **state)
 {
 	(void)state;
-	finding = (struct tapir_finding){};
+	finding = (struct tapir_diagnosis){};
 	found = (struct tapir_found_list){};
 	is_listed = false;
 	if (feeder_init(&f, &(struct tapir_timeline_opts){.wants_stacks = true}))
@@ -135,7 +135,7 @@ static inline const char *finding_text(size_t rank)
 {
 	if (!found.rows.cnt && !is_listed) {
 		assert_int_equal(tapir_timeline__finish(f.tl), 0);
-		tapir_finding__list(&finding, &found);
+		tapir_diagnosis__list(&finding, &found);
 		assert_false(found.failed);
 		is_listed = true;
 	}

@@ -5,19 +5,19 @@
 #define TAPIR_TEST_FINDING_STATE_H
 
 #include "base/diag.h"
-#include "diagnose/finding.h"
+#include "diagnose/diagnosis.h"
 #include "timeline_feeder.h"
 
 #define TGID 100
 
 static struct feeder f;
-static struct tapir_finding finding;
+static struct tapir_diagnosis finding;
 static struct tapir_found_list found;
 
 /* 0 or -1: out of memory. */
 static inline int finding_begin(void)
 {
-	finding = (struct tapir_finding){.has_clock = true};
+	finding = (struct tapir_diagnosis){.has_clock = true};
 	found = (struct tapir_found_list){};
 	if (feeder_init(&f, &(struct tapir_timeline_opts){.wants_stacks = true}))
 		return -1;
@@ -27,14 +27,14 @@ static inline int finding_begin(void)
 
 static inline int finding_listen(void)
 {
-	return tapir_timeline__listen(f.tl, &tapir_finding_fns, &finding);
+	return tapir_timeline__listen(f.tl, &tapir_diagnosis_fns, &finding);
 }
 
 static inline int finding_teardown(void **state)
 {
 	(void)state;
 	tapir_found_list__fini(&found);
-	tapir_finding__fini(&finding);
+	tapir_diagnosis__fini(&finding);
 	feeder_fini(&f);
 	tapir_diag__clear();
 	return 0;

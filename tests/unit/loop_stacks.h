@@ -169,7 +169,7 @@ static inline const char *lead_at(uint64_t end_ms)
 {
 	feeder_come(&f, 99, end_ms * MS, end_ms * MS, 0);
 	assert_int_equal(tapir_timeline__finish(f.tl), 0);
-	tapir_finding__list(&finding, &found);
+	tapir_diagnosis__list(&finding, &found);
 	assert_false(found.failed);
 	return found.rows.cnt ? found.rows.data[0].text : "";
 }

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 #include "finding_fixture.h"
 
 static void collections_are_reported_with_who_allocates(void **state)

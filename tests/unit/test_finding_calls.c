@@ -68,7 +68,7 @@ static const struct tapir_found *calls_at(uint64_t ms)
 {
 	feeder_come(&f, 98, ms * MS, ms * MS, 0);
 	assert_int_equal(tapir_timeline__finish(f.tl), 0);
-	tapir_finding__list(&finding, &found);
+	tapir_diagnosis__list(&finding, &found);
 	assert_false(found.failed);
 	return one_of(TAPIR_FOUND_CALLS);
 }

@@ -75,7 +75,7 @@ static const struct tapir_found *one_at(uint64_t ms, enum tapir_found_kind kind)
 {
 	come(NOBODY, ms, 0);
 	assert_int_equal(tapir_timeline__finish(f.tl), 0);
-	tapir_finding__list(&finding, &found);
+	tapir_diagnosis__list(&finding, &found);
 	assert_false(found.failed);
 	for (size_t i = 0; i < found.rows.cnt; i++)
 		if (found.rows.data[i].kind == kind)

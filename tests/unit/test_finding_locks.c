@@ -365,7 +365,7 @@ static void what_is_recorded_after_the_end_makes_no_share_smaller(void **state)
 	tapir_rec__init(&counter.h, TAPIR_REC_COUNTER, sizeof(counter), 1410 * MS);
 	feeder_add(&f, &counter.h);
 	assert_int_equal(tapir_timeline__finish(f.tl), 0);
-	tapir_finding__list(&finding, &found);
+	tapir_diagnosis__list(&finding, &found);
 	expect(TAPIR_FOUND_LOCKS, "threads waited 1.584 s for a monitor: 1.6 of 2 threads at any "
 				  "time, clerk-*, in Shop.reserve()");
 	assert_int_equal(tapir_timeline__switched_ns(f.tl), 1000 * MS);

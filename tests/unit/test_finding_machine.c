@@ -21,7 +21,7 @@ static void process_that_hardly_runs_is_idle_whoever_compiles(void **state)
 	fire(TICK, 4001 * MS, 0, "Object", 0);
 	expect_finding("idle: 0.02 s of CPU in 4.0 s; requests and awaits were not "
 		       "recorded (--profile http, --profile async)");
-	assert_true(tapir_finding__cpus(&finding) < 0.01);
+	assert_true(tapir_diagnosis__cpus(&finding) < 0.01);
 }
 
 /* Draw waits for 39 of 40 ms. */

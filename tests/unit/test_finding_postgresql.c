@@ -78,7 +78,7 @@ static void end_at(uint64_t ms)
 {
 	fire(QUERY, 9, ms, 0, "the end");
 	assert_int_equal(tapir_timeline__finish(f.tl), 0);
-	tapir_finding__list(&finding, &found);
+	tapir_diagnosis__list(&finding, &found);
 	assert_false(found.failed);
 }
 
@@ -414,7 +414,7 @@ static void statement_that_may_have_ended_is_not_named(void **state)
 	scan(90, 7);
 	is_seen_to_execute(800, "select 1");
 	assert_int_equal(tapir_timeline__finish(f.tl), 0);
-	tapir_finding__list(&finding, &found);
+	tapir_diagnosis__list(&finding, &found);
 	assert_null(strstr(first(TAPIR_FOUND_CPU), "select"));
 }
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "diagnose/finding.h"
+#include "diagnose/diagnosis.h"
 #include "diagnose/rules.h"
 #include "output/render/finding_page.h"
 #include "output/render/report_view.h"
@@ -104,7 +104,7 @@ static void help_has_each_kind_and_each_limit(void **state)
 
 static void expect_sentence(const struct tapir_rule_fact *fact, const char *text, const char *said)
 {
-	struct tapir_finding f = {};
+	struct tapir_diagnosis f = {};
 	struct tapir_str out = {};
 
 	tapir_rules__add_sentence(&f, fact, text, &out);
@@ -116,7 +116,7 @@ static void expect_sentence(const struct tapir_rule_fact *fact, const char *text
 static void each_rule_has_names_of_values(void **state)
 {
 	struct tapir_rule_fact fact = {.label = "label", .note = "note"};
-	struct tapir_finding f = {};
+	struct tapir_diagnosis f = {};
 
 	(void)state;
 	for (const struct tapir_rule *rule = tapir_rules; rule < tapir_rules + TAPIR_RULE_CNT;

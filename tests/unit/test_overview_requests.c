@@ -60,7 +60,7 @@ static void serve(uint32_t tgid, uint64_t from_ms, unsigned cnt, uint64_t took_m
 static void look(void)
 {
 	assert_int_equal(tapir_timeline__finish(f.tl), 0);
-	tapir_finding__list(&finding, &found);
+	tapir_diagnosis__list(&finding, &found);
 	tapir_overview__make(&finding, &overview);
 	assert_false(overview.failed);
 }

@@ -8,16 +8,16 @@
 #include <inttypes.h>
 
 #include "analyze/view.h"
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 
-void tapir_finding_awaits__conclude(struct tapir_finding *f)
+void tapir_finding_awaits__conclude(struct tapir_diagnosis *f)
 {
 	f->awaits.tl = f->tl;
 	tapir_awaits__finish(&f->awaits);
 }
 
 /* The call site with most, of those in turns if there are enough of them; NULL: there is none. */
-static const struct tapir_await_site *worst_of(const struct tapir_finding *f)
+static const struct tapir_await_site *worst_of(const struct tapir_diagnosis *f)
 {
 	const struct tapir_await_site *worst = NULL, *site;
 	bool in_turns, has_turns = false;
@@ -36,18 +36,18 @@ static const struct tapir_await_site *worst_of(const struct tapir_finding *f)
 	return worst;
 }
 
-static void add_site(const struct tapir_finding *f, const struct tapir_await_site *site,
+static void add_site(const struct tapir_diagnosis *f, const struct tapir_await_site *site,
 		     struct tapir_str *out)
 {
 	char each[TAPIR_NS_TEXT_BYTES];
 
 	tapir_str__addf(out, "%s in ", tapir_await_site__label(site));
-	tapir_finding__add_name(f, site->name, out);
+	tapir_diagnosis__add_name(f, site->name, out);
 	tapir_str__addf(out, ", %s each of %" PRIu64,
 			tapir_ns__text(site->cnt ? site->sum_ns / site->cnt : 0, each), site->cnt);
 }
 
-static void add_worst(const struct tapir_finding *f, const struct tapir_await_site *worst,
+static void add_worst(const struct tapir_diagnosis *f, const struct tapir_await_site *worst,
 		      struct tapir_str *out)
 {
 	tapir_str__addf(out, "%.1f awaits at a time for ", tapir_await_site__at_once(worst));
@@ -55,7 +55,7 @@ static void add_worst(const struct tapir_finding *f, const struct tapir_await_si
 	tapir_await_site__add_queue(worst, out);
 }
 
-void tapir_finding_awaits__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_awaits__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	const struct tapir_await_site *worst = worst_of(f);
 	struct tapir_rule_fact fact = {};
@@ -73,7 +73,7 @@ void tapir_finding_awaits__list(struct tapir_finding *f, struct tapir_found_list
 	tapir_rules__judge(f, list, fact);
 }
 
-void tapir_finding_awaits__add_few(struct tapir_finding *f, struct tapir_str *out)
+void tapir_finding_awaits__add_few(struct tapir_diagnosis *f, struct tapir_str *out)
 {
 	const struct tapir_await_site *worst = worst_of(f);
 
@@ -83,7 +83,7 @@ void tapir_finding_awaits__add_few(struct tapir_finding *f, struct tapir_str *ou
 	add_worst(f, worst, out);
 }
 
-void tapir_finding_awaits__add_for_requests(struct tapir_finding *f, uint64_t request_cnt,
+void tapir_finding_awaits__add_for_requests(struct tapir_diagnosis *f, uint64_t request_cnt,
 					    uint64_t truncated_cnt, uint64_t requests_ns,
 					    struct tapir_str *out)
 {

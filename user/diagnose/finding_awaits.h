@@ -9,16 +9,16 @@
 #include "analyze/awaits.h"
 #include "diagnose/found.h"
 
-struct tapir_finding;
+struct tapir_diagnosis;
 
 /* Appends "; 1.0 awaits at a time for a delay in Shop.Poll (async), 1.00 s each of 5". */
-void tapir_finding_awaits__add_few(struct tapir_finding *f, struct tapir_str *out);
+void tapir_finding_awaits__add_few(struct tapir_diagnosis *f, struct tapir_str *out);
 /*
  * Appends ", most of it awaiting HTTP in Shop.Ask (async), 83.3 ms each of 60 (2 a request)": what
  * requests await that took so long together. cut_cnt: of those that the edges of the recording cut,
  * of which awaits were seen, too; the number for each request is not known where there are many.
  */
-void tapir_finding_awaits__add_for_requests(struct tapir_finding *f, uint64_t request_cnt,
+void tapir_finding_awaits__add_for_requests(struct tapir_diagnosis *f, uint64_t request_cnt,
 					    uint64_t truncated_cnt, uint64_t requests_ns,
 					    struct tapir_str *out);
 

@@ -12,7 +12,7 @@
 
 #include "analyze/statement_text.h"
 #include "base/keyed.h"
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 #include "spec/runtime_db/lore.h"
 
 #define MAX_KINDS   64u
@@ -20,7 +20,7 @@
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
-static struct tapir_blocked_kind *blocked_kind_of(struct tapir_finding *f,
+static struct tapir_blocked_kind *blocked_kind_of(struct tapir_diagnosis *f,
 						  const struct tapir_lore_wait *wait)
 {
 	return tapir_keyed__add(&f->blocked.kinds,
@@ -29,7 +29,7 @@ static struct tapir_blocked_kind *blocked_kind_of(struct tapir_finding *f,
 }
 
 /* A thread that waits for anything else, as far as it is known for what, is not stuck. */
-static void count_other(struct tapir_finding *f, const struct tapir_wait *w)
+static void count_other(struct tapir_diagnosis *f, const struct tapir_wait *w)
 {
 	struct tapir_blocked_thread *thread;
 	struct tapir_blocked_kind *kind;
@@ -63,7 +63,7 @@ static bool is_by_function(const struct tapir_lore_wait *wait, uint32_t app)
  * Woken by another thread of the process. Else its time is up, and it looks whether the lock is
  * free: until it has a CPU to do that, it still waits for the lock.
  */
-static bool is_given(const struct tapir_finding *f, const struct tapir_wait *w)
+static bool is_given(const struct tapir_diagnosis *f, const struct tapir_wait *w)
 {
 	const struct tapir_tl_thread *waker =
 		w->waker_tid ? tapir_timeline__thread(f->tl, w->waker_tid) : NULL;
@@ -71,19 +71,19 @@ static bool is_given(const struct tapir_finding *f, const struct tapir_wait *w)
 	return waker && waker->tgid == w->thread->tgid;
 }
 
-bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wait *w,
+bool tapir_finding_blocked__wait(struct tapir_diagnosis *f, const struct tapir_wait *w,
 				 bool is_truncated)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	const struct tapir_lore_wait *wait;
 	struct tapir_blocked_kind *kind = NULL;
 	struct tapir_blocked_thread *thread;
-	uint32_t app = tapir_finding__own(f, w->node);
+	uint32_t app = tapir_diagnosis__own(f, w->node);
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 
 	if (!w->state)
 		return false;
-	wait = tapir_finding__wait_at(f, w->node);
+	wait = tapir_diagnosis__wait_at(f, w->node);
 	if (wait && wait->is_interpreter && !is_given(f, w))
 		took_ns = w->until_ns - w->from_ns;
 	if (wait && wait->is_lock && !is_by_function(wait, app))
@@ -122,7 +122,7 @@ static char *statement_of(struct tapir_sv text)
 	return out.data;
 }
 
-void tapir_finding_blocked__call(struct tapir_finding *f, const struct tapir_rec *rec)
+void tapir_finding_blocked__call(struct tapir_diagnosis *f, const struct tapir_rec *rec)
 {
 	struct tapir_str text = {};
 	struct tapir_wait_view wait;
@@ -152,7 +152,7 @@ void tapir_finding_blocked__call(struct tapir_finding *f, const struct tapir_rec
 	seen->cnt++;
 }
 
-void tapir_finding_blocked__close(struct tapir_finding *f, const struct tapir_interval *i)
+void tapir_finding_blocked__close(struct tapir_diagnosis *f, const struct tapir_interval *i)
 {
 	if (i->cause == TAPIR_CAUSE_LOCK)
 		f->blocked.event_ns += i->until_ns - i->from_ns;
@@ -224,7 +224,7 @@ static struct blocked_sum sum_of_all(struct tapir_blocked_kind *kind)
 }
 
 /* Adds the threads that waited: ", most of them clerk-*". */
-static void add_names(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
+static void add_names(struct tapir_diagnosis *f, const struct tapir_blocked_kind *kind,
 		      bool are_stuck, struct tapir_str *out)
 {
 	struct tapir_found_labels names = {};
@@ -233,7 +233,7 @@ static void add_names(struct tapir_finding *f, const struct tapir_blocked_kind *
 
 	tapir_vec_for_each (t, &kind->threads)
 		if (is_among(kind, t, are_stuck))
-			tapir_finding__count_thread(f, &names, t->tid, t->ns);
+			tapir_diagnosis__count_thread(f, &names, t->tid, t->ns);
 	top = tapir_found_labels__worst(&names);
 	if (top && *top->label)
 		tapir_str__addf(out, ", %s%s", names.rows.cnt > 1 ? "most of them " : "",
@@ -246,7 +246,7 @@ static void add_names(struct tapir_finding *f, const struct tapir_blocked_kind *
  * the same one, held by the same thread, and did little else: what woke it during that time was not
  * a release. PostgreSQL's processes search for a deadlock after a second, and wait on.
  */
-static bool never_got(struct tapir_finding *f, const struct tapir_blocked_thread *t)
+static bool never_got(struct tapir_diagnosis *f, const struct tapir_blocked_thread *t)
 {
 	const struct tapir_seen_wait *seen =
 		t->got_cnt ? tapir_keyed__get(&f->blocked.seen, t->tid) : NULL;
@@ -259,7 +259,7 @@ static bool never_got(struct tapir_finding *f, const struct tapir_blocked_thread
  * Counts the objects or statements that snapshots saw for threads that wait throughout, weighted by
  * the time that they waited.
  */
-static void count_seen(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
+static void count_seen(struct tapir_diagnosis *f, const struct tapir_blocked_kind *kind,
 		       bool are_stuck, bool are_statements, struct tapir_found_labels *out)
 {
 	const struct tapir_blocked_thread *t;
@@ -280,8 +280,8 @@ static void count_seen(struct tapir_finding *f, const struct tapir_blocked_kind 
  * Appends what most of the time was waited for: "relation orders (OID 16412 of database shop)", or
  * executed.
  */
-static void add_seen(struct tapir_finding *f, const struct tapir_blocked_kind *kind, bool are_stuck,
-		     bool are_statements, uint64_t all_ns, struct tapir_str *out)
+static void add_seen(struct tapir_diagnosis *f, const struct tapir_blocked_kind *kind,
+		     bool are_stuck, bool are_statements, uint64_t all_ns, struct tapir_str *out)
 {
 	struct tapir_found_labels seen = {};
 
@@ -291,7 +291,7 @@ static void add_seen(struct tapir_finding *f, const struct tapir_blocked_kind *k
 }
 
 /* The one who holds what most of them wait for, or what those wait for who hold that. */
-static uint32_t holder_of(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
+static uint32_t holder_of(struct tapir_diagnosis *f, const struct tapir_blocked_kind *kind,
 			  bool are_stuck)
 {
 	const struct tapir_blocked_thread *t;
@@ -311,7 +311,7 @@ static uint32_t holder_of(struct tapir_finding *f, const struct tapir_blocked_ki
 	return best;
 }
 
-static bool has_moved(struct tapir_finding *f, const struct tapir_blocked_kind *kind)
+static bool has_moved(struct tapir_diagnosis *f, const struct tapir_blocked_kind *kind)
 {
 	const struct tapir_blocked_thread *t;
 
@@ -322,7 +322,7 @@ static bool has_moved(struct tapir_finding *f, const struct tapir_blocked_kind *
 }
 
 /* Adds who holds it, "postgres 4711", and what that one does: " and waits for a client". */
-static void add_holder(struct tapir_finding *f, uint32_t tid, struct tapir_rule_fact *fact)
+static void add_holder(struct tapir_diagnosis *f, uint32_t tid, struct tapir_rule_fact *fact)
 {
 	const struct tapir_tl_thread *t = tid ? tapir_timeline__thread(f->tl, tid) : NULL;
 	const struct tapir_seen_wait *seen;
@@ -330,14 +330,14 @@ static void add_holder(struct tapir_finding *f, uint32_t tid, struct tapir_rule_
 
 	if (!tid)
 		return;
-	tapir_finding__add_thread_id(f, tid, &fact->holder);
+	tapir_diagnosis__add_thread_id(f, tid, &fact->holder);
 	if (tapir_finding_sessions__add(f, tid, &fact->does))
 		return;
-	wait = t && t->out_ns ? tapir_finding__wait_at(f, t->offcpu_node) : NULL;
+	wait = t && t->out_ns ? tapir_diagnosis__wait_at(f, t->offcpu_node) : NULL;
 	if (wait &&
 	    (!wait->is_common || !strcmp(wait->reason, "sleep"))) { /* a futex may be anything */
 		tapir_str__adds(&fact->does, " and ");
-		tapir_finding__add_waits(wait->reason, &fact->does);
+		tapir_diagnosis__add_waits(wait->reason, &fact->does);
 	}
 	tapir_vec_for_each (seen, &f->blocked.seen) {
 		if (seen->owner_tid != tid || !seen->holder_statement)
@@ -347,7 +347,7 @@ static void add_holder(struct tapir_finding *f, uint32_t tid, struct tapir_rule_
 	}
 }
 
-static void list_kind(struct tapir_finding *f, const struct tapir_blocked_kind *kind,
+static void list_kind(struct tapir_diagnosis *f, const struct tapir_blocked_kind *kind,
 		      bool are_stuck, const struct blocked_sum *all, struct tapir_found_list *list)
 {
 	/* If the lock is passed on, the one who held it at the end was one of many. */
@@ -373,7 +373,7 @@ static void list_kind(struct tapir_finding *f, const struct tapir_blocked_kind *
 	tapir_rules__judge(f, list, fact);
 }
 
-static void add_truncated_waits(struct tapir_finding *f, struct tapir_blocked_kind *kind)
+static void add_truncated_waits(struct tapir_diagnosis *f, struct tapir_blocked_kind *kind)
 {
 	struct tapir_blocked_thread *t;
 
@@ -385,7 +385,7 @@ static void add_truncated_waits(struct tapir_finding *f, struct tapir_blocked_ki
 	}
 }
 
-void tapir_finding_blocked__conclude(struct tapir_finding *f)
+void tapir_finding_blocked__conclude(struct tapir_diagnosis *f)
 {
 	struct tapir_blocked_kind *kind;
 
@@ -393,7 +393,7 @@ void tapir_finding_blocked__conclude(struct tapir_finding *f)
 		add_truncated_waits(f, kind);
 }
 
-void tapir_finding_blocked__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_blocked__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	struct tapir_blocked_kind *kind;
@@ -420,7 +420,7 @@ void tapir_finding_blocked__list(struct tapir_finding *f, struct tapir_found_lis
 	}
 }
 
-void tapir_finding_blocked__fini(struct tapir_finding *f)
+void tapir_finding_blocked__fini(struct tapir_diagnosis *f)
 {
 	struct tapir_blocked_kind *kind;
 	struct tapir_seen_wait *seen;

@@ -14,7 +14,7 @@
 #include "diagnose/found.h"
 #include "diagnose/weights.h"
 
-struct tapir_finding;
+struct tapir_diagnosis;
 struct tapir_interval;
 struct tapir_lore_wait;
 struct tapir_rec;
@@ -57,11 +57,11 @@ struct tapir_blocked {
  * Takes a wait. is_cut: it began before the recording or has not ended in it. True: it was a wait
  * for a lock that is counted here.
  */
-bool tapir_finding_blocked__wait(struct tapir_finding *f, const struct tapir_wait *wait,
+bool tapir_finding_blocked__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait,
 				 bool is_truncated);
 /* Takes a WAIT record: which lock a snapshot saw a thread wait for. */
-void tapir_finding_blocked__call(struct tapir_finding *f, const struct tapir_rec *rec);
+void tapir_finding_blocked__call(struct tapir_diagnosis *f, const struct tapir_rec *rec);
 /* Takes an interval that has ended: the times of waits for locks that have events are added up. */
-void tapir_finding_blocked__close(struct tapir_finding *f, const struct tapir_interval *i);
+void tapir_finding_blocked__close(struct tapir_diagnosis *f, const struct tapir_interval *i);
 
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/keyed.h"
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 
 #define MAX_THREADS 65536u
 #define MAX_ROWS    65536u
@@ -20,10 +20,10 @@
 enum role { ROLE_UNKNOWN, ROLE_MIXED, ROLE_WORK, ROLE_FIRST_ROW };
 
 /* An event loop waits for any of its connections: no thread waits for one peer. */
-static bool is_for_one_socket(struct tapir_finding *f, const struct tapir_wait *w)
+static bool is_for_one_socket(struct tapir_diagnosis *f, const struct tapir_wait *w)
 {
 	static const char *const reasons[] = {"socket", "poll", "select"};
-	const char *reason = tapir_finding__reason(f, w);
+	const char *reason = tapir_diagnosis__reason(f, w);
 
 	for (size_t i = 0; reason && i < sizeof(reasons) / sizeof(*reasons); i++)
 		if (!strcmp(reason, reasons[i]))
@@ -31,7 +31,7 @@ static bool is_for_one_socket(struct tapir_finding *f, const struct tapir_wait *
 	return false;
 }
 
-static bool is_recorded(struct tapir_finding *f)
+static bool is_recorded(struct tapir_diagnosis *f)
 {
 	struct tapir_calls *c = &f->calls;
 
@@ -54,7 +54,7 @@ static void learn(struct tapir_calls *c, uint32_t node, uint64_t role)
 		*known = *known == ROLE_UNKNOWN || *known == role ? role : ROLE_MIXED;
 }
 
-static void charge(struct tapir_finding *f, uint32_t idx, uint32_t tid,
+static void charge(struct tapir_diagnosis *f, uint32_t idx, uint32_t tid,
 		   const struct tapir_call_wait *w)
 {
 	struct tapir_called *called =
@@ -63,13 +63,13 @@ static void charge(struct tapir_finding *f, uint32_t idx, uint32_t tid,
 	if (!called)
 		return;
 	called->waited_ns += w->wake_ns - w->from_ns;
-	tapir_finding__weigh(f, &called->callers, w->node, w->wake_ns - w->from_ns);
+	tapir_diagnosis__weigh(f, &called->callers, w->node, w->wake_ns - w->from_ns);
 	if (called->tids.cnt < MAX_THREADS)
 		tapir_map__put(&called->tids, tid, NULL);
 }
 
 /* No exchange has explained it. */
-static void decide(struct tapir_finding *f, uint32_t tid, const struct tapir_call_wait *w)
+static void decide(struct tapir_diagnosis *f, uint32_t tid, const struct tapir_call_wait *w)
 {
 	const uint64_t *role = tapir_map__get(&f->calls.role_by_node, w->node);
 	const struct tapir_wait wait = {.from_ns = w->from_ns,
@@ -91,7 +91,7 @@ static void drop(struct tapir_call_thread *t, unsigned at)
 	memmove(t->waits + at, t->waits + at + 1, (t->cnt - at) * sizeof(*t->waits));
 }
 
-bool tapir_finding_calls__wait(struct tapir_finding *f, const struct tapir_wait *w,
+bool tapir_finding_calls__wait(struct tapir_diagnosis *f, const struct tapir_wait *w,
 			       bool is_truncated)
 {
 	struct tapir_calls *c = &f->calls;
@@ -119,7 +119,7 @@ bool tapir_finding_calls__wait(struct tapir_finding *f, const struct tapir_wait 
 /* ---- exchanges ------------------------------------------------------------------------------ */
 
 /* The thread received the answer: its waits since it asked were for that. */
-static void explain_call(struct tapir_finding *f, const struct tapir_rec_exchange *rec,
+static void explain_call(struct tapir_diagnosis *f, const struct tapir_rec_exchange *rec,
 			 uint32_t idx)
 {
 	struct tapir_call_thread *t = tapir_keyed__get(&f->calls.threads, rec->tid);
@@ -135,7 +135,7 @@ static void explain_call(struct tapir_finding *f, const struct tapir_rec_exchang
 }
 
 /* The thread that received the request waited for it before. */
-static void explain_request(struct tapir_finding *f, const struct tapir_rec_exchange *rec)
+static void explain_request(struct tapir_diagnosis *f, const struct tapir_rec_exchange *rec)
 {
 	struct tapir_call_thread *t = tapir_keyed__get(&f->calls.threads, rec->ask_tid);
 
@@ -159,7 +159,7 @@ static void keep_open(struct tapir_calls *c, const struct tapir_rec_exchange *re
 	t->open_begin_ns = rec->begin_ns;
 }
 
-void tapir_finding_calls__exchange(struct tapir_finding *f, const struct tapir_rec_exchange *rec)
+void tapir_finding_calls__exchange(struct tapir_diagnosis *f, const struct tapir_rec_exchange *rec)
 {
 	const struct tapir_exchange_row *row =
 		tapir_exchange_tally__add(&f->calls.tally, tapir_timeline__catalog(f->tl), rec);
@@ -176,7 +176,7 @@ void tapir_finding_calls__exchange(struct tapir_finding *f, const struct tapir_r
 		explain_request(f, rec);
 }
 
-void tapir_finding_calls__conclude(struct tapir_finding *f)
+void tapir_finding_calls__conclude(struct tapir_diagnosis *f)
 {
 	struct tapir_call_thread *t;
 
@@ -194,7 +194,7 @@ void tapir_finding_calls__conclude(struct tapir_finding *f)
 
 /* ---- the finding ---------------------------------------------------------------------------- */
 
-const struct tapir_called *tapir_finding_calls__waiters(const struct tapir_finding *f,
+const struct tapir_called *tapir_finding_calls__waiters(const struct tapir_diagnosis *f,
 							const struct tapir_exchange_row *row)
 {
 	const struct tapir_called *called = tapir_keyed__get(&f->calls.called, row->idx);
@@ -208,7 +208,7 @@ static uint64_t open_ns(const struct tapir_exchange_row *row)
 	return row->sum_ns + row->unanswered_ns;
 }
 
-void tapir_finding_calls__add_waiters(const struct tapir_finding *f,
+void tapir_finding_calls__add_waiters(const struct tapir_diagnosis *f,
 				      const struct tapir_exchange_row *row, struct tapir_str *out)
 {
 	const struct tapir_called *called = tapir_finding_calls__waiters(f, row);
@@ -217,10 +217,10 @@ void tapir_finding_calls__add_waiters(const struct tapir_finding *f,
 		return; /* an event loop, that waited for this peer alone now and then */
 	tapir_str__addf(out, "%zu thread%s", called->tids.cnt,
 			called->tids.cnt == 1 ? " waits" : "s wait");
-	tapir_finding__append_top_function(f, &called->callers, " in ", out);
+	tapir_diagnosis__append_top_function(f, &called->callers, " in ", out);
 }
 
-void tapir_finding_calls__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_calls__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	const struct tapir_exchange_row *row, *worst = NULL;
 	struct tapir_str callsite = {}, waiters = {};
@@ -250,14 +250,14 @@ void tapir_finding_calls__list(struct tapir_finding *f, struct tapir_found_list 
 			.each_ns = cnt ? (double)(worst->sum_ns / cnt) : 0,
 			.own_ns = open_cnt ? (double)(worst->unanswered_ns / open_cnt) : 0,
 			.percent = open_ns(worst) < all_ns
-					   ? tapir_finding__percent(open_ns(worst), all_ns)
+					   ? tapir_diagnosis__percent(open_ns(worst), all_ns)
 					   : 0,
 			.subject = callsite.data,
 			.object = callsite,
 			.more = waiters});
 }
 
-void tapir_finding_calls__fini(struct tapir_finding *f)
+void tapir_finding_calls__fini(struct tapir_diagnosis *f)
 {
 	struct tapir_called *called;
 

@@ -11,7 +11,7 @@
 
 #define TAPIR_CALL_WAITS 4u
 
-struct tapir_finding;
+struct tapir_diagnosis;
 struct tapir_wait;
 
 /* A wait of a thread for a socket, as long as it is not known for what. */
@@ -47,18 +47,18 @@ struct tapir_calls {
 };
 
 /* Takes an EXCHANGE: what its thread waited for is known by it. */
-void tapir_finding_calls__exchange(struct tapir_finding *f, const struct tapir_rec_exchange *rec);
+void tapir_finding_calls__exchange(struct tapir_diagnosis *f, const struct tapir_rec_exchange *rec);
 /*
  * Returns true if it is a wait that an exchange may yet explain: else it is passed on to
  * tapir_finding_waits__take() later, before the list is made.
  */
-bool tapir_finding_calls__wait(struct tapir_finding *f, const struct tapir_wait *w,
+bool tapir_finding_calls__wait(struct tapir_diagnosis *f, const struct tapir_wait *w,
 			       bool is_truncated);
 /* Returns those who waited for a row of the sorted tally; NULL: no thread did. */
-const struct tapir_called *tapir_finding_calls__waiters(const struct tapir_finding *f,
+const struct tapir_called *tapir_finding_calls__waiters(const struct tapir_diagnosis *f,
 							const struct tapir_exchange_row *row);
 /* Appends "8 threads wait in ask_rates"; nothing where that is an event loop's. */
-void tapir_finding_calls__add_waiters(const struct tapir_finding *f,
+void tapir_finding_calls__add_waiters(const struct tapir_diagnosis *f,
 				      const struct tapir_exchange_row *row, struct tapir_str *out);
 
 #endif

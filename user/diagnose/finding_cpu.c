@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/reader_words.h"
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 #include "symbol/frame_kind.h"
 
 /* ---- counting ------------------------------------------------------------------------------- */
@@ -23,7 +23,7 @@ static uint32_t leaf_of(const struct tapir_stack_tree *tree, uint32_t node)
 		       : TAPIR_APP_CODE_NONE;
 }
 
-static void count_kernel(struct tapir_finding *f, const struct tapir_stack_tree *tree,
+static void count_kernel(struct tapir_diagnosis *f, const struct tapir_stack_tree *tree,
 			 uint32_t node, uint64_t cnt)
 {
 	const struct tapir_tree_node *nodes = tree->nodes.data;
@@ -36,7 +36,7 @@ static void count_kernel(struct tapir_finding *f, const struct tapir_stack_tree 
 	tapir_weights__add(f, &f->cpu.calls, leaf ? nodes[leaf].name : TAPIR_APP_CODE_NONE, cnt);
 }
 
-static void count_throws(struct tapir_finding *f, const struct tapir_node_facts *facts,
+static void count_throws(struct tapir_diagnosis *f, const struct tapir_node_facts *facts,
 			 uint64_t cnt)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
@@ -45,19 +45,19 @@ static void count_throws(struct tapir_finding *f, const struct tapir_node_facts 
 	if (!thrown)
 		return;
 	f->throws.samples += cnt;
-	tapir_finding__weigh_own(f, &f->throws.throwers, thrown, cnt);
+	tapir_diagnosis__weigh_own(f, &f->throws.throwers, thrown, cnt);
 	tapir_weights__add(f, &f->throws.functions, tree->nodes.data[thrown].name, cnt);
 }
 
 /* Adds samples at a node to the sums by function, of which only the totals are needed. */
-static void add_samples(struct tapir_finding *f, const struct tapir_node_facts *facts,
+static void add_samples(struct tapir_diagnosis *f, const struct tapir_node_facts *facts,
 			uint32_t node, uint64_t cnt)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 
 	if (facts->is_in_timer) {
 		f->cpu.timers += cnt;
-		tapir_finding__weigh(f, &f->cpu.timer_app, node, cnt);
+		tapir_diagnosis__weigh(f, &f->cpu.timer_app, node, cnt);
 	}
 	count_throws(f, facts, cnt);
 	tapir_weights__add_at(f, &f->cpu.app, facts->function, node, cnt);
@@ -65,7 +65,7 @@ static void add_samples(struct tapir_finding *f, const struct tapir_node_facts *
 	count_kernel(f, tree, node, cnt);
 }
 
-void tapir_finding_cpu__conclude(struct tapir_finding *f)
+void tapir_finding_cpu__conclude(struct tapir_diagnosis *f)
 {
 	struct tapir_node_facts *row;
 
@@ -76,22 +76,22 @@ void tapir_finding_cpu__conclude(struct tapir_finding *f)
 	}
 }
 
-static void count_compiler(struct tapir_finding *f, uint64_t time_ns)
+static void count_compiler(struct tapir_diagnosis *f, uint64_t time_ns)
 {
 	f->cpu.jit++;
 	f->jit.sum_ns += (double)(time_ns - tapir_timeline__stats(f->tl)->first_ns);
 }
 
-static void add_finalizer(struct tapir_finding *f, const struct tapir_tl_thread *t,
+static void add_finalizer(struct tapir_diagnosis *f, const struct tapir_tl_thread *t,
 			  const struct tapir_rec_sample *sample, uint32_t node)
 {
-	uint32_t app = tapir_finding__own(f, node);
+	uint32_t app = tapir_diagnosis__own(f, node);
 
 	if (app != TAPIR_APP_CODE_NONE)
 		tapir_finding_gc__finalizer(f, t->tgid, app, sample->period);
 }
 
-void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *t,
+void tapir_finding_cpu__sample(struct tapir_diagnosis *f, struct tapir_tl_thread *t,
 			       const struct tapir_rec_sample *sample)
 {
 	struct tapir_stack_ref ref = {.tgid = sample->tgid,
@@ -100,7 +100,7 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 				      .kstack_id = sample->kstack_id};
 	struct tapir_node_facts *facts;
 	enum tapir_work work;
-	enum tapir_thread_role role = tapir_finding__role(f, t, sample->h.time_ns);
+	enum tapir_thread_role role = tapir_diagnosis__role(f, t, sample->h.time_ns);
 	uint32_t node;
 
 	if (role == TAPIR_ROLE_TRACER)
@@ -118,7 +118,7 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 		f->cpu.cpu_cnt = sample->h.cpu + 1u;
 	f->cpu.gc += work == TAPIR_WORK_GC;
 	if (work == TAPIR_WORK_GC)
-		tapir_finding__weigh_own(f, &f->gc.askers, node, 1);
+		tapir_diagnosis__weigh_own(f, &f->gc.askers, node, 1);
 	if (work == TAPIR_WORK_JIT)
 		count_compiler(f, sample->h.time_ns);
 	if (role == TAPIR_ROLE_FINALIZER)
@@ -138,16 +138,16 @@ void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *
 		facts->sample_cnt++;
 }
 
-void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_finding_event *e)
+void tapir_finding_cpu__event(struct tapir_diagnosis *f, const struct tapir_diagnosis_event *e)
 {
 	if (e->meaning != TAPIR_MEANS_METHOD_LOAD)
 		return;
 	f->jit.cnt++;
-	if (tapir_finding__role(f, e->thread, e->now_ns) == TAPIR_ROLE_TRACER)
+	if (tapir_diagnosis__role(f, e->thread, e->now_ns) == TAPIR_ROLE_TRACER)
 		return;
 	f->jit.again_cnt += tapir_works__of(&f->works, f->tl, e->thread, TAPIR_NO_NODE,
 					    e->now_ns) == TAPIR_WORK_JIT;
-	tapir_finding__weigh(f, &f->jit.askers, e->node, 1);
+	tapir_diagnosis__weigh(f, &f->jit.askers, e->node, 1);
 }
 
 /* ---- findings ------------------------------------------------------------------------------- */
@@ -156,15 +156,15 @@ void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_findin
  * A program that has just been started compiles less and less, and what is hot once more. It is
  * another thing to generate code all the time.
  */
-static bool is_warming_up(const struct tapir_finding *f)
+static bool is_warming_up(const struct tapir_diagnosis *f)
 {
 	double span_ns = (double)tapir_timeline__span_ns(f->tl);
 
 	return f->jit.sum_ns < TAPIR_LIMIT(JIT_MIDDLE) * span_ns * (double)f->cpu.jit ||
-	       tapir_finding__percent(f->jit.again_cnt, f->jit.cnt) >= TAPIR_LIMIT(JIT_AGAIN);
+	       tapir_diagnosis__percent(f->jit.again_cnt, f->jit.cnt) >= TAPIR_LIMIT(JIT_AGAIN);
 }
 
-void tapir_finding_jit__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_jit__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
 	/*
@@ -173,8 +173,8 @@ void tapir_finding_jit__list(struct tapir_finding *f, struct tapir_found_list *l
 	 */
 	bool is_warm = !is_warming_up(f),
 	     is_busy = is_warm && (double)f->jit.cnt >= TAPIR_LIMIT(JIT_METHODS) * seconds;
-	double cpus = is_busy ? tapir_finding__wanted_cpus(f) : tapir_finding__cpus(f);
-	double share = tapir_finding__percent(f->cpu.jit, f->cpu.samples);
+	double cpus = is_busy ? tapir_diagnosis__wanted_cpus(f) : tapir_diagnosis__cpus(f);
+	double share = tapir_diagnosis__percent(f->cpu.jit, f->cpu.samples);
 
 	TAPIR_JUDGE(f, list, JIT, .cnt = f->cpu.jit, .of = f->cpu.samples, .other = f->jit.cnt,
 		    .rate = seconds > 0 ? (double)f->jit.cnt / seconds : 0,
@@ -187,14 +187,14 @@ void tapir_finding_jit__list(struct tapir_finding *f, struct tapir_found_list *l
 		    .note = is_warm ? NULL : "; the program is warming up");
 }
 
-void tapir_finding_timers__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_timers__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	TAPIR_JUDGE(f, list, TIMERS, .cnt = f->cpu.timers, .of = f->cpu.samples,
 		    .where = &f->cpu.timer_app);
 }
 
 /* Exceptions of runtimes that have no event of one. */
-void tapir_finding_throws__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_throws__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	TAPIR_JUDGE(f, list, THROWS, .cnt = f->throws.samples, .of = f->cpu.samples,
 		    .other = f->exceptions.cnt, .where = &f->throws.throwers,
@@ -202,7 +202,7 @@ void tapir_finding_throws__list(struct tapir_finding *f, struct tapir_found_list
 }
 
 /* If CPU time is not what a program waits for, it may wait without a thread. */
-static void add_not_recorded(const struct tapir_finding *f, struct tapir_str *out)
+static void add_not_recorded(const struct tapir_diagnosis *f, struct tapir_str *out)
 {
 	const char *text = f->awaits.has_events
 				   ? "; requests were not recorded (--profile http)"
@@ -215,36 +215,36 @@ static void add_not_recorded(const struct tapir_finding *f, struct tapir_str *ou
 }
 
 /* " (98% in the kernel, most in fsync)": where it is most of the time. */
-static void add_kernel(const struct tapir_finding *f, struct tapir_str *out)
+static void add_kernel(const struct tapir_diagnosis *f, struct tapir_str *out)
 {
-	double share = tapir_finding__percent(f->cpu.kernel, f->cpu.samples);
+	double share = tapir_diagnosis__percent(f->cpu.kernel, f->cpu.samples);
 
 	if (share < TAPIR_LIMIT(DOMINANT))
 		return;
 	tapir_str__adds(out, " (");
 	tapir_rules__add_share((double)f->cpu.kernel, (double)f->cpu.samples, out);
 	tapir_str__adds(out, " in the kernel");
-	tapir_finding__append_top_function(f, &f->cpu.calls, ", most in ", out);
+	tapir_diagnosis__append_top_function(f, &f->cpu.calls, ", most in ", out);
 	tapir_str__addc(out, ')');
 }
 
 /* " (85% within StubRoutines (1))": what the function calls is not the program's own. */
-static void add_leaf(const struct tapir_finding *f, uint32_t name, struct tapir_str *out)
+static void add_leaf(const struct tapir_diagnosis *f, uint32_t name, struct tapir_str *out)
 {
 	const struct tapir_weights *leaf = &f->cpu.leaf;
-	double share = tapir_finding__percent(leaf->best, f->cpu.samples);
+	double share = tapir_diagnosis__percent(leaf->best, f->cpu.samples);
 
 	if (!leaf->best || share < TAPIR_LIMIT(CPU_LEAF) || leaf->best_name == name)
 		return;
 	tapir_str__adds(out, " (");
 	tapir_rules__add_share((double)leaf->best, (double)f->cpu.samples, out);
 	tapir_str__adds(out, " within ");
-	tapir_finding__add_name(f, leaf->best_name, out);
+	tapir_diagnosis__add_name(f, leaf->best_name, out);
 	tapir_str__addc(out, ')');
 }
 
 /* The name of the function; NULL: none is known. */
-static const char *add_cpu_function(struct tapir_finding *f, double share,
+static const char *add_cpu_function(struct tapir_diagnosis *f, double share,
 				    const struct tapir_weights *w, struct tapir_str *out)
 {
 	if (share >= TAPIR_LIMIT(TELLING)) {
@@ -252,32 +252,32 @@ static const char *add_cpu_function(struct tapir_finding *f, double share,
 		tapir_str__adds(out, " of the CPU in ");
 	} else if (share >= TAPIR_LIMIT(SMALL))
 		tapir_str__addf(out, "at most %.0f%% of the CPU in any function, most in ", share);
-	else if (tapir_finding__percent(f->cpu.kernel, f->cpu.samples) >= TAPIR_LIMIT(DOMINANT))
+	else if (tapir_diagnosis__percent(f->cpu.kernel, f->cpu.samples) >= TAPIR_LIMIT(DOMINANT))
 		tapir_str__adds(out, "most of the CPU in system calls");
 	else
 		tapir_str__adds(out, "less than 1% of the CPU in any function");
 	if (share < TAPIR_LIMIT(SMALL))
 		return NULL;
-	tapir_finding__add_name(f, w->best_name, out);
+	tapir_diagnosis__add_name(f, w->best_name, out);
 	add_leaf(f, w->best_name, out);
 	return tapir_timeline__stacks(f->tl)->names.data[w->best_name];
 }
 
-static const struct tapir_weights *functions_of(const struct tapir_finding *f)
+static const struct tapir_weights *functions_of(const struct tapir_diagnosis *f)
 {
-	return tapir_finding__top_function(f, &f->cpu.app) ? &f->cpu.app : &f->cpu.leaf;
+	return tapir_diagnosis__top_function(f, &f->cpu.app) ? &f->cpu.app : &f->cpu.leaf;
 }
 
-const struct tapir_weights *tapir_finding_cpu__functions(const struct tapir_finding *f)
+const struct tapir_weights *tapir_finding_cpu__functions(const struct tapir_diagnosis *f)
 {
 	return f->cpu.samples < TAPIR_LIMIT(SAMPLES) ? NULL : functions_of(f);
 }
 
-void tapir_finding_busy__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_busy__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	const struct tapir_weights *w = functions_of(f);
-	double cpus = tapir_finding__cpus(f);
-	double share = tapir_finding__percent(w->best, f->cpu.samples);
+	double cpus = tapir_diagnosis__cpus(f);
+	double share = tapir_diagnosis__percent(w->best, f->cpu.samples);
 	struct tapir_rule_fact fact =
 		TAPIR_FACT(CPU, .cnt = f->cpu.samples,
 			   /* Without a clock it is not known how much there was to share. */
@@ -300,18 +300,18 @@ void tapir_finding_busy__list(struct tapir_finding *f, struct tapir_found_list *
 }
 
 /* Nothing else was found. A function of a CPU that is hardly used is no cause of anything. */
-void tapir_finding_idle__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_idle__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
-	double cpus = tapir_finding__cpus(f), idle = 100 - 100 * cpus;
+	double cpus = tapir_diagnosis__cpus(f), idle = 100 - 100 * cpus;
 	bool is_idle = idle >= TAPIR_LIMIT(IDLE_SHARE);
 	struct tapir_rule_fact fact = TAPIR_FACT(
-		IDLE, .percent = idle, .used = tapir_finding__wanted_cpus(f),
+		IDLE, .percent = idle, .used = tapir_diagnosis__wanted_cpus(f),
 		.took_s = f->cpu.ns / 1e9, .note = is_idle ? "idle" : "nothing stands out");
 
 	if (cpus < 0 || !tapir_rules__are_met(f, list, &fact))
 		return;
 	if (!is_idle)
-		tapir_finding__append_top_function(f, &f->cpu.app, ", most in ", &fact.more);
+		tapir_diagnosis__append_top_function(f, &f->cpu.app, ", most in ", &fact.more);
 	tapir_finding_either__add_rest(f, &fact.more);
 	tapir_finding_passed__add_parked(f, &fact.more);
 	if (f->has_dotnet)
@@ -323,7 +323,7 @@ void tapir_finding_idle__list(struct tapir_finding *f, struct tapir_found_list *
 	tapir_rules__judge(f, list, fact);
 }
 
-void tapir_finding_cpu__fini(struct tapir_finding *f)
+void tapir_finding_cpu__fini(struct tapir_diagnosis *f)
 {
 	tapir_weights__fini(&f->cpu.app);
 	tapir_weights__fini(&f->cpu.leaf);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 #include "spec/runtime_db/lore.h"
 
 #define MAX_PROCESSES 65536u
@@ -22,7 +22,7 @@
  * The activity of any function on the stack, up to the program's own: what its caller does is
  * separate, as in code that continues where a connection was opened.
  */
-const struct tapir_lore_doing *tapir_finding_doing__of(struct tapir_finding *f, uint32_t node)
+const struct tapir_lore_doing *tapir_finding_doing__of(struct tapir_diagnosis *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 
@@ -31,13 +31,13 @@ const struct tapir_lore_doing *tapir_finding_doing__of(struct tapir_finding *f, 
 
 		if (tapir_app_code__is_app(&tree->nodes.data[n], name))
 			return NULL;
-		if (tapir_finding__marks(f, n) & TAPIR_MARK_DOING)
+		if (tapir_diagnosis__marks(f, n) & TAPIR_MARK_DOING)
 			return tapir_name_mark__doing(name);
 	}
 	return NULL;
 }
 
-static struct tapir_doing_sum *activity_sum(struct tapir_finding *f,
+static struct tapir_doing_sum *activity_sum(struct tapir_diagnosis *f,
 					    const struct tapir_lore_doing *doing,
 					    const struct tapir_str *statement)
 {
@@ -52,7 +52,7 @@ static struct tapir_doing_sum *activity_sum(struct tapir_finding *f,
 	return sum;
 }
 
-void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t node,
+void tapir_finding_doing__sample(struct tapir_diagnosis *f, uint32_t tid, uint32_t node,
 				 const struct tapir_node_facts *facts)
 {
 	const struct tapir_lore_doing *doing = facts->doing;
@@ -68,7 +68,7 @@ void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t
 	if (!sum)
 		return;
 	sum->cnt++;
-	app = tapir_finding__own(f, node);
+	app = tapir_diagnosis__own(f, node);
 	tapir_weights__add(f, &f->doings.callers, app, 1);
 	if (!strcmp(doing->activity, TAPIR_DOING_STARTS_PROCESSES))
 		tapir_weights__add(f, &f->doings.starters, app, 1);
@@ -82,7 +82,7 @@ static bool is_for_same(const struct tapir_doing_sum *a, const struct tapir_doin
 }
 
 /* The activity that produces these rows: even a tiny part of the time shows it. NULL: not known. */
-static const struct tapir_lore_doing *source_of(const struct tapir_finding *f,
+static const struct tapir_lore_doing *source_of(const struct tapir_diagnosis *f,
 						const struct tapir_doing_sum *with_rows)
 {
 	const struct tapir_doing_sum *sum, *top = NULL;
@@ -95,7 +95,7 @@ static const struct tapir_lore_doing *source_of(const struct tapir_finding *f,
 }
 
 /* Sums samples by activity, and by the statements that cause most of them. */
-static void sum_up(const struct tapir_finding *f, struct tapir_found_labels *whats,
+static void sum_up(const struct tapir_diagnosis *f, struct tapir_found_labels *whats,
 		   struct tapir_found_labels *statements, const char *activity)
 {
 	const struct tapir_doing_sum *sum;
@@ -122,19 +122,19 @@ struct purpose {
 	double share, cost;		     /* of the CPU; what that is worth of a CPU less used */
 };
 
-static struct purpose purpose_of(const struct tapir_finding *f)
+static struct purpose purpose_of(const struct tapir_diagnosis *f)
 {
-	double cpus = tapir_finding__wanted_cpus(f);
+	double cpus = tapir_diagnosis__wanted_cpus(f);
 	struct purpose p = {};
 
 	sum_up(f, &p.whats, NULL, NULL);
 	p.top = tapir_found_labels__worst(&p.whats);
-	p.share = p.top ? tapir_finding__percent(p.top->ns, f->cpu.samples) : 0;
+	p.share = p.top ? tapir_diagnosis__percent(p.top->ns, f->cpu.samples) : 0;
 	p.cost = p.share * (cpus >= 0 && cpus < 1 ? cpus : 1);
 	return p;
 }
 
-void tapir_finding_doing__conclude(struct tapir_finding *f)
+void tapir_finding_doing__conclude(struct tapir_diagnosis *f)
 {
 	struct purpose p = purpose_of(f);
 	struct tapir_found_labels statements = {};
@@ -147,7 +147,7 @@ void tapir_finding_doing__conclude(struct tapir_finding *f)
 	tapir_found_labels__fini(&statements);
 }
 
-static void list_purpose(struct tapir_finding *f, struct tapir_found_list *list)
+static void list_purpose(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	struct purpose p = purpose_of(f);
 	struct tapir_found_labels statements = {};
@@ -164,10 +164,10 @@ static void list_purpose(struct tapir_finding *f, struct tapir_found_list *list)
 }
 
 /* "98% of the CPU for select ..., " */
-void tapir_finding_doing__add_share(const struct tapir_finding *f, struct tapir_str *out)
+void tapir_finding_doing__add_share(const struct tapir_diagnosis *f, struct tapir_str *out)
 {
 	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->doings.statements);
-	double share = worst ? tapir_finding__percent(worst->ns, f->cpu.samples) : 0;
+	double share = worst ? tapir_diagnosis__percent(worst->ns, f->cpu.samples) : 0;
 
 	if (share >= TAPIR_LIMIT(DOMINANT) && !f->doings.names_statements &&
 	    tapir_finding_doing__is_believed(f, worst->label)) {
@@ -178,46 +178,46 @@ void tapir_finding_doing__add_share(const struct tapir_finding *f, struct tapir_
 
 /* ---- processes ------------------------------------------------------------------------------ */
 
-void tapir_finding_doing__process(struct tapir_finding *f, uint32_t tgid)
+void tapir_finding_doing__process(struct tapir_diagnosis *f, uint32_t tgid)
 {
 	if (f->doings.tgids.cnt < MAX_PROCESSES)
 		tapir_map__put(&f->doings.tgids, tgid, NULL);
 }
 
 /* Children that run other programs are in no recording of their parent alone. */
-void tapir_finding_doing__wait(struct tapir_finding *f, const struct tapir_wait *wait)
+void tapir_finding_doing__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait)
 {
-	const char *reason = tapir_finding__reason(f, wait);
+	const char *reason = tapir_diagnosis__reason(f, wait);
 
 	if (reason && !strcmp(reason, "start of a process")) {
 		f->doings.child_cnt++;
-		tapir_finding__weigh(f, &f->doings.parents, wait->node, 1);
+		tapir_diagnosis__weigh(f, &f->doings.parents, wait->node, 1);
 	} else if (reason && !strcmp(reason, TAPIR_REASON_THREAD_START)) {
-		tapir_finding__weigh(f, &f->doings.thread_starters, wait->node, 1);
-		tapir_finding__weigh_own(f, &f->doings.own_thread_starters, wait->node, 1);
+		tapir_diagnosis__weigh(f, &f->doings.thread_starters, wait->node, 1);
+		tapir_diagnosis__weigh_own(f, &f->doings.own_thread_starters, wait->node, 1);
 	}
 }
 
 /*
  * If the stack of the wait has no callers, the stacks that use CPU time for it name the function.
  */
-static const struct tapir_weights *telling(const struct tapir_finding *f,
+static const struct tapir_weights *telling(const struct tapir_diagnosis *f,
 					   const struct tapir_weights *by_waits,
 					   const struct tapir_weights *by_samples)
 {
-	return tapir_finding__top_function(f, by_waits) ? by_waits : by_samples;
+	return tapir_diagnosis__top_function(f, by_waits) ? by_waits : by_samples;
 }
 
-void tapir_finding_doing__event(struct tapir_finding *f, const struct tapir_finding_event *e)
+void tapir_finding_doing__event(struct tapir_diagnosis *f, const struct tapir_diagnosis_event *e)
 {
 	if (e->meaning != TAPIR_MEANS_CONNECTS)
 		return;
 	f->doings.connect_cnt++;
-	tapir_finding__weigh_own(f, &f->doings.connectors, e->node, 1);
+	tapir_diagnosis__weigh_own(f, &f->doings.connectors, e->node, 1);
 }
 
 /* The number of processes with events that were started in the recording. */
-static uint64_t started_cnt(const struct tapir_finding *f)
+static uint64_t started_cnt(const struct tapir_diagnosis *f)
 {
 	const struct tapir_catalog *catalog = tapir_timeline__catalog(f->tl);
 	const struct tapir_timeline_stats *stats = tapir_timeline__stats(f->tl);
@@ -237,7 +237,7 @@ static uint64_t started_cnt(const struct tapir_finding *f)
 }
 
 /* A ring, which a runtime writes, does not say when a thread began: an earlier record does. */
-static const struct tapir_rec_thread *with_start(const struct tapir_finding *f, uint32_t tid)
+static const struct tapir_rec_thread *with_start(const struct tapir_diagnosis *f, uint32_t tid)
 {
 	const struct tapir_catalog *catalog = tapir_timeline__catalog(f->tl);
 	uint64_t at_ns = tapir_timeline__stats(f->tl)->last_ns;
@@ -251,7 +251,7 @@ static const struct tapir_rec_thread *with_start(const struct tapir_finding *f, 
 }
 
 /* Returns true if the thread began in the recording, and is not its process's first. */
-static bool is_started(const struct tapir_finding *f, uint32_t tid)
+static bool is_started(const struct tapir_diagnosis *f, uint32_t tid)
 {
 	const struct tapir_rec_thread *rec = with_start(f, tid);
 
@@ -259,14 +259,14 @@ static bool is_started(const struct tapir_finding *f, uint32_t tid)
 	       rec->start_ns > tapir_timeline__stats(f->tl)->first_ns;
 }
 
-static bool is_of_new_process(const struct tapir_finding *f, uint32_t tgid)
+static bool is_of_new_process(const struct tapir_diagnosis *f, uint32_t tgid)
 {
 	const struct tapir_rec_thread *first = with_start(f, tgid);
 
 	return first && first->start_ns > tapir_timeline__stats(f->tl)->first_ns;
 }
 
-void tapir_finding_doing__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
+void tapir_finding_doing__snapshot(struct tapir_diagnosis *f, const struct tapir_rec_switch *rec,
 				   uint32_t node)
 {
 	uint32_t tid = rec->out_tid ? rec->out_tid : rec->in_tid;
@@ -281,11 +281,11 @@ void tapir_finding_doing__snapshot(struct tapir_finding *f, const struct tapir_r
 	if (!f->doings.last_thread_cnt++)
 		f->doings.last_thread_ns = rec->h.time_ns;
 	if (is_started(f, tid))
-		tapir_finding__weigh(f, &f->doings.new_threads, node, 1);
+		tapir_diagnosis__weigh(f, &f->doings.new_threads, node, 1);
 }
 
 /* A thread for each task costs more than the threads of a pool. */
-static void list_threads(struct tapir_finding *f, struct tapir_found_list *list)
+static void list_threads(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	const struct tapir_weights *starters = &f->doings.thread_starters,
 				   *app = &f->doings.own_thread_starters;
@@ -299,24 +299,24 @@ static void list_threads(struct tapir_finding *f, struct tapir_found_list *list)
 		if (!f->role_by_tid.slots[i].used || !is_started(f, tid))
 			continue;
 		cnt++;
-		tapir_finding__count_thread(f, &names, tid, 1);
+		tapir_diagnosis__count_thread(f, &names, tid, 1);
 	}
 	/* A name that most of them share is the pool or the task that starts them. */
 	top = tapir_found_labels__most(&names, cnt);
 	/* Threads of a library start more of them: what the program does counts, if not most. */
-	if (!tapir_finding__top_function(f, app) || app->best_name == starters->best_name)
+	if (!tapir_diagnosis__top_function(f, app) || app->best_name == starters->best_name)
 		app = NULL;
 	TAPIR_JUDGE(f, list, THREADS_STARTED, .cnt = cnt,
-		    .percent = app ? tapir_finding__percent(app->best, app->sum) : 0,
-		    .subject = app ? tapir_finding__top_function(f, app)
-			       : tapir_finding__top_function(f, starters) ? NULL
-			       : top					  ? top->label
-									  : NULL,
+		    .percent = app ? tapir_diagnosis__percent(app->best, app->sum) : 0,
+		    .subject = app ? tapir_diagnosis__top_function(f, app)
+			       : tapir_diagnosis__top_function(f, starters) ? NULL
+			       : top					    ? top->label
+									    : NULL,
 		    .where = starters, .elsewhere = app, .label = top ? top->label : NULL);
 	tapir_found_labels__fini(&names);
 }
 
-void tapir_finding_doing__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_doing__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	const struct tapir_doings *d = &f->doings;
 	uint64_t first = d->first_thread_cnt, last = d->last_thread_cnt;
@@ -344,7 +344,7 @@ void tapir_finding_doing__list(struct tapir_finding *f, struct tapir_found_list 
 		tapir_rules__judge(f, list, facts[i]);
 }
 
-void tapir_finding_doing__fini(struct tapir_finding *f)
+void tapir_finding_doing__fini(struct tapir_diagnosis *f)
 {
 	struct tapir_doing_sum *sum;
 	struct tapir_doing_begun *begun;

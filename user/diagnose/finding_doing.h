@@ -12,11 +12,11 @@
 #include "diagnose/weights.h"
 #include "trace/record.h"
 
-struct tapir_finding;
+struct tapir_diagnosis;
 struct tapir_node_facts;
 struct tapir_wait;
 struct tapir_rec_switch;
-struct tapir_finding_event;
+struct tapir_diagnosis_event;
 
 struct tapir_interval;
 struct tapir_lore_doing;
@@ -65,31 +65,31 @@ struct tapir_doings {
 };
 
 /* Takes a sample: its stack says for what the CPU was used. */
-void tapir_finding_doing__sample(struct tapir_finding *f, uint32_t tid, uint32_t node,
+void tapir_finding_doing__sample(struct tapir_diagnosis *f, uint32_t tid, uint32_t node,
 				 const struct tapir_node_facts *facts);
 /* Returns the activity of a stack, for node_facts.h. NULL: no known one. */
-const struct tapir_lore_doing *tapir_finding_doing__of(struct tapir_finding *f, uint32_t node);
-void tapir_finding_doing__wait(struct tapir_finding *f, const struct tapir_wait *wait);
+const struct tapir_lore_doing *tapir_finding_doing__of(struct tapir_diagnosis *f, uint32_t node);
+void tapir_finding_doing__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait);
 /* Takes a thread of a snapshot. node: where it is, if it does not run. */
-void tapir_finding_doing__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
+void tapir_finding_doing__snapshot(struct tapir_diagnosis *f, const struct tapir_rec_switch *rec,
 				   uint32_t node);
-void tapir_finding_doing__event(struct tapir_finding *f, const struct tapir_finding_event *e);
+void tapir_finding_doing__event(struct tapir_diagnosis *f, const struct tapir_diagnosis_event *e);
 /* Takes a WAIT record: what began before the recording has no begin, and so no text. */
-void tapir_finding_doing__call(struct tapir_finding *f, const struct tapir_rec *rec);
-void tapir_finding_doing__close(struct tapir_finding *f, const struct tapir_interval *i);
+void tapir_finding_doing__call(struct tapir_diagnosis *f, const struct tapir_rec *rec);
+void tapir_finding_doing__close(struct tapir_diagnosis *f, const struct tapir_interval *i);
 /* Takes an event of a process. */
-void tapir_finding_doing__process(struct tapir_finding *f, uint32_t tgid);
+void tapir_finding_doing__process(struct tapir_diagnosis *f, uint32_t tgid);
 /* Returns the request that a thread works for, its numbers left out; false: none is known. */
-bool tapir_finding_doing__statement(struct tapir_finding *f, uint32_t tid, struct tapir_str *out);
+bool tapir_finding_doing__statement(struct tapir_diagnosis *f, uint32_t tid, struct tapir_str *out);
 /*
  * Returns true if one that began before the recording was executed throughout, as far as is known:
  * there are events that would have reported its end, or it was seen at the end as well.
  */
-bool tapir_finding_doing__is_believed(const struct tapir_finding *f, const char *statement);
+bool tapir_finding_doing__is_believed(const struct tapir_diagnosis *f, const char *statement);
 /* Weighs it. */
-void tapir_finding_doing__add_statement(struct tapir_finding *f, uint32_t tid,
+void tapir_finding_doing__add_statement(struct tapir_diagnosis *f, uint32_t tid,
 					struct tapir_found_labels *statements, uint64_t weight);
 /* Appends "98% of the CPU for SELECT ..., ", if one has most of it and no other finding says so. */
-void tapir_finding_doing__add_share(const struct tapir_finding *f, struct tapir_str *out);
+void tapir_finding_doing__add_share(const struct tapir_diagnosis *f, struct tapir_str *out);
 
 #endif

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/keyed.h"
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 #include "spec/runtime_db/lore.h"
 #include "trace/record.h"
 
@@ -49,7 +49,7 @@ static void compare_with_last_waits(struct tapir_either_lock *lock, const struct
 }
 
 /* The thread that ends a wait had the lock, since it last changed hands at the earliest. */
-static void count_held(struct tapir_finding *f, struct tapir_either_lock *lock,
+static void count_held(struct tapir_diagnosis *f, struct tapir_either_lock *lock,
 		       const struct tapir_wait *w)
 {
 	const struct tapir_tl_thread *holder =
@@ -63,7 +63,7 @@ static void count_held(struct tapir_finding *f, struct tapir_either_lock *lock,
 	if (!holder || !ns)
 		return;
 	node = tapir_tl_thread__doing(holder, since_ns, w->wake_ns);
-	wait = tapir_finding__wait_at(f, node);
+	wait = tapir_diagnosis__wait_at(f, node);
 	tapir_weights__add(f, &lock->holders, w->waker_tid, ns);
 	if (wait && !wait->may_be_work)
 		tapir_found_labels__add(&lock->held_for, 1, wait->reason, TAPIR_APP_CODE_NONE, ns);
@@ -78,10 +78,10 @@ static bool may_be_one(const struct tapir_lore_wait *wait, const struct tapir_wa
 	return w->futex_va && w->state && (!wait || wait->is_common);
 }
 
-bool tapir_finding_either__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_open)
+bool tapir_finding_either__wait(struct tapir_diagnosis *f, const struct tapir_wait *w, bool is_open)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	const struct tapir_lore_wait *wait = tapir_finding__lore_wait(f, w);
+	const struct tapir_lore_wait *wait = tapir_diagnosis__lore_wait(f, w);
 	bool is_attributed = wait && wait->may_be_work;
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 	struct tapir_either_lock *lock;
@@ -109,7 +109,7 @@ bool tapir_finding_either__wait(struct tapir_finding *f, const struct tapir_wait
 	lock->ns += took_ns;
 	lock->cnt++;
 	lock->got_cnt += !is_open;
-	tapir_finding__weigh_own(f, &lock->callers, w->node, took_ns);
+	tapir_diagnosis__weigh_own(f, &lock->callers, w->node, took_ns);
 	count_share(&f->either, lock, w->thread->tid, took_ns, is_open);
 	compare_with_last_waits(lock, w);
 	if (!is_open)
@@ -138,11 +138,12 @@ static void keep_seen(struct tapir_either *e, uint32_t tid, const struct tapir_l
 			seen->name != name || strcmp(seen->wait->reason, wait->reason) != 0;
 }
 
-void tapir_finding_either__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
+void tapir_finding_either__snapshot(struct tapir_diagnosis *f, const struct tapir_rec_switch *rec,
 				    uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	const struct tapir_lore_wait *wait = rec->out_tid ? tapir_finding__wait_at(f, node) : NULL;
+	const struct tapir_lore_wait *wait =
+		rec->out_tid ? tapir_diagnosis__wait_at(f, node) : NULL;
 	uint32_t name =
 		wait ? tapir_app_code__or_library(&f->app_code, tree, node) : TAPIR_APP_CODE_NONE;
 	struct tapir_either_lock *lock;
@@ -194,7 +195,7 @@ static struct lock_sum lock_waits_sum(const struct tapir_either *e)
 }
 
 /* The functions of the threads that wait for it, as the snapshots show them. */
-static void add_seen_places(struct tapir_finding *f, const struct tapir_either_lock *lock,
+static void add_seen_places(struct tapir_diagnosis *f, const struct tapir_either_lock *lock,
 			    struct tapir_weights *functions)
 {
 	uint32_t idx = (uint32_t)(lock - f->either.locks.data);
@@ -210,14 +211,14 @@ static void add_seen_places(struct tapir_finding *f, const struct tapir_either_l
 
 /* Adds who holds it most of the time, "thread 7 (python3)", and what the holders mostly wait for.
  */
-static void add_holder(struct tapir_finding *f, const struct tapir_either_lock *lock,
+static void add_holder(struct tapir_diagnosis *f, const struct tapir_either_lock *lock,
 		       struct tapir_rule_fact *fact)
 {
 	const struct tapir_found_label *top =
 		tapir_found_labels__most(&lock->held_for, lock->holders.sum);
 	struct tapir_sv comm;
 
-	fact->rest = tapir_finding__percent(lock->holders.best, lock->holders.sum);
+	fact->rest = tapir_diagnosis__percent(lock->holders.best, lock->holders.sum);
 	if (fact->rest >= TAPIR_LIMIT(ONE_HAS_IT)) {
 		comm = tapir_timeline__comm(f->tl, lock->holders.best_name,
 					    tapir_timeline__stats(f->tl)->last_ns);
@@ -226,11 +227,11 @@ static void add_holder(struct tapir_finding *f, const struct tapir_either_lock *
 		tapir_str__addc(&fact->holder, ')');
 	}
 	if (top)
-		tapir_finding__add_waits(top->label, &fact->does);
+		tapir_diagnosis__add_waits(top->label, &fact->does);
 }
 
 /* Waits whose own stacks have no names are for what the same thread was seen to wait for. */
-void tapir_finding_either__conclude(struct tapir_finding *f)
+void tapir_finding_either__conclude(struct tapir_diagnosis *f)
 {
 	const struct tapir_either_share *share;
 	const struct tapir_either_seen *seen;
@@ -246,7 +247,7 @@ void tapir_finding_either__conclude(struct tapir_finding *f)
 	}
 }
 
-static void list_locks(struct tapir_finding *f, struct tapir_found_list *list)
+static void list_locks(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	struct lock_sum all = lock_waits_sum(&f->either);
 	struct tapir_weights seen = {};
@@ -256,10 +257,10 @@ static void list_locks(struct tapir_finding *f, struct tapir_found_list *list)
 
 	if (!all.worst)
 		return;
-	fact.percent = all.lock_cnt > 1 ? tapir_finding__percent(all.worst->ns, all.ns) : 0;
+	fact.percent = all.lock_cnt > 1 ? tapir_diagnosis__percent(all.worst->ns, all.ns) : 0;
 	fact.subject = all.worst->wait->reason;
 	fact.where = &all.worst->callers;
-	if (!tapir_finding__top_function(f, fact.where)) {
+	if (!tapir_diagnosis__top_function(f, fact.where)) {
 		add_seen_places(f, all.worst, &seen);
 		fact.where = &seen;
 	}
@@ -269,7 +270,7 @@ static void list_locks(struct tapir_finding *f, struct tapir_found_list *list)
 }
 
 /* Threads that wait in functions for locks which no thread releases: each other's, or another's. */
-static void list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
+static void list_stuck(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	const struct tapir_either_share *share;
@@ -296,13 +297,13 @@ static void list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
 	tapir_weights__fini(&functions);
 }
 
-void tapir_finding_either__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_either__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	list_stuck(f, list);
 	list_locks(f, list);
 }
 
-void tapir_finding_either__add_rest(const struct tapir_finding *f, struct tapir_str *out)
+void tapir_finding_either__add_rest(const struct tapir_diagnosis *f, struct tapir_str *out)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	const struct tapir_found_label *told = tapir_found_labels__worst(&f->either.told);
@@ -315,7 +316,7 @@ void tapir_finding_either__add_rest(const struct tapir_finding *f, struct tapir_
 				told->label);
 }
 
-void tapir_finding_either__fini(struct tapir_finding *f)
+void tapir_finding_either__fini(struct tapir_diagnosis *f)
 {
 	struct tapir_either_lock *lock;
 

@@ -14,7 +14,7 @@
 #include "base/vec.h"
 #include "diagnose/weights.h"
 
-struct tapir_finding;
+struct tapir_diagnosis;
 struct tapir_found_list;
 struct tapir_lore_wait;
 struct tapir_rec_switch;
@@ -64,14 +64,14 @@ struct tapir_either {
 };
 
 /* Takes a wait. True: it was one of those, by its stack. */
-bool tapir_finding_either__wait(struct tapir_finding *f, const struct tapir_wait *wait,
+bool tapir_finding_either__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait,
 				bool is_open);
-void tapir_finding_either__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
+void tapir_finding_either__snapshot(struct tapir_diagnosis *f, const struct tapir_rec_switch *rec,
 				    uint32_t node);
 /*
  * Appends "; 4.8 threads waited for a Python lock or for work": of waits that cannot be
  * distinguished.
  */
-void tapir_finding_either__add_rest(const struct tapir_finding *f, struct tapir_str *out);
+void tapir_finding_either__add_rest(const struct tapir_diagnosis *f, struct tapir_str *out);
 
 #endif

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 #include "trace/signals.h"
 
 #define NAMED_MAX 3u
@@ -36,7 +36,7 @@ static void add_ended_process_name(const struct tapir_life *life, struct tapir_s
 }
 
 /* "worker (4711) crashed: SIGSEGV, core dumped", or "3 processes crashed: worker (4711): ...". */
-static uint64_t add_ends(const struct tapir_finding *f, enum end end, const char *one,
+static uint64_t add_ends(const struct tapir_diagnosis *f, enum end end, const char *one,
 			 const char *many, struct tapir_str *out)
 {
 	const struct tapir_life *life;
@@ -59,7 +59,7 @@ static uint64_t add_ends(const struct tapir_finding *f, enum end end, const char
 	return cnt;
 }
 
-static void list_ends(struct tapir_finding *f, enum end end, enum tapir_rule_fact_kind fact_kind,
+static void list_ends(struct tapir_diagnosis *f, enum end end, enum tapir_rule_fact_kind fact_kind,
 		      const char *one, const char *many, struct tapir_found_list *list)
 {
 	struct tapir_str text = {};
@@ -70,7 +70,7 @@ static void list_ends(struct tapir_finding *f, enum end end, enum tapir_rule_fac
 		(struct tapir_rule_fact){.fact_kind = fact_kind, .cnt = (double)cnt, .more = text});
 }
 
-void tapir_finding_ends__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_ends__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	list_ends(f, END_CRASH, TAPIR_FACT_CRASHES, "crashed", "crashed", list);
 	list_ends(f, END_KILLED, TAPIR_FACT_KILLS, "was killed", "were killed", list);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/keyed.h"
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 #include "analyze/view.h"
 
 #define CLR	      "Microsoft-Windows-DotNETRuntime"
@@ -30,20 +30,20 @@ uint64_t tapir_heap_size__sum(const struct tapir_heap_size *size, unsigned young
 }
 
 /* NULL: there are too many. */
-static struct tapir_collector *collector_of(struct tapir_finding *f, uint32_t tgid)
+static struct tapir_collector *collector_of(struct tapir_diagnosis *f, uint32_t tgid)
 {
 	struct tapir_collector made = {.tgid = tgid};
 
 	return tapir_keyed__add(&f->gc.processes, tgid, MAX_PROCESSES, made);
 }
 
-const struct tapir_collector *tapir_finding_gc__collector(const struct tapir_finding *f,
+const struct tapir_collector *tapir_finding_gc__collector(const struct tapir_diagnosis *f,
 							  uint32_t tgid)
 {
 	return tapir_keyed__get(&f->gc.processes, tgid);
 }
 
-void tapir_finding_gc__finalizer(struct tapir_finding *f, uint32_t tgid, uint32_t function,
+void tapir_finding_gc__finalizer(struct tapir_diagnosis *f, uint32_t tgid, uint32_t function,
 				 uint64_t ns)
 {
 	struct tapir_collector *gc = collector_of(f, tgid);
@@ -65,7 +65,7 @@ static void add_low(struct tapir_collector *gc, const struct tapir_heap_size *si
 	}
 }
 
-static void count_heap(struct tapir_collector *gc, const struct tapir_finding_event *e)
+static void count_heap(struct tapir_collector *gc, const struct tapir_diagnosis_event *e)
 {
 	struct tapir_heap_size size = {.at_ns = e->now_ns};
 	char name[32];
@@ -81,7 +81,7 @@ static void count_heap(struct tapir_collector *gc, const struct tapir_finding_ev
 }
 
 /* GC.Collect and the like, by the reason's name or number. */
-static bool is_induced(const struct tapir_finding_event *e)
+static bool is_induced(const struct tapir_diagnosis_event *e)
 {
 	struct tapir_str reason = {};
 	bool is_one;
@@ -92,14 +92,14 @@ static bool is_induced(const struct tapir_finding_event *e)
 	return is_one;
 }
 
-static void count_start(struct tapir_collector *gc, const struct tapir_finding_event *e)
+static void count_start(struct tapir_collector *gc, const struct tapir_diagnosis_event *e)
 {
 	gc->started_cnt++;
 	gc->has_collected_young |= gc->heap_cnt && tapir_event_fields__u64(e->fields, "Depth");
 	gc->induced_cnt += is_induced(e);
 }
 
-static void count_process(struct tapir_finding *f, const struct tapir_finding_event *e)
+static void count_process(struct tapir_diagnosis *f, const struct tapir_diagnosis_event *e)
 {
 	struct tapir_collector *gc = collector_of(f, e->thread->tgid);
 
@@ -113,7 +113,7 @@ static void count_process(struct tapir_finding *f, const struct tapir_finding_ev
 		gc->finalized_cnt++;
 }
 
-void tapir_finding_gc__event(struct tapir_finding *f, const struct tapir_finding_event *e)
+void tapir_finding_gc__event(struct tapir_diagnosis *f, const struct tapir_diagnosis_event *e)
 {
 	switch (e->meaning) {
 	case TAPIR_MEANS_HEAP:
@@ -122,11 +122,11 @@ void tapir_finding_gc__event(struct tapir_finding *f, const struct tapir_finding
 		count_process(f, e);
 		break;
 	case TAPIR_MEANS_GC_TRIGGERED:
-		tapir_finding__weigh(f, is_induced(e) ? &f->gc.callers : &f->gc.triggers, e->node,
-				     1);
+		tapir_diagnosis__weigh(f, is_induced(e) ? &f->gc.callers : &f->gc.triggers, e->node,
+				       1);
 		break;
 	case TAPIR_MEANS_HEAP_MEMORY:
-		tapir_finding__weigh(f, &f->gc.growers, e->node, 1);
+		tapir_diagnosis__weigh(f, &f->gc.growers, e->node, 1);
 		break;
 	default:
 		break;
@@ -137,7 +137,7 @@ void tapir_finding_gc__event(struct tapir_finding *f, const struct tapir_finding
  * A collection of .NET lies in its pause, except one in the background: that stops the program
  * twice, shortly, and is not the reason of the longest pause.
  */
-static void count_dotnet(struct tapir_finding *f, const struct tapir_interval *i)
+static void count_dotnet(struct tapir_diagnosis *f, const struct tapir_interval *i)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
 	struct tapir_collector *gc;
@@ -161,7 +161,7 @@ static void count_dotnet(struct tapir_finding *f, const struct tapir_interval *i
 	gc->dotnet_label = strdup(i->label);
 }
 
-void tapir_finding_gc__close(struct tapir_finding *f, const struct tapir_interval *i)
+void tapir_finding_gc__close(struct tapir_diagnosis *f, const struct tapir_interval *i)
 {
 	uint64_t took_ns = i->until_ns - i->from_ns;
 	struct tapir_collector *gc;
@@ -216,28 +216,28 @@ static void add_longest(const struct tapir_collector *gc, struct tapir_str *out)
  * Without events of allocations, the callers of collections stand for them: a collection is due
  * when a thread allocates, mostly the one that allocates most.
  */
-static void add_trigger(const struct tapir_finding *f, struct tapir_str *out)
+static void add_trigger(const struct tapir_diagnosis *f, struct tapir_str *out)
 {
 	const struct tapir_weights *w = &f->gc.triggers;
 
-	if (w->sum < TAPIR_LIMIT(GC_TRIGGERS) || !tapir_finding__top_function(f, w))
+	if (w->sum < TAPIR_LIMIT(GC_TRIGGERS) || !tapir_diagnosis__top_function(f, w))
 		return;
 	tapir_str__addf(out, "; %.0f%% of the collections triggered by allocations",
-			tapir_finding__percent(w->best, w->sum));
-	tapir_finding__append_top_function(f, w, " in ", out);
+			tapir_diagnosis__percent(w->best, w->sum));
+	tapir_diagnosis__append_top_function(f, w, " in ", out);
 }
 
-static const char *allocator(const struct tapir_finding *f)
+static const char *allocator(const struct tapir_diagnosis *f)
 {
 	const char *method = tapir_allocators__top(&f->allocators, f->tl);
 
-	return method ? method : tapir_finding__top_function(f, &f->gc.triggers);
+	return method ? method : tapir_diagnosis__top_function(f, &f->gc.triggers);
 }
 
-static void add_allocator(const struct tapir_finding *f, struct tapir_str *out)
+static void add_allocator(const struct tapir_diagnosis *f, struct tapir_str *out)
 {
 	const char *method = tapir_allocators__top(&f->allocators, f->tl);
-	double share = tapir_finding__percent(f->allocators.best_bytes, f->allocators.bytes);
+	double share = tapir_diagnosis__percent(f->allocators.best_bytes, f->allocators.bytes);
 
 	if (!method || share < TAPIR_LIMIT(TELLING)) {
 		add_trigger(f, out);
@@ -248,14 +248,14 @@ static void add_allocator(const struct tapir_finding *f, struct tapir_str *out)
 	tapir_str__add_printable(out, method, strlen(method));
 }
 
-static bool has_cpu_share(const struct tapir_finding *f)
+static bool has_cpu_share(const struct tapir_diagnosis *f)
 {
 	return f->cpu.gc >= TAPIR_LIMIT(SAMPLES) &&
-	       tapir_finding__percent(f->cpu.gc, f->cpu.samples) >= TAPIR_LIMIT(GC_CPU);
+	       tapir_diagnosis__percent(f->cpu.gc, f->cpu.samples) >= TAPIR_LIMIT(GC_CPU);
 }
 
 /* " in java (4711)", where others collect, too */
-static void add_collected_process(const struct tapir_finding *f, const struct tapir_collector *gc,
+static void add_collected_process(const struct tapir_diagnosis *f, const struct tapir_collector *gc,
 				  struct tapir_str *out)
 {
 	struct tapir_sv comm;
@@ -268,7 +268,7 @@ static void add_collected_process(const struct tapir_finding *f, const struct ta
 	tapir_str__addf(out, " (%u)", gc->tgid);
 }
 
-static void add_cpu_share(const struct tapir_finding *f, const char *before, const char *after,
+static void add_cpu_share(const struct tapir_diagnosis *f, const char *before, const char *after,
 			  struct tapir_str *out)
 {
 	tapir_str__adds(out, before);
@@ -276,8 +276,8 @@ static void add_cpu_share(const struct tapir_finding *f, const char *before, con
 	tapir_str__adds(out, after);
 }
 
-static void add_times(const struct tapir_finding *f, const struct tapir_collector *gc, double time,
-		      struct tapir_str *out)
+static void add_times(const struct tapir_diagnosis *f, const struct tapir_collector *gc,
+		      double time, struct tapir_str *out)
 {
 	char sum[TAPIR_NS_TEXT_BYTES], worst[TAPIR_NS_TEXT_BYTES];
 
@@ -290,7 +290,7 @@ static void add_times(const struct tapir_finding *f, const struct tapir_collecto
 	else
 		tapir_str__addf(out, "%.0f%% of the time in GC", time);
 	if (!gc->cnt && !gc->started_cnt)
-		tapir_finding__append_top_function(f, &f->gc.askers, ", most for ", out);
+		tapir_diagnosis__append_top_function(f, &f->gc.askers, ", most for ", out);
 	if (!gc->cnt)
 		return;
 	tapir_str__adds(out, ": ");
@@ -305,7 +305,7 @@ static void add_times(const struct tapir_finding *f, const struct tapir_collecto
 }
 
 /* The collector with most pauses; without any an empty one. */
-static const struct tapir_collector *top_paused(const struct tapir_finding *f)
+static const struct tapir_collector *top_paused(const struct tapir_diagnosis *f)
 {
 	static const struct tapir_collector none;
 	const struct tapir_collector *gc, *top = &none;
@@ -316,7 +316,7 @@ static const struct tapir_collector *top_paused(const struct tapir_finding *f)
 	return top;
 }
 
-static const struct tapir_collector *top_induced(const struct tapir_finding *f)
+static const struct tapir_collector *top_induced(const struct tapir_diagnosis *f)
 {
 	const struct tapir_collector *gc, *top = top_paused(f);
 
@@ -326,22 +326,22 @@ static const struct tapir_collector *top_induced(const struct tapir_finding *f)
 	return top;
 }
 
-static void list_induced(struct tapir_finding *f, uint64_t span_ns, struct tapir_found_list *list)
+static void list_induced(struct tapir_diagnosis *f, uint64_t span_ns, struct tapir_found_list *list)
 {
 	const struct tapir_collector *gc = top_induced(f);
 	struct tapir_str times = {};
 
-	add_times(f, gc, tapir_finding__percent(gc->ns, span_ns), &times);
+	add_times(f, gc, tapir_diagnosis__percent(gc->ns, span_ns), &times);
 	TAPIR_JUDGE(f, list, INDUCED, .cnt = gc->induced_cnt, .of = gc->started_cnt,
 		    .where = &f->gc.callers, .more = times);
 }
 
-static void list_pauses(struct tapir_finding *f, uint64_t span_ns, struct tapir_found_list *list)
+static void list_pauses(struct tapir_diagnosis *f, uint64_t span_ns, struct tapir_found_list *list)
 {
 	const struct tapir_collector *gc = top_paused(f);
-	double time = tapir_finding__percent(gc->ns, span_ns), magnitude = time;
-	double cpu = tapir_finding__percent(f->cpu.gc, f->cpu.samples);
-	double cpus = tapir_finding__cpus(f);
+	double time = tapir_diagnosis__percent(gc->ns, span_ns), magnitude = time;
+	double cpu = tapir_diagnosis__percent(f->cpu.gc, f->cpu.samples);
+	double cpus = tapir_diagnosis__cpus(f);
 	struct tapir_str times = {};
 
 	/* A share of a CPU that is hardly used is small. */
@@ -376,7 +376,7 @@ static double steady_percent(const struct tapir_collector *gc)
 	tapir_vec_for_each (low, &gc->heap_lows)
 		if (low->at_ns >= middle_ns && tapir_heap_size__sum(low, from) < least)
 			least = tapir_heap_size__sum(low, from);
-	return last > first && least > first ? tapir_finding__percent(least - first, last - first)
+	return last > first && least > first ? tapir_diagnosis__percent(least - first, last - first)
 					     : 0;
 }
 
@@ -405,7 +405,7 @@ static double grown_percent(double from, double to)
 	return from > 0 ? 100 * (to - from) / from : to > 0 ? 100 : 0;
 }
 
-static void list_growth(struct tapir_finding *f, const struct tapir_collector *gc,
+static void list_growth(struct tapir_diagnosis *f, const struct tapir_collector *gc,
 			struct tapir_found_list *list)
 {
 	double seconds = (double)(gc->heap_last.at_ns - gc->heap_first.at_ns) / 1e9;
@@ -430,7 +430,7 @@ static void list_growth(struct tapir_finding *f, const struct tapir_collector *g
  * Whenever the thread of .NET has run them all, it fires an event. Objects wait for the finalizer
  * of a runtime without such events, and keep what they refer to: its time in finalizers counts.
  */
-static void list_finalizer(struct tapir_finding *f, const struct tapir_collector *gc,
+static void list_finalizer(struct tapir_diagnosis *f, const struct tapir_collector *gc,
 			   uint64_t span_ns, struct tapir_found_list *list)
 {
 	/* Samples count for a little more or less than the time for which they stand. */
@@ -438,7 +438,7 @@ static void list_finalizer(struct tapir_finding *f, const struct tapir_collector
 	struct tapir_rule_fact fact =
 		TAPIR_FACT(FINALIZER, .cnt = gc->finalized_cnt ? 0 : (double)gc->started_cnt,
 			   .seconds = ns / 1e9, .ns = span_ns,
-			   .percent = f->has_dotnet ? 0 : tapir_finding__percent(ns, span_ns),
+			   .percent = f->has_dotnet ? 0 : tapir_diagnosis__percent(ns, span_ns),
 			   .where = &gc->finalizers);
 
 	if (!ns)
@@ -447,7 +447,7 @@ static void list_finalizer(struct tapir_finding *f, const struct tapir_collector
 	tapir_rules__judge(f, list, fact);
 }
 
-void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_gc__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
 	const struct tapir_collector *gc;
@@ -460,7 +460,7 @@ void tapir_finding_gc__list(struct tapir_finding *f, struct tapir_found_list *li
 	}
 }
 
-void tapir_finding_gc__fini(struct tapir_finding *f)
+void tapir_finding_gc__fini(struct tapir_diagnosis *f)
 {
 	struct tapir_collector *gc;
 

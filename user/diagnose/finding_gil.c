@@ -9,42 +9,43 @@
 #include <string.h>
 
 #include "base/keyed.h"
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 #include "spec/runtime_db/lore.h"
 #include "symbol/frame_kind.h"
 #include "symbol/unnamed_frames.h"
 
 #define MAX_THREADS 65536u
 
-enum tapir_gil_side tapir_finding_gil__side(struct tapir_finding *f, uint32_t node)
+enum tapir_gil_side tapir_finding_gil__side(struct tapir_diagnosis *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	uint32_t leaf = node < tree->nodes.cnt ? tapir_stack_tree__user_leaf(tree, node) : 0;
 	uint32_t n = leaf;
 	const struct tapir_lore_wait *wait;
 
-	while (n && !(tapir_finding__marks(f, n) & TAPIR_MARK_INTERPRETER))
+	while (n && !(tapir_diagnosis__marks(f, n) & TAPIR_MARK_INTERPRETER))
 		n = tree->nodes.data[n].parent;
 	if (!n) /* most stacks: what they wait for need not be known */
 		return TAPIR_GIL_ELSEWHERE;
-	wait = tapir_finding__wait_at(f, node);
+	wait = tapir_diagnosis__wait_at(f, node);
 	if (wait && wait->is_interpreter) /* it is about to wait itself */
 		return TAPIR_GIL_ELSEWHERE;
 	return tree->nodes.data[leaf].kind == TAPIR_FRAME_NATIVE ? TAPIR_GIL_OUTSIDE
 								 : TAPIR_GIL_INSIDE;
 }
 
-static struct tapir_gil_thread *gil_thread_of(struct tapir_finding *f, uint32_t tid)
+static struct tapir_gil_thread *gil_thread_of(struct tapir_diagnosis *f, uint32_t tid)
 {
 	return tapir_keyed__add(&f->gil.threads, tid, MAX_THREADS,
 				((struct tapir_gil_thread){.tid = tid}));
 }
 
 /* A function of the program, or of the interpreter where that has a symbol for it. */
-static uint32_t function_of(struct tapir_finding *f, uint32_t node)
+static uint32_t function_of(struct tapir_diagnosis *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	uint32_t app = tapir_finding__own(f, node), leaf = tapir_stack_tree__user_leaf(tree, node);
+	uint32_t app = tapir_diagnosis__own(f, node),
+		 leaf = tapir_stack_tree__user_leaf(tree, node);
 
 	if (app != TAPIR_APP_CODE_NONE)
 		return app;
@@ -53,7 +54,7 @@ static uint32_t function_of(struct tapir_finding *f, uint32_t node)
 		       : tree->nodes.data[leaf].name;
 }
 
-void tapir_finding_gil__sample(struct tapir_finding *f, const struct tapir_tl_thread *t,
+void tapir_finding_gil__sample(struct tapir_diagnosis *f, const struct tapir_tl_thread *t,
 			       uint32_t node, const struct tapir_node_facts *facts)
 {
 	unsigned side = facts->gil_side;
@@ -71,7 +72,7 @@ static uint64_t samples_of(const struct tapir_gil_thread *thread, bool is_inside
 	return is_inside ? thread->inside : thread->outside;
 }
 
-void tapir_finding_gil__add_holder(struct tapir_finding *f, struct tapir_str *out)
+void tapir_finding_gil__add_holder(struct tapir_diagnosis *f, struct tapir_str *out)
 {
 	const struct tapir_gil_thread *thread, *top = NULL;
 	uint64_t inside = 0, outside = 0, sum;
@@ -103,10 +104,10 @@ void tapir_finding_gil__add_holder(struct tapir_finding *f, struct tapir_str *ou
 	tapir_rules__add_share((double)samples_of(top, inside), (double)sum, out);
 	tapir_str__adds(out, " of the interpreter's CPU time");
 	if (!tapir_finding_looks__add_of_thread(f, top->tid, ", ", out))
-		tapir_finding__append_top_function(f, &top->functions, ", most in ", out);
+		tapir_diagnosis__append_top_function(f, &top->functions, ", most in ", out);
 }
 
-void tapir_finding_gil__fini(struct tapir_finding *f)
+void tapir_finding_gil__fini(struct tapir_diagnosis *f)
 {
 	struct tapir_gil_thread *thread;
 

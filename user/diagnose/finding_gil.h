@@ -11,7 +11,7 @@
 #include "diagnose/weights.h"
 
 struct tapir_blocked_kind;
-struct tapir_finding;
+struct tapir_diagnosis;
 struct tapir_node_facts;
 struct tapir_tl_thread;
 
@@ -34,13 +34,13 @@ struct tapir_gil {
 };
 
 /* Takes a sample of an interpreter's thread, by which the holder of its lock is known. */
-void tapir_finding_gil__sample(struct tapir_finding *f, const struct tapir_tl_thread *thread,
+void tapir_finding_gil__sample(struct tapir_diagnosis *f, const struct tapir_tl_thread *thread,
 			       uint32_t node, const struct tapir_node_facts *facts);
 /* Returns the place of a stack, for node_facts.h. */
-enum tapir_gil_side tapir_finding_gil__side(struct tapir_finding *f, uint32_t node);
+enum tapir_gil_side tapir_finding_gil__side(struct tapir_diagnosis *f, uint32_t node);
 /*
  * Appends "; thread 7 (python3) has it: 98% of the CPU ...": who has it while others wait for it.
  */
-void tapir_finding_gil__add_holder(struct tapir_finding *f, struct tapir_str *out);
+void tapir_finding_gil__add_holder(struct tapir_diagnosis *f, struct tapir_str *out);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 
 #define MAX_JVMS   256u
 #define MAX_CAUSES 32u
@@ -20,7 +20,7 @@
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
-static struct tapir_jvm_counts *jvm_of(struct tapir_finding *f, uint32_t tgid)
+static struct tapir_jvm_counts *jvm_of(struct tapir_diagnosis *f, uint32_t tgid)
 {
 	struct tapir_jvm_counts *jvm;
 
@@ -117,7 +117,7 @@ static struct tapir_jvm_series *series_of(struct tapir_jvm_counts *jvm, struct t
 	return NULL;
 }
 
-void tapir_finding_jvm__counter(struct tapir_finding *f, const struct tapir_rec_counter *rec)
+void tapir_finding_jvm__counter(struct tapir_diagnosis *f, const struct tapir_rec_counter *rec)
 {
 	struct tapir_counter_view view;
 	struct tapir_jvm_counts *jvm;
@@ -170,7 +170,7 @@ static bool is_induced(const char *cause)
 	       !strncmp(cause, "Heap Inspection", 15);
 }
 
-static void list_cause(struct tapir_finding *f, const struct tapir_jvm_counts *jvm,
+static void list_cause(struct tapir_diagnosis *f, const struct tapir_jvm_counts *jvm,
 		       const struct tapir_jvm_cause *cause, double seconds,
 		       struct tapir_found_list *list)
 {
@@ -219,7 +219,7 @@ static double rate_since(const struct tapir_jvm_series *s, const struct tapir_jv
 	return seconds > 0 ? (s->last - from->value) / 1e6 / seconds : 0;
 }
 
-static void list_growth(struct tapir_finding *f, const struct tapir_jvm_counts *jvm,
+static void list_growth(struct tapir_diagnosis *f, const struct tapir_jvm_counts *jvm,
 			struct tapir_found_list *list)
 {
 	const struct tapir_jvm_series *s = old_generation_of(jvm);
@@ -235,7 +235,7 @@ static void list_growth(struct tapir_finding *f, const struct tapir_jvm_counts *
 		    .rest = percent_of(s->fell, s->last - from.value), .subject = "old generation");
 }
 
-static void list_classes(struct tapir_finding *f, const struct tapir_jvm_counts *jvm,
+static void list_classes(struct tapir_diagnosis *f, const struct tapir_jvm_counts *jvm,
 			 struct tapir_found_list *list)
 {
 	const struct tapir_jvm_series *s = &jvm->loaded, *metaspace = &jvm->metaspace;
@@ -251,7 +251,7 @@ static void list_classes(struct tapir_finding *f, const struct tapir_jvm_counts 
 }
 
 /* For how long its counters were read: from a moment after the recording began. */
-static double seconds_of(const struct tapir_finding *f, const struct tapir_jvm_counts *jvm)
+static double seconds_of(const struct tapir_diagnosis *f, const struct tapir_jvm_counts *jvm)
 {
 	const struct tapir_jvm_series *s = &jvm->loaded;
 	uint64_t read_ns = s->last_ns - s->first_ns;
@@ -259,7 +259,7 @@ static double seconds_of(const struct tapir_finding *f, const struct tapir_jvm_c
 	return (double)(read_ns ? read_ns : tapir_timeline__span_ns(f->tl)) / 1e9;
 }
 
-void tapir_finding_jvm__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_jvm__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	const struct tapir_jvm_counts *jvm;
 	const struct tapir_jvm_cause *cause;
@@ -275,7 +275,7 @@ void tapir_finding_jvm__list(struct tapir_finding *f, struct tapir_found_list *l
 	}
 }
 
-bool tapir_finding_jvm__fills_heap(const struct tapir_finding *f, uint32_t tgid,
+bool tapir_finding_jvm__fills_heap(const struct tapir_diagnosis *f, uint32_t tgid,
 				   uint64_t first_bytes, uint64_t last_bytes)
 {
 	const struct tapir_jvm_counts *jvm;
@@ -287,7 +287,7 @@ bool tapir_finding_jvm__fills_heap(const struct tapir_finding *f, uint32_t tgid,
 	return false;
 }
 
-void tapir_finding_jvm__fini(struct tapir_finding *f)
+void tapir_finding_jvm__fini(struct tapir_diagnosis *f)
 {
 	struct tapir_jvm_counts *jvm;
 

@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "diagnose/found.h"
 
-struct tapir_finding;
+struct tapir_diagnosis;
 struct tapir_rec_counter;
 
 /* A value that was read from time to time. */
@@ -48,12 +48,12 @@ struct tapir_jvm_findings {
 };
 
 /* Takes a COUNTER record of a JVM (runtime/jvm/jvm_gauges.c); others are ignored. */
-void tapir_finding_jvm__counter(struct tapir_finding *f, const struct tapir_rec_counter *rec);
+void tapir_finding_jvm__counter(struct tapir_diagnosis *f, const struct tapir_rec_counter *rec);
 /*
  * Returns true if a JVM of that size may only touch, for the first time, what its heap had been
  * given at the start. Sizes are resident.
  */
-bool tapir_finding_jvm__fills_heap(const struct tapir_finding *f, uint32_t tgid,
+bool tapir_finding_jvm__fills_heap(const struct tapir_diagnosis *f, uint32_t tgid,
 				   uint64_t first_bytes, uint64_t last_bytes);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 #include "base/keyed.h"
 
 #define MAX_HELD_UP	65536u
@@ -25,14 +25,14 @@
  * ---------------------------------------------------------------------
  */
 
-static const struct tapir_rec_thread *described_thread(const struct tapir_finding *f, uint32_t tid,
-						       uint64_t now_ns)
+static const struct tapir_rec_thread *described_thread(const struct tapir_diagnosis *f,
+						       uint32_t tid, uint64_t now_ns)
 {
 	return tapir_catalog__thread(tapir_timeline__catalog(f->tl), tid, now_ns);
 }
 
 /* The thread's id in its process's namespace. */
-static uint32_t ns_tid_of(const struct tapir_finding *f, uint32_t tid, uint64_t now_ns)
+static uint32_t ns_tid_of(const struct tapir_diagnosis *f, uint32_t tid, uint64_t now_ns)
 {
 	const struct tapir_rec_thread *rec = described_thread(f, tid, now_ns);
 
@@ -44,18 +44,18 @@ static uint64_t held_thread_key(uint32_t tgid, uint64_t tid)
 	return tapir_hash__mix(tapir_hash__mix(5, tgid), tid);
 }
 
-static struct tapir_held_up *held_up_of(struct tapir_finding *f, uint32_t tgid, uint64_t tid)
+static struct tapir_held_up *held_up_of(struct tapir_diagnosis *f, uint32_t tgid, uint64_t tid)
 {
 	return tapir_keyed__get(&f->locks.held_up, held_thread_key(tgid, tid));
 }
 
-static struct tapir_held_up *make_held_up(struct tapir_finding *f, uint32_t tgid, uint64_t tid)
+static struct tapir_held_up *make_held_up(struct tapir_diagnosis *f, uint32_t tgid, uint64_t tid)
 {
 	return tapir_keyed__add(&f->locks.held_up, held_thread_key(tgid, tid), MAX_HELD_UP,
 				(struct tapir_held_up){});
 }
 
-void tapir_finding_locks__event(struct tapir_finding *f, const struct tapir_finding_event *e)
+void tapir_finding_locks__event(struct tapir_diagnosis *f, const struct tapir_diagnosis_event *e)
 {
 	uint32_t tgid = e->thread->tgid;
 	uint64_t tid;
@@ -82,7 +82,7 @@ void tapir_finding_locks__event(struct tapir_finding *f, const struct tapir_find
  * The waits of the snapshot at the end are the only ones that hold then; a cycle in the first one
  * stays one.
  */
-void tapir_finding_locks__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec)
+void tapir_finding_locks__snapshot(struct tapir_diagnosis *f, const struct tapir_rec_switch *rec)
 {
 	struct tapir_held_up *h;
 
@@ -93,7 +93,7 @@ void tapir_finding_locks__snapshot(struct tapir_finding *f, const struct tapir_r
 		h->is_over |= h->seen_tid != 0;
 }
 
-static void add_lock_label(const struct tapir_finding *f, const struct tapir_interval *i,
+static void add_lock_label(const struct tapir_diagnosis *f, const struct tapir_interval *i,
 			   struct tapir_str *out)
 {
 	const char *kind = tapir_timeline__pairs(f->tl)->kinds.data[i->kind].name;
@@ -105,7 +105,7 @@ static void add_lock_label(const struct tapir_finding *f, const struct tapir_int
 	tapir_str__add_printable(out, i->label, strlen(i->label));
 }
 
-static const char *lock_object_type(const struct tapir_finding *f, const char *label)
+static const char *lock_object_type(const struct tapir_diagnosis *f, const char *label)
 {
 	const struct tapir_lock_type *one;
 
@@ -116,7 +116,7 @@ static const char *lock_object_type(const struct tapir_finding *f, const char *l
 }
 
 /* A snapshot may know the type of the object that a thread waits for by its events. */
-static void note_type(struct tapir_finding *f, const struct tapir_tl_thread *thread,
+static void note_type(struct tapir_diagnosis *f, const struct tapir_tl_thread *thread,
 		      struct tapir_sv object)
 {
 	const struct tapir_interval *i = thread ? tapir_tl_thread__causing(thread) : NULL;
@@ -136,7 +136,7 @@ static void note_type(struct tapir_finding *f, const struct tapir_tl_thread *thr
 	}
 }
 
-void tapir_finding_locks__call(struct tapir_finding *f, const struct tapir_rec *rec)
+void tapir_finding_locks__call(struct tapir_diagnosis *f, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_thread *owner;
 	const struct tapir_tl_thread *thread;
@@ -165,14 +165,14 @@ void tapir_finding_locks__call(struct tapir_finding *f, const struct tapir_rec *
 				    .owner_seen_tid = wait.rec->owner_tid};
 }
 
-static struct tapir_held_up *holder_of(struct tapir_finding *f, const struct tapir_held_up *h)
+static struct tapir_held_up *holder_of(struct tapir_diagnosis *f, const struct tapir_held_up *h)
 {
 	struct tapir_held_up *holder = held_up_of(f, h->owner_tgid, h->owner);
 
 	return holder && !holder->is_over ? holder : NULL;
 }
 
-uint32_t tapir_finding_locks__holder(struct tapir_finding *f, uint32_t tid)
+uint32_t tapir_finding_locks__holder(struct tapir_diagnosis *f, uint32_t tid)
 {
 	uint64_t now_ns = tapir_timeline__stats(f->tl)->last_ns;
 	const struct tapir_rec_thread *rec = described_thread(f, tid, now_ns);
@@ -188,7 +188,7 @@ uint32_t tapir_finding_locks__holder(struct tapir_finding *f, uint32_t tid)
 }
 
 /* The number of threads that wait for each other, this one among them; 0: it is in no cycle. */
-static size_t cycle_of(struct tapir_finding *f, struct tapir_held_up *first)
+static size_t cycle_of(struct tapir_diagnosis *f, struct tapir_held_up *first)
 {
 	struct tapir_held_up *h = first;
 
@@ -203,7 +203,7 @@ static size_t cycle_of(struct tapir_finding *f, struct tapir_held_up *first)
 }
 
 /* Adds the name of a thread that a snapshot shows; nth: after how many others. */
-static void add_thread_name(const struct tapir_finding *f, uint32_t tid, size_t nth,
+static void add_thread_name(const struct tapir_diagnosis *f, uint32_t tid, size_t nth,
 			    struct tapir_str *out)
 {
 	if (nth == NAMES_SHOWN)
@@ -211,10 +211,10 @@ static void add_thread_name(const struct tapir_finding *f, uint32_t tid, size_t 
 	if (nth >= NAMES_SHOWN)
 		return;
 	tapir_str__adds(out, nth ? ", " : "");
-	tapir_finding__add_thread_id(f, tid, out);
+	tapir_diagnosis__add_thread_id(f, tid, out);
 }
 
-static bool list_deadlock(struct tapir_finding *f, struct tapir_found_list *list)
+static bool list_deadlock(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	struct tapir_rule_fact fact = {.fact_kind = TAPIR_FACT_CYCLE};
 	uint64_t stuck = 0, since_ns = 0;
@@ -231,7 +231,7 @@ static bool list_deadlock(struct tapir_finding *f, struct tapir_found_list *list
 			since_ns = h->from_ns;
 			fact.is_least = h->seen_tid != 0; /* it waited when it was seen first */
 		}
-		tapir_finding__weigh(f, &where, h->node, 1);
+		tapir_diagnosis__weigh(f, &where, h->node, 1);
 		if (h->seen_tid)
 			add_thread_name(f, h->seen_tid, name_cnt++, &fact.who);
 	}
@@ -248,7 +248,7 @@ static bool list_deadlock(struct tapir_finding *f, struct tapir_found_list *list
 /* ---- how long ------------------------------------------------------------------------------- */
 
 /* "lock transaction": of many locks that are held once each. */
-static void count_class(struct tapir_finding *f, const struct tapir_interval *i, uint64_t took_ns)
+static void count_class(struct tapir_diagnosis *f, const struct tapir_interval *i, uint64_t took_ns)
 {
 	struct tapir_str text = {};
 
@@ -262,7 +262,7 @@ static void count_class(struct tapir_finding *f, const struct tapir_interval *i,
 	tapir_str__fini(&text);
 }
 
-static void count_label(struct tapir_finding *f, const struct tapir_interval *i, uint64_t took_ns)
+static void count_label(struct tapir_diagnosis *f, const struct tapir_interval *i, uint64_t took_ns)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
 	struct tapir_str text = {};
@@ -276,7 +276,7 @@ static void count_label(struct tapir_finding *f, const struct tapir_interval *i,
 	tapir_str__fini(&text);
 }
 
-void tapir_finding_locks__close(struct tapir_finding *f, const struct tapir_interval *i)
+void tapir_finding_locks__close(struct tapir_diagnosis *f, const struct tapir_interval *i)
 {
 	uint64_t took_ns = tapir_timeline__waited_ns(f->tl, i);
 
@@ -284,26 +284,26 @@ void tapir_finding_locks__close(struct tapir_finding *f, const struct tapir_inte
 		return;
 	f->locks.open_cnt += i->flags & TAPIR_INTERVAL_UNENDED ? 1 : 0;
 	if (!(i->flags & TAPIR_INTERVAL_UNENDED))
-		tapir_finding__weigh(f, &f->locks.moved, i->node, 1);
+		tapir_diagnosis__weigh(f, &f->locks.moved, i->node, 1);
 	f->locks.cnt++;
 	f->locks.ns += took_ns;
 	count_label(f, i, took_ns);
 	tapir_finding_doing__add_statement(f, i->tid, &f->locks.statements, took_ns);
-	tapir_finding__weigh(f, &f->locks.waiters, i->node, took_ns);
+	tapir_diagnosis__weigh(f, &f->locks.waiters, i->node, took_ns);
 }
 
 /*
  * The lock of a wait by its stack alone: the interval of a contention's events is counted as such.
  */
-static const char *lock_by_stack(struct tapir_finding *f, const struct tapir_wait *w)
+static const char *lock_by_stack(struct tapir_diagnosis *f, const struct tapir_wait *w)
 {
 	const struct tapir_interval *causing = tapir_tl_thread__causing(w->thread);
 	const char *reason;
 
 	if (!w->state || (causing && causing->cause == TAPIR_CAUSE_LOCK) ||
-	    tapir_finding__own(f, w->node) == TAPIR_APP_CODE_NONE)
+	    tapir_diagnosis__own(f, w->node) == TAPIR_APP_CODE_NONE)
 		return NULL;
-	reason = tapir_finding__reason_at(f, w->node);
+	reason = tapir_diagnosis__reason_at(f, w->node);
 	return reason && tapir_wait_reason__is_lock(reason) ? reason : NULL;
 }
 
@@ -311,18 +311,18 @@ static const char *lock_by_stack(struct tapir_finding *f, const struct tapir_wai
  * The key of a lock that others may get while one thread waits. The wait's function may be another
  * one: to read, not to write.
  */
-static uint64_t turns_of(struct tapir_finding *f, const struct tapir_wait *w)
+static uint64_t turns_of(struct tapir_diagnosis *f, const struct tapir_wait *w)
 {
-	const struct tapir_lore_wait *wait = tapir_finding__wait_at(f, w->node);
+	const struct tapir_lore_wait *wait = tapir_diagnosis__wait_at(f, w->node);
 
 	return wait && wait->has_turns
 		       ? tapir_hash__bytes(w->thread->tgid, wait->reason, strlen(wait->reason)) | 1
 		       : 0;
 }
 
-static void add_stuck(struct tapir_finding *f, const struct tapir_wait *w)
+static void add_stuck(struct tapir_diagnosis *f, const struct tapir_wait *w)
 {
-	struct tapir_stuck stuck = {.name = tapir_finding__own(f, w->node),
+	struct tapir_stuck stuck = {.name = tapir_diagnosis__own(f, w->node),
 				    .turns = turns_of(f, w)};
 
 	tapir_weights__add(f, &f->locks.stuck, stuck.name, 1);
@@ -330,17 +330,17 @@ static void add_stuck(struct tapir_finding *f, const struct tapir_wait *w)
 		(void)tapir_vec__push(&f->locks.stuck_in, stuck);
 }
 
-static void add_moved(struct tapir_finding *f, const struct tapir_wait *w)
+static void add_moved(struct tapir_diagnosis *f, const struct tapir_wait *w)
 {
 	uint64_t turns = turns_of(f, w);
 
-	tapir_finding__weigh(f, &f->locks.moved, w->node, 1);
+	tapir_diagnosis__weigh(f, &f->locks.moved, w->node, 1);
 	if (turns)
 		tapir_map__put(&f->locks.turned, turns, NULL);
 }
 
 /* A collection does not last for that long. */
-static bool is_stuck_in_runtime(const struct tapir_finding *f, const struct tapir_wait *w,
+static bool is_stuck_in_runtime(const struct tapir_diagnosis *f, const struct tapir_wait *w,
 				bool is_open)
 {
 	return f->has_dotnet && is_open && w->state && w->flags & TAPIR_SWITCH_SNAPSHOT &&
@@ -348,7 +348,7 @@ static bool is_stuck_in_runtime(const struct tapir_finding *f, const struct tapi
 	       tapir_wait_reason__is_in_runtime(tapir_timeline__stacks(f->tl), w->node);
 }
 
-static void count_eventless(struct tapir_finding *f)
+static void count_eventless(struct tapir_diagnosis *f)
 {
 	const struct tapir_eventless_lock *row;
 
@@ -360,11 +360,11 @@ static void count_eventless(struct tapir_finding *f)
 		f->locks.open_cnt += row->open_cnt;
 		tapir_found_labels__add(&f->locks.labels, tapir_hash__mix(2, row->tgid), "monitor",
 					TAPIR_APP_CODE_NONE, row->ns);
-		tapir_finding__weigh(f, &f->locks.waiters, row->node, row->ns);
+		tapir_diagnosis__weigh(f, &f->locks.waiters, row->node, row->ns);
 	}
 }
 
-bool tapir_finding_locks__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_open)
+bool tapir_finding_locks__wait(struct tapir_diagnosis *f, const struct tapir_wait *w, bool is_open)
 {
 	const char *reason = lock_by_stack(f, w);
 	uint64_t took_ns = w->wake_ns - w->from_ns;
@@ -380,7 +380,7 @@ bool tapir_finding_locks__wait(struct tapir_finding *f, const struct tapir_wait 
 	f->locks.open_cnt += is_open;
 	tapir_found_labels__add(&f->locks.labels, tapir_hash__mix(2, w->thread->tgid), reason,
 				TAPIR_APP_CODE_NONE, took_ns);
-	tapir_finding__weigh(f, &f->locks.waiters, w->node, took_ns);
+	tapir_diagnosis__weigh(f, &f->locks.waiters, w->node, took_ns);
 	if (!is_open) {
 		add_moved(f, w);
 	} else if (w->flags & TAPIR_SWITCH_SNAPSHOT) {
@@ -390,7 +390,7 @@ bool tapir_finding_locks__wait(struct tapir_finding *f, const struct tapir_wait 
 }
 
 /* No other thread got a lock where one of these waits. */
-static bool nothing_moved(const struct tapir_finding *f)
+static bool nothing_moved(const struct tapir_diagnosis *f)
 {
 	const struct tapir_stuck *stuck;
 
@@ -402,7 +402,7 @@ static bool nothing_moved(const struct tapir_finding *f)
 }
 
 /* ", 3 in Shop.Draw(int), 2 in Shop.Price()": as many as fit a line. */
-static void add_waiting_functions(const struct tapir_finding *f, struct tapir_str *out)
+static void add_waiting_functions(const struct tapir_diagnosis *f, struct tapir_str *out)
 {
 	const struct tapir_map_slot *place = NULL;
 
@@ -420,7 +420,7 @@ static void add_waiting_functions(const struct tapir_finding *f, struct tapir_st
 
 /* "; the thread that holds it, clerk 7, waits in Shop.Log() (pipe)": of a lock that most wait for.
  */
-static void add_holder(struct tapir_finding *f, struct tapir_str *out)
+static void add_holder(struct tapir_diagnosis *f, struct tapir_str *out)
 {
 	const struct tapir_tl_thread *holder = NULL;
 	const struct tapir_held_up *h;
@@ -432,19 +432,19 @@ static void add_holder(struct tapir_finding *f, struct tapir_str *out)
 			holder = tapir_timeline__thread(f->tl, h->owner_seen_tid);
 	if (!holder || !holder->out_ns)
 		return;
-	name = tapir_finding__function(f, holder->offcpu_node);
+	name = tapir_diagnosis__function(f, holder->offcpu_node);
 	if (name == TAPIR_APP_CODE_NONE)
 		return;
-	reason = tapir_finding__reason_at(f, holder->offcpu_node);
+	reason = tapir_diagnosis__reason_at(f, holder->offcpu_node);
 	tapir_str__adds(out, "; the thread that holds it, ");
-	tapir_finding__add_thread_id(f, holder->tid, out);
+	tapir_diagnosis__add_thread_id(f, holder->tid, out);
 	tapir_str__adds(out, ", waits in ");
-	tapir_finding__add_name(f, name, out);
+	tapir_diagnosis__add_name(f, name, out);
 	if (reason)
 		tapir_str__addf(out, " (%s)", reason);
 }
 
-static bool list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
+static bool list_stuck(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	struct tapir_rule_fact fact =
@@ -464,7 +464,7 @@ static bool list_stuck(struct tapir_finding *f, struct tapir_found_list *list)
  * The watched time begins with the first record: events of locks may arrive before context switches
  * do.
  */
-static uint64_t watched_ns(const struct tapir_finding *f)
+static uint64_t watched_ns(const struct tapir_diagnosis *f)
 {
 	const struct tapir_timeline_stats *stats = tapir_timeline__stats(f->tl);
 	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
@@ -476,7 +476,8 @@ static uint64_t watched_ns(const struct tapir_finding *f)
 }
 
 /* are_in_deadlock: another finding has these waits. */
-static void list_waits(struct tapir_finding *f, bool are_in_deadlock, struct tapir_found_list *list)
+static void list_waits(struct tapir_diagnosis *f, bool are_in_deadlock,
+		       struct tapir_found_list *list)
 {
 	uint64_t span_ns = watched_ns(f);
 	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->locks.labels);
@@ -487,17 +488,17 @@ static void list_waits(struct tapir_finding *f, bool are_in_deadlock, struct tap
 
 	if (!tapir_rules__are_met(f, list, &fact) || !worst || are_in_deadlock)
 		return;
-	if (tapir_finding__percent(worst->ns, f->locks.ns) < TAPIR_LIMIT(LOCK_CLASS) &&
+	if (tapir_diagnosis__percent(worst->ns, f->locks.ns) < TAPIR_LIMIT(LOCK_CLASS) &&
 	    f->locks.classes.rows.cnt)
 		worst = tapir_found_labels__worst(&f->locks.classes);
-	fact.percent = tapir_finding__percent(worst->ns, f->locks.ns);
+	fact.percent = tapir_diagnosis__percent(worst->ns, f->locks.ns);
 	fact.subject = worst->label;
 	fact.label = lock_object_type(f, worst->label);
 	tapir_found_labels__add_most(&f->locks.statements, f->locks.ns, &fact.request);
 	tapir_rules__judge(f, list, fact);
 }
 
-void tapir_finding_locks__conclude(struct tapir_finding *f)
+void tapir_finding_locks__conclude(struct tapir_diagnosis *f)
 {
 	struct tapir_held_up *h;
 
@@ -506,12 +507,12 @@ void tapir_finding_locks__conclude(struct tapir_finding *f)
 		f->locks.are_deadlocked |= !h->is_over && cycle_of(f, h);
 }
 
-void tapir_finding_locks__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_locks__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	list_waits(f, list_deadlock(f, list) || list_stuck(f, list), list);
 }
 
-void tapir_finding_locks__fini(struct tapir_finding *f)
+void tapir_finding_locks__fini(struct tapir_diagnosis *f)
 {
 	struct tapir_lock_type *one;
 

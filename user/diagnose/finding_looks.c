@@ -9,12 +9,12 @@
 #include <inttypes.h>
 
 #include "base/keyed.h"
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 
 #define MAX_THREADS 65536u
 
-void tapir_finding_looks__add(struct tapir_finding *f, const struct tapir_rec_interp_sample *sample,
-			      uint32_t node)
+void tapir_finding_looks__add(struct tapir_diagnosis *f,
+			      const struct tapir_rec_interp_sample *sample, uint32_t node)
 {
 	struct tapir_looked *thread = tapir_keyed__add(&f->looks.threads, sample->tid, MAX_THREADS,
 						       ((struct tapir_looked){.tid = sample->tid}));
@@ -27,7 +27,7 @@ void tapir_finding_looks__add(struct tapir_finding *f, const struct tapir_rec_in
 	tapir_weights__add(f, &f->looks.functions, name, 1);
 }
 
-void tapir_finding_looks__sample(struct tapir_finding *f, uint32_t tid)
+void tapir_finding_looks__sample(struct tapir_diagnosis *f, uint32_t tid)
 {
 	struct tapir_looked *thread =
 		f->looks.threads.cnt ? tapir_keyed__get(&f->looks.threads, tid) : NULL;
@@ -36,22 +36,22 @@ void tapir_finding_looks__sample(struct tapir_finding *f, uint32_t tid)
 		thread->sample_cnt++;
 }
 
-static bool tells(const struct tapir_finding *f, const struct tapir_weights *functions)
+static bool tells(const struct tapir_diagnosis *f, const struct tapir_weights *functions)
 {
-	return functions->sum >= TAPIR_LIMIT(LOOKS) && tapir_finding__top_function(f, functions);
+	return functions->sum >= TAPIR_LIMIT(LOOKS) && tapir_diagnosis__top_function(f, functions);
 }
 
-static void add_sampled_function(const struct tapir_finding *f,
+static void add_sampled_function(const struct tapir_diagnosis *f,
 				 const struct tapir_weights *functions, struct tapir_str *out)
 {
 	tapir_str__adds(out, "most in ");
-	tapir_finding__add_name(f, functions->best_name, out);
+	tapir_diagnosis__add_name(f, functions->best_name, out);
 	tapir_str__addf(
 		out, " (%" PRIu64 " of %" PRIu64 " times that running threads' frames were read)",
 		functions->best, functions->sum);
 }
 
-const char *tapir_finding_looks__append_top_function(const struct tapir_finding *f,
+const char *tapir_finding_looks__append_top_function(const struct tapir_diagnosis *f,
 						     struct tapir_str *out)
 {
 	const struct tapir_weights *functions = &f->looks.functions;
@@ -66,7 +66,7 @@ const char *tapir_finding_looks__append_top_function(const struct tapir_finding 
 	return tapir_timeline__stacks(f->tl)->names.data[functions->best_name];
 }
 
-bool tapir_finding_looks__add_of_thread(const struct tapir_finding *f, uint32_t tid,
+bool tapir_finding_looks__add_of_thread(const struct tapir_diagnosis *f, uint32_t tid,
 					const char *before, struct tapir_str *out)
 {
 	const struct tapir_looked *thread = tapir_keyed__get(&f->looks.threads, tid);
@@ -78,7 +78,7 @@ bool tapir_finding_looks__add_of_thread(const struct tapir_finding *f, uint32_t 
 	return true;
 }
 
-void tapir_finding_looks__fini(struct tapir_finding *f)
+void tapir_finding_looks__fini(struct tapir_diagnosis *f)
 {
 	struct tapir_looked *thread;
 

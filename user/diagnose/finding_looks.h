@@ -10,7 +10,7 @@
 #include "base/keyed.h"
 #include "diagnose/weights.h"
 
-struct tapir_finding;
+struct tapir_diagnosis;
 struct tapir_rec_interp_sample;
 struct tapir_str;
 
@@ -26,19 +26,19 @@ struct tapir_looks {
 };
 
 /* Takes a reading of a thread's interpreter frames. */
-void tapir_finding_looks__add(struct tapir_finding *f, const struct tapir_rec_interp_sample *sample,
-			      uint32_t node);
+void tapir_finding_looks__add(struct tapir_diagnosis *f,
+			      const struct tapir_rec_interp_sample *sample, uint32_t node);
 /* Counts a sample of that thread, of which no frames were read. */
-void tapir_finding_looks__sample(struct tapir_finding *f, uint32_t tid);
+void tapir_finding_looks__sample(struct tapir_diagnosis *f, uint32_t tid);
 /*
  * "most in draw shop.py (57 of 58 times that running threads' frames were read)". NULL, and
  * nothing, unless it is known and these threads use most of the CPU; else the function's name,
  * borrowed from the timeline.
  */
-const char *tapir_finding_looks__append_top_function(const struct tapir_finding *f,
+const char *tapir_finding_looks__append_top_function(const struct tapir_diagnosis *f,
 						     struct tapir_str *out);
 /* The same of one thread, after before; true if it is known. */
-bool tapir_finding_looks__add_of_thread(const struct tapir_finding *f, uint32_t tid,
+bool tapir_finding_looks__add_of_thread(const struct tapir_diagnosis *f, uint32_t tid,
 					const char *before, struct tapir_str *out);
 
 #endif

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/keyed.h"
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 #include "diagnose/loop_spot.h"
 #include "spec/runtime_db/lore.h"
 
@@ -25,7 +25,7 @@
 
 /* ---- times ----------------------------------------------------------------------------------- */
 
-static struct tapir_loop *make_loop(struct tapir_finding *f, uint32_t tgid, uint32_t tid,
+static struct tapir_loop *make_loop(struct tapir_diagnosis *f, uint32_t tgid, uint32_t tid,
 				    const struct tapir_loop_spot *spot)
 {
 	struct tapir_loop made = {.tgid = tgid, .tid = tid, .lore = spot->lore};
@@ -34,7 +34,7 @@ static struct tapir_loop *make_loop(struct tapir_finding *f, uint32_t tgid, uint
 }
 
 /* NULL: the thread runs none, as far as is known. */
-static struct tapir_loop *loop_of(struct tapir_finding *f, uint32_t tgid, uint32_t tid,
+static struct tapir_loop *loop_of(struct tapir_diagnosis *f, uint32_t tgid, uint32_t tid,
 				  const struct tapir_loop_spot *spot)
 {
 	struct tapir_loop *loop = tapir_keyed__get(&f->loops.rows, tid);
@@ -156,13 +156,13 @@ static void add_point(struct tapir_loop *loop, enum tapir_loop_state state, uint
 		loop->from_ns = now_ns;
 }
 
-static void add_time(struct tapir_finding *f, struct tapir_loop *loop, uint32_t node,
+static void add_time(struct tapir_diagnosis *f, struct tapir_loop *loop, uint32_t node,
 		     struct tapir_loop_time time)
 {
 	struct tapir_loop_time *row;
 
 	loop->attributed_ns += time.ns;
-	time.name = tapir_finding__own(f, node);
+	time.name = tapir_diagnosis__own(f, node);
 	time.called = tapir_loop_spot__called(f, node);
 	time.queue = tapir_loop_spot__queue(f, node);
 	tapir_vec_for_each (row, &loop->times)
@@ -177,7 +177,7 @@ static void add_time(struct tapir_finding *f, struct tapir_loop *loop, uint32_t 
 }
 
 /* Time of a thread with that stack, for a reason (NULL: on a CPU, or waiting for one). */
-static void add_sync(struct tapir_finding *f, struct tapir_loop *loop, uint32_t node,
+static void add_sync(struct tapir_diagnosis *f, struct tapir_loop *loop, uint32_t node,
 		     const char *reason, uint64_t ns, uint64_t runnable_ns)
 {
 	struct tapir_loop_sync *sync = &loop->sync;
@@ -187,21 +187,21 @@ static void add_sync(struct tapir_finding *f, struct tapir_loop *loop, uint32_t 
 	sync->ns += ns;
 	sync->runnable_ns += runnable_ns;
 	tapir_weights__add(f, &sync->called, tapir_loop_spot__called(f, node), ns);
-	tapir_finding__weigh_own(f, &sync->app, node, ns);
+	tapir_diagnosis__weigh_own(f, &sync->app, node, ns);
 	if (reason && *reason)
 		tapir_found_labels__add(&sync->reasons, 1, reason, TAPIR_APP_CODE_NONE,
 					ns - runnable_ns);
 }
 
 /* The thread ran, or slept in a call. */
-static void add_busy_time(struct tapir_finding *f, struct tapir_loop *loop, uint32_t node,
+static void add_busy_time(struct tapir_diagnosis *f, struct tapir_loop *loop, uint32_t node,
 			  uint64_t ns)
 {
 	loop->busy.attributed_ns += ns;
-	tapir_finding__weigh_own(f, &loop->busy.app, node, ns);
+	tapir_diagnosis__weigh_own(f, &loop->busy.app, node, ns);
 }
 
-void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_thread *thread,
+void tapir_finding_loop__sample(struct tapir_diagnosis *f, const struct tapir_tl_thread *thread,
 				const struct tapir_rec_sample *sample, uint32_t node,
 				const struct tapir_node_facts *facts)
 {
@@ -222,10 +222,10 @@ void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_t
 	add_busy_time(f, loop, node, sample->period);
 }
 
-static void sleep_in_call(struct tapir_finding *f, struct tapir_loop *loop,
+static void sleep_in_call(struct tapir_diagnosis *f, struct tapir_loop *loop,
 			  const struct tapir_wait *w)
 {
-	const char *reason = tapir_finding__reason_at(f, w->node);
+	const char *reason = tapir_diagnosis__reason_at(f, w->node);
 
 	if (!loop->from_ns)
 		loop->from_ns = w->from_ns;
@@ -235,7 +235,7 @@ static void sleep_in_call(struct tapir_finding *f, struct tapir_loop *loop,
 					  .reason = reason ? reason : ""});
 }
 
-void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *w)
+void tapir_finding_loop__wait(struct tapir_diagnosis *f, const struct tapir_wait *w)
 {
 	struct tapir_loop_spot spot =
 		w->node == TAPIR_NO_NODE
@@ -251,7 +251,7 @@ void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *
 	if (w->state)
 		state = spot.state; /* the loop itself sleeps for events alone */
 	if (state == TAPIR_LOOP_CALLED)
-		add_sync(f, loop, w->node, tapir_finding__reason_at(f, w->node),
+		add_sync(f, loop, w->node, tapir_diagnosis__reason_at(f, w->node),
 			 w->until_ns - w->from_ns, w->until_ns - ready_ns);
 	loop->seen_ns = w->until_ns;
 	if (!w->state) {
@@ -283,7 +283,8 @@ void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *
 }
 
 /* Proves that a thread runs a loop, by its functions' names. NULL: this stack does not show it. */
-static struct tapir_loop *prove(struct tapir_finding *f, uint32_t tgid, uint32_t tid, uint32_t node)
+static struct tapir_loop *prove(struct tapir_diagnosis *f, uint32_t tgid, uint32_t tid,
+				uint32_t node)
 {
 	const struct tapir_lore *lore = tapir_loop_spot__lore(f, node);
 	struct tapir_loop_spot spot = {TAPIR_LOOP_ELSEWHERE, lore, true, 0};
@@ -291,18 +292,18 @@ static struct tapir_loop *prove(struct tapir_finding *f, uint32_t tgid, uint32_t
 	return lore ? loop_of(f, tgid, tid, &spot) : NULL;
 }
 
-void tapir_finding_loop__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
+void tapir_finding_loop__snapshot(struct tapir_diagnosis *f, const struct tapir_rec_switch *rec,
 				  uint32_t node)
 {
 	struct tapir_loop *loop = rec->out_tid ? prove(f, rec->out_tgid, rec->out_tid, node) : NULL;
-	uint32_t app = loop ? tapir_finding__own(f, node) : TAPIR_APP_CODE_NONE;
+	uint32_t app = loop ? tapir_diagnosis__own(f, node) : TAPIR_APP_CODE_NONE;
 
 	if (app != TAPIR_APP_CODE_NONE &&
 	    tapir_node_facts__of(f, node)->spot.state == TAPIR_LOOP_CALLED)
 		tapir_weights__add(f, &loop->seen, app, 1);
 }
 
-void tapir_finding_loop__interp_sample(struct tapir_finding *f,
+void tapir_finding_loop__interp_sample(struct tapir_diagnosis *f,
 				       const struct tapir_rec_interp_sample *sample, uint32_t node)
 {
 	struct tapir_loop *loop = prove(f, sample->tgid, sample->tid, node);
@@ -314,7 +315,7 @@ void tapir_finding_loop__interp_sample(struct tapir_finding *f,
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static void count_time(struct tapir_finding *f, struct tapir_loop *loop,
+static void count_time(struct tapir_diagnosis *f, struct tapir_loop *loop,
 		       const struct tapir_loop_time *time)
 {
 	tapir_weights__add(f, &loop->app, time->name, time->ns);
@@ -341,7 +342,7 @@ static bool is_by_chance(const struct tapir_loop *loop, const struct tapir_loop_
 	       stand->points * all->in_loop < TAPIR_LIMIT(LOOP_CHANCE) * all->called;
 }
 
-static void count_stands(struct tapir_finding *f, struct tapir_loop *loop)
+static void count_stands(struct tapir_diagnosis *f, struct tapir_loop *loop)
 {
 	for (size_t i = 0; i < loop->stands.cnt; i++) {
 		const struct tapir_loop_stand *stand = &loop->stands.data[i];
@@ -359,7 +360,7 @@ static void count_stands(struct tapir_finding *f, struct tapir_loop *loop)
 }
 
 /* Ends the last stay outside the loop with the recording. */
-void tapir_finding_loop__conclude(struct tapir_finding *f)
+void tapir_finding_loop__conclude(struct tapir_diagnosis *f)
 {
 	uint64_t end_ns = tapir_timeline__stats(f->tl)->last_ns;
 	struct tapir_loop *loop;
@@ -372,7 +373,7 @@ void tapir_finding_loop__conclude(struct tapir_finding *f)
 	}
 }
 
-void tapir_finding_loop__fini(struct tapir_finding *f)
+void tapir_finding_loop__fini(struct tapir_diagnosis *f)
 {
 	struct tapir_loop *loop;
 

@@ -11,7 +11,7 @@
 #include "diagnose/found.h"
 #include "diagnose/weights.h"
 
-struct tapir_finding;
+struct tapir_diagnosis;
 struct tapir_node_facts;
 struct tapir_rec_interp_sample;
 struct tapir_rec_sample;
@@ -108,13 +108,13 @@ struct tapir_loops {
  * Take samples, waits, threads of a snapshot, and readings of an interpreter: what shows where an
  * event loop is.
  */
-void tapir_finding_loop__sample(struct tapir_finding *f, const struct tapir_tl_thread *thread,
+void tapir_finding_loop__sample(struct tapir_diagnosis *f, const struct tapir_tl_thread *thread,
 				const struct tapir_rec_sample *sample, uint32_t node,
 				const struct tapir_node_facts *facts);
-void tapir_finding_loop__wait(struct tapir_finding *f, const struct tapir_wait *wait);
-void tapir_finding_loop__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec,
+void tapir_finding_loop__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait);
+void tapir_finding_loop__snapshot(struct tapir_diagnosis *f, const struct tapir_rec_switch *rec,
 				  uint32_t node);
-void tapir_finding_loop__interp_sample(struct tapir_finding *f,
+void tapir_finding_loop__interp_sample(struct tapir_diagnosis *f,
 				       const struct tapir_rec_interp_sample *sample, uint32_t node);
 
 #endif

@@ -8,23 +8,23 @@
 
 #include "base/clock.h"
 #include "decode/usage_text.h"
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 #include "analyze/view.h"
 
-static struct tapir_sv meta_of(const struct tapir_finding *f, const char *key)
+static struct tapir_sv meta_of(const struct tapir_diagnosis *f, const char *key)
 {
 	return tapir_catalog__meta_value(tapir_timeline__catalog(f->tl), key);
 }
 
 /* Runnable, and no CPU for it. */
-void tapir_finding_machine__wait(struct tapir_finding *f, const struct tapir_wait *w)
+void tapir_finding_machine__wait(struct tapir_diagnosis *f, const struct tapir_wait *w)
 {
 	f->machine.runnable_ns += w->until_ns - w->wake_ns;
 }
 
 /* ---- CPU time -------------------------------------------------------------------------------- */
 
-void tapir_finding_quota__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_quota__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	struct tapir_str dir = {};
 	struct tapir_quota_use q;
@@ -34,8 +34,8 @@ void tapir_finding_quota__list(struct tapir_finding *f, struct tapir_found_list 
 	tapir_str__add_printable(&dir, q.dir.data, q.dir.len);
 	TAPIR_JUDGE(f, list, QUOTA, .cnt = q.throttled_cnt, .of = q.period_cnt,
 		    .took_s = q.throttled_ns / 1e9, .seconds = q.wall_ns / 1e9,
-		    .percent = tapir_finding__percent(q.throttled_ns, q.wall_ns),
-		    .rest = tapir_finding__percent(q.quota_us, q.period_us), .subject = "quota",
+		    .percent = tapir_diagnosis__percent(q.throttled_ns, q.wall_ns),
+		    .rest = tapir_diagnosis__percent(q.quota_us, q.period_us), .subject = "quota",
 		    .object = dir);
 }
 
@@ -43,14 +43,14 @@ void tapir_finding_quota__list(struct tapir_finding *f, struct tapir_found_list 
  * The CPU time of other processes, by the machine's clock, too: processes may have come and gone
  * within the recording.
  */
-static uint64_t others_ns(const struct tapir_finding *f, const struct tapir_neighbours *n)
+static uint64_t others_ns(const struct tapir_diagnosis *f, const struct tapir_neighbours *n)
 {
 	uint64_t by_machine_ns = n->machine_ns > f->cpu.ns ? n->machine_ns - f->cpu.ns : 0;
 
 	return by_machine_ns > n->all_ns ? by_machine_ns : n->all_ns;
 }
 
-static void add_others(const struct tapir_finding *f, const struct tapir_neighbours *n,
+static void add_others(const struct tapir_diagnosis *f, const struct tapir_neighbours *n,
 		       struct tapir_str *out)
 {
 	uint64_t all_ns = others_ns(f, n), ended_ns = all_ns - n->all_ns;
@@ -82,7 +82,7 @@ static void add_others(const struct tapir_finding *f, const struct tapir_neighbo
  * The CPUs in use, if other processes had most of them, not the process's own threads, and not a
  * hypervisor, whose share shows nowhere.
  */
-static double busy_percent(const struct tapir_finding *f, const struct tapir_neighbours *n)
+static double busy_percent(const struct tapir_diagnosis *f, const struct tapir_neighbours *n)
 {
 	double all_ns = (double)n->cpu_cnt * (double)n->wall_ns;
 
@@ -95,7 +95,7 @@ static double busy_percent(const struct tapir_finding *f, const struct tapir_nei
  * The time that threads which want more than all the CPUs would have waited on an otherwise idle
  * machine.
  */
-static uint64_t own_wait_ns(const struct tapir_finding *f, const struct tapir_neighbours *n,
+static uint64_t own_wait_ns(const struct tapir_diagnosis *f, const struct tapir_neighbours *n,
 			    uint64_t span_ns)
 {
 	double all_ns = (double)n->cpu_cnt * (double)span_ns;
@@ -113,7 +113,7 @@ struct demand {
 	double wanted;	      /* CPUs */
 };
 
-static bool find_demand(const struct tapir_finding *f, struct demand *out)
+static bool find_demand(const struct tapir_diagnosis *f, struct demand *out)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 
@@ -125,7 +125,7 @@ static bool find_demand(const struct tapir_finding *f, struct demand *out)
 	return true;
 }
 
-void tapir_finding_neighbours__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_neighbours__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	uint64_t all_ns = f->machine.runnable_ns, wanted_ns = f->cpu.ns + all_ns;
 	struct tapir_str others = {};
@@ -134,7 +134,7 @@ void tapir_finding_neighbours__list(struct tapir_finding *f, struct tapir_found_
 
 	if (!find_demand(f, &d))
 		return;
-	percent = tapir_finding__percent(all_ns - d.own_wait_ns, wanted_ns);
+	percent = tapir_diagnosis__percent(all_ns - d.own_wait_ns, wanted_ns);
 	add_others(f, &d.others, &others);
 	TAPIR_JUDGE(f, list, RUNNABLE, .cnt = all_ns, .of = wanted_ns, .ns = all_ns,
 		    .own_ns = d.own_wait_ns, .percent = percent,
@@ -144,7 +144,7 @@ void tapir_finding_neighbours__list(struct tapir_finding *f, struct tapir_found_
 		    .subject = d.others.cnt ? d.others.rows[0].comm : NULL, .more = others);
 }
 
-void tapir_finding_machine__add_crowd(const struct tapir_finding *f, struct tapir_str *out)
+void tapir_finding_machine__add_crowd(const struct tapir_diagnosis *f, struct tapir_str *out)
 {
 	char text[TAPIR_NS_TEXT_BYTES];
 	struct demand d;
@@ -168,7 +168,7 @@ static double mb(uint64_t bytes)
 }
 
 /* A program that starts in the recording takes memory for its start: those points are removed. */
-static void drop_start(const struct tapir_finding *f, struct tapir_memory_series *s)
+static void drop_start(const struct tapir_diagnosis *f, struct tapir_memory_series *s)
 {
 	const struct tapir_rec_process *rec =
 		s->cnt ? tapir_catalog__process(tapir_timeline__catalog(f->tl), s->tgid,
@@ -189,7 +189,7 @@ static void drop_start(const struct tapir_finding *f, struct tapir_memory_series
  * Notes whether it grows all the time: a program that fills its caches once does not. Returns false
  * if it does not.
  */
-static bool grows(const struct tapir_finding *f, const struct tapir_memory_series *s,
+static bool grows(const struct tapir_diagnosis *f, const struct tapir_memory_series *s,
 		  struct tapir_rule_fact *out, struct tapir_found_list *list)
 {
 	const struct tapir_memory_point *first = &s->points[s->cnt ? 1 : 0], *last, *middle;
@@ -213,7 +213,7 @@ static bool grows(const struct tapir_finding *f, const struct tapir_memory_serie
 	       tapir_rules__are_met(f, list, out);
 }
 
-static void add_collector(const struct tapir_finding *f, uint32_t tgid, struct tapir_str *out)
+static void add_collector(const struct tapir_diagnosis *f, uint32_t tgid, struct tapir_str *out)
 {
 	const struct tapir_collector *gc = tapir_finding_gc__collector(f, tgid);
 	const struct tapir_weights *growers = &f->gc.growers;
@@ -226,14 +226,14 @@ static void add_collector(const struct tapir_finding *f, uint32_t tgid, struct t
 		tapir_str__adds(out, "; no collection: native memory, or the heap has not been "
 				     "collected");
 	if (growers->sum >= TAPIR_LIMIT(MEMORY_GROWERS) &&
-	    tapir_finding__top_function(f, growers)) {
+	    tapir_diagnosis__top_function(f, growers)) {
 		tapir_str__addf(out, "; the heap took memory %" PRIu64 " times, most for ",
 				growers->sum);
-		tapir_finding__add_name(f, growers->best_name, out);
+		tapir_diagnosis__add_name(f, growers->best_name, out);
 	}
 }
 
-void tapir_finding_memory__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_memory__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	struct tapir_sv text = meta_of(f, TAPIR_USAGE_MEMORY);
 	struct tapir_rule_fact fact, worst = {};

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "base/keyed.h"
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 #include "spec/runtime_db/lore.h"
 
 #define MAX_ROWS 65536u
@@ -35,12 +35,12 @@ struct passed_sum {
 	struct tapir_map sites;	  /* functions of those, and how long they did there */
 };
 
-bool tapir_finding_passed__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_open)
+bool tapir_finding_passed__wait(struct tapir_diagnosis *f, const struct tapir_wait *w, bool is_open)
 {
-	const struct tapir_lore_wait *wait = tapir_finding__lore_wait(f, w);
+	const struct tapir_lore_wait *wait = tapir_diagnosis__lore_wait(f, w);
 
 	(void)is_open;
-	return wait && wait->is_passed && tapir_finding__own(f, w->node) != TAPIR_APP_CODE_NONE;
+	return wait && wait->is_passed && tapir_diagnosis__own(f, w->node) != TAPIR_APP_CODE_NONE;
 }
 
 static bool is_passed(const struct tapir_wait_row *row)
@@ -48,7 +48,7 @@ static bool is_passed(const struct tapir_wait_row *row)
 	return row->wait && row->wait->is_passed && !row->is_lock;
 }
 
-static void count_threads(const struct tapir_finding *f, struct passed_sum *all)
+static void count_threads(const struct tapir_diagnosis *f, struct passed_sum *all)
 {
 	const struct tapir_wait_row *row;
 	struct passed_thread *thread;
@@ -69,7 +69,7 @@ static void count_threads(const struct tapir_finding *f, struct passed_sum *all)
 }
 
 /* Only a wait that ended shows which thread passed the semaphore on. */
-static void find_handoff_sites(struct tapir_finding *f, struct passed_sum *all)
+static void find_handoff_sites(struct tapir_diagnosis *f, struct passed_sum *all)
 {
 	const struct tapir_wait_row *row;
 	uint64_t *slot;
@@ -89,7 +89,7 @@ static void find_handoff_sites(struct tapir_finding *f, struct passed_sum *all)
 }
 
 /* A thread that waits in one such place alone waits there when its stacks do not tell, too. */
-static void add_truncated_waits(struct tapir_finding *f, struct passed_sum *all)
+static void add_truncated_waits(struct tapir_diagnosis *f, struct passed_sum *all)
 {
 	const struct passed_thread *t;
 	uint64_t cnt, ns;
@@ -123,7 +123,7 @@ static const struct passed_thread *fellow_of(const struct passed_sum *all, uint3
  * A thread whose stacks end before the program's function, in all its waits, is counted with the
  * threads that end them.
  */
-static void add_nameless(struct tapir_finding *f, struct passed_sum *all)
+static void add_nameless(struct tapir_diagnosis *f, struct passed_sum *all)
 {
 	const struct tapir_wait_row *row;
 	const struct passed_thread *fellow;
@@ -146,7 +146,7 @@ static void add_nameless(struct tapir_finding *f, struct passed_sum *all)
 	tapir_map__fini(&tids);
 }
 
-void tapir_finding_passed__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_passed__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	struct passed_sum all = {};
 
@@ -167,7 +167,7 @@ void tapir_finding_passed__list(struct tapir_finding *f, struct tapir_found_list
 	tapir_map__fini(&all.sites);
 }
 
-void tapir_finding_passed__add_parked(const struct tapir_finding *f, struct tapir_str *out)
+void tapir_finding_passed__add_parked(const struct tapir_diagnosis *f, struct tapir_str *out)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	struct tapir_found_labels names = {};
@@ -177,7 +177,7 @@ void tapir_finding_passed__add_parked(const struct tapir_finding *f, struct tapi
 	tapir_vec_for_each (row, &f->wait_table.rows)
 		if (is_passed(row) && row->is_open && row->wait->passed &&
 		    TAPIR_IS_SHARE(THROUGHOUT, row->ns, span_ns))
-			tapir_finding__count_thread(f, &names, row->tid, 1);
+			tapir_diagnosis__count_thread(f, &names, row->tid, 1);
 	top = tapir_found_labels__worst(&names);
 	if (top && top->cnt >= TAPIR_LIMIT(PARKED))
 		tapir_str__addf(out,

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "analyze/view.h"
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 
-static bool is_for_starvation(const struct tapir_finding_event *e)
+static bool is_for_starvation(const struct tapir_diagnosis_event *e)
 {
 	struct tapir_str reason = {};
 	bool is_one;
@@ -21,7 +21,7 @@ static bool is_for_starvation(const struct tapir_finding_event *e)
 	return is_one;
 }
 
-void tapir_finding_pool__event(struct tapir_finding *f, const struct tapir_finding_event *e)
+void tapir_finding_pool__event(struct tapir_diagnosis *f, const struct tapir_diagnosis_event *e)
 {
 	if (e->meaning != TAPIR_MEANS_POOL && e->meaning != TAPIR_MEANS_POOL_CHANGE &&
 	    e->meaning != TAPIR_MEANS_POOL_IDLE)
@@ -35,9 +35,9 @@ void tapir_finding_pool__event(struct tapir_finding *f, const struct tapir_findi
 		tapir_pool_waits__says_idle(&f->pool.waits, e->thread->tid, e->now_ns);
 }
 
-bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_open)
+bool tapir_finding_pool__wait(struct tapir_diagnosis *f, const struct tapir_wait *w, bool is_open)
 {
-	enum tapir_thread_role role = tapir_finding__role(f, w->thread, w->until_ns);
+	enum tapir_thread_role role = tapir_diagnosis__role(f, w->thread, w->until_ns);
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 	uint32_t app;
 
@@ -45,29 +45,29 @@ bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *
 	if (role == TAPIR_ROLE_FINALIZER) {
 		/* Else it waits for work: a program whose objects have no finalizers gives it none.
 		 */
-		if (tapir_finding__own(f, w->node) != TAPIR_APP_CODE_NONE)
+		if (tapir_diagnosis__own(f, w->node) != TAPIR_APP_CODE_NONE)
 			tapir_finding_gc__finalizer(f, w->thread->tgid,
-						    tapir_finding__function(f, w->node),
+						    tapir_diagnosis__function(f, w->node),
 						    w->until_ns - w->from_ns);
 		return f->has_dotnet; /* else it may wait for locks as others do */
 	}
 	/* Not by its role, which is up to a second old: a new worker gets its name late. */
 	if (!tapir_pool__has(f->tl, w->thread->tid, w->until_ns))
 		return false;
-	app = tapir_finding__own(f, w->node);
+	app = tapir_diagnosis__own(f, w->node);
 	switch (tapir_pool_waits__add(&f->pool.waits, f->tl, w, app != TAPIR_APP_CODE_NONE)) {
 	case TAPIR_POOL_IDLE:
 	case TAPIR_POOL_UNBEGUN:
 		return true;
 	case TAPIR_POOL_BLOCKED:
-		tapir_finding__weigh(f, &f->pool.blockers, w->node, took_ns);
+		tapir_diagnosis__weigh(f, &f->pool.blockers, w->node, took_ns);
 		return false;
 	default:
 		return false;
 	}
 }
 
-void tapir_finding_pool__close(struct tapir_finding *f, const struct tapir_interval *i)
+void tapir_finding_pool__close(struct tapir_diagnosis *f, const struct tapir_interval *i)
 {
 	uint64_t took_ns = i->until_ns - i->from_ns;
 
@@ -78,7 +78,7 @@ void tapir_finding_pool__close(struct tapir_finding *f, const struct tapir_inter
 	f->pool.queued_ns += took_ns;
 }
 
-static void list_queue(struct tapir_finding *f, struct tapir_found_list *list)
+static void list_queue(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	const struct tapir_histogram *queued = &f->pool.queued;
 	uint64_t median_ns = tapir_histogram__percentile(queued, 50);
@@ -88,7 +88,7 @@ static void list_queue(struct tapir_finding *f, struct tapir_found_list *list)
 		    .p99_ns = tapir_histogram__percentile(queued, 99));
 }
 
-static void list_blocked(struct tapir_finding *f, struct tapir_found_list *list)
+static void list_blocked(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	const struct tapir_pool_waits *waits = &f->pool.waits;
 	/*
@@ -104,34 +104,34 @@ static void list_blocked(struct tapir_finding *f, struct tapir_found_list *list)
 	TAPIR_JUDGE(f, list, POOL, .ns = blocked_ns, .of = waits->alive_ns / (double)span_ns,
 		    .other = f->pool.starved_cnt,
 		    .percent = is_starved ? 100
-					  : tapir_finding__percent(blocked_ns,
-								   blocked_ns + waits->idle_ns),
+					  : tapir_diagnosis__percent(blocked_ns,
+								     blocked_ns + waits->idle_ns),
 		    .took_s = blocked_ns / 1e9, .rest_s = waits->idle_ns / 1e9,
 		    .where = &f->pool.blockers,
 		    .note = is_starved ? "thread pool starvation: " : NULL);
 }
 
-void tapir_finding_pool__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_pool__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	list_blocked(f, list);
 	list_queue(f, list);
 }
 
 /* Too few to starve others, but a consumer that all wait for may be one. */
-void tapir_finding_pool__add_blocked(const struct tapir_finding *f, struct tapir_str *out)
+void tapir_finding_pool__add_blocked(const struct tapir_diagnosis *f, struct tapir_str *out)
 {
 	uint64_t blocked_ns = f->pool.waits.blocked_ns;
 	char text[TAPIR_NS_TEXT_BYTES];
 
-	if (tapir_finding__percent(blocked_ns, tapir_timeline__switched_ns(f->tl)) <
+	if (tapir_diagnosis__percent(blocked_ns, tapir_timeline__switched_ns(f->tl)) <
 	    TAPIR_LIMIT(BLOCKED_SHARE))
 		return;
 	tapir_str__addf(out, "; threads of the pool were blocked for %s",
 			tapir_ns__text(blocked_ns, text));
-	tapir_finding__append_top_function(f, &f->pool.blockers, " in ", out);
+	tapir_diagnosis__append_top_function(f, &f->pool.blockers, " in ", out);
 }
 
-void tapir_finding_pool__fini(struct tapir_finding *f)
+void tapir_finding_pool__fini(struct tapir_diagnosis *f)
 {
 	tapir_pool_waits__fini(&f->pool.waits);
 	tapir_weights__fini(&f->pool.blockers);

@@ -5,12 +5,12 @@
  */
 #include "diagnose/finding_postgresql.h"
 
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 
 #define CHECKPOINT_CAUSE_LOG 0x80u  /* of its flags: since max_wal_size was reached */
 #define BLOCK_BYTES	     8192.0 /* of temporary files */
 
-static void count_sort(struct tapir_finding *f, const struct tapir_finding_event *e)
+static void count_sort(struct tapir_diagnosis *f, const struct tapir_diagnosis_event *e)
 {
 	struct tapir_postgresql_finding *p = &f->postgresql;
 	uint64_t blocks = tapir_event_fields__u64(e->fields, "space");
@@ -23,7 +23,8 @@ static void count_sort(struct tapir_finding *f, const struct tapir_finding_event
 	tapir_finding_doing__add_statement(f, e->thread->tid, &p->statements, 1);
 }
 
-void tapir_finding_postgresql__event(struct tapir_finding *f, const struct tapir_finding_event *e)
+void tapir_finding_postgresql__event(struct tapir_diagnosis *f,
+				     const struct tapir_diagnosis_event *e)
 {
 	if (e->meaning == TAPIR_MEANS_SORTED)
 		count_sort(f, e);
@@ -34,7 +35,7 @@ void tapir_finding_postgresql__event(struct tapir_finding *f, const struct tapir
 		(tapir_event_fields__u64(e->fields, "flags") & CHECKPOINT_CAUSE_LOG) != 0;
 }
 
-void tapir_finding_postgresql__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_postgresql__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	const struct tapir_postgresql_finding *p = &f->postgresql;
 	struct tapir_str statement = {};
@@ -49,7 +50,7 @@ void tapir_finding_postgresql__list(struct tapir_finding *f, struct tapir_found_
 		    .mb = p->max_blocks * BLOCK_BYTES / 1e6, .request = statement);
 }
 
-void tapir_finding_postgresql__fini(struct tapir_finding *f)
+void tapir_finding_postgresql__fini(struct tapir_diagnosis *f)
 {
 	tapir_found_labels__fini(&f->postgresql.statements);
 }

@@ -10,8 +10,8 @@
 #include "diagnose/found.h"
 #include "diagnose/weights.h"
 
-struct tapir_finding;
-struct tapir_finding_event;
+struct tapir_diagnosis;
+struct tapir_diagnosis_event;
 
 struct tapir_postgresql_finding {
 	uint64_t checkpoint_cnt, by_log_cnt; /* that began */
@@ -21,6 +21,7 @@ struct tapir_postgresql_finding {
 };
 
 /* Takes an event of a server's process. */
-void tapir_finding_postgresql__event(struct tapir_finding *f, const struct tapir_finding_event *e);
+void tapir_finding_postgresql__event(struct tapir_diagnosis *f,
+				     const struct tapir_diagnosis_event *e);
 
 #endif

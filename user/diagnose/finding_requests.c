@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 
 #define MAX_KINDS 64u
 
@@ -21,7 +21,7 @@ bool tapir_finding_requests__is_one(const struct tapir_kind *kind)
 	return kind->is_guessed && kind->scope == TAPIR_PAIR_ACTIVITY;
 }
 
-static struct tapir_request_kind *request_kind_of(struct tapir_finding *f, uint32_t kind)
+static struct tapir_request_kind *request_kind_of(struct tapir_diagnosis *f, uint32_t kind)
 {
 	return tapir_keyed__add(&f->requests, kind, MAX_KINDS,
 				((struct tapir_request_kind){.kind = kind}));
@@ -31,7 +31,7 @@ static struct tapir_request_kind *request_kind_of(struct tapir_finding *f, uint3
  * HttpClient sends the header for the activity it is in; one that it creates without a parent
  * exists because of a listener, which the profile "requests" is.
  */
-void tapir_finding_requests__event(struct tapir_finding *f, const struct tapir_finding_event *e)
+void tapir_finding_requests__event(struct tapir_diagnosis *f, const struct tapir_diagnosis_event *e)
 {
 	struct tapir_str parent = {};
 
@@ -43,7 +43,7 @@ void tapir_finding_requests__event(struct tapir_finding *f, const struct tapir_f
 }
 
 /* Requests by route, from the first request or call on; awaits of earlier ones are unknown. */
-void tapir_finding_requests__open(struct tapir_finding *f, const struct tapir_interval *i)
+void tapir_finding_requests__open(struct tapir_diagnosis *f, const struct tapir_interval *i)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
 
@@ -58,7 +58,7 @@ void tapir_finding_requests__open(struct tapir_finding *f, const struct tapir_in
 }
 
 /* Counts what an activity waited for: "http_request /inventory/410". */
-static void count_inside(struct tapir_finding *f, const struct tapir_interval *i)
+static void count_inside(struct tapir_diagnosis *f, const struct tapir_interval *i)
 {
 	const struct tapir_pairs *pairs = tapir_timeline__pairs(f->tl);
 	const struct tapir_interval *parent = tapir_timeline__parent(f->tl, i);
@@ -72,7 +72,7 @@ static void count_inside(struct tapir_finding *f, const struct tapir_interval *i
 					TAPIR_APP_CODE_NONE, i->until_ns - i->from_ns);
 }
 
-void tapir_finding_requests__awaited(struct tapir_finding *f, const struct tapir_interval *i,
+void tapir_finding_requests__awaited(struct tapir_diagnosis *f, const struct tapir_interval *i,
 				     uint64_t ns)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
@@ -86,7 +86,7 @@ void tapir_finding_requests__awaited(struct tapir_finding *f, const struct tapir
 		tapir_found_labels__add(&row->tasks, 1, i->await_label, TAPIR_APP_CODE_NONE, ns);
 }
 
-void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interval *i)
+void tapir_finding_requests__close(struct tapir_diagnosis *f, struct tapir_interval *i)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
 	static const struct tapir_parts none;
@@ -114,7 +114,7 @@ void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interva
 	row->worst_label = i->label ? strdup(i->label) : NULL;
 }
 
-bool tapir_finding_requests__is_timed(const struct tapir_finding *f,
+bool tapir_finding_requests__is_timed(const struct tapir_diagnosis *f,
 				      const struct tapir_request_kind *row)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
@@ -128,7 +128,7 @@ bool tapir_finding_requests__is_timed(const struct tapir_finding *f,
 	       row->took.cnt >= TAPIR_LIMIT(REQUEST_CNT) && kind->unbegun <= row->took.cnt;
 }
 
-static const struct tapir_request_kind *slowest(const struct tapir_finding *f)
+static const struct tapir_request_kind *slowest(const struct tapir_diagnosis *f)
 {
 	const struct tapir_request_kind *row, *worst = NULL;
 
@@ -176,7 +176,7 @@ void tapir_finding_requests__add_part(const struct tapir_request_kind *row, cons
 	 */
 	if (row->is_by_key && top == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN])
 		return;
-	tapir_str__addf(out, ", %.0f%% %s", tapir_finding__percent(top, row->sum_ns), words);
+	tapir_str__addf(out, ", %.0f%% %s", tapir_diagnosis__percent(top, row->sum_ns), words);
 	if (inside && top == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_INSIDE])
 		tapir_str__addf(out, "in %s", inside->label);
 	else if (task && top == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN] &&
@@ -194,7 +194,7 @@ static bool is_more(const struct tapir_kind *kind, const struct tapir_kind *top)
 	return !top || kind->unended > top->unended;
 }
 
-static void list_untimed(const struct tapir_finding *f, struct tapir_found_list *list)
+static void list_untimed(const struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	const struct tapir_kind *kind, *top = NULL;
 	struct tapir_str text = {};
@@ -210,7 +210,7 @@ static void list_untimed(const struct tapir_finding *f, struct tapir_found_list 
 		    .label = top && top->lacks_key ? top->key : NULL, .object = text);
 }
 
-static void list_slowest(struct tapir_finding *f, const struct tapir_request_kind *row,
+static void list_slowest(struct tapir_diagnosis *f, const struct tapir_request_kind *row,
 			 struct tapir_found_list *list)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
@@ -238,7 +238,7 @@ static void list_slowest(struct tapir_finding *f, const struct tapir_request_kin
 	tapir_str__fini(&view);
 }
 
-void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_requests__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	const struct tapir_request_kind *row = slowest(f);
 
@@ -248,7 +248,7 @@ void tapir_finding_requests__list(struct tapir_finding *f, struct tapir_found_li
 		list_slowest(f, row, list);
 }
 
-void tapir_finding_requests__fini(struct tapir_finding *f)
+void tapir_finding_requests__fini(struct tapir_diagnosis *f)
 {
 	struct tapir_request_kind *row;
 

@@ -12,12 +12,12 @@
 #include "analyze/view.h"
 #include "base/keyed.h"
 #include "decode/postgresql_text.h"
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 
 #define MAX_SESSIONS 65536u
 
 /* text: empty, it is not idle */
-static void keep_session_text(struct tapir_finding *f, uint32_t tid, uint64_t at_ns,
+static void keep_session_text(struct tapir_diagnosis *f, uint32_t tid, uint64_t at_ns,
 			      struct tapir_sv text, bool is_of_holder)
 {
 	struct tapir_postgresql_session session;
@@ -45,7 +45,7 @@ static void keep_session_text(struct tapir_finding *f, uint32_t tid, uint64_t at
 	row->statement = statement.data;
 }
 
-void tapir_finding_sessions__call(struct tapir_finding *f, const struct tapir_rec *rec)
+void tapir_finding_sessions__call(struct tapir_diagnosis *f, const struct tapir_rec *rec)
 {
 	struct tapir_wait_view wait;
 
@@ -56,7 +56,7 @@ void tapir_finding_sessions__call(struct tapir_finding *f, const struct tapir_re
 }
 
 /* The time for which the session had been idle when the recording ended; 0: it was not. */
-static uint64_t idle_ns(struct tapir_finding *f, const struct tapir_idle_session *row)
+static uint64_t idle_ns(struct tapir_diagnosis *f, const struct tapir_idle_session *row)
 {
 	const struct tapir_tl_thread *t =
 		row && row->seen_ns ? tapir_timeline__thread(f->tl, row->tid) : NULL;
@@ -64,13 +64,13 @@ static uint64_t idle_ns(struct tapir_finding *f, const struct tapir_idle_session
 
 	if (!t || t->is_gone || t->state != TAPIR_THREAD_SLEEPING || t->out_ns > row->seen_ns)
 		return 0;
-	wait = tapir_finding__wait_at(f, t->offcpu_node);
+	wait = tapir_diagnosis__wait_at(f, t->offcpu_node);
 	if (wait && !wait->is_common && strcmp(wait->reason, "client") != 0)
 		return 0;
 	return row->idle_ns + (tapir_timeline__stats(f->tl)->last_ns - row->seen_ns);
 }
 
-bool tapir_finding_sessions__add(struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
+bool tapir_finding_sessions__add(struct tapir_diagnosis *f, uint32_t tid, struct tapir_str *out)
 {
 	const struct tapir_idle_session *row = tapir_keyed__get(&f->sessions.rows, tid);
 	uint64_t ns = idle_ns(f, row);
@@ -84,13 +84,13 @@ bool tapir_finding_sessions__add(struct tapir_finding *f, uint32_t tid, struct t
 	return true;
 }
 
-static void judge_longest(struct tapir_finding *f, const struct tapir_idle_session *longest,
+static void judge_longest(struct tapir_diagnosis *f, const struct tapir_idle_session *longest,
 			  size_t cnt, struct tapir_found_list *list)
 {
 	uint64_t ns = idle_ns(f, longest);
 	struct tapir_str who = {};
 
-	tapir_finding__add_thread_id(f, longest->tid, &who);
+	tapir_diagnosis__add_thread_id(f, longest->tid, &who);
 	TAPIR_JUDGE(f, list, IDLE_SESSIONS, .cnt = cnt, .other = longest->transaction,
 		    .seconds = ns / 1e9, .ns = ns,
 		    .since_ns = tapir_timeline__stats(f->tl)->last_ns - ns,
@@ -98,7 +98,7 @@ static void judge_longest(struct tapir_finding *f, const struct tapir_idle_sessi
 		    .subject = longest->statement, .who = who);
 }
 
-void tapir_finding_sessions__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_sessions__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	const struct tapir_idle_session *row, *longest = NULL;
 	size_t cnt = 0;
@@ -114,7 +114,7 @@ void tapir_finding_sessions__list(struct tapir_finding *f, struct tapir_found_li
 		judge_longest(f, longest, cnt, list);
 }
 
-void tapir_finding_sessions__fini(struct tapir_finding *f)
+void tapir_finding_sessions__fini(struct tapir_diagnosis *f)
 {
 	struct tapir_idle_session *row;
 

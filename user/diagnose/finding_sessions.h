@@ -11,7 +11,7 @@
 #include "diagnose/found.h"
 #include "diagnose/weights.h"
 
-struct tapir_finding;
+struct tapir_diagnosis;
 struct tapir_rec;
 
 struct tapir_idle_session {
@@ -27,11 +27,11 @@ struct tapir_idle_sessions {
 };
 
 /* A WAIT record. */
-void tapir_finding_sessions__call(struct tapir_finding *f, const struct tapir_rec *rec);
+void tapir_finding_sessions__call(struct tapir_diagnosis *f, const struct tapir_rec *rec);
 /*
  * Appends ", idle in transaction for 12.345 s, after update ..."; false: the thread is no such
  * session.
  */
-bool tapir_finding_sessions__add(struct tapir_finding *f, uint32_t tid, struct tapir_str *out);
+bool tapir_finding_sessions__add(struct tapir_diagnosis *f, uint32_t tid, struct tapir_str *out);
 
 #endif

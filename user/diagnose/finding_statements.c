@@ -11,11 +11,11 @@
 
 #include "analyze/statement_text.h"
 #include "base/keyed.h"
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 
 #define MAX_ROWS 65536u
 
-static struct tapir_statement_session *session_of(struct tapir_finding *f, uint32_t tid)
+static struct tapir_statement_session *session_of(struct tapir_diagnosis *f, uint32_t tid)
 {
 	struct tapir_statements *s = &f->statements;
 
@@ -23,7 +23,7 @@ static struct tapir_statement_session *session_of(struct tapir_finding *f, uint3
 				((struct tapir_statement_session){.tid = tid}));
 }
 
-static void count_statement(struct tapir_finding *f, const char *label, uint64_t ns)
+static void count_statement(struct tapir_diagnosis *f, const char *label, uint64_t ns)
 {
 	struct tapir_statements *s = &f->statements;
 	struct tapir_statement_row *row;
@@ -42,7 +42,7 @@ static void count_statement(struct tapir_finding *f, const char *label, uint64_t
 	tapir_str__fini(&text);
 }
 
-static bool is_statement_of(struct tapir_finding *f, const struct tapir_interval *i,
+static bool is_statement_of(struct tapir_diagnosis *f, const struct tapir_interval *i,
 			    const char *name)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
@@ -51,7 +51,7 @@ static bool is_statement_of(struct tapir_finding *f, const struct tapir_interval
 }
 
 /* A query; or what is executed without one, as prepared statements are, whose text no event has. */
-static bool is_statement(struct tapir_finding *f, const struct tapir_interval *i)
+static bool is_statement(struct tapir_diagnosis *f, const struct tapir_interval *i)
 {
 	const struct tapir_tl_thread *thread;
 	const struct tapir_interval *open;
@@ -65,7 +65,7 @@ static bool is_statement(struct tapir_finding *f, const struct tapir_interval *i
 	return true;
 }
 
-void tapir_finding_statements__close(struct tapir_finding *f, const struct tapir_interval *i)
+void tapir_finding_statements__close(struct tapir_diagnosis *f, const struct tapir_interval *i)
 {
 	struct tapir_statement_session *session;
 
@@ -81,20 +81,20 @@ void tapir_finding_statements__close(struct tapir_finding *f, const struct tapir
 		count_statement(f, i->label, i->until_ns - i->from_ns);
 }
 
-void tapir_finding_statements__wait(struct tapir_finding *f, const struct tapir_wait *w)
+void tapir_finding_statements__wait(struct tapir_diagnosis *f, const struct tapir_wait *w)
 {
 	struct tapir_statement_session *session =
 		f->statements.sessions.cnt && w->state
 			? tapir_keyed__get(&f->statements.sessions, w->thread->tid)
 			: NULL;
-	const char *reason = session ? tapir_finding__reason_at(f, w->node) : NULL;
+	const char *reason = session ? tapir_diagnosis__reason_at(f, w->node) : NULL;
 
 	if (reason && !strcmp(reason, "client"))
 		session->client_ns += w->wake_ns - w->from_ns;
 }
 
 /* Sums the sessions that are each as fast as a program that sends one statement after the other. */
-static struct tapir_statement_session sum_sessions(const struct tapir_finding *f, double seconds,
+static struct tapir_statement_session sum_sessions(const struct tapir_diagnosis *f, double seconds,
 						   size_t *session_cnt)
 {
 	const struct tapir_statement_session *session;
@@ -121,7 +121,7 @@ static const struct tapir_statement_row *top_statement(const struct tapir_statem
 	return top && TAPIR_IS_SHARE(DOMINANT, top->cnt, s->cnt) ? top : NULL;
 }
 
-void tapir_finding_statements__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_statements__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	const struct tapir_statements *s = &f->statements;
 	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
@@ -129,18 +129,18 @@ void tapir_finding_statements__list(struct tapir_finding *f, struct tapir_found_
 	size_t session_cnt;
 	struct tapir_statement_session sum = sum_sessions(f, seconds, &session_cnt);
 	uint64_t all_ns = session_cnt * tapir_timeline__switched_ns(f->tl);
-	double client = tapir_finding__percent(sum.client_ns, all_ns);
+	double client = tapir_diagnosis__percent(sum.client_ns, all_ns);
 
 	TAPIR_JUDGE(f, list, STATEMENTS, .cnt = sum.cnt, .other = session_cnt,
 		    /* The server's event of a prepared statement has its name, and no text. */
 		    .note = s->rows.cnt ? NULL : ", which are prepared",
-		    .percent = top ? tapir_finding__percent(top->cnt, s->cnt) : 0,
+		    .percent = top ? tapir_diagnosis__percent(top->cnt, s->cnt) : 0,
 		    .label = top ? top->text : NULL, .subject = top ? top->text : NULL,
 		    .each_ms = top ? (double)top->ns / (double)top->cnt / 1e6 : 0,
 		    .rest = client >= TAPIR_LIMIT(CLIENT_SHARE) ? client : 0);
 }
 
-void tapir_finding_statements__fini(struct tapir_finding *f)
+void tapir_finding_statements__fini(struct tapir_diagnosis *f)
 {
 	struct tapir_statement_row *row;
 

@@ -11,7 +11,7 @@
 #include "diagnose/found.h"
 #include "diagnose/weights.h"
 
-struct tapir_finding;
+struct tapir_diagnosis;
 struct tapir_interval;
 struct tapir_wait;
 
@@ -33,7 +33,7 @@ struct tapir_statements {
 };
 
 /* Take a closed interval, which may be a statement, and a wait of a session. */
-void tapir_finding_statements__close(struct tapir_finding *f, const struct tapir_interval *i);
-void tapir_finding_statements__wait(struct tapir_finding *f, const struct tapir_wait *wait);
+void tapir_finding_statements__close(struct tapir_diagnosis *f, const struct tapir_interval *i);
+void tapir_finding_statements__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait);
 
 #endif

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 
 #define MAX_BEGUN 65536u
 
@@ -46,10 +46,10 @@ static bool is_for_thread(const char *reason)
 	return false;
 }
 
-static void count_for_thread(struct tapir_finding *f, const struct tapir_wait *w,
+static void count_for_thread(struct tapir_diagnosis *f, const struct tapir_wait *w,
 			     const char *reason)
 {
-	uint32_t app = tapir_finding__own(f, w->node);
+	uint32_t app = tapir_diagnosis__own(f, w->node);
 
 	if (app != TAPIR_APP_CODE_NONE)
 		tapir_found_labels__add(&f->waits.for_threads, 1, reason, app,
@@ -57,18 +57,18 @@ static void count_for_thread(struct tapir_finding *f, const struct tapir_wait *w
 }
 
 /* Functions without names are one place. */
-static uint64_t hash_of_wait(struct tapir_finding *f, uint32_t tid, uint32_t node, int wait_idx)
+static uint64_t hash_of_wait(struct tapir_diagnosis *f, uint32_t tid, uint32_t node, int wait_idx)
 {
-	uint32_t name = tapir_finding__own(f, node);
+	uint32_t name = tapir_diagnosis__own(f, node);
 
 	return tapir_hash__mix(tapir_hash__mix(tapir_hash__mix(9, tid), name), (uint64_t)wait_idx);
 }
 
 /* The function of a stack; without one, the call by which it entered the kernel. */
-static uint32_t function_of(struct tapir_finding *f, uint32_t node)
+static uint32_t function_of(struct tapir_diagnosis *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	uint32_t name = tapir_finding__function(f, node);
+	uint32_t name = tapir_diagnosis__function(f, node);
 	uint32_t leaf = tapir_stack_tree__user_leaf(tree, node);
 
 	return name == TAPIR_APP_CODE_NONE && leaf && leaf < tree->nodes.cnt
@@ -76,7 +76,7 @@ static uint32_t function_of(struct tapir_finding *f, uint32_t node)
 		       : name;
 }
 
-static void count_wait(struct tapir_finding *f, uint32_t node, int wait_idx, uint64_t took_ns)
+static void count_wait(struct tapir_diagnosis *f, uint32_t node, int wait_idx, uint64_t took_ns)
 {
 	f->waits.by_reason[wait_idx].ns += took_ns;
 	tapir_weights__add_at(f, &f->waits.by_reason[wait_idx].callers, function_of(f, node), node,
@@ -88,7 +88,7 @@ static void count_wait(struct tapir_finding *f, uint32_t node, int wait_idx, uin
  * ended in it where functions have no names: it counts if the thread waits there as well from
  * beginning to end.
  */
-static void keep_begun(struct tapir_finding *f, const struct tapir_wait *w, uint32_t tid,
+static void keep_begun(struct tapir_diagnosis *f, const struct tapir_wait *w, uint32_t tid,
 		       int wait_idx)
 {
 	struct tapir_begun_wait begun = {
@@ -98,7 +98,7 @@ static void keep_begun(struct tapir_finding *f, const struct tapir_wait *w, uint
 		(void)tapir_vec__push(&f->waits.begun, begun);
 }
 
-void tapir_finding_waits__conclude(struct tapir_finding *f)
+void tapir_finding_waits__conclude(struct tapir_diagnosis *f)
 {
 	const struct tapir_begun_wait *begun;
 
@@ -108,11 +108,11 @@ void tapir_finding_waits__conclude(struct tapir_finding *f)
 			count_wait(f, begun->node, begun->wait_idx, begun->ns);
 }
 
-void tapir_finding_waits__take(struct tapir_finding *f, const struct tapir_wait *w, uint32_t tid,
+void tapir_finding_waits__take(struct tapir_diagnosis *f, const struct tapir_wait *w, uint32_t tid,
 			       bool is_truncated)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	const struct tapir_lore_wait *wait = tapir_finding__lore_wait(f, w);
+	const struct tapir_lore_wait *wait = tapir_diagnosis__lore_wait(f, w);
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 	struct tapir_str name = {};
 	const char *reason = wait ? wait->reason : "";
@@ -124,7 +124,7 @@ void tapir_finding_waits__take(struct tapir_finding *f, const struct tapir_wait 
 	if (wait_idx < 0)
 		return;
 	is_no_work = dependencies[wait_idx].is_no_work;
-	has_app_code = tapir_finding__own(f, w->node) != TAPIR_APP_CODE_NONE;
+	has_app_code = tapir_diagnosis__own(f, w->node) != TAPIR_APP_CODE_NONE;
 	/*
 	 * A read may wait for the next request, which is idleness: a function of the program on the
 	 * stack shows that it waits for an answer. Functions without names may be the program's.
@@ -140,20 +140,20 @@ void tapir_finding_waits__take(struct tapir_finding *f, const struct tapir_wait 
 	if (!is_truncated && f->waits.repeaters.cnt < MAX_BEGUN)
 		tapir_map__put(&f->waits.repeaters, hash_of_wait(f, tid, w->node, wait_idx), NULL);
 	if (!has_app_code)
-		tapir_finding__add_thread(f, tid, &name);
+		tapir_diagnosis__add_thread(f, tid, &name);
 	tapir_found_labels__add(&f->waits.by_reason[wait_idx].threads, 1,
 				name.data ? name.data : "", TAPIR_APP_CODE_NONE, took_ns);
 	tapir_str__fini(&name);
 	count_wait(f, w->node, wait_idx, took_ns);
 }
 
-bool tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *w, bool is_open)
+bool tapir_finding_waits__wait(struct tapir_diagnosis *f, const struct tapir_wait *w, bool is_open)
 {
 	tapir_finding_waits__take(f, w, w->thread->tid, is_open);
 	return true;
 }
 
-void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uint32_t app,
+void tapir_finding_waits__count(struct tapir_diagnosis *f, const char *reason, uint32_t app,
 				uint64_t ns)
 {
 	int wait_idx = dependency_of(reason);
@@ -166,7 +166,7 @@ void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uin
 	}
 }
 
-static void list_one(struct tapir_finding *f, int wait_idx, struct tapir_found_list *list)
+static void list_one(struct tapir_diagnosis *f, int wait_idx, struct tapir_found_list *list)
 {
 	const struct tapir_waited *waited = &f->waits.by_reason[wait_idx];
 	const struct tapir_found_label *thread = tapir_found_labels__worst(&waited->threads);
@@ -181,13 +181,13 @@ static void list_one(struct tapir_finding *f, int wait_idx, struct tapir_found_l
 	tapir_rules__judge(f, list, fact);
 }
 
-void tapir_finding_waits__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_waits__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	for (int wait_idx = 0; wait_idx < TAPIR_WAITED_FOR_CNT; wait_idx++)
 		list_one(f, wait_idx, list);
 }
 
-void tapir_finding_waits__add_for_threads(const struct tapir_finding *f, struct tapir_str *out)
+void tapir_finding_waits__add_for_threads(const struct tapir_diagnosis *f, struct tapir_str *out)
 {
 	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->waits.for_threads);
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
@@ -196,11 +196,11 @@ void tapir_finding_waits__add_for_threads(const struct tapir_finding *f, struct 
 	if (threads < TAPIR_LIMIT(TOGETHER))
 		return;
 	tapir_str__addf(out, "; %.1f threads waited in ", threads);
-	tapir_finding__add_name(f, worst->name, out);
+	tapir_diagnosis__add_name(f, worst->name, out);
 	tapir_str__addf(out, " (%s): for work, or for other threads", worst->label);
 }
 
-void tapir_finding_waits__fini(struct tapir_finding *f)
+void tapir_finding_waits__fini(struct tapir_diagnosis *f)
 {
 	tapir_found_labels__fini(&f->waits.for_threads);
 	for (int wait_idx = 0; wait_idx < TAPIR_WAITED_FOR_CNT; wait_idx++) {

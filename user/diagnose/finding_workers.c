@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 #include "spec/runtime_db/lore.h"
 #include "base/keyed.h"
 
@@ -19,7 +19,7 @@
 
 /* ---- waits ---------------------------------------------------------------------------------- */
 
-void tapir_finding_workers__wait(struct tapir_finding *f, const struct tapir_wait *w)
+void tapir_finding_workers__wait(struct tapir_diagnosis *f, const struct tapir_wait *w)
 {
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 	struct tapir_worker made = {.tgid = w->thread->tgid, .tid = w->thread->tid}, *worker;
@@ -35,7 +35,7 @@ void tapir_finding_workers__wait(struct tapir_finding *f, const struct tapir_wai
 			 : NULL;
 	if (!worker)
 		return;
-	reason = tapir_finding__reason_at(f, w->node);
+	reason = tapir_diagnosis__reason_at(f, w->node);
 	is_asleep = reason && !strcmp(reason, "sleep");
 	if (marks & TAPIR_MARK_TAKES_WORK)
 		worker->idle_ns += took_ns;
@@ -47,7 +47,7 @@ void tapir_finding_workers__wait(struct tapir_finding *f, const struct tapir_wai
 		return;
 	if (marks & TAPIR_MARK_TASK_WAIT && took_ns > worker->longest_task_ns)
 		worker->longest_task_ns = took_ns;
-	tapir_finding__weigh_own(f, &worker->functions, w->node, took_ns);
+	tapir_diagnosis__weigh_own(f, &worker->functions, w->node, took_ns);
 }
 
 /* ---- pools ---------------------------------------------------------------------------------- */
@@ -63,7 +63,7 @@ struct pool {
 
 struct pools tapir_vec(struct pool);
 
-static void name_pool(struct tapir_finding *f, const struct tapir_worker *w, char *out,
+static void name_pool(struct tapir_diagnosis *f, const struct tapir_worker *w, char *out,
 		      size_t bytes)
 {
 	struct tapir_sv comm =
@@ -75,7 +75,7 @@ static void name_pool(struct tapir_finding *f, const struct tapir_worker *w, cha
 	snprintf(out, bytes, "%.*s", (int)len, comm.data ? comm.data : "");
 }
 
-static struct pool *pool_of(struct tapir_finding *f, struct pools *pools,
+static struct pool *pool_of(struct tapir_diagnosis *f, struct pools *pools,
 			    const struct tapir_worker *w)
 {
 	struct pool made = {.tgid = w->tgid}, *pool;
@@ -88,7 +88,7 @@ static struct pool *pool_of(struct tapir_finding *f, struct pools *pools,
 								      : NULL;
 }
 
-static void add_weights(struct tapir_finding *f, struct tapir_weights *to,
+static void add_weights(struct tapir_diagnosis *f, struct tapir_weights *to,
 			const struct tapir_weights *from)
 {
 	for (size_t i = 0; i < from->by_name.cap; i++)
@@ -99,7 +99,7 @@ static void add_weights(struct tapir_finding *f, struct tapir_weights *to,
 		to->node = from->node;
 }
 
-static void find_pools(struct tapir_finding *f, struct pools *pools)
+static void find_pools(struct tapir_diagnosis *f, struct pools *pools)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	const struct tapir_worker *w;
@@ -118,7 +118,7 @@ static void find_pools(struct tapir_finding *f, struct pools *pools)
 	}
 }
 
-static void list_pool(struct tapir_finding *f, const struct pool *pool,
+static void list_pool(struct tapir_diagnosis *f, const struct pool *pool,
 		      struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
@@ -138,8 +138,8 @@ static void list_pool(struct tapir_finding *f, const struct pool *pool,
 			.cnt = (double)pool->thread_cnt,
 			.ns = (double)waited_ns,
 			.own_ns = (double)span_ns,
-			.percent = tapir_finding__percent(waited_ns, all_ns),
-			.rest = tapir_finding__percent(pool->idle_ns, all_ns),
+			.percent = tapir_diagnosis__percent(waited_ns, all_ns),
+			.rest = tapir_diagnosis__percent(pool->idle_ns, all_ns),
 			.took_s = (double)pool->task_ns / 1e9,
 			.asleep_s = (double)pool->sleep_ns / 1e9,
 			.rest_s = (double)pool->idle_ns / 1e9,
@@ -148,7 +148,7 @@ static void list_pool(struct tapir_finding *f, const struct pool *pool,
 			.who = name});
 }
 
-void tapir_finding_workers__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_workers__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	struct pools pools = {};
 	struct pool *pool;
@@ -161,7 +161,7 @@ void tapir_finding_workers__list(struct tapir_finding *f, struct tapir_found_lis
 	tapir_vec__fini(&pools);
 }
 
-void tapir_finding_workers__fini(struct tapir_finding *f)
+void tapir_finding_workers__fini(struct tapir_diagnosis *f)
 {
 	struct tapir_worker *w;
 

@@ -16,7 +16,7 @@
 #include "base/vec.h"
 #include "diagnose/weights.h"
 
-struct tapir_finding;
+struct tapir_diagnosis;
 struct tapir_found_list;
 struct tapir_wait;
 
@@ -34,6 +34,6 @@ struct tapir_workers {
 };
 
 /* Takes a wait of a thread that may be a worker. */
-void tapir_finding_workers__wait(struct tapir_finding *f, const struct tapir_wait *wait);
+void tapir_finding_workers__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait);
 
 #endif

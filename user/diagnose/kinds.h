@@ -289,11 +289,11 @@ extern const struct tapir_explanation tapir_explanations[];
 #define TAPIR_DETECTOR_ONE(name) +1
 #define TAPIR_DETECTOR_CNT	 (0 TAPIR_DETECTORS(TAPIR_DETECTOR_ONE))
 
-struct tapir_finding;
+struct tapir_diagnosis;
 struct tapir_found_list;
 
 #define TAPIR_DETECTOR(name)                                                                       \
-	void tapir_finding_##name##__list(struct tapir_finding *f, struct tapir_found_list *list);
+	void tapir_finding_##name##__list(struct tapir_diagnosis *f, struct tapir_found_list *list);
 TAPIR_DETECTORS(TAPIR_DETECTOR)
 #undef TAPIR_DETECTOR
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/keyed.h"
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 #include "spec/runtime_db/lore.h"
 #include "symbol/unnamed_frames.h"
 
@@ -23,7 +23,7 @@ static double own_percent(const struct tapir_loop *loop, uint64_t ns, uint64_t r
 {
 	uint64_t own_ns = ns > runnable_ns ? ns - runnable_ns : 0;
 
-	return tapir_finding__percent(own_ns, known_ns(loop, span_ns));
+	return tapir_diagnosis__percent(own_ns, known_ns(loop, span_ns));
 }
 
 /* Rather than by long calls. */
@@ -47,13 +47,13 @@ static uint64_t blocked_ns(const struct tapir_loop *loop)
  * Returns true for a worker next to the loop of the process's first thread: its purpose is to
  * compute.
  */
-static bool is_worker(const struct tapir_finding *f, const struct tapir_loop *loop)
+static bool is_worker(const struct tapir_diagnosis *f, const struct tapir_loop *loop)
 {
 	return loop->tid != loop->tgid && tapir_keyed__get(&f->loops.rows, loop->tgid);
 }
 
 /* *cnt: how many are blocked. NULL: none. */
-static struct tapir_loop *worst_loop(struct tapir_finding *f, uint64_t span_ns,
+static struct tapir_loop *worst_loop(struct tapir_diagnosis *f, uint64_t span_ns,
 				     struct tapir_found_list *list, size_t *cnt)
 {
 	struct tapir_loop *loop, *worst = NULL;
@@ -73,11 +73,11 @@ static struct tapir_loop *worst_loop(struct tapir_finding *f, uint64_t span_ns,
 
 static double busy_percent(const struct tapir_loop *loop, uint64_t ns, uint64_t span_ns)
 {
-	return tapir_finding__percent(ns, known_ns(loop, span_ns));
+	return tapir_diagnosis__percent(ns, known_ns(loop, span_ns));
 }
 
 /* NULL: each sleeps long enough, but for the time in which others had the CPU. */
-static struct tapir_loop *busiest_loop(struct tapir_finding *f, uint64_t span_ns,
+static struct tapir_loop *busiest_loop(struct tapir_diagnosis *f, uint64_t span_ns,
 				       struct tapir_found_list *list)
 {
 	struct tapir_loop *loop, *busiest = NULL;
@@ -95,7 +95,7 @@ static struct tapir_loop *busiest_loop(struct tapir_finding *f, uint64_t span_ns
 	return busiest;
 }
 
-static bool has_name(const struct tapir_finding *f, uint32_t name)
+static bool has_name(const struct tapir_diagnosis *f, uint32_t name)
 {
 	const char *text = tapir_timeline__stacks(f->tl)->names.data[name];
 
@@ -108,12 +108,12 @@ static void add_queue(const struct tapir_loop *loop, struct tapir_str *out)
 	if (TAPIR_IS_SHARE(WORTH, loop->queue_ns, loop->ns) && loop->lore->loop_queued &&
 	    loop->steps_ns * TAPIR_LIMIT(LOOP_STEPS) >= loop->queue_ns)
 		tapir_str__addf(out, ", %.0f%% of it %s",
-				tapir_finding__percent(loop->queue_ns, loop->ns),
+				tapir_diagnosis__percent(loop->queue_ns, loop->ns),
 				loop->lore->loop_queued);
 }
 
 /* "most of it in renderReport shop.js:12:3", or what is known without names of functions. */
-static void add_loop_function(const struct tapir_finding *f, const struct tapir_loop *loop,
+static void add_loop_function(const struct tapir_diagnosis *f, const struct tapir_loop *loop,
 			      struct tapir_str *out)
 {
 	const struct tapir_found_label *reason = tapir_found_labels__worst(&loop->reasons);
@@ -121,13 +121,13 @@ static void add_loop_function(const struct tapir_finding *f, const struct tapir_
 	add_queue(loop, out);
 	if (TAPIR_IS_SHARE(WORTH, loop->app.best, loop->ns)) {
 		tapir_str__addf(out, ", %.0f%% of it in ",
-				tapir_finding__percent(loop->app.best, loop->ns));
-		tapir_finding__add_name(f, loop->app.best_name, out);
+				tapir_diagnosis__percent(loop->app.best, loop->ns));
+		tapir_diagnosis__add_name(f, loop->app.best_name, out);
 	}
 	if (TAPIR_IS_SHARE(DOMINANT, loop->called.best, loop->ns) &&
 	    has_name(f, loop->called.best_name)) {
 		tapir_str__adds(out, ", in a call of ");
-		tapir_finding__add_name(f, loop->called.best_name, out);
+		tapir_diagnosis__add_name(f, loop->called.best_name, out);
 	}
 	if (reason && TAPIR_IS_SHARE(DOMINANT, reason->ns, loop->ns)) {
 		if (!strcmp(reason->label, "sleep"))
@@ -137,11 +137,11 @@ static void add_loop_function(const struct tapir_finding *f, const struct tapir_
 	}
 }
 
-static void add_remedy(struct tapir_finding *f, const struct tapir_loop *loop,
+static void add_remedy(struct tapir_diagnosis *f, const struct tapir_loop *loop,
 		       const struct tapir_weights *app, uint64_t of_ns, struct tapir_str *out)
 {
 	if (!TAPIR_IS_SHARE(DOMINANT, app->best, of_ns) &&
-	    !tapir_finding__append_top_function(f, &loop->seen, "; it was seen in ", out) &&
+	    !tapir_diagnosis__append_top_function(f, &loop->seen, "; it was seen in ", out) &&
 	    !app->best)
 		tapir_str__addf(out, "; its functions have no names: %s", loop->lore->names.remedy);
 }
@@ -149,10 +149,10 @@ static void add_remedy(struct tapir_finding *f, const struct tapir_loop *loop,
 /* The percentage of a part that is worth mentioning; else 0. */
 static double worth(uint64_t part_ns, uint64_t of_ns)
 {
-	return TAPIR_IS_SHARE(WORTH, part_ns, of_ns) ? tapir_finding__percent(part_ns, of_ns) : 0;
+	return TAPIR_IS_SHARE(WORTH, part_ns, of_ns) ? tapir_diagnosis__percent(part_ns, of_ns) : 0;
 }
 
-static void judge(struct tapir_finding *f, struct tapir_found_list *list,
+static void judge(struct tapir_diagnosis *f, struct tapir_found_list *list,
 		  const struct tapir_loop *loop, struct tapir_rule_fact fact)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
@@ -162,17 +162,18 @@ static void judge(struct tapir_finding *f, struct tapir_found_list *list,
 	tapir_rules__judge(f, list, fact);
 }
 
-static void add_sync_calls(struct tapir_finding *f, const struct tapir_loop *loop,
+static void add_sync_calls(struct tapir_diagnosis *f, const struct tapir_loop *loop,
 			   enum tapir_rule_fact_kind fact_kind, struct tapir_found_list *list)
 {
 	const struct tapir_loop_sync *sync = &loop->sync;
 	const struct tapir_found_label *reason = tapir_found_labels__worst(&sync->reasons);
-	struct tapir_rule_fact fact = {.fact_kind = fact_kind,
-				       .ns = (double)sync->ns,
-				       .rest = tapir_finding__percent(sync->called.best, sync->ns),
-				       .runnable = worth(sync->runnable_ns, sync->ns),
-				       .where = &sync->app,
-				       .elsewhere = &sync->called};
+	struct tapir_rule_fact fact = {
+		.fact_kind = fact_kind,
+		.ns = (double)sync->ns,
+		.rest = tapir_diagnosis__percent(sync->called.best, sync->ns),
+		.runnable = worth(sync->runnable_ns, sync->ns),
+		.where = &sync->app,
+		.elsewhere = &sync->called};
 
 	if (reason && TAPIR_IS_SHARE(DOMINANT, reason->ns, sync->ns))
 		fact.label = reason->label;
@@ -180,7 +181,7 @@ static void add_sync_calls(struct tapir_finding *f, const struct tapir_loop *loo
 	judge(f, list, loop, fact);
 }
 
-static void add_loop(struct tapir_finding *f, const struct tapir_loop *loop, size_t loop_cnt,
+static void add_loop(struct tapir_diagnosis *f, const struct tapir_loop *loop, size_t loop_cnt,
 		     struct tapir_found_list *list)
 {
 	struct tapir_rule_fact fact = TAPIR_FACT(
@@ -195,7 +196,7 @@ static void add_loop(struct tapir_finding *f, const struct tapir_loop *loop, siz
 }
 
 /* Adds what else blocks it: another function, or calls that are too short to be seen one by one. */
-static void add_second(struct tapir_finding *f, const struct tapir_loop *loop,
+static void add_second(struct tapir_diagnosis *f, const struct tapir_loop *loop,
 		       struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
@@ -211,20 +212,20 @@ static void add_second(struct tapir_finding *f, const struct tapir_loop *loop,
 	if (!second || !TAPIR_IS_SHARE(WORTH, second->value, loop->ns) ||
 	    second->key == sync->app.best_name)
 		return;
-	tapir_finding__add_name(f, (uint32_t)second->key, &name);
+	tapir_diagnosis__add_name(f, (uint32_t)second->key, &name);
 	judge(f, list, loop,
 	      (struct tapir_rule_fact){.fact_kind = TAPIR_FACT_LOOP_SECOND,
 				       .ns = (double)second->value,
 				       .more = name});
 }
 
-static void add_busy(struct tapir_finding *f, const struct tapir_loop *loop,
+static void add_busy(struct tapir_diagnosis *f, const struct tapir_loop *loop,
 		     struct tapir_found_list *list)
 {
 	const struct tapir_loop_busy *busy = &loop->busy;
 	struct tapir_rule_fact fact =
 		TAPIR_FACT(LOOP_BUSY, .ns = busy->ns, .own_ns = busy->longest_ns,
-			   .rest = tapir_finding__percent(busy->app.best, busy->app.sum),
+			   .rest = tapir_diagnosis__percent(busy->app.best, busy->app.sum),
 			   .runnable = worth(busy->runnable_ns, busy->ns), .where = &busy->app);
 
 	if (!busy->app.best)
@@ -232,7 +233,7 @@ static void add_busy(struct tapir_finding *f, const struct tapir_loop *loop,
 	judge(f, list, loop, fact);
 }
 
-void tapir_finding_loop__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_loop__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	struct tapir_loop *worst, *busiest;

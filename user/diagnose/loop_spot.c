@@ -6,7 +6,7 @@
  */
 #include "diagnose/loop_spot.h"
 
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 #include "spec/runtime_db/lore.h"
 #include "symbol/frame_kind.h"
 
@@ -28,14 +28,14 @@ static bool is_of_loop(const struct tapir_tree_node *node, uint32_t marks)
 }
 
 /* The outermost loop decides: what it called may run a loop of its own, and wait for that. */
-static struct tapir_loop_spot look_up_function(struct tapir_finding *f,
+static struct tapir_loop_spot look_up_function(struct tapir_diagnosis *f,
 					       const struct tapir_stack_tree *tree, uint32_t node)
 {
 	struct tapir_loop_spot spot = {TAPIR_LOOP_ELSEWHERE, NULL, false, 0};
 	bool is_own = true;
 
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
-		uint32_t marks = tapir_finding__marks(f, node);
+		uint32_t marks = tapir_diagnosis__marks(f, node);
 
 		if (marks & TAPIR_MARK_LOOP)
 			spot = (struct tapir_loop_spot){
@@ -53,7 +53,7 @@ static struct tapir_loop_spot look_up_function(struct tapir_finding *f,
  * the interpreter. The caller of a callback that is not a task is the interpreter itself: then it
  * takes another stack of the thread to know that it runs a loop.
  */
-static struct tapir_loop_spot look_up_caller(struct tapir_finding *f,
+static struct tapir_loop_spot look_up_caller(struct tapir_diagnosis *f,
 					     const struct tapir_stack_tree *tree, uint32_t node)
 {
 	const struct tapir_lore *lore = NULL, *caller = NULL, *interpreter;
@@ -61,7 +61,7 @@ static struct tapir_loop_spot look_up_caller(struct tapir_finding *f,
 	uint32_t all = 0, marks;
 
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
-		marks = tapir_finding__marks(f, node);
+		marks = tapir_diagnosis__marks(f, node);
 		all |= marks;
 		if (!caller && marks & TAPIR_MARK_CALLER)
 			caller = tapir_name_mark__lore(TAPIR_MARK_CALLER, name_at(tree, node));
@@ -83,7 +83,7 @@ static struct tapir_loop_spot look_up_caller(struct tapir_finding *f,
 					lore, false, (uint8_t)depth};
 }
 
-struct tapir_loop_spot tapir_loop_spot__look_up(struct tapir_finding *f, uint32_t node)
+struct tapir_loop_spot tapir_loop_spot__look_up(struct tapir_diagnosis *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	struct tapir_loop_spot spot = look_up_function(f, tree, node);
@@ -91,7 +91,7 @@ struct tapir_loop_spot tapir_loop_spot__look_up(struct tapir_finding *f, uint32_
 	return spot.lore ? spot : look_up_caller(f, tree, node);
 }
 
-uint32_t tapir_loop_spot__called(struct tapir_finding *f, uint32_t node)
+uint32_t tapir_loop_spot__called(struct tapir_diagnosis *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	uint32_t called = TAPIR_APP_CODE_NONE;
@@ -102,19 +102,19 @@ uint32_t tapir_loop_spot__called(struct tapir_finding *f, uint32_t node)
 		if (n->kind == TAPIR_FRAME_JIT || n->kind == TAPIR_FRAME_INTERPRETER)
 			return called;
 		if (n->kind == TAPIR_FRAME_RUNTIME &&
-		    !(tapir_finding__marks(f, node) & TAPIR_MARK_PLUMBING))
+		    !(tapir_diagnosis__marks(f, node) & TAPIR_MARK_PLUMBING))
 			called = n->name;
 	}
 	return TAPIR_APP_CODE_NONE;
 }
 
-enum tapir_loop_queue tapir_loop_spot__queue(struct tapir_finding *f, uint32_t node)
+enum tapir_loop_queue tapir_loop_spot__queue(struct tapir_diagnosis *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	bool is_in_call = false;
 
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
-		uint32_t marks = tapir_finding__marks(f, node);
+		uint32_t marks = tapir_diagnosis__marks(f, node);
 		uint8_t kind = tree->nodes.data[node].kind;
 
 		if (!is_in_call && marks & TAPIR_MARK_QUEUE_STEP)
@@ -126,22 +126,22 @@ enum tapir_loop_queue tapir_loop_spot__queue(struct tapir_finding *f, uint32_t n
 	return TAPIR_LOOP_QUEUE_NONE;
 }
 
-const struct tapir_lore *tapir_loop_spot__lore(struct tapir_finding *f, uint32_t node)
+const struct tapir_lore *tapir_loop_spot__lore(struct tapir_diagnosis *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent)
-		if (tapir_finding__marks(f, node) & TAPIR_MARK_LOOP_NAME)
+		if (tapir_diagnosis__marks(f, node) & TAPIR_MARK_LOOP_NAME)
 			return tapir_name_mark__lore(TAPIR_MARK_LOOP_NAME, name_at(tree, node));
 	return NULL;
 }
 
-uint32_t tapir_loop_spot__own(struct tapir_finding *f, uint32_t node)
+uint32_t tapir_loop_spot__own(struct tapir_diagnosis *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
-		if (tapir_finding__marks(f, node) & TAPIR_MARK_LOOP_NAME)
+		if (tapir_diagnosis__marks(f, node) & TAPIR_MARK_LOOP_NAME)
 			break;
 		if (tapir_app_code__is_app(&tree->nodes.data[node], name_at(tree, node)))
 			return tree->nodes.data[node].name;

@@ -11,7 +11,7 @@
 
 #include "diagnose/finding_loop.h"
 
-struct tapir_finding;
+struct tapir_diagnosis;
 struct tapir_lore;
 
 enum tapir_loop_state {
@@ -29,20 +29,20 @@ struct tapir_loop_spot {
 };
 
 /* Classifies the stack at node, for node_facts.h, which has the answer from then on. */
-struct tapir_loop_spot tapir_loop_spot__look_up(struct tapir_finding *f, uint32_t node);
+struct tapir_loop_spot tapir_loop_spot__look_up(struct tapir_diagnosis *f, uint32_t node);
 /*
  * Returns the runtime's function that compiled or interpreted code called; NONE: the time is its
  * own.
  */
-uint32_t tapir_loop_spot__called(struct tapir_finding *f, uint32_t node);
+uint32_t tapir_loop_spot__called(struct tapir_diagnosis *f, uint32_t node);
 /*
  * Classifies a stack as in callbacks of a queue that the loop does not leave before it is empty, or
  * in the code that fills the queue.
  */
-enum tapir_loop_queue tapir_loop_spot__queue(struct tapir_finding *f, uint32_t node);
+enum tapir_loop_queue tapir_loop_spot__queue(struct tapir_diagnosis *f, uint32_t node);
 /* Returns the runtime whose loop a function on the stack is, if it has a name; NULL: none. */
-const struct tapir_lore *tapir_loop_spot__lore(struct tapir_finding *f, uint32_t node);
+const struct tapir_lore *tapir_loop_spot__lore(struct tapir_diagnosis *f, uint32_t node);
 /* Returns the program's own function that such a one called; NONE: it is in none. */
-uint32_t tapir_loop_spot__own(struct tapir_finding *f, uint32_t node);
+uint32_t tapir_loop_spot__own(struct tapir_diagnosis *f, uint32_t node);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 #include "spec/runtime_db/lore.h"
 
 enum { ONE = 1, WHOLE = 2, MANAGED = 4 };
@@ -92,7 +92,7 @@ static bool find_lists(struct tapir_name_marks *known)
 	return true;
 }
 
-static uint32_t judge_name(struct tapir_finding *f, const char *name)
+static uint32_t judge_name(struct tapir_diagnosis *f, const char *name)
 {
 	struct tapir_sv whole = tapir_sv__of(name);
 	struct tapir_sv managed = tapir_sv__of(tapir_app_code__without_type(name));
@@ -118,7 +118,7 @@ static uint32_t judge_name(struct tapir_finding *f, const char *name)
 	return marks;
 }
 
-uint32_t tapir_finding__marks(struct tapir_finding *f, uint32_t node)
+uint32_t tapir_diagnosis__marks(struct tapir_diagnosis *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	struct tapir_name_marks *known = &f->marks;

@@ -10,7 +10,7 @@
 
 #include "base/vec.h"
 
-struct tapir_finding;
+struct tapir_diagnosis;
 struct tapir_lore;
 struct tapir_lore_doing;
 
@@ -68,7 +68,7 @@ struct tapir_name_marks {
 };
 
 /* Returns the marks of the function of a node, which the tree has. */
-uint32_t tapir_finding__marks(struct tapir_finding *f, uint32_t node);
+uint32_t tapir_diagnosis__marks(struct tapir_diagnosis *f, uint32_t node);
 /* Returns the first runtime that gives the name this mark; NULL: none does. */
 const struct tapir_lore *tapir_name_mark__lore(enum tapir_name_mark mark, const char *name);
 /* Returns what the CPU is used for in a function of that name; NULL: not known. */

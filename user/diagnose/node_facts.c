@@ -7,20 +7,20 @@
 
 #include <string.h>
 
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 
-static uint32_t marks_of_all(struct tapir_finding *f, uint32_t node)
+static uint32_t marks_of_all(struct tapir_diagnosis *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	uint32_t marks = 0;
 
 	for (uint32_t n = node < tree->nodes.cnt ? node : 0; n; n = tree->nodes.data[n].parent)
-		marks |= tapir_finding__marks(f, n);
+		marks |= tapir_diagnosis__marks(f, n);
 	return marks;
 }
 
 /* Returns true if a timer called this, and not by completing a task. */
-static bool is_in_timer(struct tapir_finding *f, uint32_t node)
+static bool is_in_timer(struct tapir_diagnosis *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	uint32_t marks = 0;
@@ -28,23 +28,23 @@ static bool is_in_timer(struct tapir_finding *f, uint32_t node)
 	for (uint32_t n = node < tree->nodes.cnt ? node : 0;
 	     n && !(marks & (TAPIR_MARK_TIMER | TAPIR_MARK_CONTINUATION));
 	     n = tree->nodes.data[n].parent)
-		marks = tapir_finding__marks(f, n);
+		marks = tapir_diagnosis__marks(f, n);
 	return marks & TAPIR_MARK_TIMER;
 }
 
 /* The outermost function of throwing, whose caller throws; 0: none. */
-static uint32_t thrown_at(struct tapir_finding *f, uint32_t node)
+static uint32_t thrown_at(struct tapir_diagnosis *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	uint32_t found = 0;
 
 	for (uint32_t n = node < tree->nodes.cnt ? node : 0; n; n = tree->nodes.data[n].parent)
-		if (tapir_finding__marks(f, n) & TAPIR_MARK_THROWS)
+		if (tapir_diagnosis__marks(f, n) & TAPIR_MARK_THROWS)
 			found = n;
 	return found;
 }
 
-static void judge_node(struct tapir_finding *f, uint32_t node, struct tapir_node_facts *facts)
+static void judge_node(struct tapir_diagnosis *f, uint32_t node, struct tapir_node_facts *facts)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 
@@ -70,7 +70,7 @@ static struct tapir_node_facts *find_row(struct tapir_nodes_facts *facts, uint32
 	return at ? &facts->rows.data[at - 1] : NULL;
 }
 
-struct tapir_node_facts *tapir_node_facts__of(struct tapir_finding *f, uint32_t node)
+struct tapir_node_facts *tapir_node_facts__of(struct tapir_diagnosis *f, uint32_t node)
 {
 	struct tapir_nodes_facts *facts = &f->facts;
 	struct tapir_node_facts *row = find_row(facts, node);
@@ -88,7 +88,7 @@ struct tapir_node_facts *tapir_node_facts__of(struct tapir_finding *f, uint32_t 
 }
 
 /* The location of the row of the node before this one is in the CPU's cache by now. */
-void tapir_node_facts__expect(struct tapir_finding *f, uint32_t node)
+void tapir_node_facts__expect(struct tapir_diagnosis *f, uint32_t node)
 {
 	const struct tapir_node_facts *row = find_row(&f->facts, f->facts.expected);
 
@@ -99,7 +99,7 @@ void tapir_node_facts__expect(struct tapir_finding *f, uint32_t node)
 	f->facts.expected = node;
 }
 
-void tapir_node_facts__fini(struct tapir_finding *f)
+void tapir_node_facts__fini(struct tapir_diagnosis *f)
 {
 	tapir_vec__fini(&f->facts.by_node);
 	tapir_vec__fini(&f->facts.rows);

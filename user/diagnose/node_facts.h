@@ -10,7 +10,7 @@
 #include "base/vec.h"
 #include "diagnose/loop_spot.h"
 
-struct tapir_finding;
+struct tapir_diagnosis;
 struct tapir_lore_doing;
 
 /* Members that each sample reads come first, so that they are in one line of memory. */
@@ -39,9 +39,9 @@ struct tapir_nodes_facts {
  * Returns what is known of a node, which may be TAPIR_NO_NODE; never NULL: without memory it is
  * worked out for this call alone. Borrowed until the next call.
  */
-struct tapir_node_facts *tapir_node_facts__of(struct tapir_finding *f, uint32_t node);
+struct tapir_node_facts *tapir_node_facts__of(struct tapir_diagnosis *f, uint32_t node);
 /* Prefetches what asking for these nodes, one after the other, will take. */
-void tapir_node_facts__expect(struct tapir_finding *f, uint32_t node);
-void tapir_node_facts__fini(struct tapir_finding *f);
+void tapir_node_facts__expect(struct tapir_diagnosis *f, uint32_t node);
+void tapir_node_facts__fini(struct tapir_diagnosis *f);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "base/keyed.h"
 #include "base/order.h"
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 
 #define MAX_SITES 4096u
 
@@ -65,7 +65,7 @@ static int by_importance(const void *a, const void *b)
 }
 
 /* Adds who ended most of the waits that ended, by their time, and if the others lasted longer. */
-static void add_ends(const struct tapir_finding *f, const struct wait_site *wait_site,
+static void add_ends(const struct tapir_diagnosis *f, const struct wait_site *wait_site,
 		     struct tapir_overview_site *out)
 {
 	struct tapir_found_labels enders = {};
@@ -81,7 +81,7 @@ static void add_ends(const struct tapir_finding *f, const struct wait_site *wait
 		if (is_sleep(row))
 			tapir_str__adds(&name, "a timer");
 		else if (row->waker_tid)
-			tapir_finding__add_thread(f, row->waker_tid, &name);
+			tapir_diagnosis__add_thread(f, row->waker_tid, &name);
 		if (row->waker_tid && !name.len)
 			tapir_str__adds(&name, "another process");
 		open_ns += row->is_open ? row->ns : 0;
@@ -97,7 +97,7 @@ static void add_ends(const struct tapir_finding *f, const struct wait_site *wait
 	tapir_found_labels__fini(&enders);
 }
 
-static void add_sites(struct tapir_finding *f, struct tapir_overview *o)
+static void add_sites(struct tapir_diagnosis *f, struct tapir_overview *o)
 {
 	struct tapir_keyed(struct wait_site) sites = {};
 	const struct tapir_wait_row *wait;
@@ -119,9 +119,9 @@ static void add_sites(struct tapir_finding *f, struct tapir_overview *o)
 		out->reason = reason_of(sites.data[i].first);
 		out->ns = sites.data[i].ns;
 		if (sites.data[i].first->place != TAPIR_APP_CODE_NONE)
-			tapir_finding__add_name(f, sites.data[i].first->place, &name);
+			tapir_diagnosis__add_name(f, sites.data[i].first->place, &name);
 		else
-			tapir_finding__add_thread(f, sites.data[i].first->tid, &thread);
+			tapir_diagnosis__add_thread(f, sites.data[i].first->tid, &thread);
 		o->failed |= name.failed || thread.failed;
 		out->name = name.data;
 		out->thread = thread.data;
@@ -132,7 +132,7 @@ static void add_sites(struct tapir_finding *f, struct tapir_overview *o)
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-static void add_overview_functions(struct tapir_finding *f, struct tapir_overview *o)
+static void add_overview_functions(struct tapir_diagnosis *f, struct tapir_overview *o)
 {
 	const struct tapir_weights *w = tapir_finding_cpu__functions(f);
 	const struct tapir_map_slot *slot = w ? tapir_weights__next(w, NULL) : NULL;
@@ -144,12 +144,12 @@ static void add_overview_functions(struct tapir_finding *f, struct tapir_overvie
 		o->looked_at = looked_at.data;
 	}
 	while (slot && o->function_cnt < TAPIR_OVERVIEW_ROWS) {
-		double percent = tapir_finding__percent(slot->value, f->cpu.samples);
+		double percent = tapir_diagnosis__percent(slot->value, f->cpu.samples);
 		struct tapir_str name = {};
 
 		if (percent < TAPIR_LIMIT(SMALL))
 			break;
-		tapir_finding__add_name(f, (uint32_t)slot->key, &name);
+		tapir_diagnosis__add_name(f, (uint32_t)slot->key, &name);
 		o->failed |= name.failed;
 		o->functions[o->function_cnt++] =
 			(struct tapir_overview_function){.name = name.data, .percent = percent};
@@ -157,7 +157,7 @@ static void add_overview_functions(struct tapir_finding *f, struct tapir_overvie
 	}
 }
 
-static void add_io(struct tapir_finding *f, struct tapir_overview *o)
+static void add_io(struct tapir_diagnosis *f, struct tapir_overview *o)
 {
 	const struct tapir_io_row *row;
 
@@ -187,7 +187,7 @@ static double per_second(const struct tapir_overview *o, uint64_t cnt)
 }
 
 /* Adds a port at which the process is asked: a row of requests, where no events tell of them. */
-static void add_port(const struct tapir_finding *f, const struct tapir_exchange_row *row,
+static void add_port(const struct tapir_diagnosis *f, const struct tapir_exchange_row *row,
 		     struct tapir_overview *o)
 {
 	struct tapir_str name = {};
@@ -205,7 +205,7 @@ static void add_port(const struct tapir_finding *f, const struct tapir_exchange_
 						.p99_ns = tapir_exchange_row__percentile(row, 99)};
 }
 
-static void add_call(const struct tapir_finding *f, const struct tapir_exchange_row *row,
+static void add_call(const struct tapir_diagnosis *f, const struct tapir_exchange_row *row,
 		     struct tapir_overview *o)
 {
 	struct tapir_str peer = {}, waiters = {};
@@ -225,7 +225,7 @@ static void add_call(const struct tapir_finding *f, const struct tapir_exchange_
 					     .sum_ns = row->sum_ns};
 }
 
-static void add_calls(const struct tapir_finding *f, struct tapir_overview *o)
+static void add_calls(const struct tapir_diagnosis *f, struct tapir_overview *o)
 {
 	const struct tapir_exchange_row *row;
 	bool has_requests = o->request_cnt > 0;
@@ -238,7 +238,7 @@ static void add_calls(const struct tapir_finding *f, struct tapir_overview *o)
 	}
 }
 
-static void add_failed_calls(struct tapir_finding *f, struct tapir_overview *o)
+static void add_failed_calls(struct tapir_diagnosis *f, struct tapir_overview *o)
 {
 	struct tapir_failed_calls *calls = &f->failed_calls;
 
@@ -252,7 +252,7 @@ static void add_failed_calls(struct tapir_finding *f, struct tapir_overview *o)
 	}
 }
 
-void tapir_overview__make(struct tapir_finding *f, struct tapir_overview *o)
+void tapir_overview__make(struct tapir_diagnosis *f, struct tapir_overview *o)
 {
 	o->sample_cnt = f->cpu.samples;
 	o->span_ns = tapir_timeline__span_ns(f->tl);

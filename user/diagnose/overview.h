@@ -15,7 +15,7 @@
 
 #define TAPIR_OVERVIEW_ROWS 3 /* of each kind */
 
-struct tapir_finding;
+struct tapir_diagnosis;
 
 /* The overview owns all strings except const ones. */
 struct tapir_overview_request {
@@ -72,7 +72,7 @@ struct tapir_overview {
 };
 
 /* Makes the overview, after the timeline is finished. */
-void tapir_overview__make(struct tapir_finding *f, struct tapir_overview *overview);
+void tapir_overview__make(struct tapir_diagnosis *f, struct tapir_overview *overview);
 void tapir_overview__fini(struct tapir_overview *overview);
 
 #endif

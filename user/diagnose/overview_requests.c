@@ -9,7 +9,7 @@
 
 #include "analyze/view_rows.h"
 #include "base/order.h"
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 
 struct candidates {
 	struct tapir_vec(struct tapir_overview_request) rows;
@@ -113,7 +113,7 @@ static void add_routes(const struct tapir_view_rows *routes, struct candidates *
 
 /* ---- kinds of intervals --------------------------------------------------------------------- */
 
-static void add_kind(struct tapir_finding *f, const struct tapir_request_kind *row,
+static void add_kind(struct tapir_diagnosis *f, const struct tapir_request_kind *row,
 		     struct candidates *c)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
@@ -138,7 +138,7 @@ static void add_kind(struct tapir_finding *f, const struct tapir_request_kind *r
 }
 
 /* Adds those of which there is no row by route. */
-static void add_kinds(struct tapir_finding *f, bool has_routes, bool has_calls,
+static void add_kinds(struct tapir_diagnosis *f, bool has_routes, bool has_calls,
 		      struct candidates *c)
 {
 	const struct tapir_request_kind *row;
@@ -178,7 +178,7 @@ static void show(struct candidates *c, struct tapir_overview *o)
 	tapir_vec__fini(&c->rows);
 }
 
-void tapir_overview_requests__add(struct tapir_finding *f, struct tapir_overview *o)
+void tapir_overview_requests__add(struct tapir_diagnosis *f, struct tapir_overview *o)
 {
 	const struct tapir_request_names names = {&f->awaits, &f->calls.tally};
 	struct tapir_view_result result = {.start_ns = 0};

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "analyze/view.h"
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 
 #define Z_95	     1.96 /* standard deviations within which 95 % of a normal distribution are */
 #define FRAMES_SHOWN 6u
@@ -53,9 +53,9 @@ static struct tapir_str *word_at(struct tapir_rule_fact *fact, size_t i)
 	return (struct tapir_str *)((char *)fact + words[i].at);
 }
 
-static void derive(const struct tapir_finding *f, struct tapir_rule_fact *fact)
+static void derive(const struct tapir_diagnosis *f, struct tapir_rule_fact *fact)
 {
-	double cpus = tapir_finding__wanted_cpus(f), seconds = fact->seconds;
+	double cpus = tapir_diagnosis__wanted_cpus(f), seconds = fact->seconds;
 	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
 	uint64_t switched_ns = tapir_timeline__switched_ns(f->tl);
 
@@ -72,10 +72,10 @@ static void derive(const struct tapir_finding *f, struct tapir_rule_fact *fact)
 
 /* ---- sentences ------------------------------------------------------------------------------ */
 
-static bool add_rule_function(const struct tapir_finding *f, const struct tapir_weights *where,
+static bool add_rule_function(const struct tapir_diagnosis *f, const struct tapir_weights *where,
 			      struct tapir_str *out)
 {
-	return where && tapir_finding__append_top_function(f, where, "", out);
+	return where && tapir_diagnosis__append_top_function(f, where, "", out);
 }
 
 static bool add_words(const char *text, struct tapir_str *out)
@@ -139,7 +139,7 @@ static bool add_own_words(const struct tapir_rule_fact *fact, struct tapir_sv na
 }
 
 /* Returns false if it is 0 or not known. */
-static bool add_rule_value(const struct tapir_finding *f, const struct tapir_rule_fact *fact,
+static bool add_rule_value(const struct tapir_diagnosis *f, const struct tapir_rule_fact *fact,
 			   struct tapir_sv value, struct tapir_str *out)
 {
 	size_t len = 0;
@@ -162,7 +162,7 @@ static bool add_rule_value(const struct tapir_finding *f, const struct tapir_rul
 }
 
 /* Returns false if one of the values is not known. */
-static bool add_rule_text(const struct tapir_finding *f, const struct tapir_rule_fact *fact,
+static bool add_rule_text(const struct tapir_diagnosis *f, const struct tapir_rule_fact *fact,
 			  const char *text, const char *end, struct tapir_str *out)
 {
 	bool has_all = true;
@@ -181,7 +181,7 @@ static bool add_rule_text(const struct tapir_finding *f, const struct tapir_rule
 	return has_all;
 }
 
-void tapir_rules__add_sentence(const struct tapir_finding *f, const struct tapir_rule_fact *fact,
+void tapir_rules__add_sentence(const struct tapir_diagnosis *f, const struct tapir_rule_fact *fact,
 			       const char *text, struct tapir_str *out)
 {
 	bool is_said = true;
@@ -213,7 +213,7 @@ static void add_facts(const struct tapir_rule_fact *fact, struct tapir_str *out)
 }
 
 /* "stack: futex_wait < Shop.Draw(int) < Shop.Serve()": what shows it. */
-static void add_source(const struct tapir_finding *f, const struct tapir_rule_fact *fact,
+static void add_source(const struct tapir_diagnosis *f, const struct tapir_rule_fact *fact,
 		       struct tapir_str *out)
 {
 #define STACK		   NULL
@@ -230,12 +230,12 @@ static void add_source(const struct tapir_finding *f, const struct tapir_rule_fa
 		tapir_str__adds(out, !cnt ? "stack: " : cnt < FRAMES_SHOWN ? " < " : " < ...");
 		if (cnt++ == FRAMES_SHOWN)
 			break;
-		tapir_finding__add_name(f, tree->nodes.data[node].name, out);
+		tapir_diagnosis__add_name(f, tree->nodes.data[node].name, out);
 	}
 }
 
 /* Adds what else is known of a finding: the fact's numbers, its time, and what shows it. */
-static void describe(const struct tapir_finding *f, const struct tapir_rule_fact *fact,
+static void describe(const struct tapir_diagnosis *f, const struct tapir_rule_fact *fact,
 		     struct tapir_found_list *list, struct tapir_found *found)
 {
 	const struct tapir_timeline_stats *stats = tapir_timeline__stats(f->tl);
@@ -268,7 +268,7 @@ static bool is_met(const struct tapir_rule *rule, const struct tapir_rule_fact *
 					cnt);
 }
 
-bool tapir_rules__are_met(const struct tapir_finding *f, struct tapir_found_list *list,
+bool tapir_rules__are_met(const struct tapir_diagnosis *f, struct tapir_found_list *list,
 			  const struct tapir_rule_fact *fact)
 {
 	struct tapir_rule_fact all = *fact;
@@ -281,14 +281,14 @@ bool tapir_rules__are_met(const struct tapir_finding *f, struct tapir_found_list
 	return are_met;
 }
 
-void tapir_rules__judge(const struct tapir_finding *f, struct tapir_found_list *list,
+void tapir_rules__judge(const struct tapir_diagnosis *f, struct tapir_found_list *list,
 			struct tapir_rule_fact fact)
 {
 	const char *subject = fact.subject;
 
 	derive(f, &fact);
 	if (!subject && fact.where)
-		subject = tapir_finding__top_function(f, fact.where);
+		subject = tapir_diagnosis__top_function(f, fact.where);
 	for (const struct tapir_rule *rule = tapir_rules; rule < tapir_rules + TAPIR_RULE_CNT;
 	     rule++) {
 		struct tapir_str text = {}, evidence = {};

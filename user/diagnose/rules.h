@@ -387,10 +387,10 @@ struct tapir_rule {
 /* The rows, in any order: a test has others. */
 extern const struct tapir_rule *tapir_rules;
 
-struct tapir_finding;
+struct tapir_diagnosis;
 
 /* Appends the sentence with what the fact has. */
-void tapir_rules__add_sentence(const struct tapir_finding *f, const struct tapir_rule_fact *fact,
+void tapir_rules__add_sentence(const struct tapir_diagnosis *f, const struct tapir_rule_fact *fact,
 			       const char *text, struct tapir_str *out);
 /*
  * Appends the share that cnt of so many samples have: "43%", or if a binomial bound says that it
@@ -398,10 +398,10 @@ void tapir_rules__add_sentence(const struct tapir_finding *f, const struct tapir
  */
 void tapir_rules__add_share(double cnt, double of, struct tapir_str *out);
 /* Returns true if the fact meets one of its rules, and notes how close it came. */
-bool tapir_rules__are_met(const struct tapir_finding *f, struct tapir_found_list *list,
+bool tapir_rules__are_met(const struct tapir_diagnosis *f, struct tapir_found_list *list,
 			  const struct tapir_rule_fact *fact);
 /* Applies the rules of a fact: adds what they find to the list. */
-void tapir_rules__judge(const struct tapir_finding *f, struct tapir_found_list *list,
+void tapir_rules__judge(const struct tapir_diagnosis *f, struct tapir_found_list *list,
 			struct tapir_rule_fact fact);
 /* TAPIR_JUDGE(f, list, TIMERS, .cnt = 3, .of = 7) */
 #define TAPIR_FACT(id, ...)	      ((struct tapir_rule_fact){.fact_kind = TAPIR_FACT_##id, __VA_ARGS__})

@@ -9,11 +9,11 @@
 #include "analyze/statement_text.h"
 #include "base/keyed.h"
 #include "decode/postgresql_text.h"
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 
 #define MAX_PROCESSES 65536u
 
-void tapir_finding_doing__call(struct tapir_finding *f, const struct tapir_rec *rec)
+void tapir_finding_doing__call(struct tapir_diagnosis *f, const struct tapir_rec *rec)
 {
 	struct tapir_wait_view wait;
 	struct tapir_str text = {};
@@ -33,7 +33,7 @@ void tapir_finding_doing__call(struct tapir_finding *f, const struct tapir_rec *
 	tapir_str__fini(&text);
 }
 
-void tapir_finding_doing__close(struct tapir_finding *f, const struct tapir_interval *i)
+void tapir_finding_doing__close(struct tapir_diagnosis *f, const struct tapir_interval *i)
 {
 	const struct tapir_kind *kinds = tapir_timeline__pairs(f->tl)->kinds.data;
 	struct tapir_doing_begun *begun =
@@ -46,7 +46,7 @@ void tapir_finding_doing__close(struct tapir_finding *f, const struct tapir_inte
 }
 
 /* Are there events by which its end is known? */
-static bool has_ends(const struct tapir_finding *f)
+static bool has_ends(const struct tapir_diagnosis *f)
 {
 	const struct tapir_kind *kind;
 
@@ -56,7 +56,7 @@ static bool has_ends(const struct tapir_finding *f)
 	return false;
 }
 
-bool tapir_finding_doing__is_believed(const struct tapir_finding *f, const char *statement)
+bool tapir_finding_doing__is_believed(const struct tapir_diagnosis *f, const char *statement)
 {
 	const struct tapir_doing_begun *begun;
 
@@ -68,7 +68,7 @@ bool tapir_finding_doing__is_believed(const struct tapir_finding *f, const char 
 	return true;
 }
 
-static bool add_begun(const struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
+static bool add_begun(const struct tapir_diagnosis *f, uint32_t tid, struct tapir_str *out)
 {
 	const struct tapir_doing_begun *begun = tapir_keyed__get(&f->doings.begun, tid);
 
@@ -78,7 +78,7 @@ static bool add_begun(const struct tapir_finding *f, uint32_t tid, struct tapir_
 	return true;
 }
 
-static bool add_statement_of(struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
+static bool add_statement_of(struct tapir_diagnosis *f, uint32_t tid, struct tapir_str *out)
 {
 	const struct tapir_tl_thread *thread = tapir_timeline__thread(f->tl, tid);
 	const struct tapir_kind *kinds = tapir_timeline__pairs(f->tl)->kinds.data;
@@ -103,7 +103,7 @@ static bool is_last(const struct tapir_catalog *catalog, uint32_t tgid,
  * Adds the work of a server's process that works for another one, or for the server, by its title.
  * It is requested for each sample, and most processes have none.
  */
-static void add_by_title(struct tapir_finding *f, uint32_t tgid, struct tapir_str *out)
+static void add_by_title(struct tapir_diagnosis *f, uint32_t tgid, struct tapir_str *out)
 {
 	const struct tapir_catalog *catalog = tapir_timeline__catalog(f->tl);
 	struct tapir_untitled *known = &f->doings.untitled[tgid % TAPIR_UNTITLED];
@@ -132,14 +132,14 @@ static void add_by_title(struct tapir_finding *f, uint32_t tgid, struct tapir_st
 		*known = (struct tapir_untitled){version, tgid};
 }
 
-bool tapir_finding_doing__statement(struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
+bool tapir_finding_doing__statement(struct tapir_diagnosis *f, uint32_t tid, struct tapir_str *out)
 {
 	if (!add_statement_of(f, tid, out))
 		add_by_title(f, tid, out);
 	return out->len && !out->failed;
 }
 
-void tapir_finding_doing__add_statement(struct tapir_finding *f, uint32_t tid,
+void tapir_finding_doing__add_statement(struct tapir_diagnosis *f, uint32_t tid,
 					struct tapir_found_labels *statements, uint64_t weight)
 {
 	struct tapir_str text = {};

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/keyed.h"
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 #include "diagnose/function_name.h"
 #include "spec/runtime_db/lore.h"
 
@@ -15,7 +15,7 @@
 #define MAX_LABELS  4096u
 #define MAX_THREADS 65536u
 
-void tapir_weights__add(struct tapir_finding *f, struct tapir_weights *w, uint32_t name,
+void tapir_weights__add(struct tapir_diagnosis *f, struct tapir_weights *w, uint32_t name,
 			uint64_t weight)
 {
 	uint64_t *sum;
@@ -38,7 +38,7 @@ void tapir_weights__add(struct tapir_finding *f, struct tapir_weights *w, uint32
 	}
 }
 
-void tapir_weights__add_at(struct tapir_finding *f, struct tapir_weights *w, uint32_t name,
+void tapir_weights__add_at(struct tapir_diagnosis *f, struct tapir_weights *w, uint32_t name,
 			   uint32_t node, uint64_t weight)
 {
 	tapir_weights__add(f, w, name, weight);
@@ -125,7 +125,7 @@ void tapir_found_labels__fini(struct tapir_found_labels *labels)
 	tapir_keyed__fini(&labels->rows);
 }
 
-uint32_t tapir_finding__function(struct tapir_finding *f, uint32_t node)
+uint32_t tapir_diagnosis__function(struct tapir_diagnosis *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	uint32_t name = tapir_app_code__or_native(&f->app_code, tree, node);
@@ -134,74 +134,75 @@ uint32_t tapir_finding__function(struct tapir_finding *f, uint32_t node)
 					   : tapir_app_code__or_library(&f->app_code, tree, node);
 }
 
-void tapir_finding__weigh(struct tapir_finding *f, struct tapir_weights *w, uint32_t node,
-			  uint64_t weight)
+void tapir_diagnosis__weigh(struct tapir_diagnosis *f, struct tapir_weights *w, uint32_t node,
+			    uint64_t weight)
 {
-	tapir_weights__add_at(f, w, tapir_finding__function(f, node), node, weight);
+	tapir_weights__add_at(f, w, tapir_diagnosis__function(f, node), node, weight);
 }
 
-void tapir_finding__weigh_own(struct tapir_finding *f, struct tapir_weights *w, uint32_t node,
-			      uint64_t weight)
+void tapir_diagnosis__weigh_own(struct tapir_diagnosis *f, struct tapir_weights *w, uint32_t node,
+				uint64_t weight)
 {
-	tapir_weights__add_at(f, w, tapir_finding__own(f, node), node, weight);
+	tapir_weights__add_at(f, w, tapir_diagnosis__own(f, node), node, weight);
 }
 
-uint32_t tapir_finding__own(struct tapir_finding *f, uint32_t node)
+uint32_t tapir_diagnosis__own(struct tapir_diagnosis *f, uint32_t node)
 {
 	return tapir_app_code__of(&f->app_code, tapir_timeline__stacks(f->tl), node);
 }
 
-const struct tapir_lore_wait *tapir_finding__wait_at(struct tapir_finding *f, uint32_t node)
+const struct tapir_lore_wait *tapir_diagnosis__wait_at(struct tapir_diagnosis *f, uint32_t node)
 {
 	return tapir_wait_reasons__find(&f->reasons, tapir_timeline__stacks(f->tl), node);
 }
 
-const char *tapir_finding__reason_at(struct tapir_finding *f, uint32_t node)
+const char *tapir_diagnosis__reason_at(struct tapir_diagnosis *f, uint32_t node)
 {
 	return tapir_wait_reasons__of(&f->reasons, tapir_timeline__stacks(f->tl), node);
 }
 
-const struct tapir_lore_wait *tapir_finding__lore_wait(struct tapir_finding *f,
-						       const struct tapir_wait *w)
+const struct tapir_lore_wait *tapir_diagnosis__lore_wait(struct tapir_diagnosis *f,
+							 const struct tapir_wait *w)
 {
-	return w->state ? tapir_finding__wait_at(f, w->node) : NULL;
+	return w->state ? tapir_diagnosis__wait_at(f, w->node) : NULL;
 }
 
-const char *tapir_finding__reason(struct tapir_finding *f, const struct tapir_wait *w)
+const char *tapir_diagnosis__reason(struct tapir_diagnosis *f, const struct tapir_wait *w)
 {
-	return w->state ? tapir_finding__reason_at(f, w->node) : NULL;
+	return w->state ? tapir_diagnosis__reason_at(f, w->node) : NULL;
 }
 
-double tapir_finding__percent(uint64_t part, uint64_t of)
+double tapir_diagnosis__percent(uint64_t part, uint64_t of)
 {
 	return of ? 100.0 * (double)part / (double)of : 0;
 }
 
-const char *tapir_finding__top_function(const struct tapir_finding *f,
-					const struct tapir_weights *w)
+const char *tapir_diagnosis__top_function(const struct tapir_diagnosis *f,
+					  const struct tapir_weights *w)
 {
-	if (!w->best || tapir_finding__percent(w->best, w->sum) < TAPIR_LIMIT(TELLING))
+	if (!w->best || tapir_diagnosis__percent(w->best, w->sum) < TAPIR_LIMIT(TELLING))
 		return NULL;
 	return tapir_timeline__stacks(f->tl)->names.data[w->best_name];
 }
 
-bool tapir_finding__append_top_function(const struct tapir_finding *f,
-					const struct tapir_weights *w, const char *before,
-					struct tapir_str *out)
+bool tapir_diagnosis__append_top_function(const struct tapir_diagnosis *f,
+					  const struct tapir_weights *w, const char *before,
+					  struct tapir_str *out)
 {
-	if (!tapir_finding__top_function(f, w))
+	if (!tapir_diagnosis__top_function(f, w))
 		return false;
 	tapir_str__adds(out, before);
-	tapir_finding__add_name(f, w->best_name, out);
+	tapir_diagnosis__add_name(f, w->best_name, out);
 	return true;
 }
 
-void tapir_finding__add_name(const struct tapir_finding *f, uint32_t name, struct tapir_str *out)
+void tapir_diagnosis__add_name(const struct tapir_diagnosis *f, uint32_t name,
+			       struct tapir_str *out)
 {
 	tapir_function_name__add(tapir_timeline__stacks(f->tl)->names.data[name], out);
 }
 
-void tapir_finding__add_waits(const char *reason, struct tapir_str *out)
+void tapir_diagnosis__add_waits(const char *reason, struct tapir_str *out)
 {
 	if (!strcmp(reason, "sleep"))
 		tapir_str__adds(out, "sleeps");
@@ -210,7 +211,8 @@ void tapir_finding__add_waits(const char *reason, struct tapir_str *out)
 }
 
 /* "clerk-*": threads of one purpose have a name in common. */
-void tapir_finding__add_thread(const struct tapir_finding *f, uint32_t tid, struct tapir_str *out)
+void tapir_diagnosis__add_thread(const struct tapir_diagnosis *f, uint32_t tid,
+				 struct tapir_str *out)
 {
 	struct tapir_sv comm =
 		tapir_timeline__comm(f->tl, tid, tapir_timeline__stats(f->tl)->last_ns);
@@ -223,19 +225,19 @@ void tapir_finding__add_thread(const struct tapir_finding *f, uint32_t tid, stru
 		tapir_str__addc(out, '*');
 }
 
-void tapir_finding__count_thread(const struct tapir_finding *f, struct tapir_found_labels *names,
-				 uint32_t tid, uint64_t ns)
+void tapir_diagnosis__count_thread(const struct tapir_diagnosis *f,
+				   struct tapir_found_labels *names, uint32_t tid, uint64_t ns)
 {
 	struct tapir_str name = {};
 
-	tapir_finding__add_thread(f, tid, &name);
+	tapir_diagnosis__add_thread(f, tid, &name);
 	if (name.data)
 		tapir_found_labels__add(names, 1, name.data, TAPIR_APP_CODE_NONE, ns);
 	tapir_str__fini(&name);
 }
 
-void tapir_finding__add_thread_id(const struct tapir_finding *f, uint32_t tid,
-				  struct tapir_str *out)
+void tapir_diagnosis__add_thread_id(const struct tapir_diagnosis *f, uint32_t tid,
+				    struct tapir_str *out)
 {
 	struct tapir_sv comm =
 		tapir_timeline__comm(f->tl, tid, tapir_timeline__stats(f->tl)->last_ns);
@@ -264,8 +266,8 @@ static enum tapir_thread_role find_role(struct tapir_sv comm)
  * asked for each time: a program that tapir starts has tapir's name until its exec, and what it
  * does then is its own.
  */
-enum tapir_thread_role tapir_finding__role(struct tapir_finding *f, struct tapir_tl_thread *thread,
-					   uint64_t time_ns)
+enum tapir_thread_role tapir_diagnosis__role(struct tapir_diagnosis *f,
+					     struct tapir_tl_thread *thread, uint64_t time_ns)
 {
 	uint64_t second = tapir_tl_memo__second(time_ns), *known;
 
@@ -285,7 +287,7 @@ enum tapir_thread_role tapir_finding__role(struct tapir_finding *f, struct tapir
 
 /* ---- the CPU -------------------------------------------------------------------------------- */
 
-double tapir_finding__cpus(const struct tapir_finding *f)
+double tapir_diagnosis__cpus(const struct tapir_diagnosis *f)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 
@@ -300,9 +302,9 @@ double tapir_finding__cpus(const struct tapir_finding *f)
 	return cpus;
 }
 
-double tapir_finding__wanted_cpus(const struct tapir_finding *f)
+double tapir_diagnosis__wanted_cpus(const struct tapir_diagnosis *f)
 {
-	double cpus = tapir_finding__cpus(f);
+	double cpus = tapir_diagnosis__cpus(f);
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 
 	return cpus < 0 || !span_ns ? cpus

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 #include "spec/runtime_db/lore.h"
 #include "symbol/unnamed_frames.h"
 
@@ -49,7 +49,7 @@ static struct tapir_wait_row *wait_row_of(struct tapir_wait_table *table,
 }
 
 /* Returns the program's function, or none if it has no name. */
-static uint32_t function_that_waits(struct tapir_finding *f, uint32_t node)
+static uint32_t function_that_waits(struct tapir_diagnosis *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	uint32_t name = tapir_app_code__or_native(&f->app_code, tree, node);
@@ -60,11 +60,11 @@ static uint32_t function_that_waits(struct tapir_finding *f, uint32_t node)
 		       : name;
 }
 
-void tapir_wait_table__add(struct tapir_finding *f, const struct tapir_wait *w, bool is_open,
+void tapir_wait_table__add(struct tapir_diagnosis *f, const struct tapir_wait *w, bool is_open,
 			   bool is_lock)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	const struct tapir_lore_wait *wait = tapir_finding__wait_at(f, w->node);
+	const struct tapir_lore_wait *wait = tapir_diagnosis__wait_at(f, w->node);
 	struct tapir_wait_row *row;
 
 	row = wait_row_of(
@@ -75,7 +75,7 @@ void tapir_wait_table__add(struct tapir_finding *f, const struct tapir_wait *w, 
 			.tid = w->thread->tid,
 			.node = w->node,
 			.waker_tid = is_open ? 0 : w->waker_tid,
-			.own = tapir_finding__own(f, w->node),
+			.own = tapir_diagnosis__own(f, w->node),
 			.place = function_that_waits(f, w->node),
 			.is_lock = is_lock,
 			.is_open = is_open,
@@ -99,7 +99,7 @@ static bool is_elsewhere(const struct tapir_wait_row *a, const struct tapir_wait
  * Returns true if a stack of the thread that is not cut passes there, and is for that reason, or
  * for another one.
  */
-static bool passes_there(const struct tapir_finding *f, const struct tapir_wait_row *wait,
+static bool passes_there(const struct tapir_diagnosis *f, const struct tapir_wait_row *wait,
 			 const char *reason, bool is_for_it)
 {
 	const uint64_t *first = tapir_map__get(&f->wait_table.first_by_tid, wait->tid);
@@ -115,7 +115,7 @@ static bool passes_there(const struct tapir_finding *f, const struct tapir_wait_
 	return false;
 }
 
-uint64_t tapir_wait_table__truncated(const struct tapir_finding *f, uint32_t tid,
+uint64_t tapir_wait_table__truncated(const struct tapir_diagnosis *f, uint32_t tid,
 				     const char *reason, uint64_t ns, uint64_t *cnt)
 {
 	const uint64_t *first = tapir_map__get(&f->wait_table.first_by_tid, tid);

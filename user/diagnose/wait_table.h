@@ -17,7 +17,7 @@
 
 #include "base/keyed.h"
 
-struct tapir_finding;
+struct tapir_diagnosis;
 struct tapir_lore_wait;
 struct tapir_wait;
 
@@ -44,13 +44,13 @@ struct tapir_wait_table {
 };
 
 /* Adds a wait that was not an idle thread's of a pool, and not for a CPU. */
-void tapir_wait_table__add(struct tapir_finding *f, const struct tapir_wait *wait, bool is_open,
+void tapir_wait_table__add(struct tapir_diagnosis *f, const struct tapir_wait *wait, bool is_open,
 			   bool is_lock);
 /*
  * Returns the part with truncated stacks, *cnt waits, of the time ns that a thread waited for that
  * reason.
  */
-uint64_t tapir_wait_table__truncated(const struct tapir_finding *f, uint32_t tid,
+uint64_t tapir_wait_table__truncated(const struct tapir_diagnosis *f, uint32_t tid,
 				     const char *reason, uint64_t ns, uint64_t *cnt);
 void tapir_wait_table__fini(struct tapir_wait_table *table);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * weights.h - sums by the name of a function, of which the heaviest is known, and by a label.
- * Bounded: what finds no row is in the sum alone, and counted in struct tapir_finding. One thread.
+ * Bounded: what finds no row is in the sum alone, and counted in struct tapir_diagnosis. One
+ * thread.
  */
 #ifndef TAPIR_USER_WEIGHTS_H
 #define TAPIR_USER_WEIGHTS_H

@@ -14,7 +14,7 @@
 #include "base/keyed.h"
 #include "base/order.h"
 #include "decode/probe_name.h"
-#include "diagnose/finding.h"
+#include "diagnose/diagnosis.h"
 
 #define MAX_PROGRAMS 4096u
 #define MAX_OWNERS   65536u
@@ -100,7 +100,7 @@ void tapir_report_programs__add_process(const struct tapir_process_row *row, str
 
 struct judged {
 	const struct tapir_process_row *row;
-	struct tapir_finding finding;
+	struct tapir_diagnosis finding;
 };
 
 struct judge {
@@ -113,7 +113,7 @@ struct judge {
 };
 
 /* Returns NULL if the process is not one of them. */
-static struct tapir_finding *finding_of(void *ctx, uint32_t tgid)
+static struct tapir_diagnosis *finding_of(void *ctx, uint32_t tgid)
 {
 	struct judge *j = ctx;
 	const uint64_t *idx = tapir_map__get(&j->by_tgid, tgid);
@@ -124,9 +124,9 @@ static struct tapir_finding *finding_of(void *ctx, uint32_t tgid)
 /* Calls a function of the finding of a process, if it is one of these. */
 #define PASS_ON(fn, tgid, ...)                                                                     \
 	do {                                                                                       \
-		struct tapir_finding *finding_ = finding_of(ctx, tgid);                            \
+		struct tapir_diagnosis *finding_ = finding_of(ctx, tgid);                          \
 		if (finding_)                                                                      \
-			tapir_finding_fns.fn(finding_, __VA_ARGS__);                               \
+			tapir_diagnosis_fns.fn(finding_, __VA_ARGS__);                             \
 	} while (0)
 
 static void programs_on_sample(void *ctx, struct tapir_tl_thread *thread,
@@ -333,7 +333,7 @@ static int list_programs(struct judge *j, struct tapir_report_programs *programs
 		tapir_str__clear(&name);
 		tapir_report_programs__add_process(j->busiest[i].row, &name);
 		j->busiest[i].finding.has_clock = has_clock;
-		tapir_finding__list(&j->busiest[i].finding, &found);
+		tapir_diagnosis__list(&j->busiest[i].finding, &found);
 		tapir_found_list__take(&programs->findings, &found, j->busiest[i].row->pid,
 				       name.data ? name.data : "?");
 		tapir_found_list__fini(&found);
@@ -347,7 +347,7 @@ static int list_programs(struct judge *j, struct tapir_report_programs *programs
 static void judge__fini(struct judge *j)
 {
 	for (size_t i = 0; i < j->cnt; i++)
-		tapir_finding__fini(&j->busiest[i].finding);
+		tapir_diagnosis__fini(&j->busiest[i].finding);
 	free(j->busiest);
 	tapir_map__fini(&j->by_tgid);
 	tapir_process_use__fini(&j->use);

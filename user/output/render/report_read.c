@@ -135,7 +135,7 @@ static void make_view(struct tapir_report *report, struct tapir_reader *reader,
 		.programs = &report->programs,
 		.is_machine = is_machine(&report->summary),
 		.late = tapir_timeline__stats(report->finding.tl)->late,
-		.cpus = tapir_finding__cpus(&report->finding),
+		.cpus = tapir_diagnosis__cpus(&report->finding),
 		.catalog = tapir_reader__catalog(reader),
 		.stats = tapir_reader__stats(reader),
 		.from_ns = r->from_ns,
@@ -170,12 +170,12 @@ int tapir_report__read(struct tapir_report *report, struct tapir_reader *reader,
 					   .tid_cnt = request->tids->cnt,
 					   .where = request->where,
 					   .wants_stacks = true};
-	struct tapir_finding *finding = &report->finding;
+	struct tapir_diagnosis *finding = &report->finding;
 	int err = -ENOMEM;
 
 	finding->tl = tapir_timeline__new(tapir_reader__catalog(reader), pairs, &opts);
 	if (finding->tl)
-		err = tapir_timeline__listen(finding->tl, &tapir_finding_fns, finding);
+		err = tapir_timeline__listen(finding->tl, &tapir_diagnosis_fns, finding);
 	if (!err)
 		err = read_report_records(report, reader, &r);
 	if (!err)
@@ -187,7 +187,7 @@ int tapir_report__read(struct tapir_report *report, struct tapir_reader *reader,
 	/* Without a process, none is idle. */
 	if (!err && report->summary.processes.cnt) {
 		finding->has_clock = has_clock(&report->summary);
-		tapir_finding__list(finding, &report->findings);
+		tapir_diagnosis__list(finding, &report->findings);
 		tapir_overview__make(finding, &report->overview);
 		err = report->findings.failed || report->overview.failed ? -ENOMEM : 0;
 	}
@@ -213,7 +213,7 @@ void tapir_report__fini(struct tapir_report *report)
 {
 	tapir_timeline__free(report->finding.tl);
 	report->finding.tl = NULL;
-	tapir_finding__fini(&report->finding);
+	tapir_diagnosis__fini(&report->finding);
 	tapir_summary__fini(&report->summary);
 	tapir_found_list__fini(&report->findings);
 	tapir_overview__fini(&report->overview);

@@ -6,7 +6,7 @@
 #ifndef TAPIR_USER_REPORT_READ_H
 #define TAPIR_USER_REPORT_READ_H
 
-#include "diagnose/finding.h"
+#include "diagnose/diagnosis.h"
 #include "analyze/pairs.h"
 #include "analyze/summary.h"
 #include "base/vec.h"
@@ -30,7 +30,7 @@ struct tapir_report {
 	struct tapir_report_view view; /* what the functions of report_view.h take */
 	/* for the report alone */
 	struct tapir_summary summary;
-	struct tapir_finding finding;
+	struct tapir_diagnosis finding;
 	struct tapir_found_list findings;
 	struct tapir_overview overview;
 	struct tapir_report_programs programs;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* finding_impl.h - what the files of finding.h share. */
-#ifndef TAPIR_USER_FINDING_IMPL_H
-#define TAPIR_USER_FINDING_IMPL_H
+/* diagnosis_impl.h - what the files of diagnosis.h share. */
+#ifndef TAPIR_USER_DIAGNOSIS_IMPL_H
+#define TAPIR_USER_DIAGNOSIS_IMPL_H
 
-#include "diagnose/finding.h"
+#include "diagnose/diagnosis.h"
 #include "diagnose/rules.h"
 
 /* The meaning of an event here, found once for each probe. */
@@ -40,14 +40,14 @@ enum tapir_meaning {
 	X(gil) X(loop) X(looks) X(statements) X(sessions) X(pool) X(cpu) X(requests) X(calls) X(waits)
 /* clang-format on */
 
-#define TAPIR_CONCLUDE(name) void tapir_finding_##name##__conclude(struct tapir_finding *f);
+#define TAPIR_CONCLUDE(name) void tapir_finding_##name##__conclude(struct tapir_diagnosis *f);
 TAPIR_CONCLUDED(TAPIR_CONCLUDE)
 #undef TAPIR_CONCLUDE
-#define TAPIR_PART(name) void tapir_finding_##name##__fini(struct tapir_finding *f);
+#define TAPIR_PART(name) void tapir_finding_##name##__fini(struct tapir_diagnosis *f);
 TAPIR_PARTS(TAPIR_PART)
 #undef TAPIR_PART
 
-struct tapir_finding_event {
+struct tapir_diagnosis_event {
 	enum tapir_meaning meaning;
 	struct tapir_tl_thread *thread;
 	const struct tapir_event_fields *fields; /* NULL where it means nothing */
@@ -56,10 +56,10 @@ struct tapir_finding_event {
 };
 
 /* Adds weight to a name. What finds no room is in the sum alone, and is counted in f. */
-void tapir_weights__add(struct tapir_finding *f, struct tapir_weights *w, uint32_t name,
+void tapir_weights__add(struct tapir_diagnosis *f, struct tapir_weights *w, uint32_t name,
 			uint64_t weight);
 /* The same of a stack, of which the heaviest function keeps one. */
-void tapir_weights__add_at(struct tapir_finding *f, struct tapir_weights *w, uint32_t name,
+void tapir_weights__add_at(struct tapir_diagnosis *f, struct tapir_weights *w, uint32_t name,
 			   uint32_t node, uint64_t weight);
 /* Returns the heaviest function that comes after another one (NULL: of all); NULL: none does. */
 const struct tapir_map_slot *tapir_weights__next(const struct tapir_weights *w,
@@ -77,42 +77,44 @@ void tapir_found_labels__add_most(const struct tapir_found_labels *labels, uint6
 void tapir_found_labels__fini(struct tapir_found_labels *labels);
 
 /* Returns the function of a stack by which it is named: its own, else a managed library's. */
-uint32_t tapir_finding__function(struct tapir_finding *f, uint32_t node);
+uint32_t tapir_diagnosis__function(struct tapir_diagnosis *f, uint32_t node);
 /* Returns the program's own managed function of a stack, or TAPIR_OWN_CODE_NONE. */
-uint32_t tapir_finding__own(struct tapir_finding *f, uint32_t node);
+uint32_t tapir_diagnosis__own(struct tapir_diagnosis *f, uint32_t node);
 /* Return what a thread with that stack waits for; NULL: not known. */
-const struct tapir_lore_wait *tapir_finding__wait_at(struct tapir_finding *f, uint32_t node);
-const char *tapir_finding__reason_at(struct tapir_finding *f, uint32_t node);
+const struct tapir_lore_wait *tapir_diagnosis__wait_at(struct tapir_diagnosis *f, uint32_t node);
+const char *tapir_diagnosis__reason_at(struct tapir_diagnosis *f, uint32_t node);
 /* Return the same of a wait; NULL also if it was one for a CPU. */
-const struct tapir_lore_wait *tapir_finding__lore_wait(struct tapir_finding *f,
-						       const struct tapir_wait *w);
-const char *tapir_finding__reason(struct tapir_finding *f, const struct tapir_wait *w);
+const struct tapir_lore_wait *tapir_diagnosis__lore_wait(struct tapir_diagnosis *f,
+							 const struct tapir_wait *w);
+const char *tapir_diagnosis__reason(struct tapir_diagnosis *f, const struct tapir_wait *w);
 /* Weigh the function by which a stack is named; the program's own alone. */
-void tapir_finding__weigh(struct tapir_finding *f, struct tapir_weights *w, uint32_t node,
-			  uint64_t weight);
-void tapir_finding__weigh_own(struct tapir_finding *f, struct tapir_weights *w, uint32_t node,
-			      uint64_t weight);
+void tapir_diagnosis__weigh(struct tapir_diagnosis *f, struct tapir_weights *w, uint32_t node,
+			    uint64_t weight);
+void tapir_diagnosis__weigh_own(struct tapir_diagnosis *f, struct tapir_weights *w, uint32_t node,
+				uint64_t weight);
 /*
  * Appends " in Shop.Draw(int)", if one function has at least a tenth of it; before: "" or a word.
  */
-bool tapir_finding__append_top_function(const struct tapir_finding *f,
-					const struct tapir_weights *w, const char *before,
-					struct tapir_str *out);
-/* name: as tapir_finding__most has it. "draw shop.js:12:3" of a JavaScript engine's name. */
-void tapir_finding__add_name(const struct tapir_finding *f, uint32_t name, struct tapir_str *out);
-const char *tapir_finding__top_function(const struct tapir_finding *f,
-					const struct tapir_weights *w);
+bool tapir_diagnosis__append_top_function(const struct tapir_diagnosis *f,
+					  const struct tapir_weights *w, const char *before,
+					  struct tapir_str *out);
+/* name: as tapir_diagnosis__most has it. "draw shop.js:12:3" of a JavaScript engine's name. */
+void tapir_diagnosis__add_name(const struct tapir_diagnosis *f, uint32_t name,
+			       struct tapir_str *out);
+const char *tapir_diagnosis__top_function(const struct tapir_diagnosis *f,
+					  const struct tapir_weights *w);
 /* Appends "waits for a socket", or "sleeps". */
-void tapir_finding__add_waits(const char *reason, struct tapir_str *out);
+void tapir_diagnosis__add_waits(const char *reason, struct tapir_str *out);
 /* Appends "clerk-*": threads of one purpose have a name in common. */
-void tapir_finding__add_thread(const struct tapir_finding *f, uint32_t tid, struct tapir_str *out);
+void tapir_diagnosis__add_thread(const struct tapir_diagnosis *f, uint32_t tid,
+				 struct tapir_str *out);
 /* Counts a thread by that name. */
-void tapir_finding__count_thread(const struct tapir_finding *f, struct tapir_found_labels *names,
-				 uint32_t tid, uint64_t ns);
+void tapir_diagnosis__count_thread(const struct tapir_diagnosis *f,
+				   struct tapir_found_labels *names, uint32_t tid, uint64_t ns);
 /* Appends "clerk-7 4711". */
-void tapir_finding__add_thread_id(const struct tapir_finding *f, uint32_t tid,
-				  struct tapir_str *out);
-double tapir_finding__percent(uint64_t part, uint64_t of);
+void tapir_diagnosis__add_thread_id(const struct tapir_diagnosis *f, uint32_t tid,
+				    struct tapir_str *out);
+double tapir_diagnosis__percent(uint64_t part, uint64_t of);
 
 /* The role of a thread, by its name. */
 enum tapir_thread_role {
@@ -122,88 +124,90 @@ enum tapir_thread_role {
 	TAPIR_ROLE_TRACER, /* works for the tracer of the process: its time is no finding */
 };
 /* Returns the role of a thread at that time, by its name (spec/runtime_db). */
-enum tapir_thread_role tapir_finding__role(struct tapir_finding *f, struct tapir_tl_thread *thread,
-					   uint64_t time_ns);
+enum tapir_thread_role tapir_diagnosis__role(struct tapir_diagnosis *f,
+					     struct tapir_tl_thread *thread, uint64_t time_ns);
 
 /* Take events, closed intervals and finalizers' time of the collector. */
-void tapir_finding_gc__event(struct tapir_finding *f, const struct tapir_finding_event *e);
-void tapir_finding_gc__close(struct tapir_finding *f, const struct tapir_interval *i);
+void tapir_finding_gc__event(struct tapir_diagnosis *f, const struct tapir_diagnosis_event *e);
+void tapir_finding_gc__close(struct tapir_diagnosis *f, const struct tapir_interval *i);
 /* function: that the finalizer thread of the process was in, for so many nanoseconds. */
-void tapir_finding_gc__finalizer(struct tapir_finding *f, uint32_t tgid, uint32_t function,
+void tapir_finding_gc__finalizer(struct tapir_diagnosis *f, uint32_t tgid, uint32_t function,
 				 uint64_t ns);
 /* Returns the collector of a process; NULL: nothing of it was recorded. */
-const struct tapir_collector *tapir_finding_gc__collector(const struct tapir_finding *f,
+const struct tapir_collector *tapir_finding_gc__collector(const struct tapir_diagnosis *f,
 							  uint32_t tgid);
 /* Returns the sum of that generation and those above, in bytes. */
 uint64_t tapir_heap_size__sum(const struct tapir_heap_size *size, unsigned youngest);
 
 /* Take an event, and a thread of a snapshot, that say who holds a lock. */
-void tapir_finding_locks__event(struct tapir_finding *f, const struct tapir_finding_event *e);
-void tapir_finding_locks__snapshot(struct tapir_finding *f, const struct tapir_rec_switch *rec);
+void tapir_finding_locks__event(struct tapir_diagnosis *f, const struct tapir_diagnosis_event *e);
+void tapir_finding_locks__snapshot(struct tapir_diagnosis *f, const struct tapir_rec_switch *rec);
 /*
  * Returns the thread that holds what this one waits for, and does not wait for a lock itself; 0:
  * not known.
  */
-uint32_t tapir_finding_locks__holder(struct tapir_finding *f, uint32_t tid);
-void tapir_finding_locks__call(struct tapir_finding *f, const struct tapir_rec *rec);
-void tapir_finding_locks__close(struct tapir_finding *f, const struct tapir_interval *i);
+uint32_t tapir_finding_locks__holder(struct tapir_diagnosis *f, uint32_t tid);
+void tapir_finding_locks__call(struct tapir_diagnosis *f, const struct tapir_rec *rec);
+void tapir_finding_locks__close(struct tapir_diagnosis *f, const struct tapir_interval *i);
 /* Takes a wait. is_open: it has not ended in the recording. True: it was a wait for a lock. */
-bool tapir_finding_locks__wait(struct tapir_finding *f, const struct tapir_wait *wait,
+bool tapir_finding_locks__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait,
 			       bool is_open);
 
 /* Takes a sample, which is counted for its function. */
-void tapir_finding_cpu__sample(struct tapir_finding *f, struct tapir_tl_thread *t,
+void tapir_finding_cpu__sample(struct tapir_diagnosis *f, struct tapir_tl_thread *t,
 			       const struct tapir_rec_sample *sample);
 
 /* Takes an event of the JIT compiler. */
-void tapir_finding_cpu__event(struct tapir_finding *f, const struct tapir_finding_event *e);
+void tapir_finding_cpu__event(struct tapir_diagnosis *f, const struct tapir_diagnosis_event *e);
 /*
  * Returns the functions to which a CPU's use is attributed, in samples, of f->cpu.samples: the
  * program's own, or if those explain nothing, the innermost ones. NULL: there are too few samples
  * for shares.
  */
-const struct tapir_weights *tapir_finding_cpu__functions(const struct tapir_finding *f);
+const struct tapir_weights *tapir_finding_cpu__functions(const struct tapir_diagnosis *f);
 
 /* Takes an event of a pool: its size, its queue. */
-void tapir_finding_pool__event(struct tapir_finding *f, const struct tapir_finding_event *e);
+void tapir_finding_pool__event(struct tapir_diagnosis *f, const struct tapir_diagnosis_event *e);
 /* Takes a closed interval: work of a pool that was queued, among others. */
-void tapir_finding_pool__close(struct tapir_finding *f, const struct tapir_interval *i);
+void tapir_finding_pool__close(struct tapir_diagnosis *f, const struct tapir_interval *i);
 /* Takes a wait. True: it is of a thread of a pool, and this was its own affair. */
-bool tapir_finding_pool__wait(struct tapir_finding *f, const struct tapir_wait *wait, bool is_open);
+bool tapir_finding_pool__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait,
+			      bool is_open);
 /* Appends "; threads of the pool were blocked for 5.912 s in Shop.Store(int)": most of the time. */
-void tapir_finding_pool__add_blocked(const struct tapir_finding *f, struct tapir_str *out);
+void tapir_finding_pool__add_blocked(const struct tapir_diagnosis *f, struct tapir_str *out);
 
 /*
  * Semaphores that are used as locks, and pools of objects (lore's is_passed): the threads that wait
  * in a function end each other's waits. Where others end them, they wait for work, and that is no
  * finding. Takes a wait. True: it was one for a semaphore.
  */
-bool tapir_finding_passed__wait(struct tapir_finding *f, const struct tapir_wait *wait,
+bool tapir_finding_passed__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait,
 				bool is_open);
 /*
  * Appends "; 4 threads pool-* stayed parked throughout ...": what an idle process has, or one that
  * hangs.
  */
-void tapir_finding_passed__add_parked(const struct tapir_finding *f, struct tapir_str *out);
+void tapir_finding_passed__add_parked(const struct tapir_diagnosis *f, struct tapir_str *out);
 
 /* Takes a wait, of which the time for which the thread was runnable counts. */
-void tapir_finding_machine__wait(struct tapir_finding *f, const struct tapir_wait *wait);
+void tapir_finding_machine__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait);
 /*
  * Appends "; its threads want 15.9 CPUs of 2: they waited 40 s for one, most of it for one
  * another".
  */
-void tapir_finding_machine__add_crowd(const struct tapir_finding *f, struct tapir_str *out);
+void tapir_finding_machine__add_crowd(const struct tapir_diagnosis *f, struct tapir_str *out);
 
 /* Returns true for kinds of intervals that a client waits for. */
 bool tapir_finding_requests__is_one(const struct tapir_kind *kind);
-void tapir_finding_requests__event(struct tapir_finding *f, const struct tapir_finding_event *e);
-void tapir_finding_requests__open(struct tapir_finding *f, const struct tapir_interval *i);
-void tapir_finding_requests__close(struct tapir_finding *f, struct tapir_interval *i);
-void tapir_finding_requests__awaited(struct tapir_finding *f, const struct tapir_interval *i,
+void tapir_finding_requests__event(struct tapir_diagnosis *f,
+				   const struct tapir_diagnosis_event *e);
+void tapir_finding_requests__open(struct tapir_diagnosis *f, const struct tapir_interval *i);
+void tapir_finding_requests__close(struct tapir_diagnosis *f, struct tapir_interval *i);
+void tapir_finding_requests__awaited(struct tapir_diagnosis *f, const struct tapir_interval *i,
 				     uint64_t ns);
 /* Returns true if the durations of that kind are those of requests, not of pairs that do not belong
  * together. */
-bool tapir_finding_requests__is_timed(const struct tapir_finding *f,
+bool tapir_finding_requests__is_timed(const struct tapir_diagnosis *f,
 				      const struct tapir_request_kind *row);
 /*
  * Appends ", 92% of their time awaited": the largest part, if it is most of the time. words: "of
@@ -212,20 +216,20 @@ bool tapir_finding_requests__is_timed(const struct tapir_finding *f,
 void tapir_finding_requests__add_part(const struct tapir_request_kind *row, const char *words,
 				      struct tapir_str *out);
 /* Adds the requests of the first screen, once. */
-void tapir_overview_requests__add(struct tapir_finding *f, struct tapir_overview *overview);
+void tapir_overview_requests__add(struct tapir_diagnosis *f, struct tapir_overview *overview);
 
 /* Takes a wait. True: no other one follows that may know it. */
-bool tapir_finding_waits__wait(struct tapir_finding *f, const struct tapir_wait *wait,
+bool tapir_finding_waits__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait,
 			       bool is_open);
 /* Takes it later. wait->thread is not used: the thread may have ended since. */
-void tapir_finding_waits__take(struct tapir_finding *f, const struct tapir_wait *wait, uint32_t tid,
-			       bool is_truncated);
+void tapir_finding_waits__take(struct tapir_diagnosis *f, const struct tapir_wait *wait,
+			       uint32_t tid, bool is_truncated);
 /* Waits of a function for that reason, which their stacks do not tell. */
-void tapir_finding_waits__count(struct tapir_finding *f, const char *reason, uint32_t app,
+void tapir_finding_waits__count(struct tapir_diagnosis *f, const char *reason, uint32_t app,
 				uint64_t ns);
 /* Returns true if it is for a disk, or for another end of a connection. */
 bool tapir_finding_waits__is_dependency(const char *reason);
 /* Appends "; 6.0 threads waited in Shop.Ask() (condition): for work, or for other threads". */
-void tapir_finding_waits__add_for_threads(const struct tapir_finding *f, struct tapir_str *out);
+void tapir_finding_waits__add_for_threads(const struct tapir_diagnosis *f, struct tapir_str *out);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * finding.h - what is wrong with the recorded processes, for the first lines of a report: it
+ * diagnosis.h - what is wrong with the recorded processes, for the first lines of a report: it
  * listens to the timeline and makes a ranked list (found.h). One file for each kind of cause.
  */
-#ifndef TAPIR_USER_FINDING_H
-#define TAPIR_USER_FINDING_H
+#ifndef TAPIR_USER_DIAGNOSIS_H
+#define TAPIR_USER_DIAGNOSIS_H
 
 #include "base/keyed.h"
 #include "analyze/allocators.h"
@@ -113,7 +113,7 @@ struct tapir_collector {
 	struct tapir_weights finalizers; /* functions that its finalizer thread was in */
 };
 
-struct tapir_finding {
+struct tapir_diagnosis {
 	struct tapir_timeline *tl;
 	bool has_clock; /* samples' periods are nanoseconds of a CPU: set it before the list */
 	struct tapir_lives lives; /* of what was asked for */
@@ -208,24 +208,24 @@ struct tapir_finding {
 	struct tapir_map meaning_by_probe, role_by_tid;
 };
 
-extern const struct tapir_timeline_fns tapir_finding_fns; /* ctx: the finding */
+extern const struct tapir_timeline_fns tapir_diagnosis_fns; /* ctx: the finding */
 
 /*
  * Lists the findings, after the timeline is finished, the most severe first. Empty: nothing stands
  * out.
  */
-void tapir_finding__list(struct tapir_finding *f, struct tapir_found_list *list);
+void tapir_diagnosis__list(struct tapir_diagnosis *f, struct tapir_found_list *list);
 /*
  * The parts of __list: this once, then each detector, in any order and any number of times, then
  * tapir_found_list__judge.
  */
-void tapir_finding__conclude(struct tapir_finding *f);
-extern void (*const tapir_detectors[TAPIR_DETECTOR_CNT])(struct tapir_finding *f,
+void tapir_diagnosis__conclude(struct tapir_diagnosis *f);
+extern void (*const tapir_detectors[TAPIR_DETECTOR_CNT])(struct tapir_diagnosis *f,
 							 struct tapir_found_list *list);
 /* Returns the CPUs that were used, on average. Negative: not known. */
-double tapir_finding__cpus(const struct tapir_finding *f);
+double tapir_diagnosis__cpus(const struct tapir_diagnosis *f);
 /* Returns the CPUs that were waited for while others had them. Negative: not known. */
-double tapir_finding__wanted_cpus(const struct tapir_finding *f);
-void tapir_finding__fini(struct tapir_finding *f);
+double tapir_diagnosis__wanted_cpus(const struct tapir_diagnosis *f);
+void tapir_diagnosis__fini(struct tapir_diagnosis *f);
 
 #endif

@@ -3,12 +3,12 @@
  * Passes each event of the timeline on to the causes that need it, and each wait on to those that
  * may take it (TAPIR_WAIT_TAKERS).
  */
-#include "diagnose/finding.h"
+#include "diagnose/diagnosis.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnose/finding_impl.h"
+#include "diagnose/diagnosis_impl.h"
 #include "spec/runtime_db/lore.h"
 #include "trace/family.h"
 
@@ -68,7 +68,8 @@ static enum tapir_meaning meaning_by_names(const struct tapir_probe_view *probe)
 	return is_dotnet(probe) ? known_meaning(probe) : TAPIR_MEANS_NOTHING;
 }
 
-static enum tapir_meaning meaning_of(struct tapir_finding *f, const struct tapir_probe_view *probe)
+static enum tapir_meaning meaning_of(struct tapir_diagnosis *f,
+				     const struct tapir_probe_view *probe)
 {
 	uint64_t *known = tapir_map__get(&f->meaning_by_probe, probe->rec->probe_id);
 	enum tapir_meaning meaning;
@@ -95,8 +96,8 @@ static const struct tapir_tally_event *exception_of(const struct tapir_probe_vie
 	return event;
 }
 
-static void count_exception(struct tapir_finding *f, const struct tapir_probe_view *probe,
-			    const struct tapir_finding_event *e)
+static void count_exception(struct tapir_diagnosis *f, const struct tapir_probe_view *probe,
+			    const struct tapir_diagnosis_event *e)
 {
 	const struct tapir_tally_event *event = exception_of(probe);
 	struct tapir_str type = {};
@@ -105,7 +106,7 @@ static void count_exception(struct tapir_finding *f, const struct tapir_probe_vi
 		tapir_event_fields__add_text(e->fields, event->label, 200, &type);
 	f->exceptions.cnt++;
 	tapir_found_labels__add(&f->exceptions.types, 1, type.data ? type.data : "",
-				tapir_finding__function(f, e->node), 1);
+				tapir_diagnosis__function(f, e->node), 1);
 	tapir_str__fini(&type);
 }
 
@@ -113,13 +114,13 @@ static void diagnosis_on_event(void *ctx, struct tapir_tl_thread *t,
 			       const struct tapir_probe_view *probe,
 			       const struct tapir_event_view *event)
 {
-	struct tapir_finding *f = ctx;
+	struct tapir_diagnosis *f = ctx;
 	const struct tapir_rec_event *rec = event->rec;
 	struct tapir_stack_ref ref = {.tgid = t->tgid,
 				      .time_ns = rec->h.time_ns,
 				      .stack_id = rec->stack_id,
 				      .kstack_id = event->kstack_id};
-	struct tapir_finding_event e = {
+	struct tapir_diagnosis_event e = {
 		.meaning = meaning_of(f, probe), .thread = t, .now_ns = rec->h.time_ns};
 
 	tapir_finding_doing__process(f, t->tgid);
@@ -158,16 +159,17 @@ static void on_expect(void *ctx, uint32_t node)
 	tapir_node_facts__expect(ctx, node);
 }
 
-static void add_diagnosed_wait(struct tapir_finding *f, const struct tapir_wait *wait, bool is_open)
+static void add_diagnosed_wait(struct tapir_diagnosis *f, const struct tapir_wait *wait,
+			       bool is_open)
 {
 #define ONE(...)		   +1
 #define TAKER(number, name, waits) [number] = tapir_finding_##name##__wait,
-	static bool (*const takers[1 TAPIR_WAIT_TAKERS(ONE)])(struct tapir_finding *,
+	static bool (*const takers[1 TAPIR_WAIT_TAKERS(ONE)])(struct tapir_diagnosis *,
 							      const struct tapir_wait *,
 							      bool) = {TAPIR_WAIT_TAKERS(TAKER)};
 	size_t i = 0;
 
-	if (tapir_finding__role(f, wait->thread, wait->until_ns) == TAPIR_ROLE_TRACER)
+	if (tapir_diagnosis__role(f, wait->thread, wait->until_ns) == TAPIR_ROLE_TRACER)
 		return;
 	tapir_finding_machine__wait(f, wait);
 	tapir_finding_loop__wait(f, wait);
@@ -201,7 +203,7 @@ static void diagnosis_on_open(void *ctx, struct tapir_interval *i)
 
 static void diagnosis_on_close(void *ctx, struct tapir_interval *i)
 {
-	struct tapir_finding *f = ctx;
+	struct tapir_diagnosis *f = ctx;
 
 	tapir_finding_locks__close(f, i);
 	tapir_finding_blocked__close(f, i);
@@ -224,7 +226,7 @@ static void on_counter(void *ctx, const struct tapir_rec_counter *counter)
 
 static void on_io(void *ctx, const struct tapir_rec *rec, uint32_t node)
 {
-	struct tapir_finding *f = ctx;
+	struct tapir_diagnosis *f = ctx;
 
 	(void)node;
 	tapir_io_tally__add(&f->io, tapir_timeline__catalog(f->tl), rec);
@@ -232,7 +234,7 @@ static void on_io(void *ctx, const struct tapir_rec *rec, uint32_t node)
 
 static void on_process(void *ctx, const struct tapir_rec *rec)
 {
-	struct tapir_finding *f = ctx;
+	struct tapir_diagnosis *f = ctx;
 
 	if (tapir_timeline__reports_at(f->tl, tapir_rec__tgid(rec, 0)))
 		tapir_lives_fns.process(&f->lives, rec);
@@ -240,7 +242,7 @@ static void on_process(void *ctx, const struct tapir_rec *rec)
 
 static void diagnosis_on_record(void *ctx, const struct tapir_rec *rec)
 {
-	struct tapir_finding *f = ctx;
+	struct tapir_diagnosis *f = ctx;
 
 	f->lives.tl = f->tl;
 	tapir_lives_fns.record(&f->lives, rec);
@@ -250,7 +252,7 @@ static void diagnosis_on_record(void *ctx, const struct tapir_rec *rec)
 
 static void on_calls(void *ctx, const struct tapir_rec_calls *rec, uint32_t node)
 {
-	struct tapir_finding *f = ctx;
+	struct tapir_diagnosis *f = ctx;
 
 	(void)node;
 	tapir_failed_calls__add(&f->failed_calls, tapir_timeline__catalog(f->tl), rec);
@@ -278,28 +280,28 @@ static void on_call(void *ctx, const struct tapir_rec *rec)
 	tapir_finding_doing__call(ctx, rec);
 }
 
-const struct tapir_timeline_fns tapir_finding_fns = {.sample = diagnosis_on_sample,
-						     .expect = on_expect,
-						     .wait = diagnosis_on_wait,
-						     .open_ended_wait =
-							     diagnosis_on_open_ended_wait,
-						     .event = diagnosis_on_event,
-						     .counter = on_counter,
-						     .io = on_io,
-						     .record = diagnosis_on_record,
-						     .process = on_process,
-						     .calls = on_calls,
-						     .snapshot = on_snapshot,
-						     .interp_sample = on_interp_sample,
-						     .call = on_call,
-						     .open = diagnosis_on_open,
-						     .awaited = on_awaited,
-						     .close = diagnosis_on_close};
+const struct tapir_timeline_fns tapir_diagnosis_fns = {.sample = diagnosis_on_sample,
+						       .expect = on_expect,
+						       .wait = diagnosis_on_wait,
+						       .open_ended_wait =
+							       diagnosis_on_open_ended_wait,
+						       .event = diagnosis_on_event,
+						       .counter = on_counter,
+						       .io = on_io,
+						       .record = diagnosis_on_record,
+						       .process = on_process,
+						       .calls = on_calls,
+						       .snapshot = on_snapshot,
+						       .interp_sample = on_interp_sample,
+						       .call = on_call,
+						       .open = diagnosis_on_open,
+						       .awaited = on_awaited,
+						       .close = diagnosis_on_close};
 
 /* ---- the list ------------------------------------------------------------------------------- */
 
 /* The number of exceptions of a type, thrown by any function. */
-static uint64_t exceptions_of(const struct tapir_finding *f, const char *type)
+static uint64_t exceptions_of(const struct tapir_diagnosis *f, const char *type)
 {
 	const struct tapir_found_label *row;
 	uint64_t cnt = 0;
@@ -309,7 +311,7 @@ static uint64_t exceptions_of(const struct tapir_finding *f, const char *type)
 	return cnt;
 }
 
-void tapir_finding_exceptions__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_finding_exceptions__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 	const struct tapir_found_label *type = tapir_found_labels__worst(&f->exceptions.types);
 	const char *thrower = type && type->name != TAPIR_APP_CODE_NONE
@@ -320,17 +322,17 @@ void tapir_finding_exceptions__list(struct tapir_finding *f, struct tapir_found_
 		TAPIR_FACT(EXCEPTIONS, .cnt = f->exceptions.cnt, .subject = thrower);
 
 	if (type && *type->label) {
-		fact.percent = tapir_finding__percent(cnt, f->exceptions.cnt);
+		fact.percent = tapir_diagnosis__percent(cnt, f->exceptions.cnt);
 		tapir_str__add_printable(&fact.object, type->label, strlen(type->label));
 		if (thrower)
 			tapir_str__add_printable(&fact.who, thrower, strlen(thrower));
 		if (!TAPIR_IS_SHARE(ONE_THROWS, type->cnt, cnt))
-			fact.rest = tapir_finding__percent(type->cnt, cnt);
+			fact.rest = tapir_diagnosis__percent(type->cnt, cnt);
 	}
 	tapir_rules__judge(f, list, fact);
 }
 
-void (*const tapir_detectors[TAPIR_DETECTOR_CNT])(struct tapir_finding *f,
+void (*const tapir_detectors[TAPIR_DETECTOR_CNT])(struct tapir_diagnosis *f,
 						  struct tapir_found_list *list) = {
 #define TAPIR_DETECTOR_ROW(name) tapir_finding_##name##__list,
 	TAPIR_DETECTORS(TAPIR_DETECTOR_ROW)
@@ -341,7 +343,7 @@ void (*const tapir_detectors[TAPIR_DETECTOR_CNT])(struct tapir_finding *f,
  * Sums up what is known only after the last record, and what one cause knows of the waits that
  * another one counts: detectors change nothing.
  */
-void tapir_finding__conclude(struct tapir_finding *f)
+void tapir_diagnosis__conclude(struct tapir_diagnosis *f)
 {
 #define CONCLUDE(name) tapir_finding_##name##__conclude(f);
 	TAPIR_CONCLUDED(CONCLUDE)
@@ -350,7 +352,7 @@ void tapir_finding__conclude(struct tapir_finding *f)
 }
 
 /* Sums up what found no room, and for which tables memory was short: findings may be missing. */
-static void add_beyond(const struct tapir_finding *f, struct tapir_found_list *list)
+static void add_beyond(const struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
 #define ADD(table) (list->more += (table).more, list->failed |= (table).failed)
 	const struct tapir_blocked_kind *kind;
@@ -398,16 +400,16 @@ static void add_beyond(const struct tapir_finding *f, struct tapir_found_list *l
 #undef ADD
 }
 
-void tapir_finding__list(struct tapir_finding *f, struct tapir_found_list *list)
+void tapir_diagnosis__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
 {
-	tapir_finding__conclude(f);
+	tapir_diagnosis__conclude(f);
 	for (size_t i = 0; i < TAPIR_DETECTOR_CNT; i++)
 		tapir_detectors[i](f, list);
 	add_beyond(f, list);
 	tapir_found_list__judge(list);
 }
 
-void tapir_finding__fini(struct tapir_finding *f)
+void tapir_diagnosis__fini(struct tapir_diagnosis *f)
 {
 #define FINI(name) tapir_finding_##name##__fini(f);
 	TAPIR_PARTS(FINI)
