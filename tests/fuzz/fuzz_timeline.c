@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 	struct tapir_pairs pairs = {};
 	struct tapir_diagnosis finding = {};
 	struct tapir_view_result result = {};
-	struct tapir_found_list found = {};
+	struct tapir_findings found = {};
 	const struct tapir_view *view;
 	struct tapir_timeline *tl;
 	size_t cnt = 0, at = 1;
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 	tapir_diagnosis__list(&finding, &found);
 	if (!found.failed && found.rows.cnt > 1000)
 		abort();
-	tapir_found_list__fini(&found);
+	tapir_findings__fini(&found);
 	tapir_view_result__fini(&result);
 	tapir_diagnosis__fini(&finding);
 	tapir_timeline__free(tl);

@@ -15,7 +15,7 @@ static inline void end_at(uint64_t time_ns)
 }
 
 /* The first finding. */
-static inline void expect(enum tapir_found_kind kind, const char *text)
+static inline void expect(enum tapir_finding_kind kind, const char *text)
 {
 	assert_true(found.rows.cnt > 0);
 	assert_string_equal(found.rows.data[0].text, text);

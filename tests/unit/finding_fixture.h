@@ -71,7 +71,7 @@ static inline int setup(void **state)
 {
 	(void)state;
 	finding = (struct tapir_diagnosis){};
-	found = (struct tapir_found_list){};
+	found = (struct tapir_findings){};
 	is_listed = false;
 	if (feeder_init(&f, &(struct tapir_timeline_opts){.wants_stacks = true}))
 		return -1;
@@ -182,10 +182,10 @@ static inline void sample(uint32_t tid, uint64_t from_ns, unsigned cnt, uint64_t
 	}
 }
 
-static inline enum tapir_found_kind kind_at(size_t rank)
+static inline enum tapir_finding_kind kind_at(size_t rank)
 {
 	finding_text(rank);
-	return rank < found.rows.cnt ? found.rows.data[rank].kind : TAPIR_FOUND_KIND_CNT;
+	return rank < found.rows.cnt ? found.rows.data[rank].kind : TAPIR_FINDING_KIND_CNT;
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, finding_teardown)

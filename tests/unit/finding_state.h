@@ -12,13 +12,13 @@
 
 static struct feeder f;
 static struct tapir_diagnosis finding;
-static struct tapir_found_list found;
+static struct tapir_findings found;
 
 /* 0 or -1: out of memory. */
 static inline int finding_begin(void)
 {
 	finding = (struct tapir_diagnosis){.has_clock = true};
-	found = (struct tapir_found_list){};
+	found = (struct tapir_findings){};
 	if (feeder_init(&f, &(struct tapir_timeline_opts){.wants_stacks = true}))
 		return -1;
 	finding.tl = f.tl;
@@ -33,7 +33,7 @@ static inline int finding_listen(void)
 static inline int finding_teardown(void **state)
 {
 	(void)state;
-	tapir_found_list__fini(&found);
+	tapir_findings__fini(&found);
 	tapir_diagnosis__fini(&finding);
 	feeder_fini(&f);
 	tapir_diag__clear();

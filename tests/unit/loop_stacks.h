@@ -189,7 +189,7 @@ static inline void expect_no_loop(uint64_t end_ms)
 {
 	lead_at(end_ms);
 	for (size_t i = 0; i < found.rows.cnt; i++)
-		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_LOOP);
+		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FINDING_LOOP);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, finding_teardown)

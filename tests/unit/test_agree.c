@@ -277,9 +277,9 @@ static void requests_agree(void)
 static void findings_are_ranked(void)
 {
 	for (size_t i = 0; i < found.rows.cnt; i++) {
-		const struct tapir_found *one = &found.rows.data[i];
+		const struct tapir_finding *one = &found.rows.data[i];
 
-		assert_true(tapir_found__counts(one->kind, one->magnitude));
+		assert_true(tapir_finding__exceeds_threshold(one->kind, one->magnitude));
 		assert_true(one->severity >= 0 && one->severity <= 100);
 		assert_true(!i || found.rows.data[i - 1].severity >= one->severity);
 		assert_non_null(one->text);

@@ -17,7 +17,7 @@
 struct fixture {
 	struct tapir_summary summary;
 	struct tapir_pairs pairs;
-	struct tapir_found_list findings;
+	struct tapir_findings findings;
 	struct tapir_reader_stats stats;
 	struct tapir_report_view view;
 };
@@ -34,12 +34,12 @@ static void add_kind(struct fixture *f, const char *provider, const char *name, 
 	assert_true(tapir_vec__push(&f->pairs.kinds, kind));
 }
 
-static void add_finding(struct fixture *f, enum tapir_found_kind kind, double magnitude)
+static void add_finding(struct fixture *f, enum tapir_finding_kind kind, double magnitude)
 {
 	struct tapir_str text = {};
 
-	tapir_str__addf(&text, "%s of %.0f", tapir_found__kind_name(kind), magnitude);
-	tapir_found_list__add(&f->findings, kind, magnitude, NULL, &text, NULL, NULL);
+	tapir_str__addf(&text, "%s of %.0f", tapir_finding__kind_name(kind), magnitude);
+	tapir_findings__add(&f->findings, kind, magnitude, NULL, &text, NULL, NULL);
 }
 
 static int setup(void **state)
@@ -54,8 +54,8 @@ static int setup(void **state)
 	add_kind(&f, "hotspot", "gc", TAPIR_CAUSE_GC, 3, 80);
 	add_kind(&f, "postgresql", "query", TAPIR_CAUSE_NONE, 7, 1500);
 	add_kind(&f, "shop", "order", TAPIR_CAUSE_NONE, 0, 0);
-	add_finding(&f, TAPIR_FOUND_EXCEPTIONS, 150);
-	add_finding(&f, TAPIR_FOUND_IDLE, 100);
+	add_finding(&f, TAPIR_FINDING_EXCEPTIONS, 150);
+	add_finding(&f, TAPIR_FINDING_IDLE, 100);
 	tapir_diag__clear();
 	*state = &f;
 	return 0;
@@ -65,7 +65,7 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	tapir_found_list__fini(&f->findings);
+	tapir_findings__fini(&f->findings);
 	tapir_pairs__fini(&f->pairs);
 	return 0;
 }

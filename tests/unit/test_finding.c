@@ -89,7 +89,7 @@ static void threads_that_wait_for_each_other_are_a_deadlock(void **state)
 	fire(TICK, 120 * MS, 0, "Object", 0);
 	expect_finding("deadlock: 2 threads wait for each other's locks in Shop.Price(), for "
 		       "100.00 ms when the recording ended; 1 more wait for locks");
-	assert_int_equal(kind_at(0), TAPIR_FOUND_DEADLOCK);
+	assert_int_equal(kind_at(0), TAPIR_FINDING_DEADLOCK);
 }
 
 static void threads_that_got_their_locks_are_no_deadlock(void **state)
@@ -112,7 +112,7 @@ static void chain_into_a_cycle_ends(void **state)
 	fire_on(BLOCKED, 3, 12 * MS, 2, "0xc", 0);
 	fire_on(BLOCKED, 5, 12 * MS, 5, "0xd", 0); /* of itself: none */
 	fire(TICK, 120 * MS, 0, "Object", 0);
-	assert_int_equal(kind_at(0), TAPIR_FOUND_DEADLOCK);
+	assert_int_equal(kind_at(0), TAPIR_FINDING_DEADLOCK);
 	assert_true(found.rows.data[0].magnitude == 2);
 }
 
@@ -280,7 +280,7 @@ static void threads_that_wait_throughout_are_a_deadlock(void **state)
 	fire(TICK, 1002 * MS, 0, "Object", 0);
 	expect_finding("deadlock, or a lock that is never released: 3 threads waited for locks "
 		       "throughout (at least 1.000 s), 2 in Shop.Draw(int), 1 in Shop.Price()");
-	assert_int_equal(kind_at(0), TAPIR_FOUND_DEADLOCK);
+	assert_int_equal(kind_at(0), TAPIR_FINDING_DEADLOCK);
 }
 
 /* Events are recorded before switches are: a thread that fired one may sleep since then. */
@@ -342,7 +342,7 @@ static void threads_that_wait_where_others_pass_are_none(void **state)
 	expect_finding(
 		"threads waited at least 2.498 s for locks, 100% of it for monitor in Shop.Draw(int); "
 		"2 still waiting at the end");
-	assert_int_equal(kind_at(0), TAPIR_FOUND_LOCKS);
+	assert_int_equal(kind_at(0), TAPIR_FINDING_LOCKS);
 }
 
 static void wait_that_has_events_counts_once(void **state)
@@ -417,7 +417,7 @@ static void lock_that_others_get_meanwhile_is_no_deadlock(void **state)
 	expect_finding(
 		"threads waited at least 2.500 s for locks, 100% of it for reader-writer lock in "
 		"Shop.Draw(int); 2 still waiting at the end");
-	assert_int_equal(kind_at(0), TAPIR_FOUND_LOCKS);
+	assert_int_equal(kind_at(0), TAPIR_FINDING_LOCKS);
 }
 
 /* The more it costs, the earlier it comes. */
@@ -429,8 +429,8 @@ static void worse_one_of_two_leads(void **state)
 	for (uint32_t tid = 2; tid < 5; tid++)
 		fire_on(BLOCKED, tid, 10 * MS, 9, "0xa", 2);
 	fire(TICK, 1001 * MS, 0, "Object", 0);
-	assert_int_equal(kind_at(0), TAPIR_FOUND_LOCKS);
-	assert_int_equal(kind_at(1), TAPIR_FOUND_EXCEPTIONS);
+	assert_int_equal(kind_at(0), TAPIR_FINDING_LOCKS);
+	assert_int_equal(kind_at(1), TAPIR_FINDING_EXCEPTIONS);
 	assert_true(found.rows.data[0].severity > found.rows.data[1].severity);
 }
 
@@ -533,7 +533,8 @@ static void requests_from_before_the_ids_are_not_reported(void **state)
 	}
 	(void)finding_text(0);
 	for (size_t i = 0; i < found.rows.cnt; i++)
-		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_UNTIMED);
+		assert_int_not_equal(found.rows.data[i].kind,
+				     TAPIR_FINDING_REQUESTS_WITHOUT_DURATION);
 }
 
 static void slow_requests_are_reported_with_what_they_waited_for(void **state)

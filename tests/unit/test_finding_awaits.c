@@ -97,15 +97,15 @@ static const char *name_of(const struct tapir_await_site *site)
 	return tapir_timeline__stacks(f.tl)->names.data[site->name];
 }
 
-static const struct tapir_found *awaits_at(uint64_t ms)
+static const struct tapir_finding *awaits_at(uint64_t ms)
 {
 	feeder_come(&f, 99, ms * MS, ms * MS, 0);
 	assert_int_equal(tapir_timeline__finish(f.tl), 0);
 	tapir_diagnosis__list(&finding, &found);
 	assert_false(found.failed);
 	for (size_t i = 0; i < found.rows.cnt; i++)
-		if (found.rows.data[i].kind == TAPIR_FOUND_AWAITS ||
-		    found.rows.data[i].kind == TAPIR_FOUND_AWAIT_TURNS)
+		if (found.rows.data[i].kind == TAPIR_FINDING_AWAITS ||
+		    found.rows.data[i].kind == TAPIR_FINDING_AWAIT_TURNS)
 			return &found.rows.data[i];
 	return NULL;
 }
@@ -122,7 +122,7 @@ static void await_that_does_not_end_is_no_finding(void **state)
 /* Two at a time; the library's within them, and their callers', last as long, and are not added. */
 static void awaits_that_end_last_until_then(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	feeder_come(&f, 99, 0, 0, 0);
@@ -149,7 +149,7 @@ static void awaits_that_end_last_until_then(void **state)
 /* What begins before the recording, or does not end in it, counts as long as others last. */
 static void awaits_longer_than_a_recording_shows_are_not_left_out(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	feeder_come(&f, 99, 0, 0, 0);
@@ -181,7 +181,7 @@ static void note_brief(uint64_t until_ms)
 /* There were too many, so that they are known for a part of the time. */
 static void awaits_are_averaged_over_the_time_in_which_they_were_recorded(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	feeder_come(&f, 99, 0, 0, 0);
@@ -430,13 +430,13 @@ static void await_seats(bool are_released)
 /* Eight clients of one seat: a cause, and how many it serves. */
 static void turns_are_a_finding_with_their_rate(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	await_seats(true);
 	row = awaits_at(2030);
 	assert_non_null(row);
-	assert_int_equal(row->kind, TAPIR_FOUND_AWAIT_TURNS);
+	assert_int_equal(row->kind, TAPIR_FINDING_AWAIT_TURNS);
 	assert_string_equal(
 		row->text,
 		"8.0 awaits at a time for a semaphore in Shop.Checkout (async), 154.40 ms "
@@ -446,13 +446,13 @@ static void turns_are_a_finding_with_their_rate(void **state)
 /* A semaphore that other methods release is a signal for work: nothing is wrong with that. */
 static void awaits_of_a_signal_are_no_turns(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	await_seats(false);
 	row = awaits_at(2030);
 	assert_non_null(row);
-	assert_int_equal(row->kind, TAPIR_FOUND_AWAITS);
+	assert_int_equal(row->kind, TAPIR_FINDING_AWAITS);
 	assert_string_equal(
 		row->text,
 		"8.0 awaits at a time for a semaphore in Shop.Checkout (async), 154.40 ms "
@@ -476,13 +476,13 @@ static void read_channel(uint64_t cnt)
 
 static void loops_that_await_work_are_no_turns(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	read_channel(100);
 	row = awaits_at(1010);
 	assert_non_null(row);
-	assert_int_equal(row->kind, TAPIR_FOUND_AWAITS);
+	assert_int_equal(row->kind, TAPIR_FINDING_AWAITS);
 	assert_non_null(strstr(row->text, "for a ValueTask, such as a channel's, in Shop."));
 }
 

@@ -56,7 +56,7 @@ static void call(uint32_t tid, uint64_t ms)
 	exchange_call(&f, tid, 5791, (ms - 1) * MS, (ms + 100) * MS);
 }
 
-static const struct tapir_found *one_of(enum tapir_found_kind kind)
+static const struct tapir_finding *one_of(enum tapir_finding_kind kind)
 {
 	for (size_t i = 0; i < found.rows.cnt; i++)
 		if (found.rows.data[i].kind == kind)
@@ -64,18 +64,18 @@ static const struct tapir_found *one_of(enum tapir_found_kind kind)
 	return NULL;
 }
 
-static const struct tapir_found *calls_at(uint64_t ms)
+static const struct tapir_finding *calls_at(uint64_t ms)
 {
 	feeder_come(&f, 98, ms * MS, ms * MS, 0);
 	assert_int_equal(tapir_timeline__finish(f.tl), 0);
 	tapir_diagnosis__list(&finding, &found);
 	assert_false(found.failed);
-	return one_of(TAPIR_FOUND_CALLS);
+	return one_of(TAPIR_FINDING_CALLS);
 }
 
 static void waits_for_answers_are_of_their_peer(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	for (uint64_t ms = 10; ms < 900; ms += 110)
@@ -87,7 +87,7 @@ static void waits_for_answers_are_of_their_peer(void **state)
 				       "4 threads wait in Shop.ask()");
 	assert_true(row->magnitude > 3.67 && row->magnitude < 3.68);
 	assert_string_equal(row->view, "net");
-	assert_null(one_of(TAPIR_FOUND_WAITS));
+	assert_null(one_of(TAPIR_FINDING_WAITS));
 }
 
 /* The last wait has not ended: it is what others with its stack were. */
@@ -101,7 +101,7 @@ static void wait_that_has_no_answer_yet_is_of_the_same_peer(void **state)
 	leave(SOCKET, 2, 600, ASKS);
 	leave(SOCKET, 3, 600, ASKS);
 	assert_non_null(calls_at(1000));
-	assert_null(one_of(TAPIR_FOUND_WAITS));
+	assert_null(one_of(TAPIR_FINDING_WAITS));
 	tapir_overview__make(&finding, &o);
 	assert_int_equal(o.call_cnt, 1);
 	assert_string_equal(o.calls[0].peer, "127.0.0.1:5791");
@@ -114,7 +114,7 @@ static void wait_that_has_no_answer_yet_is_of_the_same_peer(void **state)
 /* Nothing of that peer was ever answered: the connection says for what its thread waits. */
 static void peer_that_does_not_answer_is_a_finding(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	for (uint32_t tid = 2; tid <= 4; tid++) {
@@ -131,7 +131,7 @@ static void peer_that_does_not_answer_is_a_finding(void **state)
 	assert_string_equal(row->text, "127.0.0.1:5791 does not answer: 3 calls, 3.0 at a time, 3 "
 				       "without an answer for 900.00 ms; 3 threads wait in "
 				       "Shop.ask()");
-	assert_null(one_of(TAPIR_FOUND_WAITS));
+	assert_null(one_of(TAPIR_FINDING_WAITS));
 }
 
 /* A server's thread waits for the next request. Without --net that was a wait for a socket. */
@@ -146,7 +146,7 @@ static void wait_for_a_request_is_no_finding(void **state)
 	}
 	leave(SOCKET, 2, 920, SERVES);
 	assert_null(calls_at(2000));
-	assert_null(one_of(TAPIR_FOUND_WAITS));
+	assert_null(one_of(TAPIR_FINDING_WAITS));
 	tapir_overview__make(&finding, &o);
 	assert_int_equal(o.request_cnt, 1);
 	assert_string_equal(o.requests[0].name, "port 8080");
@@ -158,7 +158,7 @@ static void wait_for_a_request_is_no_finding(void **state)
 /* Meanwhile a server's thread waits for something that is no TCP connection. */
 static void wait_within_a_request_that_nothing_explains_counts(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	for (uint64_t ms = 10; ms < 900; ms += 100) {
@@ -168,14 +168,14 @@ static void wait_within_a_request_that_nothing_explains_counts(void **state)
 		exchange_serve(&f, 2, 8080, (ms + 9) * MS, (ms + 90) * MS);
 	}
 	assert_null(calls_at(1000));
-	row = one_of(TAPIR_FOUND_WAITS);
+	row = one_of(TAPIR_FINDING_WAITS);
 	assert_non_null(row);
 	assert_string_equal(row->text, "threads waited 720.00 ms for a socket in Shop.query()");
 }
 
 static void calls_of_an_event_loop_have_no_thread(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	for (uint64_t ms = 10; ms < 900; ms += 10) {

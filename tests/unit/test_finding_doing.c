@@ -60,7 +60,7 @@ static void sample(unsigned cnt, uint64_t stack)
 	}
 }
 
-static const struct tapir_found *found_at(uint64_t ms, enum tapir_found_kind kind)
+static const struct tapir_finding *found_at(uint64_t ms, enum tapir_finding_kind kind)
 {
 	feeder_come(&f, 99, ms * MS, ms * MS, 0);
 	assert_int_equal(tapir_timeline__finish(f.tl), 0);
@@ -75,14 +75,14 @@ static const struct tapir_found *found_at(uint64_t ms, enum tapir_found_kind kin
 /* Nor is it what the program's own code does that goes on there. */
 static void connections_are_what_the_cpu_is_used_for(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	feeder_come(&f, 99, 0, 0, 0);
 	sample(600, CONNECTS);
 	sample(300, GOES_ON);
 	sample(100, OWN);
-	row = found_at(1001, TAPIR_FOUND_DOING);
+	row = found_at(1001, TAPIR_FINDING_CPU_ACTIVITY);
 	assert_non_null(row);
 	assert_string_equal(row->text,
 			    "60% of the CPU opens and closes connections (an HttpClient may be "
@@ -105,12 +105,12 @@ static void start_children(unsigned cnt, uint64_t stack)
 
 static void processes_that_are_started_are_counted(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	feeder_come(&f, 99, 0, 0, 0);
 	start_children(100, CHILD);
-	row = found_at(1001, TAPIR_FOUND_PROCESSES);
+	row = found_at(1001, TAPIR_FINDING_PROCESSES);
 	assert_non_null(row);
 	assert_string_equal(row->text, "100 processes are started a second, most by Shop.Ask()");
 	assert_true(row->magnitude > 99 && row->magnitude < 101);
@@ -121,7 +121,7 @@ static void few_processes_are_no_finding(void **state)
 	(void)state;
 	feeder_come(&f, 99, 0, 0, 0);
 	start_children(20, CHILD);
-	assert_null(found_at(1000, TAPIR_FOUND_PROCESSES));
+	assert_null(found_at(1000, TAPIR_FINDING_PROCESSES));
 }
 
 static void connect_often(unsigned cnt, uint64_t stack)
@@ -134,12 +134,12 @@ static void connect_often(unsigned cnt, uint64_t stack)
 
 static void connections_are_counted_with_who_asks_for_them(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	feeder_come(&f, 99, 0, 0, 0);
 	connect_often(100, OWN);
-	row = found_at(1001, TAPIR_FOUND_CONNECTIONS);
+	row = found_at(1001, TAPIR_FINDING_CONNECTIONS);
 	assert_non_null(row);
 	assert_string_equal(row->text, "100 connections are opened a second, most for Shop.Ask(): "
 				       "an HttpClient, or another client, may be created for each "
@@ -149,13 +149,13 @@ static void connections_are_counted_with_who_asks_for_them(void **state)
 /* A thread of the pool opens it: the program's own code is where the rest of the work is. */
 static void who_makes_clients_is_known_by_the_cpu_time_for_it(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	feeder_come(&f, 99, 0, 0, 0);
 	connect_often(100, LIBRARY);
 	sample(5, CONNECTS);
-	row = found_at(1001, TAPIR_FOUND_CONNECTIONS);
+	row = found_at(1001, TAPIR_FINDING_CONNECTIONS);
 	assert_non_null(row);
 	assert_string_equal(row->subject, "Shop.Ask()");
 }
@@ -165,7 +165,7 @@ static void few_connections_are_no_finding(void **state)
 	(void)state;
 	feeder_come(&f, 99, 0, 0, 0);
 	connect_often(40, OWN);
-	assert_null(found_at(1001, TAPIR_FOUND_CONNECTIONS));
+	assert_null(found_at(1001, TAPIR_FINDING_CONNECTIONS));
 }
 
 static void describe_thread(uint32_t tid, uint64_t start_ms)
@@ -194,34 +194,34 @@ static void start_threads(unsigned cnt, uint64_t others)
 /* That the runtime's lists of them are locked is no convoy of the program's. */
 static void threads_that_are_started_name_who_starts_them(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	feeder_come(&f, 99, 0, 0, 0);
 	start_threads(198, STARTS);
-	row = found_at(1001, TAPIR_FOUND_THREADS);
+	row = found_at(1001, TAPIR_FINDING_THREADS);
 	assert_non_null(row);
 	assert_string_equal(row->text, "199 threads are started a second, most by Shop.Ask()");
 	for (size_t i = 0; i < found.rows.cnt; i++)
-		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_LOCKS);
+		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FINDING_LOCKS);
 }
 
 /* A library's threads start most of them, at the program's request. */
 static void threads_that_are_started_name_what_the_program_starts(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	feeder_come(&f, 99, 0, 0, 0);
 	start_threads(198, POOL_STARTS);
-	row = found_at(1001, TAPIR_FOUND_THREADS);
+	row = found_at(1001, TAPIR_FINDING_THREADS);
 	assert_non_null(row);
 	assert_string_equal(row->text,
 			    "199 threads are started a second, 33% of them by Shop.Ask()");
 }
 
 /* Of a JVM, which says nothing about it. */
-static const struct tapir_found *finalize(uint64_t busy_ms)
+static const struct tapir_finding *finalize(uint64_t busy_ms)
 {
 	struct tapir_rec_thread thread = {
 		.tgid = TGID, .tid = 30, .start_ns = 1, .comm = "Finalizer"};
@@ -236,12 +236,12 @@ static const struct tapir_found *finalize(uint64_t busy_ms)
 		finding_sleep(30, ms + busy_ms, POOL_STARTS);
 		feeder_come(&f, 30, (ms + 100) * MS, (ms + 100) * MS, 99);
 	}
-	return found_at(2011, TAPIR_FOUND_FINALIZER);
+	return found_at(2011, TAPIR_FINDING_FINALIZER);
 }
 
 static void finalizer_without_a_rest_is_named(void **state)
 {
-	const struct tapir_found *row = finalize(95);
+	const struct tapir_finding *row = finalize(95);
 
 	(void)state;
 	assert_non_null(row);
@@ -269,7 +269,7 @@ static void snapshot(uint32_t tid, uint64_t ms, bool is_at_end)
 
 static void threads_that_do_not_end_are_a_leak(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	feeder_come(&f, 99, 0, 0, 0);
@@ -280,7 +280,7 @@ static void threads_that_do_not_end_are_a_leak(void **state)
 		snapshot(tid, 1000, true);
 	for (uint32_t tid = 1000; tid < 1100; tid++)
 		snapshot(tid, 1000, true);
-	row = found_at(1001, TAPIR_FOUND_THREAD_GROWTH);
+	row = found_at(1001, TAPIR_FINDING_THREAD_GROWTH);
 	assert_non_null(row);
 	assert_string_equal(row->text, "100 more threads each second: 10 at the beginning, 110 at "
 				       "the end, most of the new ones in Shop.Ask()");
@@ -295,7 +295,7 @@ static void pool_that_has_grown_is_no_leak(void **state)
 	start_threads(10, STARTS);
 	for (uint32_t tid = 1000; tid < 1010; tid++)
 		snapshot(tid, 1000, true);
-	assert_null(found_at(1001, TAPIR_FOUND_THREAD_GROWTH));
+	assert_null(found_at(1001, TAPIR_FINDING_THREAD_GROWTH));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, finding_teardown)

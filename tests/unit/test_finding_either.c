@@ -71,7 +71,7 @@ static void come(uint32_t tid, uint64_t ms, uint32_t waker)
 	feeder_come(&f, tid, ms * MS, ms * MS, waker);
 }
 
-static const struct tapir_found *one_at(uint64_t ms, enum tapir_found_kind kind)
+static const struct tapir_finding *one_at(uint64_t ms, enum tapir_finding_kind kind)
 {
 	come(NOBODY, ms, 0);
 	assert_int_equal(tapir_timeline__finish(f.tl), 0);
@@ -83,9 +83,9 @@ static const struct tapir_found *one_at(uint64_t ms, enum tapir_found_kind kind)
 	return NULL;
 }
 
-static const struct tapir_found *lock_at(uint64_t ms)
+static const struct tapir_finding *lock_at(uint64_t ms)
 {
-	return one_at(ms, TAPIR_FOUND_LOCKS);
+	return one_at(ms, TAPIR_FINDING_LOCKS);
 }
 
 /* Thread 2 has it from begin to end, and sleeps; 3 and 4 wait. */
@@ -104,7 +104,7 @@ static void wait_for_one(uint64_t stack_of_4)
 
 static void threads_that_wait_for_one_address_at_a_time_wait_for_a_lock(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	wait_for_one(LOCK);
@@ -119,7 +119,7 @@ static void threads_that_wait_for_one_address_at_a_time_wait_for_a_lock(void **s
 /* The first stacks of a recording may be cut: its address is that of the others' lock. */
 static void wait_without_callers_is_for_the_lock_of_its_address(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	wait_for_one(UNKNOWN);
@@ -175,7 +175,7 @@ static void lock_that_nobody_gets_is_not_told(void **state)
 /* Of two threads one waits at a time. */
 static void lock_of_two_threads_is_known_by_names(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	come(NOBODY, 100, 0);
@@ -194,7 +194,7 @@ static void lock_of_two_threads_is_known_by_names(void **state)
 
 static void threads_that_were_seen_at_a_full_queue_wait_for_that(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	come(NOBODY, 100, 0);
@@ -204,7 +204,7 @@ static void threads_that_were_seen_at_a_full_queue_wait_for_that(void **state)
 	}
 	leave_for(0x8000, 3, 1100, LOCK);
 	is_at(0x8000, 3, 1101, IN_PUT);
-	row = one_at(1102, TAPIR_FOUND_WAITS);
+	row = one_at(1102, TAPIR_FINDING_WAITS);
 	assert_non_null(row);
 	assert_string_equal(row->text,
 			    "threads waited 992.00 ms for a full queue in serve shop.py");
@@ -212,7 +212,7 @@ static void threads_that_were_seen_at_a_full_queue_wait_for_that(void **state)
 
 static void locks_that_nobody_lets_go_are_a_deadlock_by_names(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	come(NOBODY, 100, 0);
@@ -220,7 +220,7 @@ static void locks_that_nobody_lets_go_are_a_deadlock_by_names(void **state)
 	leave_with(0x8000, 4, 101, IN_SERVE, TAPIR_SWITCH_SNAPSHOT);
 	is_at(0x7000, 3, 1099, IN_SERVE);
 	is_at(0x8000, 4, 1099, IN_SERVE);
-	row = one_at(1101, TAPIR_FOUND_DEADLOCK);
+	row = one_at(1101, TAPIR_FINDING_DEADLOCK);
 	assert_non_null(row);
 	assert_float_equal(row->magnitude, 2, 0);
 	assert_non_null(strstr(row->text, "2 threads waited for a Python lock throughout"));

@@ -38,10 +38,10 @@ static void collect(uint64_t ms, uint64_t depth, const uint64_t megabytes[5])
 
 static bool is_said_to_grow(void)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	tapir_vec_for_each (row, &found.rows)
-		if (row->kind == TAPIR_FOUND_HEAP)
+		if (row->kind == TAPIR_FINDING_HEAP)
 			return true;
 	return false;
 }
@@ -76,7 +76,7 @@ static void gen_1_grows_where_it_was_collected(void **state)
 	for (uint64_t i = 0; i < 5; i++)
 		collect(i * 1000, i == 3, (const uint64_t[5]){0, 6 + 5 * i, 2});
 	end_at(5000 * MS);
-	expect(TAPIR_FOUND_HEAP,
+	expect(TAPIR_FINDING_HEAP,
 	       "the heap grows by 5.0 MB/s: 28.0 MB survive the last of 5 collections, 8.0 MB the first, "
 	       "4.0 s before, most in gen 1");
 }
@@ -89,7 +89,7 @@ static void older_generations_grow_by_themselves(void **state)
 	for (uint64_t i = 0; i < 5; i++)
 		collect(i * 1000, 0, (const uint64_t[5]){9, 6 + 50 * i, 2, 10 + 5 * i});
 	end_at(5000 * MS);
-	expect(TAPIR_FOUND_HEAP,
+	expect(TAPIR_FINDING_HEAP,
 	       "the heap grows by 5.0 MB/s: 32.0 MB survive the last of 5 collections, 12.0 MB the first, "
 	       "4.0 s before, most in large objects");
 }
@@ -117,7 +117,7 @@ static void share_of_the_collectors_threads_is_a_lower_limit(void **state)
 	for (uint64_t i = 0; i < 400; i++)
 		feeder_sample(&f, 100, i % 4 ? 99 : 98, i * MS, 0);
 	end_at(400 * MS);
-	expect(TAPIR_FOUND_GC, "at least 25% of the CPU in GC, whose events were not recorded");
+	expect(TAPIR_FINDING_GC, "at least 25% of the CPU in GC, whose events were not recorded");
 }
 
 static void pause_of(uint32_t tgid, uint64_t from_ms, uint64_t until_ms)
@@ -134,7 +134,7 @@ static void pause_of(uint32_t tgid, uint64_t from_ms, uint64_t until_ms)
 static void pauses_of_processes_are_not_added(void **state)
 {
 	const char *text = NULL;
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	feeder_come(&f, 99, 0, 0, 0);
@@ -147,7 +147,7 @@ static void pauses_of_processes_are_not_added(void **state)
 	}
 	end_at(1000 * MS);
 	tapir_vec_for_each (row, &found.rows)
-		if (row->kind == TAPIR_FOUND_GC)
+		if (row->kind == TAPIR_FINDING_GC)
 			text = row->text;
 	assert_non_null(text);
 	assert_non_null(strstr(text, "% of the time in GC: 10 pauses of 600.00 ms in all in "));
@@ -170,10 +170,10 @@ static void heaps_of_processes_are_not_one(void **state)
 
 static bool is_finalizer_named(void)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	tapir_vec_for_each (row, &found.rows)
-		if (row->kind == TAPIR_FOUND_FINALIZER)
+		if (row->kind == TAPIR_FINDING_FINALIZER)
 			return true;
 	return false;
 }
@@ -212,8 +212,8 @@ static void finalizer_that_does_not_catch_up_is_named(void **state)
 		feeder_sample(&f, TGID, 98, (110 + i * 500) * MS, 1);
 	}
 	end_at(5000 * MS);
-	expect(TAPIR_FOUND_FINALIZER, "the finalizer thread has not caught up in 6 collections "
-				      "(4.900 s): it is in Shop.Close()");
+	expect(TAPIR_FINDING_FINALIZER, "the finalizer thread has not caught up in 6 collections "
+					"(4.900 s): it is in Shop.Close()");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, finding_teardown)

@@ -45,8 +45,9 @@ static void calls_of_system_gc_are_reported(void **state)
 	collect(1000 * MS, "cause=System.gc()", 1, 10);
 	collect(1001 * MS, "cause=G1 Evacuation Pause", 2, 3);
 	end_at(2001 * MS);
-	expect(TAPIR_FOUND_INDUCED_GC, "System.gc() makes the JVM collect 4.0 times a second: 8 of "
-				       "10 collections, 50 ms in all (2% of the time)");
+	expect(TAPIR_FINDING_INDUCED_GC,
+	       "System.gc() makes the JVM collect 4.0 times a second: 8 of "
+	       "10 collections, 50 ms in all (2% of the time)");
 }
 
 /* 80 collections of the JVM's own and a last one that was asked for, between two polls. */
@@ -57,7 +58,7 @@ static void cause_of_the_last_collection_is_not_that_of_all(void **state)
 	collect(500 * MS, "cause=System.gc()", 81, 160);
 	end_at(2001 * MS);
 	for (size_t i = 0; i < found.rows.cnt; i++)
-		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_INDUCED_GC);
+		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FINDING_INDUCED_GC);
 }
 
 static void humongous_objects_are_reported(void **state)
@@ -67,7 +68,7 @@ static void humongous_objects_are_reported(void **state)
 	for (int i = 0; i < 3; i++)
 		collect((500 + (uint64_t)i * 250) * MS, "cause=G1 Humongous Allocation", 4, 8);
 	end_at(2001 * MS);
-	expect(TAPIR_FOUND_HUMONGOUS,
+	expect(TAPIR_FINDING_HUMONGOUS,
 	       "humongous allocations, of half a G1 region and more, make the JVM collect 6.0 times a "
 	       "second: 12 of 12 collections, 24 ms in all (1% of the time)");
 }
@@ -81,7 +82,7 @@ static void few_collections_are_no_habit(void **state)
 	count_kind(502 * MS, "collections", "cause=System.gc()", TAPIR_COUNTER_RATE, -1);
 	end_at(2001 * MS);
 	for (size_t i = 0; i < found.rows.cnt; i++)
-		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_INDUCED_GC);
+		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FINDING_INDUCED_GC);
 }
 
 static void old_generation_that_grows_is_reported(void **state)
@@ -93,7 +94,7 @@ static void old_generation_that_grows_is_reported(void **state)
 	gauge(2001 * MS, "old-generation", 148e6);
 	gauge(4001 * MS, "old-generation", 300e6);
 	end_at(4001 * MS);
-	expect(TAPIR_FOUND_HEAP,
+	expect(TAPIR_FINDING_HEAP,
 	       "the old generation grows by 50.0 MB/s: from 100.0 MB to 300.0 MB in 4.0 s");
 }
 
@@ -110,7 +111,7 @@ static void growth_is_counted_from_collection_to_collection(void **state)
 		gauge((1 + i * 1000) * MS, "old-generation", mb[i] * 1e6);
 	}
 	end_at(4001 * MS);
-	expect(TAPIR_FOUND_HEAP,
+	expect(TAPIR_FINDING_HEAP,
 	       "the old generation grows by 50.0 MB/s: from 100.0 MB to 220.0 MB in 2.4 s");
 }
 
@@ -130,14 +131,14 @@ static void what_is_loaded_at_the_start_is_no_growth(void **state)
 	(void)state;
 	load_and_grow(0);
 	for (size_t i = 0; i < found.rows.cnt; i++)
-		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_HEAP);
+		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FINDING_HEAP);
 }
 
 static void growth_is_counted_without_what_is_loaded_at_the_start(void **state)
 {
 	(void)state;
 	load_and_grow(10);
-	expect(TAPIR_FOUND_HEAP,
+	expect(TAPIR_FINDING_HEAP,
 	       "the old generation grows by 50.0 MB/s: from 1240.0 MB to 1490.0 MB in 5.0 s");
 }
 
@@ -150,7 +151,7 @@ static void metaspace_that_was_not_measured_is_not_0(void **state)
 		gauge((1 + i * 1000) * MS, "metaspace", i < 2 ? 0 : 10e6 + 1e6 * (double)i);
 	}
 	end_at(3001 * MS);
-	expect(TAPIR_FOUND_CLASSES,
+	expect(TAPIR_FINDING_CLASSES,
 	       "500 classes are loaded a second, none is unloaded: 1500 more in "
 	       "3.0 s; metaspace grew from 12.0 MB to 13.0 MB");
 }
@@ -165,7 +166,7 @@ static void old_generation_that_is_collected_is_no_leak(void **state)
 	gauge(4001 * MS, "old-generation", 300e6);
 	end_at(4001 * MS);
 	for (size_t i = 0; i < found.rows.cnt; i++)
-		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_HEAP);
+		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FINDING_HEAP);
 }
 
 static void classes_without_end_are_reported(void **state)
@@ -178,8 +179,9 @@ static void classes_without_end_are_reported(void **state)
 		gauge((1 + 1000 * i) * MS, "metaspace", 10e6 + 1e6 * (double)i);
 	}
 	end_at(3001 * MS);
-	expect(TAPIR_FOUND_CLASSES, "2000 classes are loaded a second, none is unloaded: 6000 more "
-				    "in 3.0 s; metaspace grew from 10.0 MB to 13.0 MB");
+	expect(TAPIR_FINDING_CLASSES,
+	       "2000 classes are loaded a second, none is unloaded: 6000 more "
+	       "in 3.0 s; metaspace grew from 10.0 MB to 13.0 MB");
 }
 
 /* Each second by 51 MB. */
@@ -199,10 +201,10 @@ static void grow_from(unsigned kb)
 
 static bool is_said_to_grow(void)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	tapir_vec_for_each (row, &found.rows)
-		if (row->kind == TAPIR_FOUND_MEMORY)
+		if (row->kind == TAPIR_FINDING_MEMORY)
 			return true;
 	return false;
 }

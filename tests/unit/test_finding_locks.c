@@ -127,8 +127,8 @@ static void convoy_is_reported_with_its_threads_and_method(void **state)
 	wait_often(2, "clerk-1", MONITOR);
 	wait_often(3, "clerk-2", MONITOR);
 	end_at(1010 * MS);
-	expect(TAPIR_FOUND_LOCKS, "threads waited 1.584 s for a monitor: 1.6 of 2 threads at any "
-				  "time, clerk-*, in Shop.reserve()");
+	expect(TAPIR_FINDING_LOCKS, "threads waited 1.584 s for a monitor: 1.6 of 2 threads at any "
+				    "time, clerk-*, in Shop.reserve()");
 }
 
 static void monitors_that_are_never_got_are_a_deadlock(void **state)
@@ -137,7 +137,7 @@ static void monitors_that_are_never_got_are_a_deadlock(void **state)
 	wait_for_ever(2, "transfer-1", MONITOR);
 	wait_for_ever(3, "transfer-2", MONITOR);
 	end_at(1010 * MS);
-	expect(TAPIR_FOUND_DEADLOCK,
+	expect(TAPIR_FINDING_DEADLOCK,
 	       "deadlock, or a lock that is never released: 2 threads, transfer-*, waited for a "
 	       "monitor throughout the recording (at least 1.000 s) in Shop.reserve()");
 }
@@ -150,7 +150,7 @@ static void threads_without_luck_in_a_convoy_are_no_deadlock(void **state)
 	wait_for_ever(3, "clerk-2", MONITOR);
 	wait_for_ever(4, "clerk-3", MONITOR);
 	end_at(1010 * MS);
-	assert_int_equal(found.rows.data[0].kind, TAPIR_FOUND_LOCKS);
+	assert_int_equal(found.rows.data[0].kind, TAPIR_FINDING_LOCKS);
 	assert_non_null(strstr(found.rows.data[0].text, " of 3 threads at any time, clerk-*, in "
 							"Shop.reserve()"));
 }
@@ -186,7 +186,7 @@ static void owners_in_a_snapshot_make_a_deadlock(void **state)
 	is_held_up(3, "right", 1010 * MS, 2, TAPIR_SWITCH_AT_END);
 	is_held_up(4, "crowd", 1010 * MS, 2, TAPIR_SWITCH_AT_END);
 	end_at(1010 * MS);
-	expect(TAPIR_FOUND_DEADLOCK,
+	expect(TAPIR_FINDING_DEADLOCK,
 	       "deadlock: 2 threads wait for each other's locks (left 2, right 3), "
 	       "for at least 1.000 s when the recording ended; 1 more wait for locks");
 }
@@ -221,7 +221,7 @@ static void the_last_of_those_who_hold_a_lock_is_reported(void **state)
 	is_owned(3, 1000 * MS, 2);
 	is_owned(4, 1000 * MS, 3);
 	end_at(1010 * MS);
-	expect(TAPIR_FOUND_LOCKS,
+	expect(TAPIR_FINDING_LOCKS,
 	       "a lock is not released: 2 threads, transfer-*, waited for a "
 	       "monitor throughout the recording (at least 1.000 s) in Shop.reserve(); "
 	       "keeper 2 holds it");
@@ -243,8 +243,9 @@ static void timer_that_ends_a_wait_is_no_release(void **state)
 	leave(3, 501 * MS, MONITOR);
 	is_owned(3, 1000 * MS, 2);
 	end_at(1010 * MS);
-	expect(TAPIR_FOUND_LOCKS, "threads waited 998.00 ms for a monitor: 1.0 of 1 threads at any "
-				  "time, transfer, in Shop.reserve(); keeper 2 holds it");
+	expect(TAPIR_FINDING_LOCKS,
+	       "threads waited 998.00 ms for a monitor: 1.0 of 1 threads at any "
+	       "time, transfer, in Shop.reserve(); keeper 2 holds it");
 }
 
 /* Some kernels do not tell that it was a timer: whoever ran then counts as the one that woke it. */
@@ -260,8 +261,9 @@ static void thread_that_waits_for_the_same_again_never_got_it(void **state)
 	leave(3, 501 * MS, MONITOR);
 	is_owned(3, 1000 * MS, 2);
 	end_at(1010 * MS);
-	expect(TAPIR_FOUND_LOCKS, "threads waited 998.00 ms for a monitor: 1.0 of 1 threads at any "
-				  "time, transfer, in Shop.reserve(); keeper 2 holds it");
+	expect(TAPIR_FINDING_LOCKS,
+	       "threads waited 998.00 ms for a monitor: 1.0 of 1 threads at any "
+	       "time, transfer, in Shop.reserve(); keeper 2 holds it");
 }
 
 /* They began before the recording: only the snapshot has them. */
@@ -277,9 +279,10 @@ static void statements_of_a_waiter_and_its_holder_are_reported(void **state)
 		(struct tapir_wait_view){.statement = feeder_sv("update a set n = 5 where id = 7;"),
 					 .holder_statement = feeder_sv("select f(60)")});
 	end_at(1010 * MS);
-	expect(TAPIR_FOUND_LOCKS, "threads waited 999.00 ms for a monitor: 1.0 of 1 threads at any "
-				  "time, transfer, in Shop.reserve(), most for update a set n = ? "
-				  "where id = ?; keeper 2 holds it, in select f(?)");
+	expect(TAPIR_FINDING_LOCKS,
+	       "threads waited 999.00 ms for a monitor: 1.0 of 1 threads at any "
+	       "time, transfer, in Shop.reserve(), most for update a set n = ? "
+	       "where id = ?; keeper 2 holds it, in select f(?)");
 }
 
 /* Processes of a server are read one after the other at first: then owners are left out. */
@@ -295,7 +298,7 @@ static void holder_that_one_snapshot_knows_is_no_other_one(void **state)
 	leave(3, 501 * MS, MONITOR);
 	is_seen_to_wait(3, 1000 * MS, 2, (struct tapir_wait_view){.object = feeder_sv("row 7")});
 	end_at(1010 * MS);
-	expect(TAPIR_FOUND_LOCKS,
+	expect(TAPIR_FINDING_LOCKS,
 	       "threads waited 998.00 ms for a monitor (row 7): 1.0 of 1 threads at any "
 	       "time, transfer, in Shop.reserve(); keeper 2 holds it");
 }
@@ -312,8 +315,9 @@ static void lock_that_had_two_holders_was_released(void **state)
 	leave(3, 501 * MS, MONITOR);
 	is_owned(3, 1000 * MS, 2);
 	end_at(1010 * MS);
-	expect(TAPIR_FOUND_LOCKS, "threads waited 998.00 ms for a monitor: 1.0 of 1 threads at any "
-				  "time, transfer, in Shop.reserve()");
+	expect(TAPIR_FINDING_LOCKS,
+	       "threads waited 998.00 ms for a monitor: 1.0 of 1 threads at any "
+	       "time, transfer, in Shop.reserve()");
 }
 
 /* It waited for a lock that it got, and holds one that the other waits for now. */
@@ -325,7 +329,7 @@ static void waits_of_two_snapshots_make_no_deadlock(void **state)
 	is_held_up(3, "right", 1010 * MS, 2, TAPIR_SWITCH_AT_END);
 	end_at(1010 * MS);
 	for (size_t i = 0; i < found.rows.cnt; i++)
-		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_DEADLOCK);
+		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FINDING_DEADLOCK);
 }
 
 static void one_thread_that_waits_is_no_deadlock(void **state)
@@ -333,7 +337,7 @@ static void one_thread_that_waits_is_no_deadlock(void **state)
 	(void)state;
 	wait_for_ever(2, "transfer-1", MONITOR);
 	end_at(1010 * MS);
-	assert_int_equal(found.rows.data[0].kind, TAPIR_FOUND_LOCKS);
+	assert_int_equal(found.rows.data[0].kind, TAPIR_FINDING_LOCKS);
 }
 
 /* A latch or a semaphore: who never gets it waits for work. */
@@ -344,7 +348,7 @@ static void synchronizers_that_are_never_got_are_idle(void **state)
 	wait_for_ever(3, "worker-1", LOCK);
 	end_at(1010 * MS);
 	for (size_t i = 0; i < found.rows.cnt; i++)
-		assert_int_equal(found.rows.data[i].kind, TAPIR_FOUND_IDLE);
+		assert_int_equal(found.rows.data[i].kind, TAPIR_FINDING_IDLE);
 }
 
 /* The recorder's last look at counters came 0.4 s after the last look at threads, at load. */
@@ -366,8 +370,8 @@ static void what_is_recorded_after_the_end_makes_no_share_smaller(void **state)
 	feeder_add(&f, &counter.h);
 	assert_int_equal(tapir_timeline__finish(f.tl), 0);
 	tapir_diagnosis__list(&finding, &found);
-	expect(TAPIR_FOUND_LOCKS, "threads waited 1.584 s for a monitor: 1.6 of 2 threads at any "
-				  "time, clerk-*, in Shop.reserve()");
+	expect(TAPIR_FINDING_LOCKS, "threads waited 1.584 s for a monitor: 1.6 of 2 threads at any "
+				    "time, clerk-*, in Shop.reserve()");
 	assert_int_equal(tapir_timeline__switched_ns(f.tl), 1000 * MS);
 }
 
@@ -379,8 +383,8 @@ static void locks_of_java_util_concurrent_count_when_they_are_got(void **state)
 	wait_for_ever(3, "main", LOCK);
 	wait_often(4, "pool-1-thread-1", IDLE); /* parks for work: no lock */
 	end_at(1010 * MS);
-	expect(TAPIR_FOUND_LOCKS, "threads waited 1.584 s for a java.util.concurrent lock: 1.6 "
-				  "of 2 threads at any time, cashier-*");
+	expect(TAPIR_FINDING_LOCKS, "threads waited 1.584 s for a java.util.concurrent lock: 1.6 "
+				    "of 2 threads at any time, cashier-*");
 }
 
 /* Interpreted methods have no names: 2.7 threads were reported where 5 waited. */
@@ -393,8 +397,8 @@ static void waits_of_interpreted_code_are_what_the_thread_waits_for_else(void **
 		feeder_come(&f, 2, (at + 8) * MS, (at + 8) * MS, 1);
 	}
 	end_at(2010 * MS);
-	expect(TAPIR_FOUND_LOCKS, "threads waited 1.592 s for a java.util.concurrent lock: 0.8 "
-				  "of 1 threads at any time, cashier-*");
+	expect(TAPIR_FINDING_LOCKS, "threads waited 1.592 s for a java.util.concurrent lock: 0.8 "
+				    "of 1 threads at any time, cashier-*");
 	assert_string_equal(found.rows.data[0].evidence,
 			    "199 waits; 800.00 ms of them have truncated stacks");
 }
@@ -409,8 +413,8 @@ static void waits_of_interpreted_code_stay_unknown_where_there_are_two_reasons(v
 		feeder_come(&f, 2, (at + 8) * MS, (at + 8) * MS, 1);
 	}
 	end_at(2010 * MS);
-	expect(TAPIR_FOUND_LOCKS, "threads waited 792.00 ms for a java.util.concurrent lock: 0.4 "
-				  "of 1 threads at any time, worker");
+	expect(TAPIR_FINDING_LOCKS, "threads waited 792.00 ms for a java.util.concurrent lock: 0.4 "
+				    "of 1 threads at any time, worker");
 }
 
 /* Nor is it, unless the address tells: a thread that sleeps while it has the lock does so
@@ -429,8 +433,8 @@ static void waits_of_cut_stacks_are_what_the_thread_waits_for_at_that_address(vo
 		feeder_come(&f, 2, (at + 8) * MS, (at + 8) * MS, 1);
 	}
 	end_at(2012 * MS);
-	expect(TAPIR_FOUND_LOCKS, "threads waited 800.00 ms for a java.util.concurrent lock: 0.4 "
-				  "of 1 threads at any time, worker");
+	expect(TAPIR_FINDING_LOCKS, "threads waited 800.00 ms for a java.util.concurrent lock: 0.4 "
+				    "of 1 threads at any time, worker");
 }
 
 /* A short wait for the queue's lock does not make a wait for work one. */
@@ -441,8 +445,8 @@ static void waits_of_interpreted_code_stay_unknown_where_locks_are_few(void **st
 	leave(2, 1001 * MS, UNNAMED);
 	feeder_come(&f, 2, 6001 * MS, 6001 * MS, 1);
 	end_at(6010 * MS);
-	expect(TAPIR_FOUND_LOCKS, "threads waited 792.00 ms for a java.util.concurrent lock: 0.1 "
-				  "of 1 threads at any time, worker");
+	expect(TAPIR_FINDING_LOCKS, "threads waited 792.00 ms for a java.util.concurrent lock: 0.1 "
+				    "of 1 threads at any time, worker");
 }
 
 static void interpreter_lock_is_reported(void **state)
@@ -451,7 +455,7 @@ static void interpreter_lock_is_reported(void **state)
 	wait_often(2, "worker", GIL);
 	wait_often(3, "worker", GIL);
 	end_at(1010 * MS);
-	assert_int_equal(found.rows.data[0].kind, TAPIR_FOUND_LOCKS);
+	assert_int_equal(found.rows.data[0].kind, TAPIR_FINDING_LOCKS);
 	assert_non_null(strstr(found.rows.data[0].text, " for the GIL: 1.6 of 2 threads"));
 }
 
@@ -467,7 +471,7 @@ static void matching_is_reported_when_callers_are_missing(void **state)
 		feeder_add(&f, &sample.h);
 	}
 	end_at(1000 * MS);
-	expect(TAPIR_FOUND_DOING,
+	expect(TAPIR_FINDING_CPU_ACTIVITY,
 	       "100% of the CPU matches regular expressions (a pattern may backtrack)");
 }
 
@@ -483,7 +487,7 @@ static void throwing_is_reported_without_events(void **state)
 		feeder_add(&f, &one.h);
 	}
 	end_at(105 * MS);
-	expect(TAPIR_FOUND_THROWING,
+	expect(TAPIR_FINDING_THROWING,
 	       "75% of the CPU creates and throws exceptions, most in Shop.reserve()");
 }
 
@@ -495,7 +499,7 @@ static void threads_that_are_parked_throughout_are_reported(void **state)
 		wait_for_ever(tid, "pool-1-thread", UNNAMED);
 	wait_for_ever(6, "main", UNNAMED);
 	end_at(1010 * MS);
-	assert_int_equal(found.rows.data[0].kind, TAPIR_FOUND_IDLE);
+	assert_int_equal(found.rows.data[0].kind, TAPIR_FINDING_IDLE);
 	assert_non_null(strstr(found.rows.data[0].text,
 			       "; 4 threads pool-* stayed parked throughout "
 			       "(idle, or waiting for each other)"));
@@ -520,7 +524,7 @@ static void threads_that_are_started_all_the_time_are_reported(void **state)
 		wait_for(thread.tid, 11 + 10 * (uint64_t)i, 12 + 10 * (uint64_t)i, IDLE, 1);
 	}
 	end_at(1011 * MS);
-	expect(TAPIR_FOUND_THREADS, "99 threads are started a second, most of them task-*");
+	expect(TAPIR_FINDING_THREADS, "99 threads are started a second, most of them task-*");
 }
 
 /* ---- pools of objects ------------------------------------------------------------------------ */
@@ -539,7 +543,7 @@ static void objects_that_threads_pass_on_are_reported(void **state)
 		wait_for(4, at + 200, at + 300, UNNAMED, 2);
 	}
 	end_at(1001 * MS);
-	expect(TAPIR_FOUND_LOCKS,
+	expect(TAPIR_FINDING_LOCKS,
 	       "threads waited 900.00 ms for a permit or a pooled object that is "
 	       "used as a lock: 0.9 of 3 threads at any time, in "
 	       "Shop.reserve()");
@@ -557,7 +561,7 @@ static void work_that_another_thread_gives_is_no_pool(void **state)
 	}
 	end_at(1001 * MS);
 	for (size_t i = 0; i < found.rows.cnt; i++)
-		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_LOCKS);
+		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FINDING_LOCKS);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, finding_teardown)

@@ -100,7 +100,7 @@ static void function_that_computes_has_a_name(void **state)
 	(void)state;
 	compute(COMPUTES);
 	end_at(1001 * MS);
-	expect(TAPIR_FOUND_CPU,
+	expect(TAPIR_FINDING_CPU,
 	       "1.00 CPUs used, most in draw shop.py (16 of 19 times that running threads' frames were read)");
 	assert_string_equal(found.rows.data[0].subject, "py::draw:/srv/shop.py");
 }
@@ -114,7 +114,7 @@ static void looks_at_threads_that_sleep_do_not_count(void **state)
 		look(3, at, PARSES);
 	compute(COMPUTES);
 	end_at(1001 * MS);
-	expect(TAPIR_FOUND_CPU,
+	expect(TAPIR_FINDING_CPU,
 	       "1.00 CPUs used, most in draw shop.py (16 of 19 times that running threads' frames were read)");
 }
 
@@ -130,7 +130,7 @@ static void nothing_is_said_where_another_thread_computes(void **state)
 			look(2, at, DRAWS);
 	}
 	end_at(1001 * MS);
-	expect(TAPIR_FOUND_CPU, "1.00 CPUs used, 100% of the CPU in crunch");
+	expect(TAPIR_FINDING_CPU, "1.00 CPUs used, 100% of the CPU in crunch");
 }
 
 static void few_looks_tell_nothing(void **state)
@@ -153,7 +153,7 @@ static void holder_of_the_gil_has_a_function(void **state)
 	compute(COMPUTES);
 	feeder_come(&f, 3, 1000 * MS, 1000 * MS, 2);
 	end_at(1001 * MS);
-	assert_int_equal(found.rows.data[0].kind, TAPIR_FOUND_LOCKS);
+	assert_int_equal(found.rows.data[0].kind, TAPIR_FINDING_LOCKS);
 	assert_non_null(strstr(
 		found.rows.data[0].text,
 		"; thread 2 (python3) holds it: 100% of the interpreter's CPU time, "
@@ -178,7 +178,7 @@ static void callback_that_computes_blocks_the_loop(void **state)
 		feeder_come(&f, 2, (from + 199) * MS, (from + 199) * MS, 0);
 	}
 	end_at(1003 * MS);
-	assert_int_equal(found.rows.data[0].kind, TAPIR_FOUND_LOOP);
+	assert_int_equal(found.rows.data[0].kind, TAPIR_FINDING_LOOP);
 	assert_non_null(strstr(found.rows.data[0].text, "; it was seen in draw shop.py"));
 }
 

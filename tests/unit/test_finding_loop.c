@@ -35,7 +35,7 @@ static void blocked_although_it_is_seen_where_it_wakes_up(void **state)
 		run(2, at + 102, at + 200, DRAW);
 	}
 	lead_at(1010);
-	assert_true(found.rows.cnt && found.rows.data[0].kind == TAPIR_FOUND_LOOP);
+	assert_true(found.rows.cnt && found.rows.data[0].kind == TAPIR_FINDING_LOOP);
 	assert_true(found.rows.data[0].magnitude > 45 && found.rows.data[0].magnitude < 55);
 }
 
@@ -301,7 +301,7 @@ static void told_when_the_interpreter_has_no_symbols(void **state)
 			       " for the GIL: 1.8 of 2 threads at any time, python*; "
 			       "thread 5 (python3) holds it: 100% of the "
 			       "interpreter's CPU time"));
-	assert_int_equal(found.rows.data[0].kind, TAPIR_FOUND_LOCKS);
+	assert_int_equal(found.rows.data[0].kind, TAPIR_FINDING_LOCKS);
 }
 
 static void names_nobody_when_threads_run_by_turns(void **state)
@@ -325,7 +325,7 @@ static void threads_that_wait_for_a_python_lock_are_reported(void **state)
 		wait_in_turns(tid, PYTHON_LOCK);
 	assert_non_null(
 		strstr(lead_at(1010), "; 2.7 threads waited for a Python lock or for work"));
-	assert_int_equal(found.rows.data[0].kind, TAPIR_FOUND_IDLE);
+	assert_int_equal(found.rows.data[0].kind, TAPIR_FINDING_IDLE);
 }
 
 static void a_condition_of_another_file_is_no_gil(void **state)

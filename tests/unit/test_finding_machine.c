@@ -129,7 +129,7 @@ static void share_of_a_cpu_that_is_hardly_used_is_no_finding(void **state)
 	(void)state;
 	compile(1, 1, 150, false);
 	fire(TICK, 1001 * MS, 0, "Object", 0);
-	assert_int_not_equal(kind_at(0), TAPIR_FOUND_JIT);
+	assert_int_not_equal(kind_at(0), TAPIR_FINDING_JIT);
 }
 
 static void measured(const char *key, const char *value)
@@ -146,7 +146,7 @@ static void quota_is_named_with_its_cgroup(void **state)
 	fire(TICK, 1001 * MS, 0, "Object", 0);
 	expect_finding("throttled 4.2 s of 6.0 s by a quota of 20% of a CPU (cgroup "
 		       "/sys/fs/cgroup/cpu/shop)");
-	assert_int_equal(kind_at(1), TAPIR_FOUND_CPU);
+	assert_int_equal(kind_at(1), TAPIR_FINDING_CPU);
 }
 
 /* Runs for 300 ms of a second, and could have for 600 more. */
@@ -195,7 +195,7 @@ static void neighbours_that_leave_cpus_are_no_cause(void **state)
 	(void)state;
 	measured("neighbours", "1000000000 8 1600000000\n1500000000 77 cc1\n");
 	wait_for_a_cpu();
-	assert_int_equal(kind_at(0), TAPIR_FOUND_CPU);
+	assert_int_equal(kind_at(0), TAPIR_FINDING_CPU);
 }
 
 /* Four threads wait for CPUs, 800 ms each of a second. */
@@ -216,8 +216,8 @@ static void waits_of_threads_for_one_another_are_not_the_neighbours(void **state
 	(void)state;
 	measured("neighbours", "1000000000 2 1000000000\n1000000000 77 cc1\n");
 	want_more_cpus_than_there_are(800);
-	assert_int_equal(kind_at(0), TAPIR_FOUND_CPU);
-	assert_int_equal(kind_at(1), TAPIR_FOUND_KIND_CNT);
+	assert_int_equal(kind_at(0), TAPIR_FINDING_CPU);
+	assert_int_equal(kind_at(1), TAPIR_FINDING_KIND_CNT);
 	assert_non_null(
 		strstr(found.rows.data[0].text,
 		       "; its threads want 4.0 CPUs of 2: they waited 3.200 s for one, most "
@@ -237,7 +237,7 @@ static void neighbours_that_take_most_are_named_beside_own_threads(void **state)
 /* Three of them, for the same lock; one waits for a CPU. */
 static void neighbours_come_after_what_far_more_threads_wait_for(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	measured("neighbours", "1000000000 2 1600000000\n1500000000 77 cc1\n");
@@ -252,9 +252,9 @@ static void neighbours_come_after_what_far_more_threads_wait_for(void **state)
 		}
 	}
 	wait_for_a_cpu();
-	assert_int_equal(kind_at(0), TAPIR_FOUND_LOCKS);
+	assert_int_equal(kind_at(0), TAPIR_FINDING_LOCKS);
 	tapir_vec_for_each (row, &found.rows)
-		if (row->kind == TAPIR_FOUND_NEIGHBOUR)
+		if (row->kind == TAPIR_FINDING_NOISY_NEIGHBOUR)
 			break;
 	assert_true(row < found.rows.data + found.rows.cnt);
 	assert_true(row->severity < 12);
@@ -298,8 +298,8 @@ static void memory_that_a_program_takes_when_it_starts_is_none(void **state)
 	memory_of_a_start(
 		"100 1000:90000:5 3000:110000:5 5000:130000:5 7000:150000:5 9000:170000:5 "
 		"10499:185000:5\n");
-	for (size_t i = 0; kind_at(i) != TAPIR_FOUND_KIND_CNT; i++)
-		assert_int_not_equal(kind_at(i), TAPIR_FOUND_MEMORY);
+	for (size_t i = 0; kind_at(i) != TAPIR_FINDING_KIND_CNT; i++)
+		assert_int_not_equal(kind_at(i), TAPIR_FINDING_MEMORY);
 }
 
 static void memory_is_measured_from_when_the_program_has_started(void **state)

@@ -91,7 +91,7 @@ static void cpu_is_in_the_program_not_in_a_library(void **state)
 	(void)state;
 	stack_of(MEMCPY, COMMIT, MAIN);
 	run_in(MEMCPY, 0);
-	expect(TAPIR_FOUND_CPU,
+	expect(TAPIR_FINDING_CPU,
 	       "1.00 CPUs used, 100% of the CPU in Journal::commit (100% within memcpy)");
 }
 
@@ -100,8 +100,8 @@ static void templates_of_the_language_are_a_library(void **state)
 	(void)state;
 	stack_of(SORT, COMMIT, MAIN);
 	run_in(SORT, 0);
-	expect(TAPIR_FOUND_CPU, "1.00 CPUs used, 100% of the CPU in Journal::commit (100% within "
-				"std::__introsort<...>)");
+	expect(TAPIR_FINDING_CPU, "1.00 CPUs used, 100% of the CPU in Journal::commit (100% within "
+				  "std::__introsort<...>)");
 }
 
 static void library_beside_the_program_is_its_own(void **state)
@@ -109,7 +109,7 @@ static void library_beside_the_program_is_its_own(void **state)
 	(void)state;
 	stack_of(PLUGIN, COMMIT, MAIN);
 	run_in(PLUGIN, 0);
-	expect(TAPIR_FOUND_CPU, "1.00 CPUs used, 100% of the CPU in tax_of");
+	expect(TAPIR_FINDING_CPU, "1.00 CPUs used, 100% of the CPU in tax_of");
 }
 
 static void system_calls_are_told_with_who_makes_them(void **state)
@@ -117,8 +117,8 @@ static void system_calls_are_told_with_who_makes_them(void **state)
 	(void)state;
 	stack_of(FDATASYNC, COMMIT, MAIN);
 	run_in(FDATASYNC, KERNEL_SYNC);
-	expect(TAPIR_FOUND_CPU, "1.00 CPUs used, 100% of the CPU in Journal::commit (100% in the "
-				"kernel, most in fdatasync)");
+	expect(TAPIR_FINDING_CPU, "1.00 CPUs used, 100% of the CPU in Journal::commit (100% in the "
+				  "kernel, most in fdatasync)");
 }
 
 /* The runtime's own work: none of the program's functions. */
@@ -127,8 +127,8 @@ static void native_frames_below_a_runtime_are_not_the_programs(void **state)
 	(void)state;
 	stack_of(FDATASYNC, JVM, MAIN);
 	run_in(FDATASYNC, KERNEL_SYNC);
-	expect(TAPIR_FOUND_CPU, "1.00 CPUs used, most of the CPU in system calls (100% in the "
-				"kernel, most in fdatasync)");
+	expect(TAPIR_FINDING_CPU, "1.00 CPUs used, most of the CPU in system calls (100% in the "
+				  "kernel, most in fdatasync)");
 }
 
 static void functions_of_a_server_are_not_the_programs(void **state)
@@ -136,8 +136,8 @@ static void functions_of_a_server_are_not_the_programs(void **state)
 	(void)state;
 	stack_of(FDATASYNC, SERVER, SERVER);
 	run_in(FDATASYNC, KERNEL_SYNC);
-	expect(TAPIR_FOUND_CPU, "1.00 CPUs used, most of the CPU in system calls (100% in the "
-				"kernel, most in fdatasync)");
+	expect(TAPIR_FINDING_CPU, "1.00 CPUs used, most of the CPU in system calls (100% in the "
+				  "kernel, most in fdatasync)");
 }
 
 /* Two threads, most of the time. */
@@ -159,24 +159,24 @@ static void lock_is_waited_for_in_a_function(void **state)
 {
 	(void)state;
 	wait_in(MUTEX);
-	expect(TAPIR_FOUND_LOCKS, "threads waited 1.584 s for a mutex: 1.6 of 2 threads at any "
-				  "time, clerk, in Journal::commit");
+	expect(TAPIR_FINDING_LOCKS, "threads waited 1.584 s for a mutex: 1.6 of 2 threads at any "
+				    "time, clerk, in Journal::commit");
 }
 
 static void locks_of_rust_are_known(void **state)
 {
 	(void)state;
 	wait_in(RUST_MUTEX);
-	expect(TAPIR_FOUND_LOCKS, "threads waited 1.584 s for a mutex: 1.6 of 2 threads at any "
-				  "time, clerk, in Journal::commit");
+	expect(TAPIR_FINDING_LOCKS, "threads waited 1.584 s for a mutex: 1.6 of 2 threads at any "
+				    "time, clerk, in Journal::commit");
 }
 
 static void locks_of_rust_are_known_by_older_names(void **state)
 {
 	(void)state;
 	wait_in(RUST_RWLOCK);
-	expect(TAPIR_FOUND_LOCKS, "threads waited 1.584 s for a rwlock: 1.6 of 2 threads at any "
-				  "time, clerk, in Journal::commit");
+	expect(TAPIR_FINDING_LOCKS, "threads waited 1.584 s for a rwlock: 1.6 of 2 threads at any "
+				    "time, clerk, in Journal::commit");
 }
 
 static void expect_name(const char *name, const char *shown)

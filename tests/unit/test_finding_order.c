@@ -50,13 +50,13 @@ static void shuffle(size_t order[TAPIR_DETECTOR_CNT])
 	}
 }
 
-static void expect_rows(const char *name, const struct tapir_found_list *a,
-			const struct tapir_found_list *b)
+static void expect_rows(const char *name, const struct tapir_findings *a,
+			const struct tapir_findings *b)
 {
 	if (a->rows.cnt != b->rows.cnt || a->hidden.cnt != b->hidden.cnt)
 		fail_msg("%s: %zu findings, %zu when shuffled", name, a->rows.cnt, b->rows.cnt);
 	for (size_t i = 0; i < a->rows.cnt; i++) {
-		const struct tapir_found *x = &a->rows.data[i], *y = &b->rows.data[i];
+		const struct tapir_finding *x = &a->rows.data[i], *y = &b->rows.data[i];
 
 		if (x->kind != y->kind || x->severity != y->severity ||
 		    x->magnitude != y->magnitude || strcmp(x->text, y->text) != 0)
@@ -66,11 +66,11 @@ static void expect_rows(const char *name, const struct tapir_found_list *a,
 			fail_msg("%s: '%s' of %s, when shuffled of %s", name, x->text, x->facts,
 				 y->facts);
 	}
-	for (unsigned i = 0; i < TAPIR_FOUND_KIND_CNT; i++)
+	for (unsigned i = 0; i < TAPIR_FINDING_KIND_CNT; i++)
 		if (a->trials[i].was_admitted != b->trials[i].was_admitted ||
 		    a->trials[i].magnitude != b->trials[i].magnitude)
 			fail_msg("%s: %s measures %g, when shuffled %g", name,
-				 tapir_found__kind_name(i), a->trials[i].magnitude,
+				 tapir_finding__kind_name(i), a->trials[i].magnitude,
 				 b->trials[i].magnitude);
 }
 
@@ -84,14 +84,14 @@ static void judge_shuffled(const char *name, struct tapir_report *report)
 	for (size_t i = 0; i < TAPIR_DETECTOR_CNT; i++)
 		order[i] = TAPIR_DETECTOR_CNT - 1 - i; /* the first is the reverse */
 	for (int turn = 0; turn < SHUFFLES; turn++) {
-		struct tapir_found_list list = {};
+		struct tapir_findings list = {};
 
 		for (size_t i = 0; i < TAPIR_DETECTOR_CNT; i++)
 			tapir_detectors[order[i]](&report->finding, &list);
-		tapir_found_list__judge(&list);
+		tapir_findings__judge(&list);
 		assert_false(list.failed);
 		expect_rows(name, &report->findings, &list);
-		tapir_found_list__fini(&list);
+		tapir_findings__fini(&list);
 		shuffle(order);
 	}
 	tapir_rules = table;
@@ -113,7 +113,7 @@ static size_t check_file(const char *name)
 	judge_shuffled(name, &report);
 	cnt = report.findings.rows.cnt;
 	for (size_t i = 0; i < cnt; i++) {
-		const struct tapir_found *found = &report.findings.rows.data[i];
+		const struct tapir_finding *found = &report.findings.rows.data[i];
 
 		if (!found->facts || !found->source || found->from_ns > found->to_ns)
 			fail_msg("%s: '%s' is of no fact, or no time", name, found->text);
@@ -147,83 +147,83 @@ static void shuffled_detectors_find_the_same(void **state)
 
 /* ---- explanations --------------------------------------------------------------------------- */
 
-static void add(struct tapir_found_list *list, enum tapir_found_kind kind, double magnitude)
+static void add(struct tapir_findings *list, enum tapir_finding_kind kind, double magnitude)
 {
 	struct tapir_str text = {};
 
-	tapir_str__addf(&text, "%s %g", tapir_found__kind_name(kind), magnitude);
-	tapir_found_list__add(list, kind, magnitude, NULL, &text, NULL, NULL);
+	tapir_str__addf(&text, "%s %g", tapir_finding__kind_name(kind), magnitude);
+	tapir_findings__add(list, kind, magnitude, NULL, &text, NULL, NULL);
 }
 
 static void what_explains_another_finding_hides_it(void **state)
 {
-	struct tapir_found_list list = {};
+	struct tapir_findings list = {};
 
 	(void)state;
-	add(&list, TAPIR_FOUND_GC, 30);
-	add(&list, TAPIR_FOUND_IDLE, 99);
-	add(&list, TAPIR_FOUND_INDUCED_GC, 10);
-	tapir_found_list__judge(&list);
+	add(&list, TAPIR_FINDING_GC, 30);
+	add(&list, TAPIR_FINDING_IDLE, 99);
+	add(&list, TAPIR_FINDING_INDUCED_GC, 10);
+	tapir_findings__judge(&list);
 	assert_int_equal(list.rows.cnt, 1);
-	assert_int_equal(list.rows.data[0].kind, TAPIR_FOUND_INDUCED_GC);
+	assert_int_equal(list.rows.data[0].kind, TAPIR_FINDING_INDUCED_GC);
 	assert_int_equal(list.hidden.cnt, 2);
-	assert_int_equal(list.hidden.data[0].explained->by, TAPIR_FOUND_INDUCED_GC);
-	assert_int_equal(list.hidden.data[1].explained->by, TAPIR_FOUND_ANY);
-	tapir_found_list__fini(&list);
+	assert_int_equal(list.hidden.data[0].explained->by, TAPIR_FINDING_INDUCED_GC);
+	assert_int_equal(list.hidden.data[1].explained->by, TAPIR_FINDING_ANY);
+	tapir_findings__fini(&list);
 }
 
 static void less_than_its_share_explains_nothing(void **state)
 {
-	struct tapir_found_list list = {};
+	struct tapir_findings list = {};
 
 	(void)state;
-	add(&list, TAPIR_FOUND_MEMORY, 10);
-	add(&list, TAPIR_FOUND_HEAP, 4.9);
-	tapir_found_list__judge(&list);
+	add(&list, TAPIR_FINDING_MEMORY, 10);
+	add(&list, TAPIR_FINDING_HEAP, 4.9);
+	tapir_findings__judge(&list);
 	assert_int_equal(list.rows.cnt, 2);
-	add(&list, TAPIR_FOUND_HEAP, 5);
-	tapir_found_list__judge(&list);
+	add(&list, TAPIR_FINDING_HEAP, 5);
+	tapir_findings__judge(&list);
 	assert_int_equal(list.rows.cnt, 2);
 	assert_int_equal(list.hidden.cnt, 1);
-	assert_int_equal(list.hidden.data[0].kind, TAPIR_FOUND_MEMORY);
-	tapir_found_list__fini(&list);
+	assert_int_equal(list.hidden.data[0].kind, TAPIR_FINDING_MEMORY);
+	tapir_findings__fini(&list);
 }
 
 static void a_part_that_is_explained_weighs_less(void **state)
 {
-	struct tapir_found_list list = {};
+	struct tapir_findings list = {};
 
 	(void)state;
-	add(&list, TAPIR_FOUND_NEIGHBOUR, 60);
+	add(&list, TAPIR_FINDING_NOISY_NEIGHBOUR, 60);
 	list.rows.data[0].threads = 2;
-	add(&list, TAPIR_FOUND_LOCKS, 5.9);
-	tapir_found_list__judge(&list);
+	add(&list, TAPIR_FINDING_LOCKS, 5.9);
+	tapir_findings__judge(&list);
 	assert_true(list.rows.data[1].magnitude == 60);
-	add(&list, TAPIR_FOUND_LOCKS, 6);
-	tapir_found_list__judge(&list);
-	assert_int_equal(list.rows.data[2].kind, TAPIR_FOUND_NEIGHBOUR);
+	add(&list, TAPIR_FINDING_LOCKS, 6);
+	tapir_findings__judge(&list);
+	assert_int_equal(list.rows.data[2].kind, TAPIR_FINDING_NOISY_NEIGHBOUR);
 	assert_true(list.rows.data[2].magnitude == 10);
 	assert_int_equal(list.hidden.cnt, 0);
-	tapir_found_list__fini(&list);
+	tapir_findings__fini(&list);
 }
 
 static void equal_severities_have_one_order(void **state)
 {
-	struct tapir_found_list one = {}, other = {};
+	struct tapir_findings one = {}, other = {};
 
 	(void)state;
-	add(&one, TAPIR_FOUND_DISK, 5);
-	add(&one, TAPIR_FOUND_DOING, 95);
-	add(&one, TAPIR_FOUND_DISK, 6);
-	add(&other, TAPIR_FOUND_DISK, 6);
-	add(&other, TAPIR_FOUND_DISK, 5);
-	add(&other, TAPIR_FOUND_DOING, 95);
-	tapir_found_list__judge(&one);
-	tapir_found_list__judge(&other);
+	add(&one, TAPIR_FINDING_DISK, 5);
+	add(&one, TAPIR_FINDING_CPU_ACTIVITY, 95);
+	add(&one, TAPIR_FINDING_DISK, 6);
+	add(&other, TAPIR_FINDING_DISK, 6);
+	add(&other, TAPIR_FINDING_DISK, 5);
+	add(&other, TAPIR_FINDING_CPU_ACTIVITY, 95);
+	tapir_findings__judge(&one);
+	tapir_findings__judge(&other);
 	expect_rows("equal ones", &one, &other);
 	assert_true(one.rows.data[1].magnitude == 6);
-	tapir_found_list__fini(&one);
-	tapir_found_list__fini(&other);
+	tapir_findings__fini(&one);
+	tapir_findings__fini(&other);
 }
 
 int main(void)

@@ -82,7 +82,7 @@ static void end_at(uint64_t ms)
 	assert_false(found.failed);
 }
 
-static const char *first(enum tapir_found_kind kind)
+static const char *first(enum tapir_finding_kind kind)
 {
 	assert_true(found.rows.cnt > 0);
 	assert_int_equal(found.rows.data[0].kind, kind);
@@ -97,7 +97,7 @@ static void lock_is_one_for_all_processes(void **state)
 		fire(WAIT_DONE, pid, 101, 42, "relation");
 	}
 	end_at(1001);
-	assert_string_equal(first(TAPIR_FOUND_LOCKS),
+	assert_string_equal(first(TAPIR_FINDING_LOCKS),
 			    "threads waited 1.000 s for locks, 100% of it for lock relation 42");
 }
 
@@ -118,7 +118,7 @@ static void locks_of_two_servers_are_two(void **state)
 		fire(WAIT_DONE, pid, 101, 42, "relation");
 	}
 	end_at(1001);
-	assert_string_equal(first(TAPIR_FOUND_LOCKS),
+	assert_string_equal(first(TAPIR_FINDING_LOCKS),
 			    "threads waited 1.000 s for locks, 70% of it for lock relation 42");
 }
 
@@ -132,7 +132,7 @@ static void locks_of_many_transactions_are_one_kind(void **state)
 		fire(QUERY_DONE, pid, 101, 0, "update");
 	}
 	end_at(1001);
-	assert_string_equal(first(TAPIR_FOUND_LOCKS),
+	assert_string_equal(first(TAPIR_FINDING_LOCKS),
 			    "threads waited 1.000 s for locks, 100% of it for lock transaction, "
 			    "most for update a set n = ? where id1 = ?");
 }
@@ -145,7 +145,7 @@ static void wait_within_a_wait_is_no_time_of_its_own(void **state)
 	fire(LWLOCK_DONE, 11, 501, 1, "LockManager");
 	fire(WAIT_DONE, 11, 801, 42, "relation");
 	end_at(1001);
-	assert_string_equal(first(TAPIR_FOUND_LOCKS),
+	assert_string_equal(first(TAPIR_FINDING_LOCKS),
 			    "threads waited 800.00 ms for locks, 75% of it for lock relation 42");
 }
 
@@ -156,7 +156,7 @@ static void wait_ends_with_the_abort(void **state)
 	fire(WAIT, 11, 1, 42, "relation");
 	fire(ABORT, 11, 801, 5, NULL);
 	end_at(2001);
-	assert_string_equal(first(TAPIR_FOUND_LOCKS),
+	assert_string_equal(first(TAPIR_FINDING_LOCKS),
 			    "threads waited 800.00 ms for locks, 100% of it for lock relation 42");
 }
 
@@ -255,7 +255,7 @@ static void scans_of_tables_are_reported_with_the_statement(void **state)
 	scan(100, 2);
 	scan(30, 4);
 	end_at(450);
-	assert_string_equal(first(TAPIR_FOUND_DOING),
+	assert_string_equal(first(TAPIR_FINDING_CPU_ACTIVITY),
 			    "87% of the CPU scans whole tables for rows (an index may be missing), "
 			    "most for select count(*) from big where id = ?");
 }
@@ -272,7 +272,7 @@ static void rows_of_a_function_are_no_scan_of_a_table(void **state)
 	scan(1, 2 + 4); /* at 610 ms */
 	end_at(620);
 	assert_string_equal(
-		first(TAPIR_FOUND_DOING),
+		first(TAPIR_FINDING_CPU_ACTIVITY),
 		"99% of the CPU goes through rows of a function, a WITH query or a "
 		"join in nested loops, most for select f(i) from generate_series(?, ?) i");
 }
@@ -287,7 +287,7 @@ static void statement_is_the_one_that_does_what_is_said(void **state)
 	fire(QUERY, 100, 501, 0, "select * from big order by b");
 	scan(195, 6); /* from 610 ms on */
 	end_at(806);
-	assert_string_equal(first(TAPIR_FOUND_DOING),
+	assert_string_equal(first(TAPIR_FINDING_CPU_ACTIVITY),
 			    "51% of the CPU sorts rows, most for select * from big order by b");
 }
 
@@ -297,7 +297,7 @@ static void statement_of_a_busy_process_is_named(void **state)
 	fire(QUERY, 100, 1, 0, "select md5(a) from big");
 	scan(90, 7); /* from 710 ms on */
 	end_at(800);
-	assert_string_equal(first(TAPIR_FOUND_CPU),
+	assert_string_equal(first(TAPIR_FINDING_CPU),
 			    "0.11 CPUs used, 100% of the CPU for select md5(a) from big, 100% of "
 			    "the CPU in hash_any");
 }
@@ -308,7 +308,7 @@ static void checkpoints_that_follow_each_other_are_reported(void **state)
 	for (uint64_t ms = 1; ms < 900; ms += 100)
 		fire(CHECKPOINT, 5, ms, 0x80, NULL); /* CHECKPOINT_CAUSE_XLOG */
 	end_at(1001);
-	assert_string_equal(first(TAPIR_FOUND_CHECKPOINTS),
+	assert_string_equal(first(TAPIR_FINDING_CHECKPOINTS),
 			    "9 checkpoints in 1.0 s, most since max_wal_size was reached");
 }
 
@@ -318,7 +318,7 @@ static void checkpoint_by_the_clock_is_none(void **state)
 	fire(CHECKPOINT, 5, 1, 0x100, NULL);
 	end_at(1001);
 	for (size_t i = 0; i < found.rows.cnt; i++)
-		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_CHECKPOINTS);
+		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FINDING_CHECKPOINTS);
 }
 
 /* Who writes the log for all waits for the disk, within the function that all others wait in. */
@@ -344,7 +344,7 @@ static void wait_for_the_disk_is_a_part_of_a_flush(void **state)
 	}
 	end_at(1001);
 	assert_non_null(
-		strstr(first(TAPIR_FOUND_LOCKS), "threads waited 800.00 ms for a WAL flush"));
+		strstr(first(TAPIR_FINDING_LOCKS), "threads waited 800.00 ms for a WAL flush"));
 }
 
 static void rows_by_an_index_are_no_scan(void **state)
@@ -378,7 +378,7 @@ static void statement_of_a_parallel_worker_is_its_leaders(void **state)
 	fire(QUERY, 11, 1, 0, "select md5(a) from big where id > 7");
 	scan(90, 7); /* from 710 ms on */
 	end_at(800);
-	assert_string_equal(first(TAPIR_FOUND_CPU),
+	assert_string_equal(first(TAPIR_FINDING_CPU),
 			    "0.11 CPUs used, 100% of the CPU for select md5(a) from big where id > "
 			    "?, 100% of the CPU in hash_any");
 }
@@ -401,7 +401,7 @@ static void statement_that_began_before_the_recording_is_named(void **state)
 	scan(90, 7); /* from 710 ms on */
 	is_seen_to_execute(800, "select md5(a) from big where id > 7");
 	end_at(800);
-	assert_string_equal(first(TAPIR_FOUND_CPU),
+	assert_string_equal(first(TAPIR_FINDING_CPU),
 			    "0.11 CPUs used, 100% of the CPU for select md5(a) from big where id > "
 			    "?, 100% of the CPU in hash_any");
 }
@@ -415,7 +415,7 @@ static void statement_that_may_have_ended_is_not_named(void **state)
 	is_seen_to_execute(800, "select 1");
 	assert_int_equal(tapir_timeline__finish(f.tl), 0);
 	tapir_diagnosis__list(&finding, &found);
-	assert_null(strstr(first(TAPIR_FOUND_CPU), "select"));
+	assert_null(strstr(first(TAPIR_FINDING_CPU), "select"));
 }
 
 static void statement_that_has_ended_is_not_named(void **state)
@@ -434,7 +434,7 @@ static void autovacuum_is_what_it_calls_itself(void **state)
 	add_process(100, "postgres: autovacuum worker shop ");
 	scan(90, 7);
 	end_at(800);
-	assert_string_equal(first(TAPIR_FOUND_CPU),
+	assert_string_equal(first(TAPIR_FINDING_CPU),
 			    "1.00 CPUs used, 100% of the CPU for autovacuum worker shop, 100% of "
 			    "the CPU in hash_any");
 }
@@ -476,7 +476,7 @@ static void statements_one_after_the_other_are_named(void **state)
 	(void)state;
 	send(11, 100, "select 1 from t where id = 7", "select 1 from t where id = 99;");
 	end_at(1001);
-	assert_string_equal(first(TAPIR_FOUND_STATEMENTS),
+	assert_string_equal(first(TAPIR_FINDING_STATEMENTS),
 			    "499 short statements a second, one at a time from 1 session: 100% of "
 			    "them select ? from t where id = ? (0.10 ms each); between them "
 			    "the server waits for the client 95% of the time");
@@ -489,7 +489,7 @@ static void prepared_statements_have_no_text(void **state)
 	send(12, 100, NULL, NULL);
 	end_at(1001);
 	assert_string_equal(
-		first(TAPIR_FOUND_STATEMENTS),
+		first(TAPIR_FINDING_STATEMENTS),
 		"999 short statements a second, one at a time from 2 sessions, which are "
 		"prepared; between them the server waits for the client 95% of the time");
 }
@@ -500,7 +500,7 @@ static void statements_that_take_their_time_are_no_loop_of_a_client(void **state
 	send(11, 1000, "select 1 from t where id = 7", "select 1 from t where id = 8");
 	end_at(1001);
 	for (size_t i = 0; i < found.rows.cnt; i++)
-		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_STATEMENTS);
+		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FINDING_STATEMENTS);
 }
 
 int main(void)

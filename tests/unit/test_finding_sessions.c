@@ -61,7 +61,7 @@ static void session_that_is_idle_in_a_transaction_leads(void **state)
 	is_seen(2, 1002, CLIENT, 0, "13000 8000 729 update a set n = 5 where id = 7");
 	is_seen(3, 1002, CLIENT, 0, "4000 3000 0 select 1");
 	end_at(1002 * MS);
-	expect(TAPIR_FOUND_IDLE_SESSIONS,
+	expect(TAPIR_FINDING_IDLE_SESSIONS,
 	       "2 sessions are idle in transaction, the longest for 8.000 s: postgres 2, after "
 	       "update a set n = ? where id = ?; it holds the locks of transaction 729");
 	assert_true(found.rows.data[0].magnitude > 7.99 && found.rows.data[0].magnitude < 8.01);
@@ -70,7 +70,7 @@ static void session_that_is_idle_in_a_transaction_leads(void **state)
 static void expect_none(void)
 {
 	for (size_t i = 0; i < found.rows.cnt; i++)
-		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FOUND_IDLE_SESSIONS);
+		assert_int_not_equal(found.rows.data[i].kind, TAPIR_FINDING_IDLE_SESSIONS);
 }
 
 /* It goes on, or ends its transaction. */
@@ -103,7 +103,7 @@ static void holder_of_a_lock_is_known_to_be_idle(void **state)
 	is_seen(2, 1002, CLIENT, 0, "13000 8000 729 update a set n = 5 where id = 7");
 	is_seen(3, 1002, LOCK, 2, "");
 	end_at(1002 * MS);
-	assert_int_equal(found.rows.data[0].kind, TAPIR_FOUND_LOCKS);
+	assert_int_equal(found.rows.data[0].kind, TAPIR_FINDING_LOCKS);
 	assert_non_null(strstr(found.rows.data[0].text,
 			       "; postgres 2 holds it, idle in transaction for 8.000 s, after "
 			       "update a set n = ? where id = ?"));
@@ -126,7 +126,7 @@ static void holder_that_is_not_chosen_is_known_to_be_idle(void **state)
 							  .holder_session = feeder_sv(
 								  "12000 7000 0 select 1")}));
 	end_at(1002 * MS);
-	assert_int_equal(found.rows.data[0].kind, TAPIR_FOUND_LOCKS);
+	assert_int_equal(found.rows.data[0].kind, TAPIR_FINDING_LOCKS);
 	assert_non_null(
 		strstr(found.rows.data[0].text,
 		       "; postgres 2 holds it, idle in transaction for 8.000 s, after select ?"));

@@ -64,7 +64,7 @@ static void ask_again_and_again(uint32_t tid, uint64_t stack)
 }
 
 /* The finding of that kind; NULL: there is none. */
-static const struct tapir_found *one_of(enum tapir_found_kind kind)
+static const struct tapir_finding *one_of(enum tapir_finding_kind kind)
 {
 	for (size_t i = 0; i < found.rows.cnt; i++)
 		if (found.rows.data[i].kind == kind)
@@ -72,19 +72,19 @@ static const struct tapir_found *one_of(enum tapir_found_kind kind)
 	return NULL;
 }
 
-static const struct tapir_found *waits_at(uint64_t ms)
+static const struct tapir_finding *waits_at(uint64_t ms)
 {
 	feeder_come(&f, 99, ms * MS, ms * MS, 0);
 	assert_int_equal(tapir_timeline__finish(f.tl), 0);
 	tapir_diagnosis__list(&finding, &found);
 	assert_false(found.failed);
-	return one_of(TAPIR_FOUND_WAITS);
+	return one_of(TAPIR_FINDING_WAITS);
 }
 
 /* Of 3 s, 0.15 were not counted at their begin and end: 5 to 8 % too little. */
 static void waits_of_unnamed_code_count_from_the_begin_to_the_end(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	ask_again_and_again(2, UNNAMED);
@@ -95,7 +95,7 @@ static void waits_of_unnamed_code_count_from_the_begin_to_the_end(void **state)
 
 static void waits_of_own_code_count_from_the_begin_to_the_end(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	ask_again_and_again(2, OWN);
@@ -132,7 +132,7 @@ static void library_that_waits_for_work_is_no_finding(void **state)
 /* Both were "2.500 s for a disk". A disk is not what a thread waits for to have something to do. */
 static void waits_for_a_disk_are_told_apart_and_lead(void **state)
 {
-	const struct tapir_found *socket, *disk;
+	const struct tapir_finding *socket, *disk;
 
 	(void)state;
 	feeder_come(&f, 99, 0, 0, 0);
@@ -143,7 +143,7 @@ static void waits_for_a_disk_are_told_apart_and_lead(void **state)
 	feeder_come(&f, 2, 950 * MS, 950 * MS, 99);
 	feeder_come(&f, 3, 950 * MS, 950 * MS, 99);
 	socket = waits_at(1000);
-	disk = one_of(TAPIR_FOUND_DISK);
+	disk = one_of(TAPIR_FINDING_DISK);
 	assert_non_null(socket);
 	assert_non_null(disk);
 	assert_string_equal(socket->text, "threads waited 1.880 s for a socket in Shop.ask()");
@@ -154,7 +154,7 @@ static void waits_for_a_disk_are_told_apart_and_lead(void **state)
 /* Nobody resolves names to get work: it counts from beginning to end, too. */
 static void wait_for_a_name_server_counts_throughout(void **state)
 {
-	const struct tapir_found *row;
+	const struct tapir_finding *row;
 
 	(void)state;
 	feeder_come(&f, 99, 0, 0, 0);

@@ -65,7 +65,7 @@ static void wait_in(uint32_t tid, const char *name, uint64_t each_ms, uint64_t s
 	}
 }
 
-static bool has(enum tapir_found_kind kind)
+static bool has(enum tapir_finding_kind kind)
 {
 	for (size_t i = 0; i < found.rows.cnt; i++)
 		if (found.rows.data[i].kind == kind)
@@ -76,8 +76,8 @@ static bool has(enum tapir_found_kind kind)
 static void expect_neither(void)
 {
 	end_at(1000 * MS);
-	assert_false(has(TAPIR_FOUND_STARVATION));
-	assert_false(has(TAPIR_FOUND_WORKERS));
+	assert_false(has(TAPIR_FINDING_THREADPOOL_STARVATION));
+	assert_false(has(TAPIR_FINDING_WORKERS));
 }
 
 static void pool_is_starved_when_all_its_tasks_wait_for_tasks(void **state)
@@ -86,7 +86,7 @@ static void pool_is_starved_when_all_its_tasks_wait_for_tasks(void **state)
 	for (uint32_t tid = 2; tid < 5; tid++)
 		wait_in(tid, tid == 2 ? "pool-1-thread-2" : "pool-1-thread-3", 2000, TASK);
 	end_at(1000 * MS);
-	expect(TAPIR_FOUND_STARVATION,
+	expect(TAPIR_FINDING_THREADPOOL_STARVATION,
 	       "thread pool starvation: 3.0 of 3 threads of the pool pool-1-thread-* wait for other "
 	       "tasks in Shop.order(int): none was free in 991.00 ms");
 	assert_true(found.rows.data[0].magnitude > 2.9 && found.rows.data[0].magnitude < 3.1);
@@ -99,8 +99,9 @@ static void pool_whose_waits_end_is_busy(void **state)
 	for (uint32_t tid = 2; tid < 5; tid++)
 		wait_in(tid, "worker-1", 100, TASK);
 	end_at(1000 * MS);
-	expect(TAPIR_FOUND_WORKERS, "3.0 of 3 threads of the pool worker-* wait for other tasks in "
-				    "Shop.order(int): none was free in 991.00 ms");
+	expect(TAPIR_FINDING_WORKERS,
+	       "3.0 of 3 threads of the pool worker-* wait for other tasks in "
+	       "Shop.order(int): none was free in 991.00 ms");
 }
 
 static void pool_whose_tasks_sleep_is_busy(void **state)
@@ -109,7 +110,7 @@ static void pool_whose_tasks_sleep_is_busy(void **state)
 	for (uint32_t tid = 2; tid < 6; tid++)
 		wait_in(tid, "pool-1-thread-1", 50, SLEEP);
 	end_at(1000 * MS);
-	assert_true(has(TAPIR_FOUND_WORKERS));
+	assert_true(has(TAPIR_FINDING_WORKERS));
 	assert_non_null(strstr(found.rows.data[0].text,
 			       "3.9 of 4 threads of the pool "
 			       "pool-1-thread-* sleep in Shop.order(int)"));
@@ -133,7 +134,7 @@ static void pool_is_starved_beside_one_that_is_free(void **state)
 	for (uint32_t tid = 12; tid < 15; tid++)
 		wait_in(tid, "pool-2-thread-1", 2000, FREE);
 	end_at(1000 * MS);
-	assert_true(has(TAPIR_FOUND_STARVATION));
+	assert_true(has(TAPIR_FINDING_THREADPOOL_STARVATION));
 }
 
 /* Its tasks are loops that take what others make: they wait for work. */

@@ -17,7 +17,7 @@
 struct fixture {
 	struct tapir_summary summary;
 	struct tapir_pairs pairs;
-	struct tapir_found_list findings;
+	struct tapir_findings findings;
 	struct tapir_overview overview;
 	struct tapir_report_programs programs;
 	struct tapir_reader_stats stats;
@@ -57,13 +57,13 @@ static void add_event(struct fixture *f, const char *provider, const char *event
 	f->summary.captured[TAPIR_FAMILY_EVENT] += cnt;
 }
 
-static void add_finding(struct fixture *f, enum tapir_found_kind kind, double magnitude,
+static void add_finding(struct fixture *f, enum tapir_finding_kind kind, double magnitude,
 			const char *sentence)
 {
 	struct tapir_str text = {};
 
 	tapir_str__adds(&text, sentence);
-	tapir_found_list__add(&f->findings, kind, magnitude, NULL, &text, NULL, NULL);
+	tapir_findings__add(&f->findings, kind, magnitude, NULL, &text, NULL, NULL);
 }
 
 static int setup(void **state)
@@ -106,7 +106,7 @@ static int teardown(void **state)
 		free(event->event);
 	}
 	tapir_vec__fini(&f->summary.events);
-	tapir_found_list__fini(&f->findings);
+	tapir_findings__fini(&f->findings);
 	tapir_overview__fini(&f->overview);
 	tapir_report_programs__fini(&f->programs);
 	tapir_catalog__free((struct tapir_catalog *)(uintptr_t)f->view.catalog);
@@ -152,11 +152,11 @@ static void screen_has_head_findings_and_the_largest_figures(void **state)
 	add_process(f, PID, "Checkout", 600);
 	add_event(f, "shop", "sold", 1234);
 	f->view.cpus = 0.02;
-	add_finding(f, TAPIR_FOUND_STARVATION, 25,
+	add_finding(f, TAPIR_FINDING_THREADPOOL_STARVATION, 25,
 		    "25.4 of 25.4 pool threads are blocked on average in "
 		    "Checkout.AskWarehouse(int); the pool changed its size for blocked threads 28 "
 		    "times");
-	add_finding(f, TAPIR_FOUND_CPU, 0.1, "0.02 CPUs used");
+	add_finding(f, TAPIR_FINDING_CPU, 0.1, "0.02 CPUs used");
 	f->overview.request_cnt = f->overview.function_cnt = f->overview.site_cnt = 1;
 	f->overview.has_shares = true;
 	f->overview.sample_cnt = 600;
@@ -242,8 +242,8 @@ static void fill(struct fixture *f, const char *text)
 		add_process(f, 100 + i, text + i % 3, 1000 - i);
 		add_event(f, text, text + i, 100000 - i);
 	}
-	for (unsigned kind = 0; kind < TAPIR_FOUND_KIND_CNT; kind++)
-		add_finding(f, (enum tapir_found_kind)kind, 1e6, text);
+	for (unsigned kind = 0; kind < TAPIR_FINDING_KIND_CNT; kind++)
+		add_finding(f, (enum tapir_finding_kind)kind, 1e6, text);
 	f->overview.request_cnt = f->overview.function_cnt = f->overview.site_cnt =
 		TAPIR_OVERVIEW_ROWS;
 	f->overview.looked_at = copy(text);
@@ -388,15 +388,15 @@ static void processes_of_one_name_are_one_row(void **state)
 }
 
 static void add_finding_of(struct fixture *f, uint32_t pid, const char *process,
-			   enum tapir_found_kind kind, double magnitude, const char *words)
+			   enum tapir_finding_kind kind, double magnitude, const char *words)
 {
-	struct tapir_found_list own = {};
+	struct tapir_findings own = {};
 	struct tapir_str text = {};
 
 	tapir_str__adds(&text, words);
-	tapir_found_list__add(&own, kind, magnitude, NULL, &text, NULL, NULL);
-	tapir_found_list__take(&f->programs.findings, &own, pid, process);
-	tapir_found_list__fini(&own);
+	tapir_findings__add(&own, kind, magnitude, NULL, &text, NULL, NULL);
+	tapir_findings__take(&f->programs.findings, &own, pid, process);
+	tapir_findings__fini(&own);
 }
 
 /* Two processes of one name have a finding each; none is about both of them, or about all. */
@@ -409,14 +409,14 @@ static void each_process_of_a_machine_has_its_finding(void **state)
 	add_process(f, 3, "sd/pam", 10);
 	add_process(f, 4, "kworker/0:1", 5);
 	add_process(f, 5, "kworker/1:0-ev\033", 4);
-	add_finding(f, TAPIR_FOUND_GC, 49, "49% of the time of everybody");
+	add_finding(f, TAPIR_FINDING_GC, 49, "49% of the time of everybody");
 	f->view.findings = &f->programs.findings;
 	f->view.is_machine = true;
 	assert_int_equal(tapir_report_programs__make(&f->programs, &f->summary), 0);
-	add_finding_of(f, 2, "java (2)", TAPIR_FOUND_GC, 20, "20% of the time in GC");
-	add_finding_of(f, 1, "java (1)", TAPIR_FOUND_CPU, 0.2, "0.20 CPUs used");
-	add_finding_of(f, 1, "java (1)", TAPIR_FOUND_GC, 30, "30% of the time in GC");
-	tapir_found_list__rank(&f->programs.findings);
+	add_finding_of(f, 2, "java (2)", TAPIR_FINDING_GC, 20, "20% of the time in GC");
+	add_finding_of(f, 1, "java (1)", TAPIR_FINDING_CPU, 0.2, "0.20 CPUs used");
+	add_finding_of(f, 1, "java (1)", TAPIR_FINDING_GC, 30, "30% of the time in GC");
+	tapir_findings__rank(&f->programs.findings);
 	f->programs.rows.data[0].cpu_ns = 9000000000;
 	f->programs.rows.data[2].cpu_ns = 600000000;
 	f->programs.cpu_ns = 9600000000;
@@ -444,12 +444,12 @@ static void each_process_of_a_machine_has_its_finding(void **state)
 static void severity_has_a_word(void **state)
 {
 	(void)state;
-	assert_string_equal(tapir_found__level(100), "critical");
-	assert_string_equal(tapir_found__level(69.9), "serious");
-	assert_string_equal(tapir_found__level(45), "moderate");
-	assert_string_equal(tapir_found__level(0), "minor");
-	for (unsigned kind = 0; kind < TAPIR_FOUND_KIND_CNT; kind++)
-		assert_true(*tapir_found__title(kind) && strlen(tapir_found__title(kind)) < 40);
+	assert_string_equal(tapir_finding__level(100), "critical");
+	assert_string_equal(tapir_finding__level(69.9), "serious");
+	assert_string_equal(tapir_finding__level(45), "moderate");
+	assert_string_equal(tapir_finding__level(0), "minor");
+	for (unsigned kind = 0; kind < TAPIR_FINDING_KIND_CNT; kind++)
+		assert_true(*tapir_finding__title(kind) && strlen(tapir_finding__title(kind)) < 40);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

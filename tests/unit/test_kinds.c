@@ -18,8 +18,8 @@ static void each_kind_has_a_name_of_its_own_and_all_words(void **state)
 	unsigned found;
 
 	(void)state;
-	for (unsigned i = 0; i < TAPIR_FOUND_KIND_CNT; i++) {
-		const struct tapir_finding_kind *kind = &tapir_finding_kinds[i];
+	for (unsigned i = 0; i < TAPIR_FINDING_KIND_CNT; i++) {
+		const struct tapir_finding_kind_info *kind = &tapir_finding_kinds[i];
 
 		assert_true(tapir_finding_kind__find(kind->name, strlen(kind->name), &found));
 		assert_int_equal(found, i);
@@ -34,11 +34,12 @@ static void each_kind_has_a_name_of_its_own_and_all_words(void **state)
 static void a_larger_magnitude_never_weighs_less(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < TAPIR_FOUND_KIND_CNT; i++) {
-		const struct tapir_finding_kind *kind = &tapir_finding_kinds[i];
+	for (unsigned i = 0; i < TAPIR_FINDING_KIND_CNT; i++) {
+		const struct tapir_finding_kind_info *kind = &tapir_finding_kinds[i];
 
-		assert_true(kind->least > 0 && kind->least <= kind->severe);
-		assert_true(kind->low >= 0 && kind->low <= kind->high && kind->high <= 100);
+		assert_true(kind->report_at > 0 && kind->report_at <= kind->critical_at);
+		assert_true(kind->min_severity >= 0 && kind->min_severity <= kind->max_severity &&
+			    kind->max_severity <= 100);
 	}
 }
 
@@ -46,30 +47,30 @@ static void a_larger_magnitude_never_weighs_less(void **state)
 static void critical_begins_where_help_says(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < TAPIR_FOUND_KIND_CNT; i++) {
-		const struct tapir_finding_kind *kind = &tapir_finding_kinds[i];
-		double at = tapir_found__magnitude_at(kind, TAPIR_FOUND_CRITICAL);
-		struct tapir_found_list list = {};
+	for (unsigned i = 0; i < TAPIR_FINDING_KIND_CNT; i++) {
+		const struct tapir_finding_kind_info *kind = &tapir_finding_kinds[i];
+		double at = tapir_finding__magnitude_at(kind, TAPIR_FINDING_CRITICAL);
+		struct tapir_findings list = {};
 		struct tapir_str text = {}, less = {};
 
 		if (at < 0) {
-			assert_true(kind->high < TAPIR_FOUND_CRITICAL);
+			assert_true(kind->max_severity < TAPIR_FINDING_CRITICAL);
 			continue;
 		}
 		tapir_str__adds(&text, "more");
-		tapir_found_list__add(&list, (enum tapir_found_kind)i, at + 1e-6, NULL, &text, NULL,
-				      NULL);
+		tapir_findings__add(&list, (enum tapir_finding_kind)i, at + 1e-6, NULL, &text, NULL,
+				    NULL);
 		assert_int_equal(list.rows.cnt, 1);
-		assert_string_equal(tapir_found__level(list.rows.data[0].severity), "critical");
-		if (at > kind->least) {
+		assert_string_equal(tapir_finding__level(list.rows.data[0].severity), "critical");
+		if (at > kind->report_at) {
 			tapir_str__adds(&less, "less");
-			tapir_found_list__add(&list, (enum tapir_found_kind)i, at - 1e-6, NULL,
-					      &less, NULL, NULL);
+			tapir_findings__add(&list, (enum tapir_finding_kind)i, at - 1e-6, NULL,
+					    &less, NULL, NULL);
 			assert_int_equal(list.rows.cnt, 2);
-			assert_string_not_equal(tapir_found__level(list.rows.data[1].severity),
+			assert_string_not_equal(tapir_finding__level(list.rows.data[1].severity),
 						"critical");
 		}
-		tapir_found_list__fini(&list);
+		tapir_findings__fini(&list);
 	}
 }
 
@@ -80,7 +81,7 @@ static void help_has_each_kind_and_each_limit(void **state)
 	(void)state;
 	tapir_finding_page__add(&page);
 	assert_false(page.failed);
-	for (unsigned i = 0; i < TAPIR_FOUND_KIND_CNT; i++) {
+	for (unsigned i = 0; i < TAPIR_FINDING_KIND_CNT; i++) {
 		tapir_str__clear(&head);
 		tapir_str__addf(&head, "\n%s: ", tapir_finding_kinds[i].name);
 		assert_non_null(strstr(page.data, head.data));
@@ -197,7 +198,7 @@ static void words_go_with_their_number(void **state)
 
 /* ---- report --explain ----------------------------------------------------------------------- */
 
-static void expect_explained(const struct tapir_found_list *list, unsigned kind, const char *line)
+static void expect_explained(const struct tapir_findings *list, unsigned kind, const char *line)
 {
 	struct tapir_report_view view = {.findings = list};
 	struct tapir_str text = {}, json = {};
@@ -211,51 +212,51 @@ static void expect_explained(const struct tapir_found_list *list, unsigned kind,
 	tapir_str__fini(&json);
 }
 
-static bool admits(struct tapir_found_list *list, double magnitude, double samples)
+static bool admits(struct tapir_findings *list, double magnitude, double samples)
 {
-	return tapir_found_list__admits(list, TAPIR_FOUND_TIMERS, magnitude,
-					TAPIR_CHECKS({TAPIR_LIMIT_SAMPLES, samples}));
+	return tapir_findings__admits(list, TAPIR_FINDING_TIMERS, magnitude,
+				      TAPIR_CHECKS({TAPIR_LIMIT_SAMPLES, samples}));
 }
 
 static void what_was_measured_is_explained(void **state)
 {
-	struct tapir_found_list list = {};
+	struct tapir_findings list = {};
 	struct tapir_str text = {};
 
 	(void)state;
-	expect_explained(&list, TAPIR_FOUND_TIMERS, "  not found  nothing was measured");
+	expect_explained(&list, TAPIR_FINDING_TIMERS, "  not found  nothing was measured");
 	assert_false(admits(&list, 9.9, 100));
-	expect_explained(&list, TAPIR_FOUND_TIMERS,
+	expect_explained(&list, TAPIR_FINDING_TIMERS,
 			 "  not found  9.9 %, and is reported from 10 % on\n");
 	assert_false(admits(&list, 30, 49));
 	assert_false(admits(&list, 20, 10)); /* of two, the one with more is explained */
-	expect_explained(&list, TAPIR_FOUND_TIMERS, "  not found  30 %, but requires 50 samples");
-	expect_explained(&list, TAPIR_FOUND_TIMERS,
+	expect_explained(&list, TAPIR_FINDING_TIMERS, "  not found  30 %, but requires 50 samples");
+	expect_explained(&list, TAPIR_FINDING_TIMERS,
 			 "  requires   50 samples: fewer say nothing of "
 			 "a share; it has 49 samples\n");
-	expect_explained(&list, TAPIR_FOUND_GC, "\n  timers: 30 %, but requires 50 samples");
+	expect_explained(&list, TAPIR_FINDING_GC, "\n  timers: 30 %, but requires 50 samples");
 	assert_true(admits(&list, 25, 50)); /* but what is met comes first */
 	tapir_str__adds(&text, "25% of the CPU in timers");
-	tapir_found_list__add(&list, TAPIR_FOUND_TIMERS, 25, NULL, &text, NULL, NULL);
-	tapir_found_list__judge(&list);
-	expect_explained(&list, TAPIR_FOUND_TIMERS, "  found      25% of the CPU in timers\n");
-	tapir_found_list__fini(&list);
+	tapir_findings__add(&list, TAPIR_FINDING_TIMERS, 25, NULL, &text, NULL, NULL);
+	tapir_findings__judge(&list);
+	expect_explained(&list, TAPIR_FINDING_TIMERS, "  found      25% of the CPU in timers\n");
+	tapir_findings__fini(&list);
 }
 
 static void what_another_finding_explains_says_so(void **state)
 {
-	struct tapir_found_list list = {};
+	struct tapir_findings list = {};
 	struct tapir_str pauses = {}, calls = {};
 
 	(void)state;
 	tapir_str__adds(&pauses, "30% of the time in GC");
 	tapir_str__adds(&calls, "GC.Collect is called 10 times a second");
-	tapir_found_list__add(&list, TAPIR_FOUND_GC, 30, NULL, &pauses, NULL, NULL);
-	tapir_found_list__add(&list, TAPIR_FOUND_INDUCED_GC, 10, NULL, &calls, NULL, NULL);
-	tapir_found_list__judge(&list);
-	expect_explained(&list, TAPIR_FOUND_GC, "  not listed 30% of the time in GC\n");
-	expect_explained(&list, TAPIR_FOUND_GC, "explained by induced-gc");
-	tapir_found_list__fini(&list);
+	tapir_findings__add(&list, TAPIR_FINDING_GC, 30, NULL, &pauses, NULL, NULL);
+	tapir_findings__add(&list, TAPIR_FINDING_INDUCED_GC, 10, NULL, &calls, NULL, NULL);
+	tapir_findings__judge(&list);
+	expect_explained(&list, TAPIR_FINDING_GC, "  not listed 30% of the time in GC\n");
+	expect_explained(&list, TAPIR_FINDING_GC, "explained by induced-gc");
+	tapir_findings__fini(&list);
 }
 
 int main(void)

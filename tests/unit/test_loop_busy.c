@@ -9,7 +9,7 @@
 
 #include "loop_stacks.h"
 
-static const char *text_of(enum tapir_found_kind kind)
+static const char *text_of(enum tapir_finding_kind kind)
 {
 	for (size_t i = 0; i < found.rows.cnt; i++)
 		if (found.rows.data[i].kind == kind)
@@ -29,10 +29,10 @@ static void busy_when_it_hardly_sleeps(void **state)
 	}
 	sleep_until(2, 1011, 1110, POLL);
 	lead_at(1111);
-	assert_string_equal(text_of(TAPIR_FOUND_LOOP_BUSY),
+	assert_string_equal(text_of(TAPIR_FINDING_LOOP_BUSY),
 			    "the event loop of process 100 was busy 82% of the time, 901.00 ms at "
 			    "most without a pause: 63% of it in draw shop.js:12:3");
-	assert_string_equal(text_of(TAPIR_FOUND_LOOP), "");
+	assert_string_equal(text_of(TAPIR_FINDING_LOOP), "");
 }
 
 static void not_busy_when_records_are_missing(void **state)
@@ -43,7 +43,7 @@ static void not_busy_when_records_are_missing(void **state)
 	run(2, 21, 30, DRAW);
 	sleep_until(2, 900, 1000, POLL); /* what it did from 30 ms to 900 ms nobody knows */
 	lead_at(1010);
-	assert_string_equal(text_of(TAPIR_FOUND_LOOP_BUSY), "");
+	assert_string_equal(text_of(TAPIR_FINDING_LOOP_BUSY), "");
 }
 
 /* At load it is seldom seen in the loop: one such point in a turn tells that it does turn. */
@@ -56,8 +56,8 @@ static void not_blocked_when_it_is_seen_to_turn_without_a_rest(void **state)
 	sample(2, 600, READ);
 	run(2, 601, 1010, DRAW);
 	lead_at(1010);
-	assert_string_equal(text_of(TAPIR_FOUND_LOOP), "");
-	assert_string_not_equal(text_of(TAPIR_FOUND_LOOP_BUSY), "");
+	assert_string_equal(text_of(TAPIR_FINDING_LOOP), "");
+	assert_string_not_equal(text_of(TAPIR_FINDING_LOOP_BUSY), "");
 }
 
 /* Something short runs in the same turn: it is seen in the loop between the two. */
@@ -73,7 +73,7 @@ static void blocked_when_a_long_call_is_most_of_each_turn(void **state)
 	}
 	sleep_until(2, 1011, 1111, POLL);
 	lead_at(1112);
-	assert_non_null(strstr(text_of(TAPIR_FOUND_LOOP), "blocked 45% of the time: 5 times"));
+	assert_non_null(strstr(text_of(TAPIR_FINDING_LOOP), "blocked 45% of the time: 5 times"));
 }
 
 /* What takes most of the time leads, not what is known to be done at once. */
@@ -88,8 +88,8 @@ static void synchronous_calls_do_not_lead_when_other_work_takes_longer(void **st
 		sample(2, at + 19, READ);
 	}
 	lead_at(1010);
-	assert_int_equal(found.rows.data[0].kind, TAPIR_FOUND_LOOP_BUSY);
-	assert_non_null(strstr(text_of(TAPIR_FOUND_LOOP_SYNC), "in synchronous calls 24% of"));
+	assert_int_equal(found.rows.data[0].kind, TAPIR_FINDING_LOOP_BUSY);
+	assert_non_null(strstr(text_of(TAPIR_FINDING_LOOP_SYNC), "in synchronous calls 24% of"));
 }
 
 static void a_second_function_that_blocks_has_a_line_of_its_own(void **state)

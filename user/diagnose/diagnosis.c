@@ -311,7 +311,7 @@ static uint64_t exceptions_of(const struct tapir_diagnosis *f, const char *type)
 	return cnt;
 }
 
-void tapir_finding_exceptions__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_exceptions__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	const struct tapir_found_label *type = tapir_found_labels__worst(&f->exceptions.types);
 	const char *thrower = type && type->name != TAPIR_APP_CODE_NONE
@@ -333,7 +333,7 @@ void tapir_finding_exceptions__list(struct tapir_diagnosis *f, struct tapir_foun
 }
 
 void (*const tapir_detectors[TAPIR_DETECTOR_CNT])(struct tapir_diagnosis *f,
-						  struct tapir_found_list *list) = {
+						  struct tapir_findings *list) = {
 #define TAPIR_DETECTOR_ROW(name) tapir_finding_##name##__list,
 	TAPIR_DETECTORS(TAPIR_DETECTOR_ROW)
 #undef TAPIR_DETECTOR_ROW
@@ -352,7 +352,7 @@ void tapir_diagnosis__conclude(struct tapir_diagnosis *f)
 }
 
 /* Sums up what found no room, and for which tables memory was short: findings may be missing. */
-static void add_beyond(const struct tapir_diagnosis *f, struct tapir_found_list *list)
+static void add_beyond(const struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 #define ADD(table) (list->more += (table).more, list->failed |= (table).failed)
 	const struct tapir_blocked_kind *kind;
@@ -400,13 +400,13 @@ static void add_beyond(const struct tapir_diagnosis *f, struct tapir_found_list 
 #undef ADD
 }
 
-void tapir_diagnosis__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_diagnosis__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	tapir_diagnosis__conclude(f);
 	for (size_t i = 0; i < TAPIR_DETECTOR_CNT; i++)
 		tapir_detectors[i](f, list);
 	add_beyond(f, list);
-	tapir_found_list__judge(list);
+	tapir_findings__judge(list);
 }
 
 void tapir_diagnosis__fini(struct tapir_diagnosis *f)

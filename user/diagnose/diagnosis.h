@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * diagnosis.h - what is wrong with the recorded processes, for the first lines of a report: it
- * listens to the timeline and makes a ranked list (found.h). One file for each kind of cause.
+ * listens to the timeline and makes a ranked list (finding.h). One file for each kind of cause.
  */
 #ifndef TAPIR_USER_DIAGNOSIS_H
 #define TAPIR_USER_DIAGNOSIS_H
@@ -23,7 +23,7 @@
 #include "diagnose/finding_sessions.h"
 #include "diagnose/finding_statements.h"
 #include "diagnose/finding_workers.h"
-#include "diagnose/found.h"
+#include "diagnose/finding.h"
 #include "diagnose/weights.h"
 #include "diagnose/name_marks.h"
 #include "diagnose/node_facts.h"
@@ -214,14 +214,14 @@ extern const struct tapir_timeline_fns tapir_diagnosis_fns; /* ctx: the finding 
  * Lists the findings, after the timeline is finished, the most severe first. Empty: nothing stands
  * out.
  */
-void tapir_diagnosis__list(struct tapir_diagnosis *f, struct tapir_found_list *list);
+void tapir_diagnosis__list(struct tapir_diagnosis *f, struct tapir_findings *list);
 /*
  * The parts of __list: this once, then each detector, in any order and any number of times, then
- * tapir_found_list__judge.
+ * tapir_findings__judge.
  */
 void tapir_diagnosis__conclude(struct tapir_diagnosis *f);
 extern void (*const tapir_detectors[TAPIR_DETECTOR_CNT])(struct tapir_diagnosis *f,
-							 struct tapir_found_list *list);
+							 struct tapir_findings *list);
 /* Returns the CPUs that were used, on average. Negative: not known. */
 double tapir_diagnosis__cpus(const struct tapir_diagnosis *f);
 /* Returns the CPUs that were waited for while others had them. Negative: not known. */

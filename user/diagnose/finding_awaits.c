@@ -24,8 +24,8 @@ static const struct tapir_await_site *worst_of(const struct tapir_diagnosis *f)
 
 	tapir_vec_for_each (site, &f->awaits.sites) {
 		in_turns = tapir_await_site__is_queue(site) &&
-			   tapir_found__counts(TAPIR_FOUND_AWAIT_TURNS,
-					       tapir_await_site__at_once(site));
+			   tapir_finding__exceeds_threshold(TAPIR_FINDING_AWAIT_TURNS,
+							    tapir_await_site__at_once(site));
 		if (has_turns && !in_turns)
 			continue;
 		if (!worst || in_turns != has_turns ||
@@ -55,7 +55,7 @@ static void add_worst(const struct tapir_diagnosis *f, const struct tapir_await_
 	tapir_await_site__add_queue(worst, out);
 }
 
-void tapir_finding_awaits__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_awaits__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	const struct tapir_await_site *worst = worst_of(f);
 	struct tapir_rule_fact fact = {};
@@ -77,7 +77,8 @@ void tapir_finding_awaits__add_few(struct tapir_diagnosis *f, struct tapir_str *
 {
 	const struct tapir_await_site *worst = worst_of(f);
 
-	if (!worst || !tapir_found__counts(TAPIR_FOUND_AWAITS, tapir_await_site__at_once(worst)))
+	if (!worst || !tapir_finding__exceeds_threshold(TAPIR_FINDING_AWAITS,
+							tapir_await_site__at_once(worst)))
 		return;
 	tapir_str__adds(out, "; ");
 	add_worst(f, worst, out);

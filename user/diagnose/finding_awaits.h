@@ -7,7 +7,7 @@
 #define TAPIR_USER_FINDING_AWAITS_H
 
 #include "analyze/awaits.h"
-#include "diagnose/found.h"
+#include "diagnose/finding.h"
 
 struct tapir_diagnosis;
 

@@ -348,7 +348,7 @@ static void add_holder(struct tapir_diagnosis *f, uint32_t tid, struct tapir_rul
 }
 
 static void list_kind(struct tapir_diagnosis *f, const struct tapir_blocked_kind *kind,
-		      bool are_stuck, const struct blocked_sum *all, struct tapir_found_list *list)
+		      bool are_stuck, const struct blocked_sum *all, struct tapir_findings *list)
 {
 	/* If the lock is passed on, the one who held it at the end was one of many. */
 	uint32_t holder = are_stuck || !has_moved(f, kind) ? holder_of(f, kind, are_stuck) : 0;
@@ -393,7 +393,7 @@ void tapir_finding_blocked__conclude(struct tapir_diagnosis *f)
 		add_truncated_waits(f, kind);
 }
 
-void tapir_finding_blocked__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_blocked__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	struct tapir_blocked_kind *kind;
@@ -408,14 +408,14 @@ void tapir_finding_blocked__list(struct tapir_diagnosis *f, struct tapir_found_l
 		/* Events know more of the same waits. */
 		if (!span_ns || TAPIR_IS_SHARE(DOMINANT, f->blocked.event_ns, stuck.ns + others.ns))
 			continue;
-		if (tapir_found_list__admits(list, TAPIR_FOUND_DEADLOCK, (double)stuck.thread_cnt,
-					     TAPIR_NO_CHECKS) &&
+		if (tapir_findings__admits(list, TAPIR_FINDING_DEADLOCK, (double)stuck.thread_cnt,
+					   TAPIR_NO_CHECKS) &&
 		    !f->locks.are_deadlocked) /* else it is named */
 			list_kind(f, kind, true, &stuck, list);
 		else if (stuck.thread_cnt)
 			others = sum_of_all(kind);
-		if (tapir_found_list__admits(list, TAPIR_FOUND_LOCKS,
-					     (double)others.ns / (double)span_ns, TAPIR_NO_CHECKS))
+		if (tapir_findings__admits(list, TAPIR_FINDING_LOCKS,
+					   (double)others.ns / (double)span_ns, TAPIR_NO_CHECKS))
 			list_kind(f, kind, false, &others, list);
 	}
 }

@@ -11,7 +11,7 @@
 
 #include "base/keyed.h"
 #include "base/vec.h"
-#include "diagnose/found.h"
+#include "diagnose/finding.h"
 #include "diagnose/weights.h"
 
 struct tapir_diagnosis;

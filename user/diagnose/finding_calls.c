@@ -220,7 +220,7 @@ void tapir_finding_calls__add_waiters(const struct tapir_diagnosis *f,
 	tapir_diagnosis__append_top_function(f, &called->callers, " in ", out);
 }
 
-void tapir_finding_calls__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_calls__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	const struct tapir_exchange_row *row, *worst = NULL;
 	struct tapir_str callsite = {}, waiters = {};

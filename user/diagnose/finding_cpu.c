@@ -164,7 +164,7 @@ static bool is_warming_up(const struct tapir_diagnosis *f)
 	       tapir_diagnosis__percent(f->jit.again_cnt, f->jit.cnt) >= TAPIR_LIMIT(JIT_AGAIN);
 }
 
-void tapir_finding_jit__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_jit__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;
 	/*
@@ -187,14 +187,14 @@ void tapir_finding_jit__list(struct tapir_diagnosis *f, struct tapir_found_list 
 		    .note = is_warm ? NULL : "; the program is warming up");
 }
 
-void tapir_finding_timers__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_timers__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	TAPIR_JUDGE(f, list, TIMERS, .cnt = f->cpu.timers, .of = f->cpu.samples,
 		    .where = &f->cpu.timer_app);
 }
 
 /* Exceptions of runtimes that have no event of one. */
-void tapir_finding_throws__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_throws__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	TAPIR_JUDGE(f, list, THROWS, .cnt = f->throws.samples, .of = f->cpu.samples,
 		    .other = f->exceptions.cnt, .where = &f->throws.throwers,
@@ -273,7 +273,7 @@ const struct tapir_weights *tapir_finding_cpu__functions(const struct tapir_diag
 	return f->cpu.samples < TAPIR_LIMIT(SAMPLES) ? NULL : functions_of(f);
 }
 
-void tapir_finding_busy__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_busy__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	const struct tapir_weights *w = functions_of(f);
 	double cpus = tapir_diagnosis__cpus(f);
@@ -300,7 +300,7 @@ void tapir_finding_busy__list(struct tapir_diagnosis *f, struct tapir_found_list
 }
 
 /* Nothing else was found. A function of a CPU that is hardly used is no cause of anything. */
-void tapir_finding_idle__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_idle__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	double cpus = tapir_diagnosis__cpus(f), idle = 100 - 100 * cpus;
 	bool is_idle = idle >= TAPIR_LIMIT(IDLE_SHARE);

@@ -140,14 +140,14 @@ void tapir_finding_doing__conclude(struct tapir_diagnosis *f)
 	struct tapir_found_labels statements = {};
 
 	if (p.top && p.top->ns >= TAPIR_LIMIT(SAMPLES) &&
-	    tapir_found__counts(TAPIR_FOUND_DOING, p.cost))
+	    tapir_finding__exceeds_threshold(TAPIR_FINDING_CPU_ACTIVITY, p.cost))
 		sum_up(f, NULL, &statements, p.top->label);
 	f->doings.names_statements = statements.rows.cnt;
 	tapir_found_labels__fini(&p.whats);
 	tapir_found_labels__fini(&statements);
 }
 
-static void list_purpose(struct tapir_diagnosis *f, struct tapir_found_list *list)
+static void list_purpose(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	struct purpose p = purpose_of(f);
 	struct tapir_found_labels statements = {};
@@ -285,7 +285,7 @@ void tapir_finding_doing__snapshot(struct tapir_diagnosis *f, const struct tapir
 }
 
 /* A thread for each task costs more than the threads of a pool. */
-static void list_threads(struct tapir_diagnosis *f, struct tapir_found_list *list)
+static void list_threads(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	const struct tapir_weights *starters = &f->doings.thread_starters,
 				   *app = &f->doings.own_thread_starters;
@@ -316,7 +316,7 @@ static void list_threads(struct tapir_diagnosis *f, struct tapir_found_list *lis
 	tapir_found_labels__fini(&names);
 }
 
-void tapir_finding_doing__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_doing__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	const struct tapir_doings *d = &f->doings;
 	uint64_t first = d->first_thread_cnt, last = d->last_thread_cnt;

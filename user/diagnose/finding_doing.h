@@ -8,7 +8,7 @@
 #define TAPIR_USER_FINDING_DOING_H
 
 #include "base/keyed.h"
-#include "diagnose/found.h"
+#include "diagnose/finding.h"
 #include "diagnose/weights.h"
 #include "trace/record.h"
 

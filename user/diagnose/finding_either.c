@@ -247,7 +247,7 @@ void tapir_finding_either__conclude(struct tapir_diagnosis *f)
 	}
 }
 
-static void list_locks(struct tapir_diagnosis *f, struct tapir_found_list *list)
+static void list_locks(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	struct lock_sum all = lock_waits_sum(&f->either);
 	struct tapir_weights seen = {};
@@ -270,7 +270,7 @@ static void list_locks(struct tapir_diagnosis *f, struct tapir_found_list *list)
 }
 
 /* Threads that wait in functions for locks which no thread releases: each other's, or another's. */
-static void list_stuck(struct tapir_diagnosis *f, struct tapir_found_list *list)
+static void list_stuck(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	const struct tapir_either_share *share;
@@ -297,7 +297,7 @@ static void list_stuck(struct tapir_diagnosis *f, struct tapir_found_list *list)
 	tapir_weights__fini(&functions);
 }
 
-void tapir_finding_either__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_either__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	list_stuck(f, list);
 	list_locks(f, list);
@@ -311,7 +311,7 @@ void tapir_finding_either__add_rest(const struct tapir_diagnosis *f, struct tapi
 	uint64_t rest_ns = told && told->ns > shared_ns ? told->ns - shared_ns : 0;
 	double threads = span_ns ? (double)rest_ns / (double)span_ns : 0;
 
-	if (told && tapir_found__counts(TAPIR_FOUND_WAITS, threads))
+	if (told && tapir_finding__exceeds_threshold(TAPIR_FINDING_WAITS, threads))
 		tapir_str__addf(out, "; %.1f threads waited for a %s or for work", threads,
 				told->label);
 }

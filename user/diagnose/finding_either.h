@@ -15,7 +15,7 @@
 #include "diagnose/weights.h"
 
 struct tapir_diagnosis;
-struct tapir_found_list;
+struct tapir_findings;
 struct tapir_lore_wait;
 struct tapir_rec_switch;
 struct tapir_str;

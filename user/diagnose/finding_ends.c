@@ -60,7 +60,7 @@ static uint64_t add_ends(const struct tapir_diagnosis *f, enum end end, const ch
 }
 
 static void list_ends(struct tapir_diagnosis *f, enum end end, enum tapir_rule_fact_kind fact_kind,
-		      const char *one, const char *many, struct tapir_found_list *list)
+		      const char *one, const char *many, struct tapir_findings *list)
 {
 	struct tapir_str text = {};
 	uint64_t cnt = add_ends(f, end, one, many, &text);
@@ -70,7 +70,7 @@ static void list_ends(struct tapir_diagnosis *f, enum end end, enum tapir_rule_f
 		(struct tapir_rule_fact){.fact_kind = fact_kind, .cnt = (double)cnt, .more = text});
 }
 
-void tapir_finding_ends__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_ends__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	list_ends(f, END_CRASH, TAPIR_FACT_CRASHES, "crashed", "crashed", list);
 	list_ends(f, END_KILLED, TAPIR_FACT_KILLS, "was killed", "were killed", list);

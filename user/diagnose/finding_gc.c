@@ -326,7 +326,7 @@ static const struct tapir_collector *top_induced(const struct tapir_diagnosis *f
 	return top;
 }
 
-static void list_induced(struct tapir_diagnosis *f, uint64_t span_ns, struct tapir_found_list *list)
+static void list_induced(struct tapir_diagnosis *f, uint64_t span_ns, struct tapir_findings *list)
 {
 	const struct tapir_collector *gc = top_induced(f);
 	struct tapir_str times = {};
@@ -336,7 +336,7 @@ static void list_induced(struct tapir_diagnosis *f, uint64_t span_ns, struct tap
 		    .where = &f->gc.callers, .more = times);
 }
 
-static void list_pauses(struct tapir_diagnosis *f, uint64_t span_ns, struct tapir_found_list *list)
+static void list_pauses(struct tapir_diagnosis *f, uint64_t span_ns, struct tapir_findings *list)
 {
 	const struct tapir_collector *gc = top_paused(f);
 	double time = tapir_diagnosis__percent(gc->ns, span_ns), magnitude = time;
@@ -406,7 +406,7 @@ static double grown_percent(double from, double to)
 }
 
 static void list_growth(struct tapir_diagnosis *f, const struct tapir_collector *gc,
-			struct tapir_found_list *list)
+			struct tapir_findings *list)
 {
 	double seconds = (double)(gc->heap_last.at_ns - gc->heap_first.at_ns) / 1e9;
 	unsigned youngest = youngest_that_counts(gc);
@@ -431,7 +431,7 @@ static void list_growth(struct tapir_diagnosis *f, const struct tapir_collector 
  * of a runtime without such events, and keep what they refer to: its time in finalizers counts.
  */
 static void list_finalizer(struct tapir_diagnosis *f, const struct tapir_collector *gc,
-			   uint64_t span_ns, struct tapir_found_list *list)
+			   uint64_t span_ns, struct tapir_findings *list)
 {
 	/* Samples count for a little more or less than the time for which they stand. */
 	uint64_t ns = gc->finalizers.sum < span_ns ? gc->finalizers.sum : span_ns;
@@ -447,7 +447,7 @@ static void list_finalizer(struct tapir_diagnosis *f, const struct tapir_collect
 	tapir_rules__judge(f, list, fact);
 }
 
-void tapir_finding_gc__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_gc__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
 	const struct tapir_collector *gc;

@@ -172,7 +172,7 @@ static bool is_induced(const char *cause)
 
 static void list_cause(struct tapir_diagnosis *f, const struct tapir_jvm_counts *jvm,
 		       const struct tapir_jvm_cause *cause, double seconds,
-		       struct tapir_found_list *list)
+		       struct tapir_findings *list)
 {
 	bool is_humongous = !strcmp(cause->name, "G1 Humongous Allocation");
 
@@ -220,7 +220,7 @@ static double rate_since(const struct tapir_jvm_series *s, const struct tapir_jv
 }
 
 static void list_growth(struct tapir_diagnosis *f, const struct tapir_jvm_counts *jvm,
-			struct tapir_found_list *list)
+			struct tapir_findings *list)
 {
 	const struct tapir_jvm_series *s = old_generation_of(jvm);
 	struct tapir_jvm_point from = {s->first, s->first_ns}, middle = middle_of(s);
@@ -236,7 +236,7 @@ static void list_growth(struct tapir_diagnosis *f, const struct tapir_jvm_counts
 }
 
 static void list_classes(struct tapir_diagnosis *f, const struct tapir_jvm_counts *jvm,
-			 struct tapir_found_list *list)
+			 struct tapir_findings *list)
 {
 	const struct tapir_jvm_series *s = &jvm->loaded, *metaspace = &jvm->metaspace;
 	double unloaded = jvm->unloaded.last - jvm->unloaded.first;
@@ -259,7 +259,7 @@ static double seconds_of(const struct tapir_diagnosis *f, const struct tapir_jvm
 	return (double)(read_ns ? read_ns : tapir_timeline__span_ns(f->tl)) / 1e9;
 }
 
-void tapir_finding_jvm__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_jvm__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	const struct tapir_jvm_counts *jvm;
 	const struct tapir_jvm_cause *cause;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "diagnose/found.h"
+#include "diagnose/finding.h"
 
 struct tapir_diagnosis;
 struct tapir_rec_counter;

@@ -214,7 +214,7 @@ static void add_thread_name(const struct tapir_diagnosis *f, uint32_t tid, size_
 	tapir_diagnosis__add_thread_id(f, tid, out);
 }
 
-static bool list_deadlock(struct tapir_diagnosis *f, struct tapir_found_list *list)
+static bool list_deadlock(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	struct tapir_rule_fact fact = {.fact_kind = TAPIR_FACT_CYCLE};
 	uint64_t stuck = 0, since_ns = 0;
@@ -444,7 +444,7 @@ static void add_holder(struct tapir_diagnosis *f, struct tapir_str *out)
 		tapir_str__addf(out, " (%s)", reason);
 }
 
-static bool list_stuck(struct tapir_diagnosis *f, struct tapir_found_list *list)
+static bool list_stuck(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	struct tapir_rule_fact fact =
@@ -476,8 +476,7 @@ static uint64_t watched_ns(const struct tapir_diagnosis *f)
 }
 
 /* are_in_deadlock: another finding has these waits. */
-static void list_waits(struct tapir_diagnosis *f, bool are_in_deadlock,
-		       struct tapir_found_list *list)
+static void list_waits(struct tapir_diagnosis *f, bool are_in_deadlock, struct tapir_findings *list)
 {
 	uint64_t span_ns = watched_ns(f);
 	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->locks.labels);
@@ -507,7 +506,7 @@ void tapir_finding_locks__conclude(struct tapir_diagnosis *f)
 		f->locks.are_deadlocked |= !h->is_over && cycle_of(f, h);
 }
 
-void tapir_finding_locks__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_locks__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	list_waits(f, list_deadlock(f, list) || list_stuck(f, list), list);
 }

@@ -24,7 +24,7 @@ void tapir_finding_machine__wait(struct tapir_diagnosis *f, const struct tapir_w
 
 /* ---- CPU time -------------------------------------------------------------------------------- */
 
-void tapir_finding_quota__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_quota__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	struct tapir_str dir = {};
 	struct tapir_quota_use q;
@@ -125,7 +125,7 @@ static bool find_demand(const struct tapir_diagnosis *f, struct demand *out)
 	return true;
 }
 
-void tapir_finding_neighbours__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_neighbours__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	uint64_t all_ns = f->machine.runnable_ns, wanted_ns = f->cpu.ns + all_ns;
 	struct tapir_str others = {};
@@ -190,7 +190,7 @@ static void drop_start(const struct tapir_diagnosis *f, struct tapir_memory_seri
  * if it does not.
  */
 static bool grows(const struct tapir_diagnosis *f, const struct tapir_memory_series *s,
-		  struct tapir_rule_fact *out, struct tapir_found_list *list)
+		  struct tapir_rule_fact *out, struct tapir_findings *list)
 {
 	const struct tapir_memory_point *first = &s->points[s->cnt ? 1 : 0], *last, *middle;
 	double grown, later;
@@ -233,7 +233,7 @@ static void add_collector(const struct tapir_diagnosis *f, uint32_t tgid, struct
 	}
 }
 
-void tapir_finding_memory__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_memory__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	struct tapir_sv text = meta_of(f, TAPIR_USAGE_MEMORY);
 	struct tapir_rule_fact fact, worst = {};

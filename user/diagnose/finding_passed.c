@@ -146,7 +146,7 @@ static void add_nameless(struct tapir_diagnosis *f, struct passed_sum *all)
 	tapir_map__fini(&tids);
 }
 
-void tapir_finding_passed__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_passed__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	struct passed_sum all = {};
 

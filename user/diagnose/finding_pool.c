@@ -78,7 +78,7 @@ void tapir_finding_pool__close(struct tapir_diagnosis *f, const struct tapir_int
 	f->pool.queued_ns += took_ns;
 }
 
-static void list_queue(struct tapir_diagnosis *f, struct tapir_found_list *list)
+static void list_queue(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	const struct tapir_histogram *queued = &f->pool.queued;
 	uint64_t median_ns = tapir_histogram__percentile(queued, 50);
@@ -88,7 +88,7 @@ static void list_queue(struct tapir_diagnosis *f, struct tapir_found_list *list)
 		    .p99_ns = tapir_histogram__percentile(queued, 99));
 }
 
-static void list_blocked(struct tapir_diagnosis *f, struct tapir_found_list *list)
+static void list_blocked(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	const struct tapir_pool_waits *waits = &f->pool.waits;
 	/*
@@ -111,7 +111,7 @@ static void list_blocked(struct tapir_diagnosis *f, struct tapir_found_list *lis
 		    .note = is_starved ? "thread pool starvation: " : NULL);
 }
 
-void tapir_finding_pool__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_pool__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	list_blocked(f, list);
 	list_queue(f, list);

@@ -35,7 +35,7 @@ void tapir_finding_postgresql__event(struct tapir_diagnosis *f,
 		(tapir_event_fields__u64(e->fields, "flags") & CHECKPOINT_CAUSE_LOG) != 0;
 }
 
-void tapir_finding_postgresql__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_postgresql__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	const struct tapir_postgresql_finding *p = &f->postgresql;
 	struct tapir_str statement = {};

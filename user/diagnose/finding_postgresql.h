@@ -7,7 +7,7 @@
 #ifndef TAPIR_USER_FINDING_POSTGRESQL_H
 #define TAPIR_USER_FINDING_POSTGRESQL_H
 
-#include "diagnose/found.h"
+#include "diagnose/finding.h"
 #include "diagnose/weights.h"
 
 struct tapir_diagnosis;

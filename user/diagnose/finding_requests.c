@@ -194,7 +194,7 @@ static bool is_more(const struct tapir_kind *kind, const struct tapir_kind *top)
 	return !top || kind->unended > top->unended;
 }
 
-static void list_untimed(const struct tapir_diagnosis *f, struct tapir_found_list *list)
+static void list_untimed(const struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	const struct tapir_kind *kind, *top = NULL;
 	struct tapir_str text = {};
@@ -205,13 +205,13 @@ static void list_untimed(const struct tapir_diagnosis *f, struct tapir_found_lis
 			top = kind;
 	if (top)
 		tapir_str__addf(&text, "%s:%s", top->provider, top->name);
-	TAPIR_JUDGE(f, list, UNTIMED, .cnt = top ? (double)top->unended : 0,
+	TAPIR_JUDGE(f, list, REQUESTS_WITHOUT_DURATION, .cnt = top ? (double)top->unended : 0,
 		    .subject = top ? top->name : NULL,
 		    .label = top && top->lacks_key ? top->key : NULL, .object = text);
 }
 
 static void list_slowest(struct tapir_diagnosis *f, const struct tapir_request_kind *row,
-			 struct tapir_found_list *list)
+			 struct tapir_findings *list)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
 	const char *label = row->worst_label;
@@ -238,11 +238,11 @@ static void list_slowest(struct tapir_diagnosis *f, const struct tapir_request_k
 	tapir_str__fini(&view);
 }
 
-void tapir_finding_requests__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_requests__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	const struct tapir_request_kind *row = slowest(f);
 
-	TAPIR_JUDGE(f, list, HEADERS, .cnt = f->header_cnt);
+	TAPIR_JUDGE(f, list, INJECTED_TRACEPARENT, .cnt = f->header_cnt);
 	list_untimed(f, list);
 	if (row)
 		list_slowest(f, row, list);

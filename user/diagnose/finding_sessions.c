@@ -85,7 +85,7 @@ bool tapir_finding_sessions__add(struct tapir_diagnosis *f, uint32_t tid, struct
 }
 
 static void judge_longest(struct tapir_diagnosis *f, const struct tapir_idle_session *longest,
-			  size_t cnt, struct tapir_found_list *list)
+			  size_t cnt, struct tapir_findings *list)
 {
 	uint64_t ns = idle_ns(f, longest);
 	struct tapir_str who = {};
@@ -98,7 +98,7 @@ static void judge_longest(struct tapir_diagnosis *f, const struct tapir_idle_ses
 		    .subject = longest->statement, .who = who);
 }
 
-void tapir_finding_sessions__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_sessions__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	const struct tapir_idle_session *row, *longest = NULL;
 	size_t cnt = 0;
@@ -106,7 +106,8 @@ void tapir_finding_sessions__list(struct tapir_diagnosis *f, struct tapir_found_
 	tapir_vec_for_each (row, &f->sessions.rows) {
 		uint64_t ns = row->is_of_holder ? 0 : idle_ns(f, row);
 
-		cnt += tapir_found__counts(TAPIR_FOUND_IDLE_SESSIONS, (double)ns / 1e9);
+		cnt += tapir_finding__exceeds_threshold(TAPIR_FINDING_IDLE_SESSIONS,
+							(double)ns / 1e9);
 		if (ns && (!longest || ns > idle_ns(f, longest)))
 			longest = row;
 	}

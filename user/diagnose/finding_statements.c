@@ -121,7 +121,7 @@ static const struct tapir_statement_row *top_statement(const struct tapir_statem
 	return top && TAPIR_IS_SHARE(DOMINANT, top->cnt, s->cnt) ? top : NULL;
 }
 
-void tapir_finding_statements__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_statements__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	const struct tapir_statements *s = &f->statements;
 	double seconds = (double)tapir_timeline__span_ns(f->tl) / 1e9;

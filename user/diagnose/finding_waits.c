@@ -166,7 +166,7 @@ void tapir_finding_waits__count(struct tapir_diagnosis *f, const char *reason, u
 	}
 }
 
-static void list_one(struct tapir_diagnosis *f, int wait_idx, struct tapir_found_list *list)
+static void list_one(struct tapir_diagnosis *f, int wait_idx, struct tapir_findings *list)
 {
 	const struct tapir_waited *waited = &f->waits.by_reason[wait_idx];
 	const struct tapir_found_label *thread = tapir_found_labels__worst(&waited->threads);
@@ -181,7 +181,7 @@ static void list_one(struct tapir_diagnosis *f, int wait_idx, struct tapir_found
 	tapir_rules__judge(f, list, fact);
 }
 
-void tapir_finding_waits__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_waits__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	for (int wait_idx = 0; wait_idx < TAPIR_WAITED_FOR_CNT; wait_idx++)
 		list_one(f, wait_idx, list);

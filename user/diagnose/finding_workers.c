@@ -119,7 +119,7 @@ static void find_pools(struct tapir_diagnosis *f, struct pools *pools)
 }
 
 static void list_pool(struct tapir_diagnosis *f, const struct pool *pool,
-		      struct tapir_found_list *list)
+		      struct tapir_findings *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	uint64_t all_ns = span_ns * pool->thread_cnt, waited_ns = pool->task_ns + pool->sleep_ns;
@@ -148,7 +148,7 @@ static void list_pool(struct tapir_diagnosis *f, const struct pool *pool,
 			.who = name});
 }
 
-void tapir_finding_workers__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_workers__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	struct pools pools = {};
 	struct pool *pool;

@@ -17,7 +17,7 @@
 #include "diagnose/weights.h"
 
 struct tapir_diagnosis;
-struct tapir_found_list;
+struct tapir_findings;
 struct tapir_wait;
 
 /* A thread of a pool. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * kinds.h - the kinds of findings and every number that decides about them, which judging
- * (found.h), 'report --explain' and 'tapir help findings' share.
+ * (finding.h), 'report --explain' and 'tapir help findings' share.
  */
 #ifndef TAPIR_USER_KINDS_H
 #define TAPIR_USER_KINDS_H
@@ -11,14 +11,16 @@
 #include <stdint.h>
 
 /*
- * A finding is reported from a magnitude `least` on, and weighs `low` then and `high` from `severe`
- * on; between them in proportion. What stops a program weighs most, what slows it down next, what
- * only uses a CPU least: a busy CPU may be what the program is for. A wait for another end of a
- * connection may be a wait for work, as an await may be; no thread waits for a disk to get work.
- * Slow requests are a symptom: a cause that explains them is worth more. Neighbours come and go:
- * what a program does itself, or loses permanently, is worth more than what they take.
+ * A finding is reported from the magnitude `report_at` on. Its severity is `min_severity` there,
+ * `max_severity` from `critical_at` on, and between the two in proportion. What stops a program is
+ * more severe than what slows it down, and a busy CPU is least severe: it may be what the program
+ * is for. A wait for another end of a connection may be a wait for work, as an await may be; no
+ * thread waits for a disk to get work. Slow requests are a symptom: a cause that explains them is
+ * more severe. Neighbours come and go: what a program does itself, or loses permanently, is more
+ * severe than what they take.
  *
- * X(ID, name, title, unit, view, least, severe, low, high, claims, measured, remedy)
+ * X(ID, name, title, unit, view, report_at, critical_at, min_severity, max_severity, claims,
+ * measured, remedy)
  */
 /* clang-format off */
 #define TAPIR_KINDS(X) \
@@ -34,7 +36,7 @@
 	  "SIGKILL, or a limit of CPU time or of a file, ended a process", \
 	  "such processes", \
 	  "see who sends it: record --signals, --view tree") \
-	X(STARVATION, "starvation", "blocked thread pool", "threads", "threadpool", 1, 8, 70, 97, \
+	X(THREADPOOL_STARVATION, "starvation", "blocked thread pool", "threads", "threadpool", 1, 8, 70, 97, \
 	  "tasks find no free thread, since the pool's threads are blocked", \
 	  "threads of the pool that are blocked in a task, on average", \
 	  "await instead of blocking (.Result, .Wait()), or give blocking work threads of its own") \
@@ -92,7 +94,7 @@
 	  "classes are loaded and not unloaded", \
 	  "classes loaded per second", \
 	  "cache generated classes; find what holds their loaders") \
-	X(DOING, "cpu-purpose", "purpose of the CPU time", "%", "cpu", 15, 90, 40, 60, \
+	X(CPU_ACTIVITY, "cpu-purpose", "purpose of the CPU time", "%", "cpu", 15, 90, 40, 60, \
 	  "most CPU time is for one purpose that functions of servers and libraries show", \
 	  "share of the CPU for it; of a CPU that is less used, as much less", \
 	  "see which function or statement asks for it") \
@@ -138,7 +140,7 @@
 	  "the cgroup's quota keeps threads from running", \
 	  "time in which they were throttled", \
 	  "raise the limit, or use fewer threads at a time") \
-	X(NEIGHBOUR, "neighbour", "waits for a CPU", "%", "offcpu", 8, 80, 10, 50, \
+	X(NOISY_NEIGHBOUR, "neighbour", "waits for a CPU", "%", "offcpu", 8, 80, 10, 50, \
 	  "other processes have the CPUs that the threads want", \
 	  "wait for a CPU, of the CPU time wanted; where less than a CPU is wanted, as much less", \
 	  "move one of them, or give this one more weight") \
@@ -177,7 +179,7 @@
 	  "a session keeps a transaction open and does nothing", \
 	  "seconds for which the longest was idle at the end", \
 	  "end the transaction earlier; idle_in_transaction_session_timeout") \
-	X(HEADERS, "trace-headers", "headers that the recording added", \
+	X(INJECTED_TRACEPARENT, "trace-headers", "headers that the recording added", \
 	  "requests", "slow", 1, 1, 3, 3, \
 	  "requests had a traceparent header only since they were recorded", \
 	  "such requests", \
@@ -190,7 +192,7 @@
 	  "one gets after the other what is awaited: a semaphore, a channel, a connection", \
 	  "awaits at a time, on average", \
 	  "hold it for less time (not across other awaits), or have more of them") \
-	X(UNTIMED, "untimed-requests", "requests of unknown duration", \
+	X(REQUESTS_WITHOUT_DURATION, "untimed-requests", "requests of unknown duration", \
 	  "requests", "offcpu", 1, 1, 4, 4, \
 	  "requests began, and which end is whose is not known", \
 	  "such requests", \
@@ -202,22 +204,22 @@
 	/* A kind is a row above this line. */
 /* clang-format on */
 
-enum tapir_found_kind {
-#define TAPIR_KIND_ID(id, ...) TAPIR_FOUND_##id,
+enum tapir_finding_kind {
+#define TAPIR_KIND_ID(id, ...) TAPIR_FINDING_##id,
 	TAPIR_KINDS(TAPIR_KIND_ID)
 #undef TAPIR_KIND_ID
-		TAPIR_FOUND_KIND_CNT
+		TAPIR_FINDING_KIND_CNT
 };
 
-struct tapir_finding_kind {
-	const char *name, *title; /* "deadlock"; "blocked thread pool" */
-	const char *unit, *view;  /* of the magnitude; for --view */
-	double least, severe;	  /* magnitude */
-	double low, high;	  /* severity, 0 to 100 */
+struct tapir_finding_kind_info {
+	const char *name, *title;	   /* "deadlock"; "blocked thread pool" */
+	const char *unit, *view;	   /* of the magnitude; for --view */
+	double report_at, critical_at;	   /* magnitude */
+	double min_severity, max_severity; /* severity, 0 to 100 */
 	const char *claims, *measured, *remedy;
 };
 
-extern const struct tapir_finding_kind tapir_finding_kinds[TAPIR_FOUND_KIND_CNT];
+extern const struct tapir_finding_kind_info tapir_finding_kinds[TAPIR_FINDING_KIND_CNT];
 
 /* Returns true and its number if a kind has that name. */
 bool tapir_finding_kind__find(const char *name, size_t len, unsigned *kind);
@@ -237,18 +239,18 @@ const char *tapir_finding_kind__name(size_t i);
 	X(INDUCED_GC, GC, 0, 0, "collections are frequent since they are asked for") \
 	X(HUMONGOUS, GC, 0, 0, "very large objects cause the collections") \
 	X(HEAP, MEMORY, 50, 0, "the memory is the heap's") \
-	X(QUOTA, NEIGHBOUR, 0, 0, "the quota takes the CPUs, not other processes") \
-	X(WAITING, NEIGHBOUR, 300, 10, "far more threads wait for something of the program's own") \
+	X(QUOTA, NOISY_NEIGHBOUR, 0, 0, "the quota takes the CPUs, not other processes") \
+	X(WAITING, NOISY_NEIGHBOUR, 300, 10, "far more threads wait for something of the program's own") \
 	X(ANY, IDLE, 0, 0, "a program of which something else was found is not idle") \
-	X(STARVATION, POOL_QUEUE, 0, 0, "work is queued since the threads are blocked") \
+	X(THREADPOOL_STARVATION, POOL_QUEUE, 0, 0, "work is queued since the threads are blocked") \
 	/* An explanation is a row above this line. */
 /* clang-format on */
 
-enum { TAPIR_FOUND_ANY = TAPIR_FOUND_KIND_CNT, TAPIR_FOUND_WAITING };
+enum { TAPIR_FINDING_ANY = TAPIR_FINDING_KIND_CNT, TAPIR_FINDING_WAITING };
 
 struct tapir_explanation {
-	unsigned by; /* enum tapir_found_kind, TAPIR_FOUND_ANY or TAPIR_FOUND_WAITING */
-	enum tapir_found_kind of;
+	unsigned by; /* enum tapir_finding_kind, TAPIR_FINDING_ANY or TAPIR_FINDING_WAITING */
+	enum tapir_finding_kind of;
 	double at, leaves;
 	const char *why;
 };
@@ -290,10 +292,10 @@ extern const struct tapir_explanation tapir_explanations[];
 #define TAPIR_DETECTOR_CNT	 (0 TAPIR_DETECTORS(TAPIR_DETECTOR_ONE))
 
 struct tapir_diagnosis;
-struct tapir_found_list;
+struct tapir_findings;
 
 #define TAPIR_DETECTOR(name)                                                                       \
-	void tapir_finding_##name##__list(struct tapir_diagnosis *f, struct tapir_found_list *list);
+	void tapir_finding_##name##__list(struct tapir_diagnosis *f, struct tapir_findings *list);
 TAPIR_DETECTORS(TAPIR_DETECTOR)
 #undef TAPIR_DETECTOR
 
@@ -331,7 +333,7 @@ enum tapir_limit_role {
 	X(STUCK_WAKES, DEADLOCK, TAPIR_COUNTS, 3, "1/s", "wakeups: a thread that looks for the lock") \
 	X(LOCK_CLASS, LOCKS, TAPIR_WORDS, 20, "%", "of the waits: a lock with less is one of many") \
 	X(HOLDER_SAMPLES, LOCKS, TAPIR_WORDS, 20, "samples", "in an interpreter: fewer show no holder") \
-	X(BLOCKED_SHARE, STARVATION, TAPIR_AT_LEAST, 50, "%", "of its time, unless it has grown for it") \
+	X(BLOCKED_SHARE, THREADPOOL_STARVATION, TAPIR_AT_LEAST, 50, "%", "of its time, unless it has grown for it") \
 	X(QUEUED, POOL_QUEUE, TAPIR_AT_LEAST, 20, "items", ": fewer have no median") \
 	X(POOL_THREADS, WORKERS, TAPIR_AT_LEAST, 2, "threads", ": one is no pool") \
 	X(POOL_WAITING, WORKERS, TAPIR_AT_LEAST, 90, "%", "of the time of all of the pool's threads") \
@@ -366,7 +368,7 @@ enum tapir_limit_role {
 	X(MEMORY_START, MEMORY, TAPIR_COUNTS, 10, "s", "after a program starts it takes memory anyway") \
 	X(MEMORY_GROWERS, MEMORY, TAPIR_WORDS, 3, "times", "that the heap took memory") \
 	X(CLASSES_UNLOADED, CLASSES, TAPIR_AT_MOST, 10, "%", "of them unloaded") \
-	X(ROWS_SHARE, DOING, TAPIR_COUNTS, 20, "times", "the samples of what gives rows, with them") \
+	X(ROWS_SHARE, CPU_ACTIVITY, TAPIR_COUNTS, 20, "times", "the samples of what gives rows, with them") \
 	X(NEW_THREADS, THREAD_GROWTH, TAPIR_AT_LEAST, 20, "threads", ": fewer: a pool has grown") \
 	X(FINALIZER_GCS, FINALIZER, TAPIR_AT_LEAST, 3, "collections", "in which it did not end") \
 	X(FINALIZER_BUSY, FINALIZER, TAPIR_AT_LEAST, 90, "%", "of the time in finalizers") \
@@ -382,10 +384,10 @@ enum tapir_limit_role {
 	X(CPU_LEAF, CPU, TAPIR_WORDS, 20, "%", "of the CPU in a function that the named one calls") \
 	X(CPU_HARDLY, CPU, TAPIR_WORDS, 0.5, "CPUs", ": with less, what was not recorded is mentioned") \
 	X(CROWD, CPU, TAPIR_WORDS, 1.5, "times", "the CPUs that there are: too many threads compute") \
-	X(RUNNABLE, NEIGHBOUR, TAPIR_AT_LEAST, 0.2, "threads", "without a CPU, on average") \
-	X(RUNNABLE_SHARE, NEIGHBOUR, TAPIR_AT_LEAST, 40, "%", "of the time that threads want a CPU") \
-	X(MACHINE_BUSY, NEIGHBOUR, TAPIR_AT_LEAST, 80, "%", "of all CPUs in use") \
-	X(NEIGHBOUR_NAMED, NEIGHBOUR, TAPIR_WORDS, 5, "%", "of others' CPU time: with less, a process is not named") \
+	X(RUNNABLE, NOISY_NEIGHBOUR, TAPIR_AT_LEAST, 0.2, "threads", "without a CPU, on average") \
+	X(RUNNABLE_SHARE, NOISY_NEIGHBOUR, TAPIR_AT_LEAST, 40, "%", "of the time that threads want a CPU") \
+	X(MACHINE_BUSY, NOISY_NEIGHBOUR, TAPIR_AT_LEAST, 80, "%", "of all CPUs in use") \
+	X(NEIGHBOUR_NAMED, NOISY_NEIGHBOUR, TAPIR_WORDS, 5, "%", "of others' CPU time: with less, a process is not named") \
 	X(CALL_CNT, CALLS, TAPIR_AT_LEAST, 3, "calls", "of a time that is known: fewer are no habit") \
 	X(CALL_WAITERS, CALLS, TAPIR_WORDS, 25, "%", "of their time: with less, no thread waits there") \
 	X(TOGETHER, WAITS, TAPIR_WORDS, 1.5, "threads", ": one is the main thread, which waits") \
@@ -411,7 +413,7 @@ enum tapir_limit {
 };
 
 struct tapir_limit_row {
-	enum tapir_found_kind kind;
+	enum tapir_finding_kind kind;
 	enum tapir_limit_role role;
 	double number;
 	const char *unit, *description;
@@ -420,7 +422,7 @@ struct tapir_limit_row {
 /* In the header, so that a limit in a condition is a constant of it. */
 static const struct tapir_limit_row tapir_limits[TAPIR_LIMIT_CNT] = {
 #define TAPIR_LIMIT_ROW(id, kind, role, number, unit, description)                                 \
-	[TAPIR_LIMIT_##id] = {TAPIR_FOUND_##kind, role, number, unit, description},
+	[TAPIR_LIMIT_##id] = {TAPIR_FINDING_##kind, role, number, unit, description},
 	TAPIR_LIMITS(TAPIR_LIMIT_ROW)
 #undef TAPIR_LIMIT_ROW
 };

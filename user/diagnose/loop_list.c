@@ -54,15 +54,15 @@ static bool is_worker(const struct tapir_diagnosis *f, const struct tapir_loop *
 
 /* *cnt: how many are blocked. NULL: none. */
 static struct tapir_loop *worst_loop(struct tapir_diagnosis *f, uint64_t span_ns,
-				     struct tapir_found_list *list, size_t *cnt)
+				     struct tapir_findings *list, size_t *cnt)
 {
 	struct tapir_loop *loop, *worst = NULL;
 
 	*cnt = 0;
 	tapir_vec_for_each (loop, &f->loops.rows) {
 		if (!loop->is_proven || is_worker(f, loop) ||
-		    !tapir_found_list__admits(list, TAPIR_FOUND_LOOP,
-					      blocked_percent(loop, span_ns), TAPIR_NO_CHECKS))
+		    !tapir_findings__admits(list, TAPIR_FINDING_LOOP,
+					    blocked_percent(loop, span_ns), TAPIR_NO_CHECKS))
 			continue;
 		++*cnt;
 		if (!worst || blocked_ns(loop) > blocked_ns(worst))
@@ -78,17 +78,16 @@ static double busy_percent(const struct tapir_loop *loop, uint64_t ns, uint64_t 
 
 /* NULL: each sleeps long enough, but for the time in which others had the CPU. */
 static struct tapir_loop *busiest_loop(struct tapir_diagnosis *f, uint64_t span_ns,
-				       struct tapir_found_list *list)
+				       struct tapir_findings *list)
 {
 	struct tapir_loop *loop, *busiest = NULL;
 
 	tapir_vec_for_each (loop, &f->loops.rows) {
 		struct tapir_loop_busy *busy = &loop->busy;
 		if (loop->is_proven && !is_worker(f, loop) &&
-		    tapir_found_list__admits(
-			    list, TAPIR_FOUND_LOOP_BUSY,
-			    own_percent(loop, busy->ns, busy->runnable_ns, span_ns),
-			    TAPIR_NO_CHECKS) &&
+		    tapir_findings__admits(list, TAPIR_FINDING_LOOP_BUSY,
+					   own_percent(loop, busy->ns, busy->runnable_ns, span_ns),
+					   TAPIR_NO_CHECKS) &&
 		    (!busiest || busy->ns > busiest->busy.ns))
 			busiest = loop;
 	}
@@ -152,7 +151,7 @@ static double worth(uint64_t part_ns, uint64_t of_ns)
 	return TAPIR_IS_SHARE(WORTH, part_ns, of_ns) ? tapir_diagnosis__percent(part_ns, of_ns) : 0;
 }
 
-static void judge(struct tapir_diagnosis *f, struct tapir_found_list *list,
+static void judge(struct tapir_diagnosis *f, struct tapir_findings *list,
 		  const struct tapir_loop *loop, struct tapir_rule_fact fact)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
@@ -163,7 +162,7 @@ static void judge(struct tapir_diagnosis *f, struct tapir_found_list *list,
 }
 
 static void add_sync_calls(struct tapir_diagnosis *f, const struct tapir_loop *loop,
-			   enum tapir_rule_fact_kind fact_kind, struct tapir_found_list *list)
+			   enum tapir_rule_fact_kind fact_kind, struct tapir_findings *list)
 {
 	const struct tapir_loop_sync *sync = &loop->sync;
 	const struct tapir_found_label *reason = tapir_found_labels__worst(&sync->reasons);
@@ -182,7 +181,7 @@ static void add_sync_calls(struct tapir_diagnosis *f, const struct tapir_loop *l
 }
 
 static void add_loop(struct tapir_diagnosis *f, const struct tapir_loop *loop, size_t loop_cnt,
-		     struct tapir_found_list *list)
+		     struct tapir_findings *list)
 {
 	struct tapir_rule_fact fact = TAPIR_FACT(
 		LOOP, .cnt = loop->cnt, .other = loop_cnt - 1, .ns = loop->ns,
@@ -197,7 +196,7 @@ static void add_loop(struct tapir_diagnosis *f, const struct tapir_loop *loop, s
 
 /* Adds what else blocks it: another function, or calls that are too short to be seen one by one. */
 static void add_second(struct tapir_diagnosis *f, const struct tapir_loop *loop,
-		       struct tapir_found_list *list)
+		       struct tapir_findings *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	const struct tapir_map_slot *second = tapir_weights__next(
@@ -206,8 +205,8 @@ static void add_second(struct tapir_diagnosis *f, const struct tapir_loop *loop,
 	struct tapir_str name = {};
 
 	if (sync->app.best && sync->app.best_name != loop->app.best_name &&
-	    tapir_found__counts(TAPIR_FOUND_LOOP,
-				own_percent(loop, sync->ns, sync->runnable_ns, span_ns)))
+	    tapir_finding__exceeds_threshold(
+		    TAPIR_FINDING_LOOP, own_percent(loop, sync->ns, sync->runnable_ns, span_ns)))
 		add_sync_calls(f, loop, TAPIR_FACT_LOOP_CALLS_TOO, list);
 	if (!second || !TAPIR_IS_SHARE(WORTH, second->value, loop->ns) ||
 	    second->key == sync->app.best_name)
@@ -220,7 +219,7 @@ static void add_second(struct tapir_diagnosis *f, const struct tapir_loop *loop,
 }
 
 static void add_busy(struct tapir_diagnosis *f, const struct tapir_loop *loop,
-		     struct tapir_found_list *list)
+		     struct tapir_findings *list)
 {
 	const struct tapir_loop_busy *busy = &loop->busy;
 	struct tapir_rule_fact fact =
@@ -233,7 +232,7 @@ static void add_busy(struct tapir_diagnosis *f, const struct tapir_loop *loop,
 	judge(f, list, loop, fact);
 }
 
-void tapir_finding_loop__list(struct tapir_diagnosis *f, struct tapir_found_list *list)
+void tapir_finding_loop__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	struct tapir_loop *worst, *busiest;

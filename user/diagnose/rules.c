@@ -23,8 +23,8 @@
 
 static const struct tapir_rule rows[TAPIR_RULE_CNT] = {
 #define RULE(fact, kind, magnitude, view, sentence, evidence, ...)                                 \
-	{TAPIR_FACT_##fact, TAPIR_FOUND_##kind, NUMBER(magnitude), view,                           \
-	 sentence,	    evidence,		{__VA_ARGS__}},
+	{TAPIR_FACT_##fact, TAPIR_FINDING_##kind, NUMBER(magnitude), view, sentence,               \
+	 evidence,	    {__VA_ARGS__}},
 	TAPIR_RULES(RULE)};
 
 const struct tapir_rule *tapir_rules = rows;
@@ -236,27 +236,27 @@ static void add_source(const struct tapir_diagnosis *f, const struct tapir_rule_
 
 /* Adds what else is known of a finding: the fact's numbers, its time, and what shows it. */
 static void describe(const struct tapir_diagnosis *f, const struct tapir_rule_fact *fact,
-		     struct tapir_found_list *list, struct tapir_found *found)
+		     struct tapir_findings *list, struct tapir_finding *finding)
 {
 	const struct tapir_timeline_stats *stats = tapir_timeline__stats(f->tl);
 	uint64_t until_ns = fact->until_ns ? fact->until_ns : stats->last_ns;
 	struct tapir_str facts = {}, source = {};
 
-	found->threads = fact->in_threads;
+	finding->threads = fact->in_threads;
 	/* Times that a server or a counter tells may be of before the recording, or of no time. */
-	found->to_ns = until_ns > stats->first_ns ? until_ns - stats->first_ns : 0;
-	found->from_ns = fact->since_ns > stats->first_ns ? fact->since_ns - stats->first_ns : 0;
-	found->from_ns = found->from_ns < found->to_ns ? found->from_ns : 0;
+	finding->to_ns = until_ns > stats->first_ns ? until_ns - stats->first_ns : 0;
+	finding->from_ns = fact->since_ns > stats->first_ns ? fact->since_ns - stats->first_ns : 0;
+	finding->from_ns = finding->from_ns < finding->to_ns ? finding->from_ns : 0;
 	add_facts(fact, &facts);
 	add_source(f, fact, &source);
-	found->facts = tapir_found_list__take_text(list, &facts);
-	found->source = tapir_found_list__take_text(list, &source);
+	finding->facts = tapir_findings__take_text(list, &facts);
+	finding->source = tapir_findings__take_text(list, &source);
 }
 
 /* ---- judging -------------------------------------------------------------------------------- */
 
 static bool is_met(const struct tapir_rule *rule, const struct tapir_rule_fact *fact,
-		   struct tapir_found_list *list)
+		   struct tapir_findings *list)
 {
 	struct tapir_check checks[TAPIR_CHECKS_MAX];
 	size_t cnt = 0;
@@ -264,11 +264,11 @@ static bool is_met(const struct tapir_rule *rule, const struct tapir_rule_fact *
 	for (; cnt < TAPIR_CHECKS_MAX && rule->requires[cnt].number; cnt++)
 		checks[cnt] = (struct tapir_check){rule->requires[cnt].limit,
 						   number_at(fact, rule->requires[cnt].number)};
-	return tapir_found_list__admits(list, rule->kind, number_at(fact, rule->magnitude), checks,
-					cnt);
+	return tapir_findings__admits(list, rule->kind, number_at(fact, rule->magnitude), checks,
+				      cnt);
 }
 
-bool tapir_rules__are_met(const struct tapir_diagnosis *f, struct tapir_found_list *list,
+bool tapir_rules__are_met(const struct tapir_diagnosis *f, struct tapir_findings *list,
 			  const struct tapir_rule_fact *fact)
 {
 	struct tapir_rule_fact all = *fact;
@@ -281,7 +281,7 @@ bool tapir_rules__are_met(const struct tapir_diagnosis *f, struct tapir_found_li
 	return are_met;
 }
 
-void tapir_rules__judge(const struct tapir_diagnosis *f, struct tapir_found_list *list,
+void tapir_rules__judge(const struct tapir_diagnosis *f, struct tapir_findings *list,
 			struct tapir_rule_fact fact)
 {
 	const char *subject = fact.subject;
@@ -292,18 +292,18 @@ void tapir_rules__judge(const struct tapir_diagnosis *f, struct tapir_found_list
 	for (const struct tapir_rule *rule = tapir_rules; rule < tapir_rules + TAPIR_RULE_CNT;
 	     rule++) {
 		struct tapir_str text = {}, evidence = {};
-		struct tapir_found *found;
+		struct tapir_finding *finding;
 
 		if (rule->fact != fact.fact_kind || !is_met(rule, &fact, list))
 			continue;
 		tapir_rules__add_sentence(f, &fact, rule->sentence, &text);
 		tapir_rules__add_sentence(f, &fact, rule->evidence ? rule->evidence : "",
 					  &evidence);
-		found = tapir_found_list__add(list, rule->kind, number_at(&fact, rule->magnitude),
+		finding = tapir_findings__add(list, rule->kind, number_at(&fact, rule->magnitude),
 					      subject, &text, &evidence,
 					      fact.view ? fact.view : rule->view);
-		if (found)
-			describe(f, &fact, list, found);
+		if (finding)
+			describe(f, &fact, list, finding);
 	}
 	for (size_t i = 0; i < WORD_CNT; i++) {
 		list->failed |= word_at(&fact, i)->failed;

@@ -8,7 +8,7 @@
 #define TAPIR_USER_RULES_H
 
 #include "base/str.h"
-#include "diagnose/found.h"
+#include "diagnose/finding.h"
 #include "diagnose/weights.h"
 
 /*
@@ -36,7 +36,7 @@
 	X(FILE_SORTS, "event postgresql:sort__done") \
 	X(FINALIZER, STACK) \
 	X(GIL, STACK) \
-	X(HEADERS, "event Microsoft-Diagnostics-DiagnosticSource:Activity2Start") \
+	X(INJECTED_TRACEPARENT, "event Microsoft-Diagnostics-DiagnosticSource:Activity2Start") \
 	X(HEAP, "event Microsoft-Windows-DotNETRuntime:GCHeapStats") \
 	X(HELD_LOCKS, "snapshots of threads") \
 	X(HUMONGOUS, "counter hsperfdata:collections") \
@@ -73,7 +73,7 @@
 	X(THROWS, STACK) \
 	X(TIMERS, STACK) \
 	X(UNANSWERED_CALLS, "EXCHANGE records") \
-	X(UNTIMED, "events of requests") \
+	X(REQUESTS_WITHOUT_DURATION, "events of requests") \
 	X(WAITS, STACK) \
 	X(WORKERS, STACK) \
 	/* A fact is a row above this line. */
@@ -224,7 +224,7 @@ struct tapir_rule_fact {
 	  "threads waited {ns} for the {subject}< ({object})>: {threads.1} of {cnt} threads at any time" \
 	  "{who}<, in {place}><, most for {request}><; {holder} holds it>{does}", \
 	  CUT_STACKS) \
-	X(HEADERS, HEADERS, cnt, "slow=http_request", \
+	X(INJECTED_TRACEPARENT, INJECTED_TRACEPARENT, cnt, "slow=http_request", \
 	  "{cnt} requests were sent with a traceparent header only because this was recorded " \
 	  "(--profile requests)", NULL) \
 	X(HEAP, HEAP, rate, NULL, \
@@ -294,7 +294,7 @@ struct tapir_rule_fact {
 	X(PASSED, LOCKS, threads, "offcpu", \
 	  "threads waited {ns} for a {label} that is used as a lock: {threads.1} of {cnt} threads at " \
 	  "any time<, in {place}>", CUT_STACKS) \
-	X(POOL, STARVATION, threads, NULL, \
+	X(POOL, THREADPOOL_STARVATION, threads, NULL, \
 	  "{note}{threads.1} of {of.1} pool threads are blocked on average< in {place}>" \
 	  "<; the pool changed its size for blocked threads {other} time{other||s}>", \
 	  "{other} changes, {took_s.3} s blocked, {rest_s.3} s without work", \
@@ -302,7 +302,7 @@ struct tapir_rule_fact {
 	X(PROCESSES, PROCESSES, per_s, NULL, \
 	  "{per_s} processes are started a second, each for one connection or task", NULL, \
 	  REQUIRES(STARTED, cnt)) \
-	X(PURPOSE, DOING, cost, NULL, \
+	X(PURPOSE, CPU_ACTIVITY, cost, NULL, \
 	  "{sampled} of the CPU {label}<, most for {request}><, most for {place}>", NULL, \
 	  REQUIRES(SAMPLES, cnt)) \
 	X(QUEUE, POOL_QUEUE, ms, NULL, \
@@ -315,7 +315,7 @@ struct tapir_rule_fact {
 	X(REQUESTS, REQUESTS, ms, NULL, \
 	  "{who} {p50_ns} (median), {p99_ns} (99%){more}; the slowest of {cnt} took {ns}" \
 	  "<: {request}>", NULL) \
-	X(RUNNABLE, NEIGHBOUR, rate, NULL, \
+	X(RUNNABLE, NOISY_NEIGHBOUR, rate, NULL, \
 	  "threads waited {ns} for a CPU, {share}% of their runnable time" \
 	  "<, at least {own_ns} of it for one another>{more}", NULL, \
 	  REQUIRES(RUNNABLE, in_threads), REQUIRES(RUNNABLE_SHARE, percent), \
@@ -334,7 +334,7 @@ struct tapir_rule_fact {
 	  "deadlock, or a lock that is never released: {cnt} threads waited for locks throughout " \
 	  "({ns}){more}", NULL, \
 	  REQUIRES(STUCK, seconds)) \
-	X(STUCK_WORKERS, STARVATION, threads, "stacks", \
+	X(STUCK_WORKERS, THREADPOOL_STARVATION, threads, "stacks", \
 	  "thread pool starvation: {threads.1} of {cnt} threads of the pool {who}* {note}" \
 	  "< in {place}>: none was free in {own_ns}", \
 	  OF_WORKERS, \
@@ -357,7 +357,7 @@ struct tapir_rule_fact {
 	  "{object} does not answer: {other} call{other||s}, {at_once.1} at a time" \
 	  "<, {other} without an answer for {own_ns}><, {percent}% of the time of all calls>{more}", \
 	  NULL, REQUIRES(CALL_CNT, of)) \
-	X(UNTIMED, UNTIMED, cnt, NULL, \
+	X(REQUESTS_WITHOUT_DURATION, REQUESTS_WITHOUT_DURATION, cnt, NULL, \
 	  "{cnt} times {object}, how long is not known: <its events were recorded without {label}>" \
 	  "<?its events have no activity id and change threads (record --activities)>", NULL) \
 	X(WAITS, WAITS, threads, NULL, \
@@ -372,7 +372,7 @@ struct tapir_rule_fact {
 
 struct tapir_rule {
 	enum tapir_rule_fact_kind fact;
-	enum tapir_found_kind kind;
+	enum tapir_finding_kind kind;
 	size_t magnitude; /* offset of a number in a fact */
 	const char *view, *sentence, *evidence;
 	struct {
@@ -398,10 +398,10 @@ void tapir_rules__add_sentence(const struct tapir_diagnosis *f, const struct tap
  */
 void tapir_rules__add_share(double cnt, double of, struct tapir_str *out);
 /* Returns true if the fact meets one of its rules, and notes how close it came. */
-bool tapir_rules__are_met(const struct tapir_diagnosis *f, struct tapir_found_list *list,
+bool tapir_rules__are_met(const struct tapir_diagnosis *f, struct tapir_findings *list,
 			  const struct tapir_rule_fact *fact);
 /* Applies the rules of a fact: adds what they find to the list. */
-void tapir_rules__judge(const struct tapir_diagnosis *f, struct tapir_found_list *list,
+void tapir_rules__judge(const struct tapir_diagnosis *f, struct tapir_findings *list,
 			struct tapir_rule_fact fact);
 /* TAPIR_JUDGE(f, list, TIMERS, .cnt = 3, .of = 7) */
 #define TAPIR_FACT(id, ...)	      ((struct tapir_rule_fact){.fact_kind = TAPIR_FACT_##id, __VA_ARGS__})

@@ -57,7 +57,7 @@ static void add_threads(struct tapir_pass *p, const struct tapir_report *report)
 
 static void add_findings(struct tapir_pass *p, const struct tapir_report *report)
 {
-	const struct tapir_found *from;
+	const struct tapir_finding *from;
 	struct tapir_finding_list_row *row;
 
 	tapir_vec_for_each (from, &report->view.findings->rows) {
@@ -66,8 +66,8 @@ static void add_findings(struct tapir_pass *p, const struct tapir_report *report
 			return;
 		*row = (struct tapir_finding_list_row){
 			.rank = (uint32_t)(from - report->view.findings->rows.data) + 1,
-			.kind = tapir_pass__keep_word(p, tapir_found__kind_name(from->kind)),
-			.unit = tapir_pass__keep_word(p, tapir_found__unit(from->kind)),
+			.kind = tapir_pass__keep_word(p, tapir_finding__kind_name(from->kind)),
+			.unit = tapir_pass__keep_word(p, tapir_finding__unit(from->kind)),
 			.subject = tapir_pass__keep_word(p, from->subject),
 			.text = tapir_pass__keep_word(p, from->text),
 			.evidence = tapir_pass__keep_word(p, from->evidence),

@@ -156,18 +156,19 @@ static bool evaluate_gap(const struct tapir_fail_condition *c, const struct tapi
 static bool evaluate_findings(const struct tapir_fail_condition *c,
 			      const struct tapir_report_view *v)
 {
-	const struct tapir_found *found;
+	const struct tapir_finding *finding;
 	bool failed = false;
 
-	tapir_vec_for_each (found, &v->findings->rows) {
+	tapir_vec_for_each (finding, &v->findings->rows) {
 		/* Neither is a fault of the program, unless it is requested. */
 		if (c->subject == TAPIR_FAIL_FINDING
-			    ? found->kind == TAPIR_FOUND_IDLE || found->kind == TAPIR_FOUND_HEADERS
-			    : found->kind != c->kind)
+			    ? finding->kind == TAPIR_FINDING_IDLE ||
+				      finding->kind == TAPIR_FINDING_INJECTED_TRACEPARENT
+			    : finding->kind != c->kind)
 			continue;
-		if (c->name_len < c->len && found->magnitude <= c->above)
+		if (c->name_len < c->len && finding->magnitude <= c->above)
 			continue;
-		fail_text(c, found->text);
+		fail_text(c, finding->text);
 		failed = true;
 	}
 	return failed;
@@ -263,22 +264,23 @@ static bool add_fact(struct facts *f, const char *name, size_t len, uint64_t val
 
 static uint64_t worst_magnitude(const struct tapir_report_view *v, unsigned kind)
 {
-	const struct tapir_found *found;
+	const struct tapir_finding *finding;
 	double worst = 0;
 
-	tapir_vec_for_each (found, &v->findings->rows)
-		if (found->kind == kind && found->magnitude > worst)
-			worst = found->magnitude;
+	tapir_vec_for_each (finding, &v->findings->rows)
+		if (finding->kind == kind && finding->magnitude > worst)
+			worst = finding->magnitude;
 	return tapir_program__float_bits(worst);
 }
 
 static uint64_t finding_cnt(const struct tapir_report_view *v)
 {
-	const struct tapir_found *found;
+	const struct tapir_finding *finding;
 	uint64_t cnt = 0;
 
-	tapir_vec_for_each (found, &v->findings->rows)
-		cnt += found->kind != TAPIR_FOUND_IDLE && found->kind != TAPIR_FOUND_HEADERS;
+	tapir_vec_for_each (finding, &v->findings->rows)
+		cnt += finding->kind != TAPIR_FINDING_IDLE &&
+		       finding->kind != TAPIR_FINDING_INJECTED_TRACEPARENT;
 	return cnt;
 }
 

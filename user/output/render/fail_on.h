@@ -31,7 +31,7 @@ enum tapir_fail_subject {
 
 struct tapir_fail_condition {
 	enum tapir_fail_subject subject;
-	unsigned kind;	   /* TAPIR_FAIL_KIND: enum tapir_found_kind */
+	unsigned kind;	   /* TAPIR_FAIL_KIND: enum tapir_finding_kind */
 	double above;	   /* TAPIR_FAIL_KIND: its magnitude */
 	uint64_t above_ns; /* TAPIR_FAIL_INTERVAL */
 	const char *text;  /* the condition, and for an interval its name; the option's */

@@ -33,16 +33,16 @@ static void add_number_with_unit(double number, const char *unit, struct tapir_s
 }
 
 /* "from 5 % on, with severity 50, to 87 from 60 % on; critical from 34.7 % on" */
-static void add_severity(const struct tapir_finding_kind *kind, struct tapir_str *out)
+static void add_severity(const struct tapir_finding_kind_info *kind, struct tapir_str *out)
 {
-	double critical = tapir_found__magnitude_at(kind, TAPIR_FOUND_CRITICAL);
+	double critical = tapir_finding__magnitude_at(kind, TAPIR_FINDING_CRITICAL);
 
 	tapir_str__adds(out, "from ");
-	add_number_with_unit(kind->least, kind->unit, out);
-	tapir_str__addf(out, " on, with severity %g", kind->low);
-	if (kind->severe > kind->least) {
-		tapir_str__addf(out, "; %g from ", kind->high);
-		add_number_with_unit(kind->severe, kind->unit, out);
+	add_number_with_unit(kind->report_at, kind->unit, out);
+	tapir_str__addf(out, " on, with severity %g", kind->min_severity);
+	if (kind->critical_at > kind->report_at) {
+		tapir_str__addf(out, "; %g from ", kind->max_severity);
+		add_number_with_unit(kind->critical_at, kind->unit, out);
 		tapir_str__adds(out, " on");
 	}
 	if (critical < 0)
@@ -86,7 +86,7 @@ static void add_explanations(unsigned kind, struct tapir_str *out)
 		if (e->of != kind)
 			continue;
 		tapir_str__clear(&text);
-		tapir_str__addf(&text, "by %s", tapir_found__explainer(e));
+		tapir_str__addf(&text, "by %s", tapir_finding__explainer(e));
 		if (e->at)
 			tapir_str__addf(&text, " with %.4g %% of it", e->at);
 		tapir_str__addf(&text, ": %s", e->why);
@@ -127,7 +127,7 @@ static void add_rule(unsigned i, struct tapir_str *out)
 
 static void add_kind(unsigned i, struct tapir_str *out)
 {
-	const struct tapir_finding_kind *kind = &tapir_finding_kinds[i];
+	const struct tapir_finding_kind_info *kind = &tapir_finding_kinds[i];
 	size_t from = out->len + 1;
 
 	tapir_str__addf(out, "\n%s: ", kind->name);
@@ -150,10 +150,10 @@ void tapir_finding_page__add(struct tapir_str *out)
 #define TAKER(number, name, waits) [number] = {#name, waits},
 		TAPIR_WAIT_TAKERS(TAKER)};
 
-	for (unsigned i = 0; i < TAPIR_FOUND_KIND_CNT; i++)
+	for (unsigned i = 0; i < TAPIR_FINDING_KIND_CNT; i++)
 		add_kind(i, out);
 	tapir_str__adds(out, "\nNumbers of several kinds:\n\n");
-	add_limits(TAPIR_FOUND_KIND_CNT, out);
+	add_limits(TAPIR_FINDING_KIND_CNT, out);
 	tapir_str__adds(out,
 			"\nA wait is in one finding, of the first of these that knows it:\n\n");
 	for (size_t i = 0; i < sizeof(takers) / sizeof(*takers); i++)
@@ -165,12 +165,12 @@ void tapir_finding_page__add(struct tapir_str *out)
 /* Adds what kept it from being reported, and returns true; false: nothing did. */
 static bool add_obstacle(unsigned kind, const struct tapir_trial *trial, struct tapir_str *out)
 {
-	const struct tapir_finding_kind *k = &tapir_finding_kinds[kind];
+	const struct tapir_finding_kind_info *k = &tapir_finding_kinds[kind];
 
-	if (trial->magnitude < k->least) {
+	if (trial->magnitude < k->report_at) {
 		add_number_with_unit(trial->magnitude, k->unit, out);
 		tapir_str__adds(out, ", and is reported from ");
-		add_number_with_unit(k->least, k->unit, out);
+		add_number_with_unit(k->report_at, k->unit, out);
 		tapir_str__adds(out, " on");
 		return true;
 	}
@@ -189,49 +189,49 @@ static bool add_obstacle(unsigned kind, const struct tapir_trial *trial, struct 
 	return false;
 }
 
-static void add_found(const char *name, const struct tapir_found *found, struct tapir_str *out)
+static void add_found(const char *name, const struct tapir_finding *finding, struct tapir_str *out)
 {
 	struct tapir_str text = {};
 
-	tapir_str__adds(&text, found->text);
+	tapir_str__adds(&text, finding->text);
 	add_line(out, name, &text);
 	tapir_str__clear(&text);
-	tapir_str__addf(&text, "%s, with severity %.3g: ", tapir_found__level(found->severity),
-			found->severity);
-	add_number_with_unit(found->magnitude, tapir_found__unit(found->kind), &text);
-	if (found->evidence)
-		tapir_str__addf(&text, "; %s", found->evidence);
-	if (found->explained)
+	tapir_str__addf(&text, "%s, with severity %.3g: ", tapir_finding__level(finding->severity),
+			finding->severity);
+	add_number_with_unit(finding->magnitude, tapir_finding__unit(finding->kind), &text);
+	if (finding->evidence)
+		tapir_str__addf(&text, "; %s", finding->evidence);
+	if (finding->explained)
 		tapir_str__addf(&text, "; explained by %s: %s",
-				tapir_found__explainer(found->explained), found->explained->why);
+				tapir_finding__explainer(finding->explained),
+				finding->explained->why);
 	add_line(out, "", &text);
-	if (found->facts)
-		add_finding_text(out, "facts", found->facts);
+	if (finding->facts)
+		add_finding_text(out, "facts", finding->facts);
 	tapir_str__clear(&text);
-	if (found->to_ns) {
+	if (finding->to_ns) {
 		tapir_str__addf(&text, "%.1f s to %.1f s of the recording",
-				(double)found->from_ns / 1e9, (double)found->to_ns / 1e9);
+				(double)finding->from_ns / 1e9, (double)finding->to_ns / 1e9);
 		add_line(out, "time", &text);
 	}
-	if (found->source)
-		add_finding_text(out, "evidence", found->source);
+	if (finding->source)
+		add_finding_text(out, "evidence", finding->source);
 	tapir_str__fini(&text);
 }
 
-static size_t add_all_found(const struct tapir_found_list *list, unsigned kind,
-			    struct tapir_str *out)
+static size_t add_all_found(const struct tapir_findings *list, unsigned kind, struct tapir_str *out)
 {
-	const struct tapir_found *found;
+	const struct tapir_finding *finding;
 	size_t cnt = 0;
 
-	tapir_vec_for_each (found, &list->rows)
-		if (found->kind == kind) {
-			add_found("found", found, out);
+	tapir_vec_for_each (finding, &list->rows)
+		if (finding->kind == kind) {
+			add_found("found", finding, out);
 			cnt++;
 		}
-	tapir_vec_for_each (found, &list->hidden)
-		if (found->kind == kind) {
-			add_found("not listed", found, out);
+	tapir_vec_for_each (finding, &list->hidden)
+		if (finding->kind == kind) {
+			add_found("not listed", finding, out);
 			cnt++;
 		}
 	return cnt;
@@ -276,15 +276,15 @@ static void add_measured(unsigned kind, const struct tapir_trial *trial, struct 
 static bool is_close(unsigned kind, const struct tapir_trial *trial)
 {
 	return trial->was_tried && !trial->was_admitted &&
-	       TAPIR_IS_SHARE(DOMINANT, trial->magnitude, tapir_finding_kinds[kind].least);
+	       TAPIR_IS_SHARE(DOMINANT, trial->magnitude, tapir_finding_kinds[kind].report_at);
 }
 
-static void add_close(const struct tapir_found_list *list, unsigned but, struct tapir_str *out)
+static void add_close(const struct tapir_findings *list, unsigned but, struct tapir_str *out)
 {
 	struct tapir_str text = {};
 	bool is_first = true;
 
-	for (unsigned i = 0; i < TAPIR_FOUND_KIND_CNT; i++) {
+	for (unsigned i = 0; i < TAPIR_FINDING_KIND_CNT; i++) {
 		size_t from;
 
 		if (i == but || !is_close(i, &list->trials[i]))
@@ -303,8 +303,8 @@ static void add_close(const struct tapir_found_list *list, unsigned but, struct 
 void tapir_finding_page__explain(const struct tapir_report_view *view, unsigned kind,
 				 struct tapir_str *out)
 {
-	const struct tapir_found_list *list = view->findings;
-	const struct tapir_finding_kind *k = &tapir_finding_kinds[kind];
+	const struct tapir_findings *list = view->findings;
+	const struct tapir_finding_kind_info *k = &tapir_finding_kinds[kind];
 	size_t from = out->len;
 
 	tapir_str__addf(out, "%s: ", k->name);
@@ -333,13 +333,13 @@ static void json_number(struct tapir_json *j, const char *key, double value, boo
 
 static void json_trial(struct tapir_json *j, unsigned kind, const struct tapir_trial *trial)
 {
-	const struct tapir_finding_kind *k = &tapir_finding_kinds[kind];
-	double critical = tapir_found__magnitude_at(k, TAPIR_FOUND_CRITICAL);
+	const struct tapir_finding_kind_info *k = &tapir_finding_kinds[kind];
+	double critical = tapir_finding__magnitude_at(k, TAPIR_FINDING_CRITICAL);
 
 	tapir_json__str(j, "kind", k->name);
 	tapir_json__str(j, "unit", k->unit);
 	json_number(j, "measured", trial->magnitude, trial->was_tried);
-	tapir_json__f64(j, "report_at", k->least);
+	tapir_json__f64(j, "report_at", k->report_at);
 	json_number(j, "critical_at", critical, critical >= 0);
 	tapir_json__bool(j, "is_met", trial->was_admitted);
 	tapir_json__open(j, "requires", '[');
@@ -359,38 +359,38 @@ static void json_trial(struct tapir_json *j, unsigned kind, const struct tapir_t
 	tapir_json__close(j, ']');
 }
 
-void tapir_finding_page__add_facts(struct tapir_json *j, const struct tapir_found *found)
+void tapir_finding_page__add_facts(struct tapir_json *j, const struct tapir_finding *finding)
 {
-	tapir_json__str(j, "facts", found->facts);
-	tapir_json__u64(j, "from_ns", found->from_ns);
-	tapir_json__u64(j, "to_ns", found->to_ns);
-	tapir_json__str(j, "shown_by", found->source);
+	tapir_json__str(j, "facts", finding->facts);
+	tapir_json__u64(j, "from_ns", finding->from_ns);
+	tapir_json__u64(j, "to_ns", finding->to_ns);
+	tapir_json__str(j, "shown_by", finding->source);
 }
 
-static void json_found(struct tapir_json *j, const struct tapir_found *found, bool is_listed)
+static void json_found(struct tapir_json *j, const struct tapir_finding *finding, bool is_listed)
 {
 	tapir_json__open(j, NULL, '{');
 	tapir_json__bool(j, "is_listed", is_listed);
-	tapir_json__str(j, "level", tapir_found__level(found->severity));
-	tapir_json__f64(j, "severity", found->severity);
-	tapir_json__f64(j, "magnitude", found->magnitude);
-	tapir_json__str(j, "subject", found->subject);
-	tapir_json__str(j, "text", found->text);
-	tapir_json__str(j, "evidence", found->evidence);
-	tapir_finding_page__add_facts(j, found);
-	tapir_json__str(j, "view", found->view);
+	tapir_json__str(j, "level", tapir_finding__level(finding->severity));
+	tapir_json__f64(j, "severity", finding->severity);
+	tapir_json__f64(j, "magnitude", finding->magnitude);
+	tapir_json__str(j, "subject", finding->subject);
+	tapir_json__str(j, "text", finding->text);
+	tapir_json__str(j, "evidence", finding->evidence);
+	tapir_finding_page__add_facts(j, finding);
+	tapir_json__str(j, "view", finding->view);
 	tapir_json__str(j, "explained_by",
-			found->explained ? tapir_found__explainer(found->explained) : NULL);
+			finding->explained ? tapir_finding__explainer(finding->explained) : NULL);
 	tapir_json__close(j, '}');
 }
 
 void tapir_finding_page__explain_json(const struct tapir_report_view *view, unsigned kind,
 				      struct tapir_str *out)
 {
-	const struct tapir_found_list *list = view->findings;
-	const struct tapir_finding_kind *k = &tapir_finding_kinds[kind];
+	const struct tapir_findings *list = view->findings;
+	const struct tapir_finding_kind_info *k = &tapir_finding_kinds[kind];
 	struct tapir_json j = tapir_json__to(out);
-	const struct tapir_found *found;
+	const struct tapir_finding *finding;
 
 	tapir_json__open(&j, NULL, '{');
 	json_trial(&j, kind, &list->trials[kind]);
@@ -399,18 +399,18 @@ void tapir_finding_page__explain_json(const struct tapir_report_view *view, unsi
 	tapir_json__str(&j, "measure", k->measured);
 	tapir_json__str(&j, "remedy", k->remedy);
 	tapir_json__open(&j, "findings", '[');
-	tapir_vec_for_each (found, &list->rows)
-		if (found->kind == kind)
-			json_found(&j, found, true);
+	tapir_vec_for_each (finding, &list->rows)
+		if (finding->kind == kind)
+			json_found(&j, finding, true);
 	/*
 	 * Found, but explained by another finding: the reader asked for this kind, so it is shown.
 	 */
-	tapir_vec_for_each (found, &list->hidden)
-		if (found->kind == kind)
-			json_found(&j, found, false);
+	tapir_vec_for_each (finding, &list->hidden)
+		if (finding->kind == kind)
+			json_found(&j, finding, false);
 	tapir_json__close(&j, ']');
 	tapir_json__open(&j, "close", '[');
-	for (unsigned i = 0; i < TAPIR_FOUND_KIND_CNT; i++) {
+	for (unsigned i = 0; i < TAPIR_FINDING_KIND_CNT; i++) {
 		if (i == kind || !is_close(i, &list->trials[i]))
 			continue;
 		tapir_json__open(&j, NULL, '{');

@@ -8,7 +8,7 @@
 
 #include "base/str.h"
 
-struct tapir_found;
+struct tapir_finding;
 struct tapir_json;
 struct tapir_report_view;
 
@@ -23,6 +23,6 @@ void tapir_finding_page__explain(const struct tapir_report_view *view, unsigned 
 void tapir_finding_page__explain_json(const struct tapir_report_view *view, unsigned kind,
 				      struct tapir_str *out);
 /* Adds the members that tell what a finding rests on: its numbers, their time, what shows them. */
-void tapir_finding_page__add_facts(struct tapir_json *j, const struct tapir_found *found);
+void tapir_finding_page__add_facts(struct tapir_json *j, const struct tapir_finding *finding);
 
 #endif

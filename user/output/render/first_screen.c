@@ -130,19 +130,19 @@ static void add_command(const struct writer *w)
 }
 
 /* The name of a view leads on where no command can be given. */
-static void add_next(const struct writer *w, const struct tapir_found *found)
+static void add_next(const struct writer *w, const struct tapir_finding *finding)
 {
 	if (tapir_reader_words__are_parameters()) {
-		if (found->view)
-			tapir_str__addf(w->out, "   next: view %s\n", found->view);
+		if (finding->view)
+			tapir_str__addf(w->out, "   next: view %s\n", finding->view);
 		return;
 	}
 	tapir_str__adds(w->out, "   next: ");
 	add_command(w);
-	if (found->pid)
-		tapir_str__addf(w->out, " --pid %u", found->pid);
-	if (found->view)
-		tapir_str__addf(w->out, " --view %s", found->view);
+	if (finding->pid)
+		tapir_str__addf(w->out, " --pid %u", finding->pid);
+	if (finding->view)
+		tapir_str__addf(w->out, " --view %s", finding->view);
 	tapir_str__addc(w->out, '\n');
 }
 
@@ -297,9 +297,9 @@ static void write_head(const struct writer *w)
 
 /* ---- findings ------------------------------------------------------------------------------- */
 
-static const char *colour_of(const struct writer *w, const struct tapir_found *found)
+static const char *colour_of(const struct writer *w, const struct tapir_finding *finding)
 {
-	const char *level = tapir_found__level(found->severity);
+	const char *level = tapir_finding__level(finding->severity);
 
 	return !strcmp(level, "critical")  ? w->p->red
 	       : !strcmp(level, "serious") ? w->p->yellow
@@ -307,41 +307,42 @@ static const char *colour_of(const struct writer *w, const struct tapir_found *f
 }
 
 /* alike_cnt: of findings that are not shown because of it. */
-static void write_finding(const struct writer *w, const struct tapir_found *found, size_t idx,
+static void write_finding(const struct writer *w, const struct tapir_finding *finding, size_t idx,
 			  size_t alike_cnt)
 {
-	const char *level = tapir_found__level(found->severity), *colour = colour_of(w, found);
+	const char *level = tapir_finding__level(finding->severity),
+		   *colour = colour_of(w, finding);
 	struct tapir_str title = {};
 	size_t used;
 
-	if (found->process)
-		tapir_str__adds(&title, found->process);
-	if (found->process && alike_cnt)
+	if (finding->process)
+		tapir_str__adds(&title, finding->process);
+	if (finding->process && alike_cnt)
 		tapir_str__addf(&title, " and %zu more", alike_cnt);
-	if (found->process)
+	if (finding->process)
 		tapir_str__adds(&title, ": ");
-	tapir_str__adds(&title, tapir_found__title(found->kind));
+	tapir_str__adds(&title, tapir_finding__title(finding->kind));
 	w->out->failed |= title.failed;
 	used = 3 + tapir_utf8__columns(title.data ? title.data : "", title.len) + strlen(level);
 	tapir_str__addf(w->out, "%zu  %s%s%s", idx + 1, w->p->bold, title.data ? title.data : "",
 			w->p->off);
 	add_spaces(w->out, w->columns > used + 2 ? w->columns - used : 2);
 	tapir_str__addf(w->out, "%s%s%s\n   ", colour, level, *colour ? w->p->off : "");
-	add_wrapped(w, found->text, 3, idx ? NEXT_LINES : FIRST_LINES);
-	add_next(w, found);
+	add_wrapped(w, finding->text, 3, idx ? NEXT_LINES : FIRST_LINES);
+	add_next(w, finding);
 	tapir_str__fini(&title);
 }
 
 /* Returns true if both say of two processes that the machine has too few CPUs. */
-static bool is_alike(const struct tapir_found *a, const struct tapir_found *b)
+static bool is_alike(const struct tapir_finding *a, const struct tapir_finding *b)
 {
-	return a->kind == TAPIR_FOUND_NEIGHBOUR && b->kind == TAPIR_FOUND_NEIGHBOUR;
+	return a->kind == TAPIR_FINDING_NOISY_NEIGHBOUR && b->kind == TAPIR_FINDING_NOISY_NEIGHBOUR;
 }
 
 /* Returns true if a worse finding of the machine is of the same process, or says the same. */
-static bool is_left_out(const struct tapir_found_list *list, size_t idx)
+static bool is_left_out(const struct tapir_findings *list, size_t idx)
 {
-	const struct tapir_found *row = &list->rows.data[idx], *worse = list->rows.data;
+	const struct tapir_finding *row = &list->rows.data[idx], *worse = list->rows.data;
 
 	for (; row->pid && worse < row; worse++)
 		if (worse->pid == row->pid || is_alike(worse, row))
@@ -349,9 +350,9 @@ static bool is_left_out(const struct tapir_found_list *list, size_t idx)
 	return false;
 }
 
-static size_t count_alike(const struct tapir_found_list *list, size_t idx)
+static size_t count_alike(const struct tapir_findings *list, size_t idx)
 {
-	const struct tapir_found *row = &list->rows.data[idx];
+	const struct tapir_finding *row = &list->rows.data[idx];
 	size_t cnt = 0;
 
 	for (size_t i = idx + 1; row->pid && i < list->rows.cnt; i++)
@@ -361,7 +362,7 @@ static size_t count_alike(const struct tapir_found_list *list, size_t idx)
 
 static void write_findings(const struct writer *w)
 {
-	const struct tapir_found_list *list = w->v->findings;
+	const struct tapir_findings *list = w->v->findings;
 	bool has_any = w->v->summary->processes.cnt > 0;
 	size_t max = w->v->is_machine ? PROCESSES_SHOWN : FINDINGS_SHOWN, cnt = 0;
 

@@ -91,9 +91,9 @@ static void add_plural(struct tapir_str *out, uint64_t cnt, const char *noun)
 static void add_events(const struct tapir_report_view *v, size_t from, struct tapir_str *out)
 {
 	const struct tapir_summary *s = v->summary;
-	const struct tapir_found *first = v->findings->rows.data;
+	const struct tapir_finding *first = v->findings->rows.data;
 	/* The finding has counted its collections. */
-	bool has_gcs = v->findings->rows.cnt && first->kind == TAPIR_FOUND_GC, is_said = has_gcs;
+	bool has_gcs = v->findings->rows.cnt && first->kind == TAPIR_FINDING_GC, is_said = has_gcs;
 	const struct tapir_event_row *row;
 	double percent;
 
@@ -184,22 +184,22 @@ static void add_stack_ends(const struct tapir_summary *s, struct tapir_str *out)
 /* Adds the CPU usage, if the finding does not have it. */
 static void add_cpus(const struct tapir_report_view *v, size_t from, struct tapir_str *out)
 {
-	const struct tapir_found *first = v->findings->rows.data;
+	const struct tapir_finding *first = v->findings->rows.data;
 
 	if (v->cpus < 0 || !v->summary->captured[TAPIR_FAMILY_SAMPLE] ||
 	    (v->findings->rows.cnt &&
-	     (first->kind == TAPIR_FOUND_CPU || first->kind == TAPIR_FOUND_IDLE)))
+	     (first->kind == TAPIR_FINDING_CPU || first->kind == TAPIR_FINDING_IDLE)))
 		return;
 	begin_part(out, from);
 	tapir_str__addf(out, "the target used %.2f CPUs", v->cpus);
 }
 
 /* "java (4711): 49% of the time in GC (--view gc)" of a machine's. */
-static void add_found(const struct tapir_found *found, struct tapir_str *out)
+static void add_found(const struct tapir_finding *finding, struct tapir_str *out)
 {
-	if (found->process)
-		tapir_str__addf(out, "%s: ", found->process);
-	tapir_str__addf(out, "%s (--view %s)", found->text, found->view);
+	if (finding->process)
+		tapir_str__addf(out, "%s: ", finding->process);
+	tapir_str__addf(out, "%s (--view %s)", finding->text, finding->view);
 }
 
 void tapir_report__add_also(const struct tapir_report_view *v, struct tapir_str *out)

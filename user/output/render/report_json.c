@@ -330,28 +330,28 @@ static void json_gaps(struct tapir_json *j, const struct tapir_summary *s)
 	tapir_json__close(j, ']');
 }
 
-static void json_findings(struct tapir_json *j, const struct tapir_found_list *list)
+static void json_findings(struct tapir_json *j, const struct tapir_findings *list)
 {
-	const struct tapir_found *found;
+	const struct tapir_finding *finding;
 
 	tapir_json__open(j, "findings", '[');
-	tapir_vec_for_each (found, &list->rows) {
+	tapir_vec_for_each (finding, &list->rows) {
 		tapir_json__open(j, NULL, '{');
-		tapir_json__str(j, "kind", tapir_found__kind_name(found->kind));
-		tapir_json__str(j, "title", tapir_found__title(found->kind));
-		tapir_json__str(j, "level", tapir_found__level(found->severity));
-		tapir_json__f64(j, "severity", found->severity);
-		tapir_json__f64(j, "magnitude", found->magnitude);
-		tapir_json__str(j, "unit", tapir_found__unit(found->kind));
-		if (found->process) {
-			tapir_json__u64(j, "pid", found->pid);
-			tapir_json__str(j, "process", found->process);
+		tapir_json__str(j, "kind", tapir_finding__kind_name(finding->kind));
+		tapir_json__str(j, "title", tapir_finding__title(finding->kind));
+		tapir_json__str(j, "level", tapir_finding__level(finding->severity));
+		tapir_json__f64(j, "severity", finding->severity);
+		tapir_json__f64(j, "magnitude", finding->magnitude);
+		tapir_json__str(j, "unit", tapir_finding__unit(finding->kind));
+		if (finding->process) {
+			tapir_json__u64(j, "pid", finding->pid);
+			tapir_json__str(j, "process", finding->process);
 		}
-		tapir_json__str(j, "subject", found->subject);
-		tapir_json__str(j, "text", found->text);
-		tapir_json__str(j, "evidence", found->evidence);
-		tapir_finding_page__add_facts(j, found);
-		tapir_json__str(j, "view", found->view);
+		tapir_json__str(j, "subject", finding->subject);
+		tapir_json__str(j, "text", finding->text);
+		tapir_json__str(j, "evidence", finding->evidence);
+		tapir_finding_page__add_facts(j, finding);
+		tapir_json__str(j, "view", finding->view);
 		tapir_json__close(j, '}');
 	}
 	tapir_json__close(j, ']');

@@ -79,7 +79,7 @@ void tapir_report_programs__sort(struct tapir_report_programs *programs)
 
 void tapir_report_programs__fini(struct tapir_report_programs *programs)
 {
-	tapir_found_list__fini(&programs->findings);
+	tapir_findings__fini(&programs->findings);
 	tapir_keyed__fini(&programs->rows);
 }
 
@@ -328,17 +328,17 @@ static int list_programs(struct judge *j, struct tapir_report_programs *programs
 	struct tapir_str name = {};
 
 	for (size_t i = 0; i < j->cnt; i++) {
-		struct tapir_found_list found = {};
+		struct tapir_findings found = {};
 
 		tapir_str__clear(&name);
 		tapir_report_programs__add_process(j->busiest[i].row, &name);
 		j->busiest[i].finding.has_clock = has_clock;
 		tapir_diagnosis__list(&j->busiest[i].finding, &found);
-		tapir_found_list__take(&programs->findings, &found, j->busiest[i].row->pid,
-				       name.data ? name.data : "?");
-		tapir_found_list__fini(&found);
+		tapir_findings__take(&programs->findings, &found, j->busiest[i].row->pid,
+				     name.data ? name.data : "?");
+		tapir_findings__fini(&found);
 	}
-	tapir_found_list__rank(&programs->findings);
+	tapir_findings__rank(&programs->findings);
 	programs->findings.failed |= name.failed || j->use.failed;
 	tapir_str__fini(&name);
 	return programs->findings.failed ? -ENOMEM : 0;

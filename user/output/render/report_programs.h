@@ -11,7 +11,7 @@
 #include "analyze/summary.h"
 #include "analyze/process_use.h"
 #include "base/vec.h"
-#include "diagnose/found.h"
+#include "diagnose/finding.h"
 #include "trace/reader.h"
 
 #define TAPIR_PROCESSES_JUDGED 8
@@ -36,9 +36,9 @@ struct tapir_report_programs {
 	/* with most CPU time first: by samples, once judged by cpu_ns */
 	struct tapir_keyed(struct tapir_report_program) rows;
 	/* of a machine, once judged */
-	struct tapir_found_list findings; /* of single processes, the worst first */
-	uint64_t cpu_ns;		  /* of all processes; 0: not known */
-	struct tapir_lock_owner owner;	  /* ns 0: none was seen */
+	struct tapir_findings findings; /* of single processes, the worst first */
+	uint64_t cpu_ns;		/* of all processes; 0: not known */
+	struct tapir_lock_owner owner;	/* ns 0: none was seen */
 };
 
 /* Groups processes by their programs. summary: borrowed, sorted. 0 or -ENOMEM. */

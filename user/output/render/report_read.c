@@ -215,7 +215,7 @@ void tapir_report__fini(struct tapir_report *report)
 	report->finding.tl = NULL;
 	tapir_diagnosis__fini(&report->finding);
 	tapir_summary__fini(&report->summary);
-	tapir_found_list__fini(&report->findings);
+	tapir_findings__fini(&report->findings);
 	tapir_overview__fini(&report->overview);
 	tapir_report_programs__fini(&report->programs);
 }

@@ -31,7 +31,7 @@ struct tapir_report {
 	/* for the report alone */
 	struct tapir_summary summary;
 	struct tapir_diagnosis finding;
-	struct tapir_found_list findings;
+	struct tapir_findings findings;
 	struct tapir_overview overview;
 	struct tapir_report_programs programs;
 };

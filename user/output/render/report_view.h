@@ -6,7 +6,7 @@
 #ifndef TAPIR_USER_REPORT_VIEW_H
 #define TAPIR_USER_REPORT_VIEW_H
 
-#include "diagnose/found.h"
+#include "diagnose/finding.h"
 #include "diagnose/overview.h"
 #include "analyze/pairs.h"
 #include "decode/record_where.h"
@@ -17,9 +17,9 @@
 
 struct tapir_report_view {
 	const char *path;
-	const struct tapir_summary *summary;	 /* sorted */
-	const struct tapir_pairs *pairs;	 /* with what was counted of their intervals */
-	const struct tapir_found_list *findings; /* the worst first */
+	const struct tapir_summary *summary;   /* sorted */
+	const struct tapir_pairs *pairs;       /* with what was counted of their intervals */
+	const struct tapir_findings *findings; /* the worst first */
 	const struct tapir_overview *overview;
 	const struct tapir_report_programs *programs;
 	/* The JSON leaves out the first screen, and functions and stacks, which may be many. */
