@@ -178,15 +178,15 @@ static void types_beyond_the_table_are_counted(void **state)
 /* So are the sums by function, which name the place of a finding. */
 static void functions_beyond_the_sums_are_counted(void **state)
 {
-	struct tapir_weights sums = {};
+	struct tapir_function_sums sums = {};
 
 	(void)state;
 	for (uint32_t name = 0; name <= 65536; name++)
-		tapir_weights__add(&finding, &sums, name, 1);
-	tapir_weights__add(&finding, &sums, 0, 1); /* it has its row */
+		tapir_function_sums__add(&finding, &sums, name, 1);
+	tapir_function_sums__add(&finding, &sums, 0, 1); /* it has its row */
 	assert_int_equal(sums.sum, 65538);
-	assert_int_equal(sums.best, 2);
-	tapir_weights__fini(&sums);
+	assert_int_equal(sums.top, 2);
+	tapir_function_sums__fini(&sums);
 	fire(TICK, 501 * MS, 0, "Object", 0);
 	(void)finding_text(0);
 	assert_int_equal(found.more, 1);

@@ -21,7 +21,7 @@ struct tapir_app_code {
 };
 
 /*
- * Returns the index of its name in the tree's names, or TAPIR_OWN_CODE_NONE. node may be
+ * Returns the index of its name in the tree's names, or TAPIR_APP_CODE_NONE. node may be
  * UINT32_MAX.
  */
 uint32_t tapir_app_code__of(struct tapir_app_code *code, const struct tapir_stack_tree *tree,

@@ -105,8 +105,8 @@ static void count_exception(struct tapir_diagnosis *f, const struct tapir_probe_
 	if (event)
 		tapir_event_fields__add_text(e->fields, event->label, 200, &type);
 	f->exceptions.cnt++;
-	tapir_found_labels__add(&f->exceptions.types, 1, type.data ? type.data : "",
-				tapir_diagnosis__function(f, e->node), 1);
+	tapir_label_sums__add(&f->exceptions.types, 1, type.data ? type.data : "",
+			      tapir_diagnosis__function(f, e->node), 1);
 	tapir_str__fini(&type);
 }
 
@@ -303,7 +303,7 @@ const struct tapir_timeline_fns tapir_diagnosis_fns = {.sample = diagnosis_on_sa
 /* The number of exceptions of a type, thrown by any function. */
 static uint64_t exceptions_of(const struct tapir_diagnosis *f, const char *type)
 {
-	const struct tapir_found_label *row;
+	const struct tapir_label_sum *row;
 	uint64_t cnt = 0;
 
 	tapir_vec_for_each (row, &f->exceptions.types.rows)
@@ -313,7 +313,7 @@ static uint64_t exceptions_of(const struct tapir_diagnosis *f, const char *type)
 
 void tapir_finding_exceptions__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
-	const struct tapir_found_label *type = tapir_found_labels__worst(&f->exceptions.types);
+	const struct tapir_label_sum *type = tapir_label_sums__largest(&f->exceptions.types);
 	const char *thrower = type && type->name != TAPIR_APP_CODE_NONE
 				      ? tapir_timeline__stacks(f->tl)->names.data[type->name]
 				      : NULL;
@@ -417,7 +417,7 @@ void tapir_diagnosis__fini(struct tapir_diagnosis *f)
 	tapir_wait_table__fini(&f->wait_table);
 	tapir_lives__fini(&f->lives);
 	tapir_awaits__fini(&f->awaits);
-	tapir_found_labels__fini(&f->exceptions.types);
+	tapir_label_sums__fini(&f->exceptions.types);
 	tapir_allocators__fini(&f->allocators);
 	tapir_works__fini(&f->works);
 	tapir_app_code__fini(&f->app_code);

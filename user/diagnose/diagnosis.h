@@ -24,7 +24,7 @@
 #include "diagnose/finding_statements.h"
 #include "diagnose/finding_workers.h"
 #include "diagnose/finding.h"
-#include "diagnose/weights.h"
+#include "diagnose/function_sums.h"
 #include "diagnose/name_marks.h"
 #include "diagnose/node_facts.h"
 #include "diagnose/overview.h"
@@ -78,9 +78,9 @@ struct tapir_request_kind {
 	uint64_t by_thread_cnt; /* paired without an id */
 	bool is_by_key;		/* served requests that have a key, but no activity */
 	char *worst_label;
-	struct tapir_parts parts;	  /* of all of them */
-	struct tapir_found_labels inside; /* kinds of activities that they waited for */
-	struct tapir_found_labels tasks;  /* that they awaited */
+	struct tapir_parts parts;	/* of all of them */
+	struct tapir_label_sums inside; /* kinds of activities that they waited for */
+	struct tapir_label_sums tasks;	/* that they awaited */
 	struct tapir_histogram took;
 };
 
@@ -92,8 +92,8 @@ struct tapir_request_kind {
 
 struct tapir_waited {
 	uint64_t ns;
-	struct tapir_found_labels threads; /* of those whose functions are not known */
-	struct tapir_weights callers;
+	struct tapir_label_sums threads; /* of those whose functions are not known */
+	struct tapir_function_sums callers;
 };
 
 /* Collections of one process. Those of several processes overlap, and are never added. */
@@ -110,7 +110,7 @@ struct tapir_collector {
 	struct tapir_vec(struct tapir_heap_size) heap_lows;
 	bool has_collected_young; /* a generation above 0, after the first of them */
 	uint64_t finalized_cnt;
-	struct tapir_weights finalizers; /* functions that its finalizer thread was in */
+	struct tapir_function_sums finalizers; /* functions that its finalizer thread was in */
 };
 
 struct tapir_diagnosis {
@@ -118,29 +118,29 @@ struct tapir_diagnosis {
 	bool has_clock; /* samples' periods are nanoseconds of a CPU: set it before the list */
 	struct tapir_lives lives; /* of what was asked for */
 	struct {
-		uint64_t more; /* names of functions that found no row in any weights */
+		uint64_t more; /* names of functions that found no row in any sums */
 		bool failed;
 	} names;
 	struct {
 		uint64_t samples, ns, gc, jit, timers, kernel; /* not of tapir's own threads */
 		uint32_t cpu_cnt; /* at least that many; 0: not known */
-		struct tapir_weights app, leaf, timer_app;
-		struct tapir_weights calls; /* by which the kernel was entered */
+		struct tapir_function_sums app, leaf, timer_app;
+		struct tapir_function_sums calls; /* by which the kernel was entered */
 	} cpu;
 	struct {
 		struct tapir_keyed(struct tapir_collector) processes;
-		struct tapir_weights callers;  /* of GC.Collect */
-		struct tapir_weights askers;   /* who allocated, by samples of collections */
-		struct tapir_weights triggers; /* who allocated when another one was due, */
-		struct tapir_weights growers;  /* and when the heap needed more memory */
+		struct tapir_function_sums callers;  /* of GC.Collect */
+		struct tapir_function_sums askers;   /* who allocated, by samples of collections */
+		struct tapir_function_sums triggers; /* who allocated when another one was due, */
+		struct tapir_function_sums growers;  /* and when the heap needed more memory */
 	} gc;
 	struct {
 		uint64_t cnt, ns, open_cnt;
-		struct tapir_found_labels labels, classes; /* classes: kinds of shared ones */
-		struct tapir_found_labels statements;
+		struct tapir_label_sums labels, classes; /* classes: kinds of shared ones */
+		struct tapir_label_sums statements;
 		struct tapir_vec(struct tapir_lock_type) types;
-		struct tapir_weights waiters;
-		struct tapir_weights moved, stuck; /* waits that ended; waits throughout */
+		struct tapir_function_sums waiters;
+		struct tapir_function_sums moved, stuck; /* waits that ended; waits throughout */
 		struct tapir_vec(struct tapir_stuck) stuck_in;
 		struct tapir_map turned; /* keys of reasons of whose locks some were got */
 		struct tapir_eventless_locks eventless;
@@ -151,24 +151,24 @@ struct tapir_diagnosis {
 	struct {
 		uint64_t event_cnt, starved_cnt;
 		struct tapir_pool_waits waits;
-		struct tapir_weights blockers;
+		struct tapir_function_sums blockers;
 		struct tapir_histogram queued; /* how long work was, until a thread took it */
 		uint64_t queued_ns;	       /* in all */
 	} pool;
 	struct {
 		uint64_t cnt;
-		struct tapir_found_labels types; /* each by its thrower */
+		struct tapir_label_sums types; /* each by its thrower */
 	} exceptions;
 	struct {
 		struct tapir_waited by_reason[TAPIR_WAITED_FOR_CNT];
-		struct tapir_found_labels for_threads; /* in own code: for others, or for work */
+		struct tapir_label_sums for_threads; /* in own code: for others, or for work */
 		struct tapir_map repeaters; /* threads and their functions that waited there */
 		struct tapir_vec(struct tapir_begun_wait) begun;
 	} waits;
 	struct {
 		uint64_t cnt, again_cnt; /* again: compiled by the thread that optimizes */
 		double sum_ns;		 /* of the times of its samples, since the first record */
-		struct tapir_weights askers;
+		struct tapir_function_sums askers;
 	} jit;
 	struct tapir_postgresql_finding postgresql;
 	struct {
@@ -182,7 +182,7 @@ struct tapir_diagnosis {
 	struct tapir_jvm_findings jvm;
 	struct {
 		uint64_t samples; /* in functions that throw exceptions */
-		struct tapir_weights throwers, functions;
+		struct tapir_function_sums throwers, functions;
 	} throws;
 	struct tapir_doings doings;
 	struct tapir_awaits awaits;

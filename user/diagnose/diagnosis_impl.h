@@ -55,30 +55,30 @@ struct tapir_diagnosis_event {
 	uint32_t node;
 };
 
-/* Adds weight to a name. What finds no room is in the sum alone, and is counted in f. */
-void tapir_weights__add(struct tapir_diagnosis *f, struct tapir_weights *w, uint32_t name,
-			uint64_t weight);
-/* The same of a stack, of which the heaviest function keeps one. */
-void tapir_weights__add_at(struct tapir_diagnosis *f, struct tapir_weights *w, uint32_t name,
-			   uint32_t node, uint64_t weight);
-/* Returns the heaviest function that comes after another one (NULL: of all); NULL: none does. */
-const struct tapir_map_slot *tapir_weights__next(const struct tapir_weights *w,
-						 const struct tapir_map_slot *after);
-void tapir_weights__fini(struct tapir_weights *w);
-/* name: of a function by which equal labels are distinguished, or TAPIR_OWN_CODE_NONE. */
-void tapir_found_labels__add(struct tapir_found_labels *labels, uint64_t key, const char *label,
-			     uint32_t name, uint64_t ns);
-const struct tapir_found_label *tapir_found_labels__worst(const struct tapir_found_labels *labels);
+/* Adds weight to a name. A name without room is in the sum alone, and is counted in f. */
+void tapir_function_sums__add(struct tapir_diagnosis *f, struct tapir_function_sums *w,
+			      uint32_t name, uint64_t weight);
+/* The same of a stack, of which the function with most keeps one. */
+void tapir_function_sums__add_at(struct tapir_diagnosis *f, struct tapir_function_sums *w,
+				 uint32_t name, uint32_t node, uint64_t weight);
+/* Returns the function that has most after another one (NULL: most of all); NULL: none is left. */
+const struct tapir_map_slot *tapir_function_sums__next(const struct tapir_function_sums *w,
+						       const struct tapir_map_slot *after);
+void tapir_function_sums__fini(struct tapir_function_sums *w);
+/* name: of a function by which equal labels are distinguished, or TAPIR_APP_CODE_NONE. */
+void tapir_label_sums__add(struct tapir_label_sums *labels, uint64_t key, const char *label,
+			   uint32_t name, uint64_t ns);
+const struct tapir_label_sum *tapir_label_sums__largest(const struct tapir_label_sums *labels);
 /* Returns the same if it has most of it; NULL: none has. Appends it. */
-const struct tapir_found_label *tapir_found_labels__most(const struct tapir_found_labels *labels,
+const struct tapir_label_sum *tapir_label_sums__dominant(const struct tapir_label_sums *labels,
 							 uint64_t of);
-void tapir_found_labels__add_most(const struct tapir_found_labels *labels, uint64_t of,
-				  struct tapir_str *out);
-void tapir_found_labels__fini(struct tapir_found_labels *labels);
+void tapir_label_sums__append_dominant(const struct tapir_label_sums *labels, uint64_t of,
+				       struct tapir_str *out);
+void tapir_label_sums__fini(struct tapir_label_sums *labels);
 
 /* Returns the function of a stack by which it is named: its own, else a managed library's. */
 uint32_t tapir_diagnosis__function(struct tapir_diagnosis *f, uint32_t node);
-/* Returns the program's own managed function of a stack, or TAPIR_OWN_CODE_NONE. */
+/* Returns the program's own managed function of a stack, or TAPIR_APP_CODE_NONE. */
 uint32_t tapir_diagnosis__own(struct tapir_diagnosis *f, uint32_t node);
 /* Return what a thread with that stack waits for; NULL: not known. */
 const struct tapir_lore_wait *tapir_diagnosis__wait_at(struct tapir_diagnosis *f, uint32_t node);
@@ -87,30 +87,33 @@ const char *tapir_diagnosis__reason_at(struct tapir_diagnosis *f, uint32_t node)
 const struct tapir_lore_wait *tapir_diagnosis__lore_wait(struct tapir_diagnosis *f,
 							 const struct tapir_wait *w);
 const char *tapir_diagnosis__reason(struct tapir_diagnosis *f, const struct tapir_wait *w);
-/* Weigh the function by which a stack is named; the program's own alone. */
-void tapir_diagnosis__weigh(struct tapir_diagnosis *f, struct tapir_weights *w, uint32_t node,
-			    uint64_t weight);
-void tapir_diagnosis__weigh_own(struct tapir_diagnosis *f, struct tapir_weights *w, uint32_t node,
-				uint64_t weight);
+/*
+ * Add weight to the function by which the stack at node is named (__function); to the program's own
+ * alone (__own).
+ */
+void tapir_diagnosis__add_stack(struct tapir_diagnosis *f, struct tapir_function_sums *w,
+				uint32_t node, uint64_t weight);
+void tapir_diagnosis__add_app_stack(struct tapir_diagnosis *f, struct tapir_function_sums *w,
+				    uint32_t node, uint64_t weight);
 /*
  * Appends " in Shop.Draw(int)", if one function has at least a tenth of it; before: "" or a word.
  */
 bool tapir_diagnosis__append_top_function(const struct tapir_diagnosis *f,
-					  const struct tapir_weights *w, const char *before,
+					  const struct tapir_function_sums *w, const char *before,
 					  struct tapir_str *out);
 /* name: as tapir_diagnosis__most has it. "draw shop.js:12:3" of a JavaScript engine's name. */
 void tapir_diagnosis__add_name(const struct tapir_diagnosis *f, uint32_t name,
 			       struct tapir_str *out);
 const char *tapir_diagnosis__top_function(const struct tapir_diagnosis *f,
-					  const struct tapir_weights *w);
+					  const struct tapir_function_sums *w);
 /* Appends "waits for a socket", or "sleeps". */
 void tapir_diagnosis__add_waits(const char *reason, struct tapir_str *out);
 /* Appends "clerk-*": threads of one purpose have a name in common. */
 void tapir_diagnosis__add_thread(const struct tapir_diagnosis *f, uint32_t tid,
 				 struct tapir_str *out);
 /* Counts a thread by that name. */
-void tapir_diagnosis__count_thread(const struct tapir_diagnosis *f,
-				   struct tapir_found_labels *names, uint32_t tid, uint64_t ns);
+void tapir_diagnosis__count_thread(const struct tapir_diagnosis *f, struct tapir_label_sums *names,
+				   uint32_t tid, uint64_t ns);
 /* Appends "clerk-7 4711". */
 void tapir_diagnosis__add_thread_id(const struct tapir_diagnosis *f, uint32_t tid,
 				    struct tapir_str *out);
@@ -164,7 +167,7 @@ void tapir_finding_cpu__event(struct tapir_diagnosis *f, const struct tapir_diag
  * program's own, or if those explain nothing, the innermost ones. NULL: there are too few samples
  * for shares.
  */
-const struct tapir_weights *tapir_finding_cpu__functions(const struct tapir_diagnosis *f);
+const struct tapir_function_sums *tapir_finding_cpu__functions(const struct tapir_diagnosis *f);
 
 /* Takes an event of a pool: its size, its queue. */
 void tapir_finding_pool__event(struct tapir_diagnosis *f, const struct tapir_diagnosis_event *e);

@@ -100,9 +100,9 @@ bool tapir_finding_blocked__wait(struct tapir_diagnosis *f, const struct tapir_w
 	thread->cnt++;
 	thread->got_cnt += !is_truncated && !(w->flags & TAPIR_SWITCH_WOKEN_BY_IRQ);
 	thread->function = app;
-	tapir_weights__add_at(f, &kind->callers,
-			      tapir_app_code__or_native(&f->app_code, tree, w->node), w->node,
-			      took_ns);
+	tapir_function_sums__add_at(f, &kind->callers,
+				    tapir_app_code__or_native(&f->app_code, tree, w->node), w->node,
+				    took_ns);
 	return true;
 }
 
@@ -227,18 +227,18 @@ static struct blocked_sum sum_of_all(struct tapir_blocked_kind *kind)
 static void add_names(struct tapir_diagnosis *f, const struct tapir_blocked_kind *kind,
 		      bool are_stuck, struct tapir_str *out)
 {
-	struct tapir_found_labels names = {};
-	const struct tapir_found_label *top;
+	struct tapir_label_sums names = {};
+	const struct tapir_label_sum *top;
 	const struct tapir_blocked_thread *t;
 
 	tapir_vec_for_each (t, &kind->threads)
 		if (is_among(kind, t, are_stuck))
 			tapir_diagnosis__count_thread(f, &names, t->tid, t->ns);
-	top = tapir_found_labels__worst(&names);
+	top = tapir_label_sums__largest(&names);
 	if (top && *top->label)
 		tapir_str__addf(out, ", %s%s", names.rows.cnt > 1 ? "most of them " : "",
 				top->label);
-	tapir_found_labels__fini(&names);
+	tapir_label_sums__fini(&names);
 }
 
 /*
@@ -260,7 +260,7 @@ static bool never_got(struct tapir_diagnosis *f, const struct tapir_blocked_thre
  * the time that they waited.
  */
 static void count_seen(struct tapir_diagnosis *f, const struct tapir_blocked_kind *kind,
-		       bool are_stuck, bool are_statements, struct tapir_found_labels *out)
+		       bool are_stuck, bool are_statements, struct tapir_label_sums *out)
 {
 	const struct tapir_blocked_thread *t;
 	const struct tapir_seen_wait *seen;
@@ -272,7 +272,7 @@ static void count_seen(struct tapir_diagnosis *f, const struct tapir_blocked_kin
 			       : NULL;
 		text = !seen ? NULL : are_statements ? seen->statement : seen->object;
 		if (text)
-			tapir_found_labels__add(out, 1, text, TAPIR_APP_CODE_NONE, t->ns);
+			tapir_label_sums__add(out, 1, text, TAPIR_APP_CODE_NONE, t->ns);
 	}
 }
 
@@ -283,11 +283,11 @@ static void count_seen(struct tapir_diagnosis *f, const struct tapir_blocked_kin
 static void add_seen(struct tapir_diagnosis *f, const struct tapir_blocked_kind *kind,
 		     bool are_stuck, bool are_statements, uint64_t all_ns, struct tapir_str *out)
 {
-	struct tapir_found_labels seen = {};
+	struct tapir_label_sums seen = {};
 
 	count_seen(f, kind, are_stuck, are_statements, &seen);
-	tapir_found_labels__add_most(&seen, all_ns, out);
-	tapir_found_labels__fini(&seen);
+	tapir_label_sums__append_dominant(&seen, all_ns, out);
+	tapir_label_sums__fini(&seen);
 }
 
 /* The one who holds what most of them wait for, or what those wait for who hold that. */
@@ -426,7 +426,7 @@ void tapir_finding_blocked__fini(struct tapir_diagnosis *f)
 	struct tapir_seen_wait *seen;
 
 	tapir_vec_for_each (kind, &f->blocked.kinds) {
-		tapir_weights__fini(&kind->callers);
+		tapir_function_sums__fini(&kind->callers);
 		tapir_keyed__fini(&kind->threads);
 	}
 	tapir_keyed__fini(&f->blocked.kinds);

@@ -12,7 +12,7 @@
 #include "base/keyed.h"
 #include "base/vec.h"
 #include "diagnose/finding.h"
-#include "diagnose/weights.h"
+#include "diagnose/function_sums.h"
 
 struct tapir_diagnosis;
 struct tapir_interval;
@@ -35,7 +35,7 @@ struct tapir_blocked_thread {
 /* All who wait for a kind of lock: "monitor", "mutex". */
 struct tapir_blocked_kind {
 	const struct tapir_lore_wait *wait;
-	struct tapir_weights callers;
+	struct tapir_function_sums callers;
 	struct tapir_keyed(struct tapir_blocked_thread) threads;
 };
 

@@ -63,7 +63,7 @@ static void charge(struct tapir_diagnosis *f, uint32_t idx, uint32_t tid,
 	if (!called)
 		return;
 	called->waited_ns += w->wake_ns - w->from_ns;
-	tapir_diagnosis__weigh(f, &called->callers, w->node, w->wake_ns - w->from_ns);
+	tapir_diagnosis__add_stack(f, &called->callers, w->node, w->wake_ns - w->from_ns);
 	if (called->tids.cnt < MAX_THREADS)
 		tapir_map__put(&called->tids, tid, NULL);
 }
@@ -262,7 +262,7 @@ void tapir_finding_calls__fini(struct tapir_diagnosis *f)
 	struct tapir_called *called;
 
 	tapir_vec_for_each (called, &f->calls.called) {
-		tapir_weights__fini(&called->callers);
+		tapir_function_sums__fini(&called->callers);
 		tapir_map__fini(&called->tids);
 	}
 	tapir_keyed__fini(&f->calls.called);

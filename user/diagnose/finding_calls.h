@@ -7,7 +7,7 @@
 #include "base/keyed.h"
 #include "base/vec.h"
 #include "base/str.h"
-#include "diagnose/weights.h"
+#include "diagnose/function_sums.h"
 
 #define TAPIR_CALL_WAITS 4u
 
@@ -33,7 +33,7 @@ struct tapir_call_thread {
 /* The threads that waited for one row of the tally. */
 struct tapir_called {
 	uint64_t waited_ns;
-	struct tapir_weights callers;
+	struct tapir_function_sums callers;
 	struct tapir_map tids;
 };
 

@@ -33,7 +33,8 @@ static void count_kernel(struct tapir_diagnosis *f, const struct tapir_stack_tre
 		return;
 	f->cpu.kernel += cnt;
 	leaf = tapir_stack_tree__user_leaf(tree, node);
-	tapir_weights__add(f, &f->cpu.calls, leaf ? nodes[leaf].name : TAPIR_APP_CODE_NONE, cnt);
+	tapir_function_sums__add(f, &f->cpu.calls, leaf ? nodes[leaf].name : TAPIR_APP_CODE_NONE,
+				 cnt);
 }
 
 static void count_throws(struct tapir_diagnosis *f, const struct tapir_node_facts *facts,
@@ -45,8 +46,8 @@ static void count_throws(struct tapir_diagnosis *f, const struct tapir_node_fact
 	if (!thrown)
 		return;
 	f->throws.samples += cnt;
-	tapir_diagnosis__weigh_own(f, &f->throws.throwers, thrown, cnt);
-	tapir_weights__add(f, &f->throws.functions, tree->nodes.data[thrown].name, cnt);
+	tapir_diagnosis__add_app_stack(f, &f->throws.throwers, thrown, cnt);
+	tapir_function_sums__add(f, &f->throws.functions, tree->nodes.data[thrown].name, cnt);
 }
 
 /* Adds samples at a node to the sums by function, of which only the totals are needed. */
@@ -57,11 +58,11 @@ static void add_samples(struct tapir_diagnosis *f, const struct tapir_node_facts
 
 	if (facts->is_in_timer) {
 		f->cpu.timers += cnt;
-		tapir_diagnosis__weigh(f, &f->cpu.timer_app, node, cnt);
+		tapir_diagnosis__add_stack(f, &f->cpu.timer_app, node, cnt);
 	}
 	count_throws(f, facts, cnt);
-	tapir_weights__add_at(f, &f->cpu.app, facts->function, node, cnt);
-	tapir_weights__add_at(f, &f->cpu.leaf, leaf_of(tree, node), node, cnt);
+	tapir_function_sums__add_at(f, &f->cpu.app, facts->function, node, cnt);
+	tapir_function_sums__add_at(f, &f->cpu.leaf, leaf_of(tree, node), node, cnt);
 	count_kernel(f, tree, node, cnt);
 }
 
@@ -118,7 +119,7 @@ void tapir_finding_cpu__sample(struct tapir_diagnosis *f, struct tapir_tl_thread
 		f->cpu.cpu_cnt = sample->h.cpu + 1u;
 	f->cpu.gc += work == TAPIR_WORK_GC;
 	if (work == TAPIR_WORK_GC)
-		tapir_diagnosis__weigh_own(f, &f->gc.askers, node, 1);
+		tapir_diagnosis__add_app_stack(f, &f->gc.askers, node, 1);
 	if (work == TAPIR_WORK_JIT)
 		count_compiler(f, sample->h.time_ns);
 	if (role == TAPIR_ROLE_FINALIZER)
@@ -147,7 +148,7 @@ void tapir_finding_cpu__event(struct tapir_diagnosis *f, const struct tapir_diag
 		return;
 	f->jit.again_cnt += tapir_works__of(&f->works, f->tl, e->thread, TAPIR_NO_NODE,
 					    e->now_ns) == TAPIR_WORK_JIT;
-	tapir_diagnosis__weigh(f, &f->jit.askers, e->node, 1);
+	tapir_diagnosis__add_stack(f, &f->jit.askers, e->node, 1);
 }
 
 /* ---- findings ------------------------------------------------------------------------------- */
@@ -231,24 +232,24 @@ static void add_kernel(const struct tapir_diagnosis *f, struct tapir_str *out)
 /* " (85% within StubRoutines (1))": what the function calls is not the program's own. */
 static void add_leaf(const struct tapir_diagnosis *f, uint32_t name, struct tapir_str *out)
 {
-	const struct tapir_weights *leaf = &f->cpu.leaf;
-	double share = tapir_diagnosis__percent(leaf->best, f->cpu.samples);
+	const struct tapir_function_sums *leaf = &f->cpu.leaf;
+	double share = tapir_diagnosis__percent(leaf->top, f->cpu.samples);
 
-	if (!leaf->best || share < TAPIR_LIMIT(CPU_LEAF) || leaf->best_name == name)
+	if (!leaf->top || share < TAPIR_LIMIT(CPU_LEAF) || leaf->top_name == name)
 		return;
 	tapir_str__adds(out, " (");
-	tapir_rules__add_share((double)leaf->best, (double)f->cpu.samples, out);
+	tapir_rules__add_share((double)leaf->top, (double)f->cpu.samples, out);
 	tapir_str__adds(out, " within ");
-	tapir_diagnosis__add_name(f, leaf->best_name, out);
+	tapir_diagnosis__add_name(f, leaf->top_name, out);
 	tapir_str__addc(out, ')');
 }
 
 /* The name of the function; NULL: none is known. */
 static const char *add_cpu_function(struct tapir_diagnosis *f, double share,
-				    const struct tapir_weights *w, struct tapir_str *out)
+				    const struct tapir_function_sums *w, struct tapir_str *out)
 {
 	if (share >= TAPIR_LIMIT(TELLING)) {
-		tapir_rules__add_share((double)w->best, (double)f->cpu.samples, out);
+		tapir_rules__add_share((double)w->top, (double)f->cpu.samples, out);
 		tapir_str__adds(out, " of the CPU in ");
 	} else if (share >= TAPIR_LIMIT(SMALL))
 		tapir_str__addf(out, "at most %.0f%% of the CPU in any function, most in ", share);
@@ -258,33 +259,33 @@ static const char *add_cpu_function(struct tapir_diagnosis *f, double share,
 		tapir_str__adds(out, "less than 1% of the CPU in any function");
 	if (share < TAPIR_LIMIT(SMALL))
 		return NULL;
-	tapir_diagnosis__add_name(f, w->best_name, out);
-	add_leaf(f, w->best_name, out);
-	return tapir_timeline__stacks(f->tl)->names.data[w->best_name];
+	tapir_diagnosis__add_name(f, w->top_name, out);
+	add_leaf(f, w->top_name, out);
+	return tapir_timeline__stacks(f->tl)->names.data[w->top_name];
 }
 
-static const struct tapir_weights *functions_of(const struct tapir_diagnosis *f)
+static const struct tapir_function_sums *functions_of(const struct tapir_diagnosis *f)
 {
 	return tapir_diagnosis__top_function(f, &f->cpu.app) ? &f->cpu.app : &f->cpu.leaf;
 }
 
-const struct tapir_weights *tapir_finding_cpu__functions(const struct tapir_diagnosis *f)
+const struct tapir_function_sums *tapir_finding_cpu__functions(const struct tapir_diagnosis *f)
 {
 	return f->cpu.samples < TAPIR_LIMIT(SAMPLES) ? NULL : functions_of(f);
 }
 
 void tapir_finding_busy__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
-	const struct tapir_weights *w = functions_of(f);
+	const struct tapir_function_sums *w = functions_of(f);
 	double cpus = tapir_diagnosis__cpus(f);
-	double share = tapir_diagnosis__percent(w->best, f->cpu.samples);
+	double share = tapir_diagnosis__percent(w->top, f->cpu.samples);
 	struct tapir_rule_fact fact =
 		TAPIR_FACT(CPU, .cnt = f->cpu.samples,
 			   /* Without a clock it is not known how much there was to share. */
 			   .rate = cpus < 0 ? 1 : cpus, .used = cpus < 0 ? 0 : cpus);
 	const char *looked_at = NULL;
 
-	if (!w->best && !f->cpu.calls.best)
+	if (!w->top && !f->cpu.calls.top)
 		return;
 	tapir_finding_doing__add_share(f, &fact.more);
 	if (w == &f->cpu.leaf) /* an interpreter's own, for one */
@@ -325,11 +326,11 @@ void tapir_finding_idle__list(struct tapir_diagnosis *f, struct tapir_findings *
 
 void tapir_finding_cpu__fini(struct tapir_diagnosis *f)
 {
-	tapir_weights__fini(&f->cpu.app);
-	tapir_weights__fini(&f->cpu.leaf);
-	tapir_weights__fini(&f->cpu.timer_app);
-	tapir_weights__fini(&f->cpu.calls);
-	tapir_weights__fini(&f->jit.askers);
-	tapir_weights__fini(&f->throws.throwers);
-	tapir_weights__fini(&f->throws.functions);
+	tapir_function_sums__fini(&f->cpu.app);
+	tapir_function_sums__fini(&f->cpu.leaf);
+	tapir_function_sums__fini(&f->cpu.timer_app);
+	tapir_function_sums__fini(&f->cpu.calls);
+	tapir_function_sums__fini(&f->jit.askers);
+	tapir_function_sums__fini(&f->throws.throwers);
+	tapir_function_sums__fini(&f->throws.functions);
 }

@@ -61,19 +61,19 @@ void tapir_finding_doing__sample(struct tapir_diagnosis *f, uint32_t tid, uint32
 	uint32_t app;
 
 	if (tapir_finding_doing__statement(f, tid, &statement))
-		tapir_found_labels__add(&f->doings.statements, 1, statement.data,
-					TAPIR_APP_CODE_NONE, 1);
+		tapir_label_sums__add(&f->doings.statements, 1, statement.data, TAPIR_APP_CODE_NONE,
+				      1);
 	sum = doing ? activity_sum(f, doing, &statement) : NULL;
 	tapir_str__fini(&statement);
 	if (!sum)
 		return;
 	sum->cnt++;
 	app = tapir_diagnosis__own(f, node);
-	tapir_weights__add(f, &f->doings.callers, app, 1);
+	tapir_function_sums__add(f, &f->doings.callers, app, 1);
 	if (!strcmp(doing->activity, TAPIR_DOING_STARTS_PROCESSES))
-		tapir_weights__add(f, &f->doings.starters, app, 1);
+		tapir_function_sums__add(f, &f->doings.starters, app, 1);
 	if (!strcmp(doing->activity, TAPIR_DOING_CONNECTS))
-		tapir_weights__add(f, &f->doings.connecting, app, 1);
+		tapir_function_sums__add(f, &f->doings.connecting, app, 1);
 }
 
 static bool is_for_same(const struct tapir_doing_sum *a, const struct tapir_doing_sum *b)
@@ -95,8 +95,8 @@ static const struct tapir_lore_doing *source_of(const struct tapir_diagnosis *f,
 }
 
 /* Sums samples by activity, and by the statements that cause most of them. */
-static void sum_up(const struct tapir_diagnosis *f, struct tapir_found_labels *whats,
-		   struct tapir_found_labels *statements, const char *activity)
+static void sum_up(const struct tapir_diagnosis *f, struct tapir_label_sums *whats,
+		   struct tapir_label_sums *statements, const char *activity)
 {
 	const struct tapir_doing_sum *sum;
 
@@ -106,20 +106,20 @@ static void sum_up(const struct tapir_diagnosis *f, struct tapir_found_labels *w
 			is_with_rows ? source_of(f, sum) : sum->doing;
 
 		if (doing && whats)
-			tapir_found_labels__add(whats, 1, doing->activity, TAPIR_APP_CODE_NONE,
-						sum->cnt);
+			tapir_label_sums__add(whats, 1, doing->activity, TAPIR_APP_CODE_NONE,
+					      sum->cnt);
 		if (doing && statements && sum->statement &&
 		    tapir_finding_doing__is_believed(f, sum->statement) &&
 		    !strcmp(doing->activity, activity))
-			tapir_found_labels__add(statements, 1, sum->statement, TAPIR_APP_CODE_NONE,
-						sum->cnt);
+			tapir_label_sums__add(statements, 1, sum->statement, TAPIR_APP_CODE_NONE,
+					      sum->cnt);
 	}
 }
 
 struct purpose {
-	struct tapir_found_labels whats;
-	const struct tapir_found_label *top; /* NULL: there is none */
-	double share, cost;		     /* of the CPU; what that is worth of a CPU less used */
+	struct tapir_label_sums whats;
+	const struct tapir_label_sum *top; /* NULL: there is none */
+	double share, cost;		   /* of the CPU; what that is worth of a CPU less used */
 };
 
 static struct purpose purpose_of(const struct tapir_diagnosis *f)
@@ -128,7 +128,7 @@ static struct purpose purpose_of(const struct tapir_diagnosis *f)
 	struct purpose p = {};
 
 	sum_up(f, &p.whats, NULL, NULL);
-	p.top = tapir_found_labels__worst(&p.whats);
+	p.top = tapir_label_sums__largest(&p.whats);
 	p.share = p.top ? tapir_diagnosis__percent(p.top->ns, f->cpu.samples) : 0;
 	p.cost = p.share * (cpus >= 0 && cpus < 1 ? cpus : 1);
 	return p;
@@ -137,36 +137,36 @@ static struct purpose purpose_of(const struct tapir_diagnosis *f)
 void tapir_finding_doing__conclude(struct tapir_diagnosis *f)
 {
 	struct purpose p = purpose_of(f);
-	struct tapir_found_labels statements = {};
+	struct tapir_label_sums statements = {};
 
 	if (p.top && p.top->ns >= TAPIR_LIMIT(SAMPLES) &&
 	    tapir_finding__exceeds_threshold(TAPIR_FINDING_CPU_ACTIVITY, p.cost))
 		sum_up(f, NULL, &statements, p.top->label);
 	f->doings.names_statements = statements.rows.cnt;
-	tapir_found_labels__fini(&p.whats);
-	tapir_found_labels__fini(&statements);
+	tapir_label_sums__fini(&p.whats);
+	tapir_label_sums__fini(&statements);
 }
 
 static void list_purpose(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	struct purpose p = purpose_of(f);
-	struct tapir_found_labels statements = {};
+	struct tapir_label_sums statements = {};
 	struct tapir_str top = {};
 
 	if (p.top)
 		sum_up(f, NULL, &statements, p.top->label);
-	tapir_found_labels__add_most(&statements, p.top ? p.top->ns : 0, &top);
+	tapir_label_sums__append_dominant(&statements, p.top ? p.top->ns : 0, &top);
 	TAPIR_JUDGE(f, list, PURPOSE, .cnt = p.top ? (double)p.top->ns : 0, .of = f->cpu.samples,
 		    .label = p.top ? p.top->label : NULL, .subject = p.top ? p.top->label : NULL,
 		    .where = &f->doings.callers, .request = top);
-	tapir_found_labels__fini(&p.whats);
-	tapir_found_labels__fini(&statements);
+	tapir_label_sums__fini(&p.whats);
+	tapir_label_sums__fini(&statements);
 }
 
 /* "98% of the CPU for select ..., " */
 void tapir_finding_doing__add_share(const struct tapir_diagnosis *f, struct tapir_str *out)
 {
-	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->doings.statements);
+	const struct tapir_label_sum *worst = tapir_label_sums__largest(&f->doings.statements);
 	double share = worst ? tapir_diagnosis__percent(worst->ns, f->cpu.samples) : 0;
 
 	if (share >= TAPIR_LIMIT(DOMINANT) && !f->doings.names_statements &&
@@ -191,19 +191,19 @@ void tapir_finding_doing__wait(struct tapir_diagnosis *f, const struct tapir_wai
 
 	if (reason && !strcmp(reason, "start of a process")) {
 		f->doings.child_cnt++;
-		tapir_diagnosis__weigh(f, &f->doings.parents, wait->node, 1);
+		tapir_diagnosis__add_stack(f, &f->doings.parents, wait->node, 1);
 	} else if (reason && !strcmp(reason, TAPIR_REASON_THREAD_START)) {
-		tapir_diagnosis__weigh(f, &f->doings.thread_starters, wait->node, 1);
-		tapir_diagnosis__weigh_own(f, &f->doings.own_thread_starters, wait->node, 1);
+		tapir_diagnosis__add_stack(f, &f->doings.thread_starters, wait->node, 1);
+		tapir_diagnosis__add_app_stack(f, &f->doings.own_thread_starters, wait->node, 1);
 	}
 }
 
 /*
  * If the stack of the wait has no callers, the stacks that use CPU time for it name the function.
  */
-static const struct tapir_weights *telling(const struct tapir_diagnosis *f,
-					   const struct tapir_weights *by_waits,
-					   const struct tapir_weights *by_samples)
+static const struct tapir_function_sums *telling(const struct tapir_diagnosis *f,
+						 const struct tapir_function_sums *by_waits,
+						 const struct tapir_function_sums *by_samples)
 {
 	return tapir_diagnosis__top_function(f, by_waits) ? by_waits : by_samples;
 }
@@ -213,7 +213,7 @@ void tapir_finding_doing__event(struct tapir_diagnosis *f, const struct tapir_di
 	if (e->meaning != TAPIR_MEANS_CONNECTS)
 		return;
 	f->doings.connect_cnt++;
-	tapir_diagnosis__weigh_own(f, &f->doings.connectors, e->node, 1);
+	tapir_diagnosis__add_app_stack(f, &f->doings.connectors, e->node, 1);
 }
 
 /* The number of processes with events that were started in the recording. */
@@ -281,16 +281,16 @@ void tapir_finding_doing__snapshot(struct tapir_diagnosis *f, const struct tapir
 	if (!f->doings.last_thread_cnt++)
 		f->doings.last_thread_ns = rec->h.time_ns;
 	if (is_started(f, tid))
-		tapir_diagnosis__weigh(f, &f->doings.new_threads, node, 1);
+		tapir_diagnosis__add_stack(f, &f->doings.new_threads, node, 1);
 }
 
 /* A thread for each task costs more than the threads of a pool. */
 static void list_threads(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
-	const struct tapir_weights *starters = &f->doings.thread_starters,
-				   *app = &f->doings.own_thread_starters;
-	struct tapir_found_labels names = {};
-	const struct tapir_found_label *top;
+	const struct tapir_function_sums *starters = &f->doings.thread_starters,
+					 *app = &f->doings.own_thread_starters;
+	struct tapir_label_sums names = {};
+	const struct tapir_label_sum *top;
 	uint64_t cnt = 0;
 
 	for (size_t i = 0; i < f->role_by_tid.cap; i++) {
@@ -302,18 +302,18 @@ static void list_threads(struct tapir_diagnosis *f, struct tapir_findings *list)
 		tapir_diagnosis__count_thread(f, &names, tid, 1);
 	}
 	/* A name that most of them share is the pool or the task that starts them. */
-	top = tapir_found_labels__most(&names, cnt);
+	top = tapir_label_sums__dominant(&names, cnt);
 	/* Threads of a library start more of them: what the program does counts, if not most. */
-	if (!tapir_diagnosis__top_function(f, app) || app->best_name == starters->best_name)
+	if (!tapir_diagnosis__top_function(f, app) || app->top_name == starters->top_name)
 		app = NULL;
 	TAPIR_JUDGE(f, list, THREADS_STARTED, .cnt = cnt,
-		    .percent = app ? tapir_diagnosis__percent(app->best, app->sum) : 0,
+		    .percent = app ? tapir_diagnosis__percent(app->top, app->sum) : 0,
 		    .subject = app ? tapir_diagnosis__top_function(f, app)
 			       : tapir_diagnosis__top_function(f, starters) ? NULL
 			       : top					    ? top->label
 									    : NULL,
 		    .where = starters, .elsewhere = app, .label = top ? top->label : NULL);
-	tapir_found_labels__fini(&names);
+	tapir_label_sums__fini(&names);
 }
 
 void tapir_finding_doing__list(struct tapir_diagnosis *f, struct tapir_findings *list)
@@ -353,16 +353,16 @@ void tapir_finding_doing__fini(struct tapir_diagnosis *f)
 	tapir_vec_for_each (begun, &f->doings.begun)
 		free(begun->text);
 	tapir_keyed__fini(&f->doings.begun);
-	tapir_weights__fini(&f->doings.callers);
-	tapir_weights__fini(&f->doings.parents);
-	tapir_weights__fini(&f->doings.starters);
-	tapir_weights__fini(&f->doings.connectors);
-	tapir_weights__fini(&f->doings.connecting);
-	tapir_weights__fini(&f->doings.thread_starters);
-	tapir_weights__fini(&f->doings.own_thread_starters);
-	tapir_weights__fini(&f->doings.new_threads);
+	tapir_function_sums__fini(&f->doings.callers);
+	tapir_function_sums__fini(&f->doings.parents);
+	tapir_function_sums__fini(&f->doings.starters);
+	tapir_function_sums__fini(&f->doings.connectors);
+	tapir_function_sums__fini(&f->doings.connecting);
+	tapir_function_sums__fini(&f->doings.thread_starters);
+	tapir_function_sums__fini(&f->doings.own_thread_starters);
+	tapir_function_sums__fini(&f->doings.new_threads);
 	tapir_vec_for_each (sum, &f->doings.sums)
 		free(sum->statement);
 	tapir_keyed__fini(&f->doings.sums);
-	tapir_found_labels__fini(&f->doings.statements);
+	tapir_label_sums__fini(&f->doings.statements);
 }

@@ -9,7 +9,7 @@
 
 #include "base/keyed.h"
 #include "diagnose/finding.h"
-#include "diagnose/weights.h"
+#include "diagnose/function_sums.h"
 #include "trace/record.h"
 
 struct tapir_diagnosis;
@@ -46,21 +46,22 @@ struct tapir_untitled {
 
 struct tapir_doings {
 	struct tapir_keyed(struct tapir_doing_sum) sums;
-	struct tapir_found_labels statements; /* of all samples */
-	bool names_statements;		      /* what most of a CPU is used for, and for which */
-	struct tapir_weights callers;	      /* of the program's own functions */
+	struct tapir_label_sums statements; /* of all samples */
+	bool names_statements;		    /* what most of a CPU is used for, and for which */
+	struct tapir_function_sums callers; /* of the program's own functions */
 	/* The statements that were executed when a thread was seen, until they end; by thread. */
 	struct tapir_keyed(struct tapir_doing_begun) begun; /* by tid */
 	struct tapir_map tgids;
 	uint64_t child_cnt; /* started by a thread that waited until they were */
-	struct tapir_weights parents, starters;	     /* of its waits; of the CPU time for it */
-	uint64_t connect_cnt;			     /* connections that were begun */
-	struct tapir_weights connectors, connecting; /* by their events; by the CPU time for them */
+	struct tapir_function_sums parents, starters; /* of its waits; of the CPU time for it */
+	uint64_t connect_cnt;			      /* connections that were begun */
+	struct tapir_function_sums connectors,
+		connecting; /* by their events; by the CPU time for them */
 	/* Functions by waits until a thread was started: any function, or the program's own. */
-	struct tapir_weights thread_starters, own_thread_starters;
+	struct tapir_function_sums thread_starters, own_thread_starters;
 	uint64_t first_thread_cnt, last_thread_cnt; /* of the snapshots, */
 	uint64_t first_thread_ns, last_thread_ns;   /* which began then */
-	struct tapir_weights new_threads;	    /* where they are at the end */
+	struct tapir_function_sums new_threads;	    /* where they are at the end */
 	struct tapir_untitled untitled[TAPIR_UNTITLED];
 };
 
@@ -86,9 +87,9 @@ bool tapir_finding_doing__statement(struct tapir_diagnosis *f, uint32_t tid, str
  * there are events that would have reported its end, or it was seen at the end as well.
  */
 bool tapir_finding_doing__is_believed(const struct tapir_diagnosis *f, const char *statement);
-/* Weighs it. */
+/* Adds weight to the request that a thread works for, if one is known. */
 void tapir_finding_doing__add_statement(struct tapir_diagnosis *f, uint32_t tid,
-					struct tapir_found_labels *statements, uint64_t weight);
+					struct tapir_label_sums *statements, uint64_t weight);
 /* Appends "98% of the CPU for SELECT ..., ", if one has most of it and no other finding says so. */
 void tapir_finding_doing__add_share(const struct tapir_diagnosis *f, struct tapir_str *out);
 

@@ -64,9 +64,9 @@ static void count_held(struct tapir_diagnosis *f, struct tapir_either_lock *lock
 		return;
 	node = tapir_tl_thread__doing(holder, since_ns, w->wake_ns);
 	wait = tapir_diagnosis__wait_at(f, node);
-	tapir_weights__add(f, &lock->holders, w->waker_tid, ns);
+	tapir_function_sums__add(f, &lock->holders, w->waker_tid, ns);
 	if (wait && !wait->may_be_work)
-		tapir_found_labels__add(&lock->held_for, 1, wait->reason, TAPIR_APP_CODE_NONE, ns);
+		tapir_label_sums__add(&lock->held_for, 1, wait->reason, TAPIR_APP_CODE_NONE, ns);
 }
 
 /*
@@ -93,8 +93,8 @@ bool tapir_finding_either__wait(struct tapir_diagnosis *f, const struct tapir_wa
 					      ((struct tapir_either_lock){.tgid = w->thread->tgid}))
 			   : NULL;
 	if (is_attributed)
-		tapir_found_labels__add(&f->either.told, 1, wait->reason, TAPIR_APP_CODE_NONE,
-					took_ns);
+		tapir_label_sums__add(&f->either.told, 1, wait->reason, TAPIR_APP_CODE_NONE,
+				      took_ns);
 	if (!lock)
 		return is_attributed;
 	/*
@@ -109,7 +109,7 @@ bool tapir_finding_either__wait(struct tapir_diagnosis *f, const struct tapir_wa
 	lock->ns += took_ns;
 	lock->cnt++;
 	lock->got_cnt += !is_open;
-	tapir_diagnosis__weigh_own(f, &lock->callers, w->node, took_ns);
+	tapir_diagnosis__add_app_stack(f, &lock->callers, w->node, took_ns);
 	count_share(&f->either, lock, w->thread->tid, took_ns, is_open);
 	compare_with_last_waits(lock, w);
 	if (!is_open)
@@ -196,7 +196,7 @@ static struct lock_sum lock_waits_sum(const struct tapir_either *e)
 
 /* The functions of the threads that wait for it, as the snapshots show them. */
 static void add_seen_places(struct tapir_diagnosis *f, const struct tapir_either_lock *lock,
-			    struct tapir_weights *functions)
+			    struct tapir_function_sums *functions)
 {
 	uint32_t idx = (uint32_t)(lock - f->either.locks.data);
 	const struct tapir_either_share *share;
@@ -205,7 +205,7 @@ static void add_seen_places(struct tapir_diagnosis *f, const struct tapir_either
 	tapir_vec_for_each (share, &f->either.shares) {
 		seen = share->lock == idx ? tapir_keyed__get(&f->either.seen, share->tid) : NULL;
 		if (seen && seen->wait->may_be_work)
-			tapir_weights__add(f, functions, seen->name, share->ns);
+			tapir_function_sums__add(f, functions, seen->name, share->ns);
 	}
 }
 
@@ -214,15 +214,15 @@ static void add_seen_places(struct tapir_diagnosis *f, const struct tapir_either
 static void add_holder(struct tapir_diagnosis *f, const struct tapir_either_lock *lock,
 		       struct tapir_rule_fact *fact)
 {
-	const struct tapir_found_label *top =
-		tapir_found_labels__most(&lock->held_for, lock->holders.sum);
+	const struct tapir_label_sum *top =
+		tapir_label_sums__dominant(&lock->held_for, lock->holders.sum);
 	struct tapir_sv comm;
 
-	fact->rest = tapir_diagnosis__percent(lock->holders.best, lock->holders.sum);
+	fact->rest = tapir_diagnosis__percent(lock->holders.top, lock->holders.sum);
 	if (fact->rest >= TAPIR_LIMIT(ONE_HAS_IT)) {
-		comm = tapir_timeline__comm(f->tl, lock->holders.best_name,
+		comm = tapir_timeline__comm(f->tl, lock->holders.top_name,
 					    tapir_timeline__stats(f->tl)->last_ns);
-		tapir_str__addf(&fact->holder, "thread %u (", lock->holders.best_name);
+		tapir_str__addf(&fact->holder, "thread %u (", lock->holders.top_name);
 		tapir_str__add_printable(&fact->holder, comm.data, comm.len);
 		tapir_str__addc(&fact->holder, ')');
 	}
@@ -250,7 +250,7 @@ void tapir_finding_either__conclude(struct tapir_diagnosis *f)
 static void list_locks(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	struct lock_sum all = lock_waits_sum(&f->either);
-	struct tapir_weights seen = {};
+	struct tapir_function_sums seen = {};
 	struct tapir_rule_fact fact =
 		TAPIR_FACT(SHARED_LOCKS, .cnt = all.thread_cnt, .of = all.lock_cnt,
 			   .other = all.wait_cnt, .ns = all.ns);
@@ -266,7 +266,7 @@ static void list_locks(struct tapir_diagnosis *f, struct tapir_findings *list)
 	}
 	add_holder(f, all.worst, &fact);
 	tapir_rules__judge(f, list, fact);
-	tapir_weights__fini(&seen);
+	tapir_function_sums__fini(&seen);
 }
 
 /* Threads that wait in functions for locks which no thread releases: each other's, or another's. */
@@ -275,7 +275,7 @@ static void list_stuck(struct tapir_diagnosis *f, struct tapir_findings *list)
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	const struct tapir_either_share *share;
 	const struct tapir_either_seen *seen;
-	struct tapir_weights functions = {};
+	struct tapir_function_sums functions = {};
 	struct tapir_rule_fact fact =
 		TAPIR_FACT(HELD_LOCKS, .ns = span_ns, .is_least = true, .where = &functions);
 
@@ -290,11 +290,11 @@ static void list_stuck(struct tapir_diagnosis *f, struct tapir_findings *list)
 		    !TAPIR_IS_SHARE(THROUGHOUT, share->ns, span_ns))
 			continue;
 		fact.subject = seen->wait->reason;
-		tapir_weights__add(f, &functions, seen->name, 1);
+		tapir_function_sums__add(f, &functions, seen->name, 1);
 		fact.cnt++;
 	}
 	tapir_rules__judge(f, list, fact);
-	tapir_weights__fini(&functions);
+	tapir_function_sums__fini(&functions);
 }
 
 void tapir_finding_either__list(struct tapir_diagnosis *f, struct tapir_findings *list)
@@ -306,7 +306,7 @@ void tapir_finding_either__list(struct tapir_diagnosis *f, struct tapir_findings
 void tapir_finding_either__add_rest(const struct tapir_diagnosis *f, struct tapir_str *out)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
-	const struct tapir_found_label *told = tapir_found_labels__worst(&f->either.told);
+	const struct tapir_label_sum *told = tapir_label_sums__largest(&f->either.told);
 	uint64_t shared_ns = lock_waits_sum(&f->either).attributed_ns + f->either.seen_ns;
 	uint64_t rest_ns = told && told->ns > shared_ns ? told->ns - shared_ns : 0;
 	double threads = span_ns ? (double)rest_ns / (double)span_ns : 0;
@@ -321,12 +321,12 @@ void tapir_finding_either__fini(struct tapir_diagnosis *f)
 	struct tapir_either_lock *lock;
 
 	tapir_vec_for_each (lock, &f->either.locks) {
-		tapir_found_labels__fini(&lock->held_for);
-		tapir_weights__fini(&lock->callers);
-		tapir_weights__fini(&lock->holders);
+		tapir_label_sums__fini(&lock->held_for);
+		tapir_function_sums__fini(&lock->callers);
+		tapir_function_sums__fini(&lock->holders);
 	}
 	tapir_keyed__fini(&f->either.locks);
 	tapir_keyed__fini(&f->either.shares);
 	tapir_keyed__fini(&f->either.seen);
-	tapir_found_labels__fini(&f->either.told);
+	tapir_label_sums__fini(&f->either.told);
 }

@@ -12,7 +12,7 @@
 
 #include "base/keyed.h"
 #include "base/vec.h"
-#include "diagnose/weights.h"
+#include "diagnose/function_sums.h"
 
 struct tapir_diagnosis;
 struct tapir_findings;
@@ -37,9 +37,9 @@ struct tapir_either_lock {
 	} last[2];
 	uint64_t given_ns; /* when it last changed hands */
 	/* While others waited: who had it, by thread id, and what those mostly waited for. */
-	struct tapir_weights holders;
-	struct tapir_found_labels held_for;
-	struct tapir_weights callers;
+	struct tapir_function_sums holders;
+	struct tapir_label_sums held_for;
+	struct tapir_function_sums callers;
 };
 
 /* A thread's waits for one of them. */
@@ -60,7 +60,7 @@ struct tapir_either {
 	struct tapir_keyed(struct tapir_either_share) shares;
 	struct tapir_keyed(struct tapir_either_seen) seen;
 	uint64_t seen_ns; /* of waits whose stacks do not tell what for, but those did */
-	struct tapir_found_labels told; /* by reason */
+	struct tapir_label_sums told; /* by reason */
 };
 
 /* Takes a wait. True: it was one of those, by its stack. */

@@ -49,7 +49,7 @@ void tapir_finding_gc__finalizer(struct tapir_diagnosis *f, uint32_t tgid, uint3
 	struct tapir_collector *gc = collector_of(f, tgid);
 
 	if (gc)
-		tapir_weights__add(f, &gc->finalizers, function, ns);
+		tapir_function_sums__add(f, &gc->finalizers, function, ns);
 }
 
 static void add_low(struct tapir_collector *gc, const struct tapir_heap_size *size)
@@ -122,11 +122,11 @@ void tapir_finding_gc__event(struct tapir_diagnosis *f, const struct tapir_diagn
 		count_process(f, e);
 		break;
 	case TAPIR_MEANS_GC_TRIGGERED:
-		tapir_diagnosis__weigh(f, is_induced(e) ? &f->gc.callers : &f->gc.triggers, e->node,
-				       1);
+		tapir_diagnosis__add_stack(f, is_induced(e) ? &f->gc.callers : &f->gc.triggers,
+					   e->node, 1);
 		break;
 	case TAPIR_MEANS_HEAP_MEMORY:
-		tapir_diagnosis__weigh(f, &f->gc.growers, e->node, 1);
+		tapir_diagnosis__add_stack(f, &f->gc.growers, e->node, 1);
 		break;
 	default:
 		break;
@@ -218,12 +218,12 @@ static void add_longest(const struct tapir_collector *gc, struct tapir_str *out)
  */
 static void add_trigger(const struct tapir_diagnosis *f, struct tapir_str *out)
 {
-	const struct tapir_weights *w = &f->gc.triggers;
+	const struct tapir_function_sums *w = &f->gc.triggers;
 
 	if (w->sum < TAPIR_LIMIT(GC_TRIGGERS) || !tapir_diagnosis__top_function(f, w))
 		return;
 	tapir_str__addf(out, "; %.0f%% of the collections triggered by allocations",
-			tapir_diagnosis__percent(w->best, w->sum));
+			tapir_diagnosis__percent(w->top, w->sum));
 	tapir_diagnosis__append_top_function(f, w, " in ", out);
 }
 
@@ -466,12 +466,12 @@ void tapir_finding_gc__fini(struct tapir_diagnosis *f)
 
 	tapir_vec_for_each (gc, &f->gc.processes) {
 		tapir_vec__fini(&gc->heap_lows);
-		tapir_weights__fini(&gc->finalizers);
+		tapir_function_sums__fini(&gc->finalizers);
 		free(gc->dotnet_label);
 	}
 	tapir_keyed__fini(&f->gc.processes);
-	tapir_weights__fini(&f->gc.callers);
-	tapir_weights__fini(&f->gc.askers);
-	tapir_weights__fini(&f->gc.triggers);
-	tapir_weights__fini(&f->gc.growers);
+	tapir_function_sums__fini(&f->gc.callers);
+	tapir_function_sums__fini(&f->gc.askers);
+	tapir_function_sums__fini(&f->gc.triggers);
+	tapir_function_sums__fini(&f->gc.growers);
 }

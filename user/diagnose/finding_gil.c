@@ -64,7 +64,7 @@ void tapir_finding_gil__sample(struct tapir_diagnosis *f, const struct tapir_tl_
 		return;
 	thread->inside += side == TAPIR_GIL_INSIDE;
 	thread->outside += side == TAPIR_GIL_OUTSIDE;
-	tapir_weights__add(f, &thread->functions, function_of(f, node), 1);
+	tapir_function_sums__add(f, &thread->functions, function_of(f, node), 1);
 }
 
 static uint64_t samples_of(const struct tapir_gil_thread *thread, bool is_inside)
@@ -112,6 +112,6 @@ void tapir_finding_gil__fini(struct tapir_diagnosis *f)
 	struct tapir_gil_thread *thread;
 
 	tapir_vec_for_each (thread, &f->gil.threads)
-		tapir_weights__fini(&thread->functions);
+		tapir_function_sums__fini(&thread->functions);
 	tapir_keyed__fini(&f->gil.threads);
 }

@@ -8,7 +8,7 @@
 
 #include "base/keyed.h"
 #include "diagnose/finding.h"
-#include "diagnose/weights.h"
+#include "diagnose/function_sums.h"
 
 struct tapir_blocked_kind;
 struct tapir_diagnosis;
@@ -26,7 +26,7 @@ enum tapir_gil_side {
 struct tapir_gil_thread {
 	uint32_t tid;
 	uint64_t inside, outside; /* samples in its own functions; in other files' that it called */
-	struct tapir_weights functions;
+	struct tapir_function_sums functions;
 };
 
 struct tapir_gil {

@@ -218,7 +218,7 @@ static bool list_deadlock(struct tapir_diagnosis *f, struct tapir_findings *list
 {
 	struct tapir_rule_fact fact = {.fact_kind = TAPIR_FACT_CYCLE};
 	uint64_t stuck = 0, since_ns = 0;
-	struct tapir_weights where = {};
+	struct tapir_function_sums where = {};
 	struct tapir_held_up *h;
 	size_t name_cnt = 0;
 
@@ -231,7 +231,7 @@ static bool list_deadlock(struct tapir_diagnosis *f, struct tapir_findings *list
 			since_ns = h->from_ns;
 			fact.is_least = h->seen_tid != 0; /* it waited when it was seen first */
 		}
-		tapir_diagnosis__weigh(f, &where, h->node, 1);
+		tapir_diagnosis__add_stack(f, &where, h->node, 1);
 		if (h->seen_tid)
 			add_thread_name(f, h->seen_tid, name_cnt++, &fact.who);
 	}
@@ -241,7 +241,7 @@ static bool list_deadlock(struct tapir_diagnosis *f, struct tapir_findings *list
 	fact.where = &where;
 	fact.view = name_cnt ? "stacks" : NULL;
 	tapir_rules__judge(f, list, fact);
-	tapir_weights__fini(&where);
+	tapir_function_sums__fini(&where);
 	return fact.cnt > 0;
 }
 
@@ -255,10 +255,9 @@ static void count_class(struct tapir_diagnosis *f, const struct tapir_interval *
 	tapir_str__addf(&text, "%s ", tapir_timeline__pairs(f->tl)->kinds.data[i->kind].name);
 	tapir_str__add_printable(&text, i->label, strcspn(i->label, " "));
 	if (text.data)
-		tapir_found_labels__add(
-			&f->locks.classes,
-			tapir_timeline__lock_owner(f->tl, i->tgid, true, i->from_ns), text.data,
-			TAPIR_APP_CODE_NONE, took_ns);
+		tapir_label_sums__add(&f->locks.classes,
+				      tapir_timeline__lock_owner(f->tl, i->tgid, true, i->from_ns),
+				      text.data, TAPIR_APP_CODE_NONE, took_ns);
 	tapir_str__fini(&text);
 }
 
@@ -269,8 +268,8 @@ static void count_label(struct tapir_diagnosis *f, const struct tapir_interval *
 
 	add_lock_label(f, i, &text);
 	if (text.data)
-		tapir_found_labels__add(&f->locks.labels, tapir_timeline__lock_key(f->tl, i),
-					text.data, TAPIR_APP_CODE_NONE, took_ns);
+		tapir_label_sums__add(&f->locks.labels, tapir_timeline__lock_key(f->tl, i),
+				      text.data, TAPIR_APP_CODE_NONE, took_ns);
 	if (i->label && kind->is_shared)
 		count_class(f, i, took_ns);
 	tapir_str__fini(&text);
@@ -284,12 +283,12 @@ void tapir_finding_locks__close(struct tapir_diagnosis *f, const struct tapir_in
 		return;
 	f->locks.open_cnt += i->flags & TAPIR_INTERVAL_UNENDED ? 1 : 0;
 	if (!(i->flags & TAPIR_INTERVAL_UNENDED))
-		tapir_diagnosis__weigh(f, &f->locks.moved, i->node, 1);
+		tapir_diagnosis__add_stack(f, &f->locks.moved, i->node, 1);
 	f->locks.cnt++;
 	f->locks.ns += took_ns;
 	count_label(f, i, took_ns);
 	tapir_finding_doing__add_statement(f, i->tid, &f->locks.statements, took_ns);
-	tapir_diagnosis__weigh(f, &f->locks.waiters, i->node, took_ns);
+	tapir_diagnosis__add_stack(f, &f->locks.waiters, i->node, took_ns);
 }
 
 /*
@@ -325,7 +324,7 @@ static void add_stuck(struct tapir_diagnosis *f, const struct tapir_wait *w)
 	struct tapir_stuck stuck = {.name = tapir_diagnosis__own(f, w->node),
 				    .turns = turns_of(f, w)};
 
-	tapir_weights__add(f, &f->locks.stuck, stuck.name, 1);
+	tapir_function_sums__add(f, &f->locks.stuck, stuck.name, 1);
 	if (f->locks.stuck_in.cnt < MAX_HELD_UP)
 		(void)tapir_vec__push(&f->locks.stuck_in, stuck);
 }
@@ -334,7 +333,7 @@ static void add_moved(struct tapir_diagnosis *f, const struct tapir_wait *w)
 {
 	uint64_t turns = turns_of(f, w);
 
-	tapir_diagnosis__weigh(f, &f->locks.moved, w->node, 1);
+	tapir_diagnosis__add_stack(f, &f->locks.moved, w->node, 1);
 	if (turns)
 		tapir_map__put(&f->locks.turned, turns, NULL);
 }
@@ -358,9 +357,9 @@ static void count_eventless(struct tapir_diagnosis *f)
 		f->locks.cnt += row->cnt;
 		f->locks.ns += row->ns;
 		f->locks.open_cnt += row->open_cnt;
-		tapir_found_labels__add(&f->locks.labels, tapir_hash__mix(2, row->tgid), "monitor",
-					TAPIR_APP_CODE_NONE, row->ns);
-		tapir_diagnosis__weigh(f, &f->locks.waiters, row->node, row->ns);
+		tapir_label_sums__add(&f->locks.labels, tapir_hash__mix(2, row->tgid), "monitor",
+				      TAPIR_APP_CODE_NONE, row->ns);
+		tapir_diagnosis__add_stack(f, &f->locks.waiters, row->node, row->ns);
 	}
 }
 
@@ -378,9 +377,9 @@ bool tapir_finding_locks__wait(struct tapir_diagnosis *f, const struct tapir_wai
 	f->locks.cnt++;
 	f->locks.ns += took_ns;
 	f->locks.open_cnt += is_open;
-	tapir_found_labels__add(&f->locks.labels, tapir_hash__mix(2, w->thread->tgid), reason,
-				TAPIR_APP_CODE_NONE, took_ns);
-	tapir_diagnosis__weigh(f, &f->locks.waiters, w->node, took_ns);
+	tapir_label_sums__add(&f->locks.labels, tapir_hash__mix(2, w->thread->tgid), reason,
+			      TAPIR_APP_CODE_NONE, took_ns);
+	tapir_diagnosis__add_stack(f, &f->locks.waiters, w->node, took_ns);
 	if (!is_open) {
 		add_moved(f, w);
 	} else if (w->flags & TAPIR_SWITCH_SNAPSHOT) {
@@ -398,7 +397,7 @@ static bool nothing_moved(const struct tapir_diagnosis *f)
 		if (tapir_map__get(&f->locks.moved.by_name, stuck->name) ||
 		    tapir_map__get(&f->locks.turned, stuck->turns))
 			return false;
-	return f->locks.stuck.best;
+	return f->locks.stuck.top;
 }
 
 /* ", 3 in Shop.Draw(int), 2 in Shop.Price()": as many as fit a line. */
@@ -409,7 +408,7 @@ static void add_waiting_functions(const struct tapir_diagnosis *f, struct tapir_
 	for (unsigned cnt = 0; cnt < FUNCTIONS_SHOWN; cnt++) {
 		const char *name;
 
-		place = tapir_weights__next(&f->locks.stuck, place);
+		place = tapir_function_sums__next(&f->locks.stuck, place);
 		if (!place)
 			return;
 		name = tapir_timeline__stacks(f->tl)->names.data[place->key];
@@ -479,7 +478,7 @@ static uint64_t watched_ns(const struct tapir_diagnosis *f)
 static void list_waits(struct tapir_diagnosis *f, bool are_in_deadlock, struct tapir_findings *list)
 {
 	uint64_t span_ns = watched_ns(f);
-	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->locks.labels);
+	const struct tapir_label_sum *worst = tapir_label_sums__largest(&f->locks.labels);
 	struct tapir_rule_fact fact = TAPIR_FACT(
 		LOCKS, .cnt = f->locks.cnt, .other = f->locks.open_cnt, .ns = f->locks.ns,
 		.is_least = f->locks.open_cnt > 0, .where = &f->locks.waiters,
@@ -489,11 +488,11 @@ static void list_waits(struct tapir_diagnosis *f, bool are_in_deadlock, struct t
 		return;
 	if (tapir_diagnosis__percent(worst->ns, f->locks.ns) < TAPIR_LIMIT(LOCK_CLASS) &&
 	    f->locks.classes.rows.cnt)
-		worst = tapir_found_labels__worst(&f->locks.classes);
+		worst = tapir_label_sums__largest(&f->locks.classes);
 	fact.percent = tapir_diagnosis__percent(worst->ns, f->locks.ns);
 	fact.subject = worst->label;
 	fact.label = lock_object_type(f, worst->label);
-	tapir_found_labels__add_most(&f->locks.statements, f->locks.ns, &fact.request);
+	tapir_label_sums__append_dominant(&f->locks.statements, f->locks.ns, &fact.request);
 	tapir_rules__judge(f, list, fact);
 }
 
@@ -520,12 +519,12 @@ void tapir_finding_locks__fini(struct tapir_diagnosis *f)
 		free(one->type);
 	}
 	tapir_vec__fini(&f->locks.types);
-	tapir_found_labels__fini(&f->locks.labels);
-	tapir_found_labels__fini(&f->locks.classes);
-	tapir_found_labels__fini(&f->locks.statements);
-	tapir_weights__fini(&f->locks.waiters);
-	tapir_weights__fini(&f->locks.moved);
-	tapir_weights__fini(&f->locks.stuck);
+	tapir_label_sums__fini(&f->locks.labels);
+	tapir_label_sums__fini(&f->locks.classes);
+	tapir_label_sums__fini(&f->locks.statements);
+	tapir_function_sums__fini(&f->locks.waiters);
+	tapir_function_sums__fini(&f->locks.moved);
+	tapir_function_sums__fini(&f->locks.stuck);
 	tapir_vec__fini(&f->locks.stuck_in);
 	tapir_map__fini(&f->locks.turned);
 	tapir_eventless_locks__fini(&f->locks.eventless);

@@ -23,8 +23,8 @@ void tapir_finding_looks__add(struct tapir_diagnosis *f,
 
 	if (!thread)
 		return;
-	tapir_weights__add(f, &thread->functions, name, 1);
-	tapir_weights__add(f, &f->looks.functions, name, 1);
+	tapir_function_sums__add(f, &thread->functions, name, 1);
+	tapir_function_sums__add(f, &f->looks.functions, name, 1);
 }
 
 void tapir_finding_looks__sample(struct tapir_diagnosis *f, uint32_t tid)
@@ -36,25 +36,25 @@ void tapir_finding_looks__sample(struct tapir_diagnosis *f, uint32_t tid)
 		thread->sample_cnt++;
 }
 
-static bool tells(const struct tapir_diagnosis *f, const struct tapir_weights *functions)
+static bool tells(const struct tapir_diagnosis *f, const struct tapir_function_sums *functions)
 {
 	return functions->sum >= TAPIR_LIMIT(LOOKS) && tapir_diagnosis__top_function(f, functions);
 }
 
 static void add_sampled_function(const struct tapir_diagnosis *f,
-				 const struct tapir_weights *functions, struct tapir_str *out)
+				 const struct tapir_function_sums *functions, struct tapir_str *out)
 {
 	tapir_str__adds(out, "most in ");
-	tapir_diagnosis__add_name(f, functions->best_name, out);
+	tapir_diagnosis__add_name(f, functions->top_name, out);
 	tapir_str__addf(
 		out, " (%" PRIu64 " of %" PRIu64 " times that running threads' frames were read)",
-		functions->best, functions->sum);
+		functions->top, functions->sum);
 }
 
 const char *tapir_finding_looks__append_top_function(const struct tapir_diagnosis *f,
 						     struct tapir_str *out)
 {
-	const struct tapir_weights *functions = &f->looks.functions;
+	const struct tapir_function_sums *functions = &f->looks.functions;
 	const struct tapir_looked *thread;
 	uint64_t sample_cnt = 0;
 
@@ -63,7 +63,7 @@ const char *tapir_finding_looks__append_top_function(const struct tapir_diagnosi
 	if (!tells(f, functions) || !TAPIR_IS_SHARE(DOMINANT, sample_cnt, f->cpu.samples))
 		return NULL;
 	add_sampled_function(f, functions, out);
-	return tapir_timeline__stacks(f->tl)->names.data[functions->best_name];
+	return tapir_timeline__stacks(f->tl)->names.data[functions->top_name];
 }
 
 bool tapir_finding_looks__add_of_thread(const struct tapir_diagnosis *f, uint32_t tid,
@@ -83,7 +83,7 @@ void tapir_finding_looks__fini(struct tapir_diagnosis *f)
 	struct tapir_looked *thread;
 
 	tapir_vec_for_each (thread, &f->looks.threads)
-		tapir_weights__fini(&thread->functions);
+		tapir_function_sums__fini(&thread->functions);
 	tapir_keyed__fini(&f->looks.threads);
-	tapir_weights__fini(&f->looks.functions);
+	tapir_function_sums__fini(&f->looks.functions);
 }

@@ -8,7 +8,7 @@
 #define TAPIR_USER_FINDING_LOOKS_H
 
 #include "base/keyed.h"
-#include "diagnose/weights.h"
+#include "diagnose/function_sums.h"
 
 struct tapir_diagnosis;
 struct tapir_rec_interp_sample;
@@ -17,12 +17,12 @@ struct tapir_str;
 struct tapir_looked {
 	uint32_t tid;
 	uint64_t sample_cnt; /* since it was sampled first */
-	struct tapir_weights functions;
+	struct tapir_function_sums functions;
 };
 
 struct tapir_looks {
 	struct tapir_keyed(struct tapir_looked) threads;
-	struct tapir_weights functions; /* of all of them */
+	struct tapir_function_sums functions; /* of all of them */
 };
 
 /* Takes a reading of a thread's interpreter frames. */

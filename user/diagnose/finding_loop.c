@@ -186,11 +186,11 @@ static void add_sync(struct tapir_diagnosis *f, struct tapir_loop *loop, uint32_
 		return;
 	sync->ns += ns;
 	sync->runnable_ns += runnable_ns;
-	tapir_weights__add(f, &sync->called, tapir_loop_spot__called(f, node), ns);
-	tapir_diagnosis__weigh_own(f, &sync->app, node, ns);
+	tapir_function_sums__add(f, &sync->called, tapir_loop_spot__called(f, node), ns);
+	tapir_diagnosis__add_app_stack(f, &sync->app, node, ns);
 	if (reason && *reason)
-		tapir_found_labels__add(&sync->reasons, 1, reason, TAPIR_APP_CODE_NONE,
-					ns - runnable_ns);
+		tapir_label_sums__add(&sync->reasons, 1, reason, TAPIR_APP_CODE_NONE,
+				      ns - runnable_ns);
 }
 
 /* The thread ran, or slept in a call. */
@@ -198,7 +198,7 @@ static void add_busy_time(struct tapir_diagnosis *f, struct tapir_loop *loop, ui
 			  uint64_t ns)
 {
 	loop->busy.attributed_ns += ns;
-	tapir_diagnosis__weigh_own(f, &loop->busy.app, node, ns);
+	tapir_diagnosis__add_app_stack(f, &loop->busy.app, node, ns);
 }
 
 void tapir_finding_loop__sample(struct tapir_diagnosis *f, const struct tapir_tl_thread *thread,
@@ -300,7 +300,7 @@ void tapir_finding_loop__snapshot(struct tapir_diagnosis *f, const struct tapir_
 
 	if (app != TAPIR_APP_CODE_NONE &&
 	    tapir_node_facts__of(f, node)->spot.state == TAPIR_LOOP_CALLED)
-		tapir_weights__add(f, &loop->seen, app, 1);
+		tapir_function_sums__add(f, &loop->seen, app, 1);
 }
 
 void tapir_finding_loop__interp_sample(struct tapir_diagnosis *f,
@@ -310,7 +310,7 @@ void tapir_finding_loop__interp_sample(struct tapir_diagnosis *f,
 	uint32_t app = loop ? tapir_loop_spot__own(f, node) : TAPIR_APP_CODE_NONE;
 
 	if (app != TAPIR_APP_CODE_NONE)
-		tapir_weights__add(f, &loop->seen, app, 1);
+		tapir_function_sums__add(f, &loop->seen, app, 1);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -318,14 +318,14 @@ void tapir_finding_loop__interp_sample(struct tapir_diagnosis *f,
 static void count_time(struct tapir_diagnosis *f, struct tapir_loop *loop,
 		       const struct tapir_loop_time *time)
 {
-	tapir_weights__add(f, &loop->app, time->name, time->ns);
-	tapir_weights__add(f, &loop->called, time->called, time->ns);
+	tapir_function_sums__add(f, &loop->app, time->name, time->ns);
+	tapir_function_sums__add(f, &loop->called, time->called, time->ns);
 	loop->runnable_ns += time->is_runnable ? time->ns : 0;
 	loop->queue_ns += time->queue != TAPIR_LOOP_QUEUE_NONE ? time->ns : 0;
 	loop->steps_ns += time->queue == TAPIR_LOOP_QUEUE_STEP ? time->ns : 0;
 	if (time->reason && *time->reason)
-		tapir_found_labels__add(&loop->reasons, 1, time->reason, TAPIR_APP_CODE_NONE,
-					time->ns);
+		tapir_label_sums__add(&loop->reasons, 1, time->reason, TAPIR_APP_CODE_NONE,
+				      time->ns);
 }
 
 /*
@@ -381,14 +381,14 @@ void tapir_finding_loop__fini(struct tapir_diagnosis *f)
 		tapir_vec__fini(&loop->times);
 		tapir_vec__fini(&loop->stands);
 		tapir_vec__fini(&loop->kept);
-		tapir_weights__fini(&loop->app);
-		tapir_weights__fini(&loop->seen);
-		tapir_weights__fini(&loop->sync.called);
-		tapir_weights__fini(&loop->sync.app);
-		tapir_found_labels__fini(&loop->sync.reasons);
-		tapir_weights__fini(&loop->busy.app);
-		tapir_weights__fini(&loop->called);
-		tapir_found_labels__fini(&loop->reasons);
+		tapir_function_sums__fini(&loop->app);
+		tapir_function_sums__fini(&loop->seen);
+		tapir_function_sums__fini(&loop->sync.called);
+		tapir_function_sums__fini(&loop->sync.app);
+		tapir_label_sums__fini(&loop->sync.reasons);
+		tapir_function_sums__fini(&loop->busy.app);
+		tapir_function_sums__fini(&loop->called);
+		tapir_label_sums__fini(&loop->reasons);
 	}
 	tapir_keyed__fini(&f->loops.rows);
 }

@@ -9,7 +9,7 @@
 
 #include "base/keyed.h"
 #include "diagnose/finding.h"
-#include "diagnose/weights.h"
+#include "diagnose/function_sums.h"
 
 struct tapir_diagnosis;
 struct tapir_node_facts;
@@ -55,9 +55,9 @@ struct tapir_loop_points {
  */
 struct tapir_loop_sync {
 	uint64_t ns, runnable_ns; /* in such calls; of that, waiting for a CPU */
-	struct tapir_weights called,
+	struct tapir_function_sums called,
 		app; /* functions of the runtime; the program's that call them */
-	struct tapir_found_labels reasons; /* of waits */
+	struct tapir_label_sums reasons; /* of waits */
 };
 
 /*
@@ -68,7 +68,7 @@ struct tapir_loop_busy {
 	uint64_t ns, longest_ns;			/* between two sleeps */
 	uint64_t runnable_ns;				/* of that, waiting for a CPU */
 	uint64_t attributed_ns, attributed_runnable_ns; /* since it slept */
-	struct tapir_weights app;
+	struct tapir_function_sums app;
 };
 
 struct tapir_loop {
@@ -76,11 +76,11 @@ struct tapir_loop {
 	const struct tapir_lore *lore; /* whose loop it is */
 	uint8_t depth;	/* calls of the interpreter where it asks for events; 0: not known */
 	bool is_proven; /* else its thread may ask for events for other reasons */
-	struct tapir_weights seen;	/* functions in which snapshots of all threads saw it */
-	uint64_t slept_ns;		/* until when it last slept in the loop; 0: not known */
-	uint64_t from_ns, seen_ns;	/* since it was last seen in the loop; 0: not known */
-	uint64_t attributed_ns, points; /* of that: times of the rows below */
-	uint64_t unknown_ns;		/* it waited, and stacks do not tell where */
+	struct tapir_function_sums seen; /* functions in which snapshots of all threads saw it */
+	uint64_t slept_ns;		 /* until when it last slept in the loop; 0: not known */
+	uint64_t from_ns, seen_ns;	 /* since it was last seen in the loop; 0: not known */
+	uint64_t attributed_ns, points;	 /* of that: times of the rows below */
+	uint64_t unknown_ns;		 /* it waited, and stacks do not tell where */
 	struct tapir_vec(struct tapir_loop_time) times;
 	struct tapir_loop_points turn, long_turns;
 	uint64_t back_cnt; /* points in the loop since it was last seen in what it called */
@@ -94,8 +94,8 @@ struct tapir_loop {
 	uint64_t queue_ns,
 		steps_ns; /* of that: in callbacks of a queue and between them; between */
 	bool is_open;	  /* it was when the recording ended */
-	struct tapir_weights app, called;
-	struct tapir_found_labels reasons;
+	struct tapir_function_sums app, called;
+	struct tapir_label_sums reasons;
 	struct tapir_loop_sync sync; /* also when it was not blocked for long */
 	struct tapir_loop_busy busy;
 };

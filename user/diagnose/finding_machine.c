@@ -216,7 +216,7 @@ static bool grows(const struct tapir_diagnosis *f, const struct tapir_memory_ser
 static void add_collector(const struct tapir_diagnosis *f, uint32_t tgid, struct tapir_str *out)
 {
 	const struct tapir_collector *gc = tapir_finding_gc__collector(f, tgid);
-	const struct tapir_weights *growers = &f->gc.growers;
+	const struct tapir_function_sums *growers = &f->gc.growers;
 
 	if (gc && gc->started_cnt && gc->heap_cnt)
 		tapir_str__addf(out, "; %" PRIu64 " collection%s, after which the heap had %.1f MB",
@@ -229,7 +229,7 @@ static void add_collector(const struct tapir_diagnosis *f, uint32_t tgid, struct
 	    tapir_diagnosis__top_function(f, growers)) {
 		tapir_str__addf(out, "; the heap took memory %" PRIu64 " times, most for ",
 				growers->sum);
-		tapir_diagnosis__add_name(f, growers->best_name, out);
+		tapir_diagnosis__add_name(f, growers->top_name, out);
 	}
 }
 

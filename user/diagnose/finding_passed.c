@@ -26,7 +26,7 @@ struct passed_thread {
 
 /* All who wait in functions where threads end each other's waits. */
 struct passed_sum {
-	struct tapir_weights where;
+	struct tapir_function_sums where;
 	uint64_t wait_cnt, truncated_ns;
 	size_t thread_cnt;
 	const struct tapir_lore_wait *wait;
@@ -82,7 +82,7 @@ static void find_handoff_sites(struct tapir_diagnosis *f, struct passed_sum *all
 		slot = tapir_map__put(&all->sites, handoff_key(row->tgid, row->own, 0), NULL);
 		if (slot)
 			*slot += row->ns;
-		tapir_weights__add(f, &all->where, row->own, row->ns);
+		tapir_function_sums__add(f, &all->where, row->own, row->ns);
 		all->wait_cnt += row->cnt;
 		all->wait = row->wait;
 	}
@@ -103,7 +103,7 @@ static void add_truncated_waits(struct tapir_diagnosis *f, struct passed_sum *al
 			     : tapir_wait_table__truncated(f, t->tid, t->wait->reason, t->ns, &cnt);
 		if (!ns)
 			continue;
-		tapir_weights__add(f, &all->where, t->name, ns);
+		tapir_function_sums__add(f, &all->where, t->name, ns);
 		all->truncated_ns += ns;
 		all->wait_cnt += cnt;
 	}
@@ -137,7 +137,7 @@ static void add_nameless(struct tapir_diagnosis *f, struct passed_sum *all)
 								   : fellow_of(all, row->waker_tid);
 		if (!fellow || fellow->tgid != row->tgid)
 			continue;
-		tapir_weights__add(f, &all->where, fellow->name, row->ns);
+		tapir_function_sums__add(f, &all->where, fellow->name, row->ns);
 		all->truncated_ns += row->ns;
 		all->wait_cnt += row->cnt;
 		(void)tapir_map__put(&tids, row->tid, NULL);
@@ -161,7 +161,7 @@ void tapir_finding_passed__list(struct tapir_diagnosis *f, struct tapir_findings
 			    .label = all.wait->passed ? all.wait->passed : all.wait->reason);
 	list->more += all.threads.more;
 	list->failed |= all.threads.failed;
-	tapir_weights__fini(&all.where);
+	tapir_function_sums__fini(&all.where);
 	tapir_keyed__fini(&all.threads);
 	tapir_map__fini(&all.waiters);
 	tapir_map__fini(&all.sites);
@@ -170,19 +170,19 @@ void tapir_finding_passed__list(struct tapir_diagnosis *f, struct tapir_findings
 void tapir_finding_passed__add_parked(const struct tapir_diagnosis *f, struct tapir_str *out)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
-	struct tapir_found_labels names = {};
-	const struct tapir_found_label *top;
+	struct tapir_label_sums names = {};
+	const struct tapir_label_sum *top;
 	const struct tapir_wait_row *row;
 
 	tapir_vec_for_each (row, &f->wait_table.rows)
 		if (is_passed(row) && row->is_open && row->wait->passed &&
 		    TAPIR_IS_SHARE(THROUGHOUT, row->ns, span_ns))
 			tapir_diagnosis__count_thread(f, &names, row->tid, 1);
-	top = tapir_found_labels__worst(&names);
+	top = tapir_label_sums__largest(&names);
 	if (top && top->cnt >= TAPIR_LIMIT(PARKED))
 		tapir_str__addf(out,
 				"; %" PRIu64 " threads %s stayed parked throughout (idle, or "
 				"waiting for each other)",
 				top->cnt, top->label);
-	tapir_found_labels__fini(&names);
+	tapir_label_sums__fini(&names);
 }

@@ -60,7 +60,7 @@ bool tapir_finding_pool__wait(struct tapir_diagnosis *f, const struct tapir_wait
 	case TAPIR_POOL_UNBEGUN:
 		return true;
 	case TAPIR_POOL_BLOCKED:
-		tapir_diagnosis__weigh(f, &f->pool.blockers, w->node, took_ns);
+		tapir_diagnosis__add_stack(f, &f->pool.blockers, w->node, took_ns);
 		return false;
 	default:
 		return false;
@@ -134,5 +134,5 @@ void tapir_finding_pool__add_blocked(const struct tapir_diagnosis *f, struct tap
 void tapir_finding_pool__fini(struct tapir_diagnosis *f)
 {
 	tapir_pool_waits__fini(&f->pool.waits);
-	tapir_weights__fini(&f->pool.blockers);
+	tapir_function_sums__fini(&f->pool.blockers);
 }

@@ -40,7 +40,7 @@ void tapir_finding_postgresql__list(struct tapir_diagnosis *f, struct tapir_find
 	const struct tapir_postgresql_finding *p = &f->postgresql;
 	struct tapir_str statement = {};
 
-	tapir_found_labels__add_most(&p->statements, p->file_sort_cnt, &statement);
+	tapir_label_sums__append_dominant(&p->statements, p->file_sort_cnt, &statement);
 	TAPIR_JUDGE(
 		f, list, CHECKPOINTS, .cnt = p->checkpoint_cnt,
 		.note = p->by_log_cnt && TAPIR_IS_SHARE(DOMINANT, p->by_log_cnt, p->checkpoint_cnt)
@@ -52,5 +52,5 @@ void tapir_finding_postgresql__list(struct tapir_diagnosis *f, struct tapir_find
 
 void tapir_finding_postgresql__fini(struct tapir_diagnosis *f)
 {
-	tapir_found_labels__fini(&f->postgresql.statements);
+	tapir_label_sums__fini(&f->postgresql.statements);
 }

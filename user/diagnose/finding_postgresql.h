@@ -8,7 +8,7 @@
 #define TAPIR_USER_FINDING_POSTGRESQL_H
 
 #include "diagnose/finding.h"
-#include "diagnose/weights.h"
+#include "diagnose/function_sums.h"
 
 struct tapir_diagnosis;
 struct tapir_diagnosis_event;
@@ -17,7 +17,7 @@ struct tapir_postgresql_finding {
 	uint64_t checkpoint_cnt, by_log_cnt; /* that began */
 	uint64_t sort_cnt, file_sort_cnt;    /* that ended; file: in temporary files */
 	uint64_t max_blocks;		     /* of one sort's files */
-	struct tapir_found_labels statements;
+	struct tapir_label_sums statements;
 };
 
 /* Takes an event of a server's process. */

@@ -68,8 +68,8 @@ static void count_inside(struct tapir_diagnosis *f, const struct tapir_interval 
 		return;
 	row = request_kind_of(f, parent->kind);
 	if (row)
-		tapir_found_labels__add(&row->inside, 1, pairs->kinds.data[i->kind].name,
-					TAPIR_APP_CODE_NONE, i->until_ns - i->from_ns);
+		tapir_label_sums__add(&row->inside, 1, pairs->kinds.data[i->kind].name,
+				      TAPIR_APP_CODE_NONE, i->until_ns - i->from_ns);
 }
 
 void tapir_finding_requests__awaited(struct tapir_diagnosis *f, const struct tapir_interval *i,
@@ -83,7 +83,7 @@ void tapir_finding_requests__awaited(struct tapir_diagnosis *f, const struct tap
 	if (f->routes)
 		tapir_request_routes__awaited(f->routes, i, ns);
 	if (row)
-		tapir_found_labels__add(&row->tasks, 1, i->await_label, TAPIR_APP_CODE_NONE, ns);
+		tapir_label_sums__add(&row->tasks, 1, i->await_label, TAPIR_APP_CODE_NONE, ns);
 }
 
 void tapir_finding_requests__close(struct tapir_diagnosis *f, struct tapir_interval *i)
@@ -155,8 +155,8 @@ void tapir_finding_requests__add_part(const struct tapir_request_kind *row, cons
 					     [TAPIR_CAUSE_JIT] = "compiling",
 					     [TAPIR_CAUSE_LOCK] = "waiting for locks",
 					     [TAPIR_CAUSE_IO] = "waiting for a disk"};
-	const struct tapir_found_label *inside = tapir_found_labels__worst(&row->inside);
-	const struct tapir_found_label *task = tapir_found_labels__worst(&row->tasks);
+	const struct tapir_label_sum *inside = tapir_label_sums__largest(&row->inside);
+	const struct tapir_label_sum *task = tapir_label_sums__largest(&row->tasks);
 	uint64_t top = 0;
 	const char *text = NULL;
 
@@ -253,8 +253,8 @@ void tapir_finding_requests__fini(struct tapir_diagnosis *f)
 	struct tapir_request_kind *row;
 
 	tapir_vec_for_each (row, &f->requests) {
-		tapir_found_labels__fini(&row->inside);
-		tapir_found_labels__fini(&row->tasks);
+		tapir_label_sums__fini(&row->inside);
+		tapir_label_sums__fini(&row->tasks);
 		free(row->worst_label);
 	}
 	tapir_keyed__fini(&f->requests);

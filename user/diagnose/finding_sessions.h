@@ -9,7 +9,7 @@
 
 #include "base/keyed.h"
 #include "diagnose/finding.h"
-#include "diagnose/weights.h"
+#include "diagnose/function_sums.h"
 
 struct tapir_diagnosis;
 struct tapir_rec;

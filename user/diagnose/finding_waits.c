@@ -52,8 +52,8 @@ static void count_for_thread(struct tapir_diagnosis *f, const struct tapir_wait 
 	uint32_t app = tapir_diagnosis__own(f, w->node);
 
 	if (app != TAPIR_APP_CODE_NONE)
-		tapir_found_labels__add(&f->waits.for_threads, 1, reason, app,
-					w->wake_ns - w->from_ns);
+		tapir_label_sums__add(&f->waits.for_threads, 1, reason, app,
+				      w->wake_ns - w->from_ns);
 }
 
 /* Functions without names are one place. */
@@ -79,8 +79,8 @@ static uint32_t function_of(struct tapir_diagnosis *f, uint32_t node)
 static void count_wait(struct tapir_diagnosis *f, uint32_t node, int wait_idx, uint64_t took_ns)
 {
 	f->waits.by_reason[wait_idx].ns += took_ns;
-	tapir_weights__add_at(f, &f->waits.by_reason[wait_idx].callers, function_of(f, node), node,
-			      took_ns);
+	tapir_function_sums__add_at(f, &f->waits.by_reason[wait_idx].callers, function_of(f, node),
+				    node, took_ns);
 }
 
 /*
@@ -141,8 +141,8 @@ void tapir_finding_waits__take(struct tapir_diagnosis *f, const struct tapir_wai
 		tapir_map__put(&f->waits.repeaters, hash_of_wait(f, tid, w->node, wait_idx), NULL);
 	if (!has_app_code)
 		tapir_diagnosis__add_thread(f, tid, &name);
-	tapir_found_labels__add(&f->waits.by_reason[wait_idx].threads, 1,
-				name.data ? name.data : "", TAPIR_APP_CODE_NONE, took_ns);
+	tapir_label_sums__add(&f->waits.by_reason[wait_idx].threads, 1, name.data ? name.data : "",
+			      TAPIR_APP_CODE_NONE, took_ns);
 	tapir_str__fini(&name);
 	count_wait(f, w->node, wait_idx, took_ns);
 }
@@ -160,16 +160,16 @@ void tapir_finding_waits__count(struct tapir_diagnosis *f, const char *reason, u
 
 	if (wait_idx >= 0) {
 		f->waits.by_reason[wait_idx].ns += ns;
-		tapir_weights__add(f, &f->waits.by_reason[wait_idx].callers, app, ns);
+		tapir_function_sums__add(f, &f->waits.by_reason[wait_idx].callers, app, ns);
 	} else if (is_for_thread(reason)) {
-		tapir_found_labels__add(&f->waits.for_threads, 1, reason, app, ns);
+		tapir_label_sums__add(&f->waits.for_threads, 1, reason, app, ns);
 	}
 }
 
 static void list_one(struct tapir_diagnosis *f, int wait_idx, struct tapir_findings *list)
 {
 	const struct tapir_waited *waited = &f->waits.by_reason[wait_idx];
-	const struct tapir_found_label *thread = tapir_found_labels__worst(&waited->threads);
+	const struct tapir_label_sum *thread = tapir_label_sums__largest(&waited->threads);
 
 	struct tapir_rule_fact fact = {.fact_kind = dependencies[wait_idx].fact,
 				       .ns = (double)waited->ns,
@@ -189,7 +189,7 @@ void tapir_finding_waits__list(struct tapir_diagnosis *f, struct tapir_findings 
 
 void tapir_finding_waits__add_for_threads(const struct tapir_diagnosis *f, struct tapir_str *out)
 {
-	const struct tapir_found_label *worst = tapir_found_labels__worst(&f->waits.for_threads);
+	const struct tapir_label_sum *worst = tapir_label_sums__largest(&f->waits.for_threads);
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	double threads = worst && span_ns ? (double)worst->ns / (double)span_ns : 0;
 
@@ -202,10 +202,10 @@ void tapir_finding_waits__add_for_threads(const struct tapir_diagnosis *f, struc
 
 void tapir_finding_waits__fini(struct tapir_diagnosis *f)
 {
-	tapir_found_labels__fini(&f->waits.for_threads);
+	tapir_label_sums__fini(&f->waits.for_threads);
 	for (int wait_idx = 0; wait_idx < TAPIR_WAITED_FOR_CNT; wait_idx++) {
-		tapir_found_labels__fini(&f->waits.by_reason[wait_idx].threads);
-		tapir_weights__fini(&f->waits.by_reason[wait_idx].callers);
+		tapir_label_sums__fini(&f->waits.by_reason[wait_idx].threads);
+		tapir_function_sums__fini(&f->waits.by_reason[wait_idx].callers);
 	}
 	tapir_map__fini(&f->waits.repeaters);
 	tapir_vec__fini(&f->waits.begun);

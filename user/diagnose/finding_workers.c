@@ -47,7 +47,7 @@ void tapir_finding_workers__wait(struct tapir_diagnosis *f, const struct tapir_w
 		return;
 	if (marks & TAPIR_MARK_TASK_WAIT && took_ns > worker->longest_task_ns)
 		worker->longest_task_ns = took_ns;
-	tapir_diagnosis__weigh_own(f, &worker->functions, w->node, took_ns);
+	tapir_diagnosis__add_app_stack(f, &worker->functions, w->node, took_ns);
 }
 
 /* ---- pools ---------------------------------------------------------------------------------- */
@@ -58,7 +58,7 @@ struct pool {
 	char name[TAPIR_COMM_BYTES + 1];
 	size_t thread_cnt, stuck_cnt;
 	uint64_t idle_ns, task_ns, sleep_ns;
-	struct tapir_weights functions;
+	struct tapir_function_sums functions;
 };
 
 struct pools tapir_vec(struct pool);
@@ -88,14 +88,14 @@ static struct pool *pool_of(struct tapir_diagnosis *f, struct pools *pools,
 								      : NULL;
 }
 
-static void add_weights(struct tapir_diagnosis *f, struct tapir_weights *to,
-			const struct tapir_weights *from)
+static void add_weights(struct tapir_diagnosis *f, struct tapir_function_sums *to,
+			const struct tapir_function_sums *from)
 {
 	for (size_t i = 0; i < from->by_name.cap; i++)
 		if (from->by_name.slots[i].used)
-			tapir_weights__add(f, to, (uint32_t)from->by_name.slots[i].key,
-					   from->by_name.slots[i].value);
-	if (from->best && to->best_name == from->best_name)
+			tapir_function_sums__add(f, to, (uint32_t)from->by_name.slots[i].key,
+						 from->by_name.slots[i].value);
+	if (from->top && to->top_name == from->top_name)
 		to->node = from->node;
 }
 
@@ -156,7 +156,7 @@ void tapir_finding_workers__list(struct tapir_diagnosis *f, struct tapir_finding
 	find_pools(f, &pools);
 	tapir_vec_for_each (pool, &pools) {
 		list_pool(f, pool, list);
-		tapir_weights__fini(&pool->functions);
+		tapir_function_sums__fini(&pool->functions);
 	}
 	tapir_vec__fini(&pools);
 }
@@ -166,6 +166,6 @@ void tapir_finding_workers__fini(struct tapir_diagnosis *f)
 	struct tapir_worker *w;
 
 	tapir_vec_for_each (w, &f->workers.rows)
-		tapir_weights__fini(&w->functions);
+		tapir_function_sums__fini(&w->functions);
 	tapir_keyed__fini(&f->workers.rows);
 }

@@ -14,7 +14,7 @@
 
 #include "base/keyed.h"
 #include "base/vec.h"
-#include "diagnose/weights.h"
+#include "diagnose/function_sums.h"
 
 struct tapir_diagnosis;
 struct tapir_findings;
@@ -23,10 +23,10 @@ struct tapir_wait;
 /* A thread of a pool. */
 struct tapir_worker {
 	uint32_t tgid, tid;
-	uint64_t idle_ns;		/* without a task */
-	uint64_t task_ns, sleep_ns;	/* in one: until others are done; asleep */
-	uint64_t longest_task_ns;	/* of those waits */
-	struct tapir_weights functions; /* of the latter two */
+	uint64_t idle_ns;		      /* without a task */
+	uint64_t task_ns, sleep_ns;	      /* in one: until others are done; asleep */
+	uint64_t longest_task_ns;	      /* of those waits */
+	struct tapir_function_sums functions; /* of the latter two */
 };
 
 struct tapir_workers {

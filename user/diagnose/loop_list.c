@@ -115,18 +115,18 @@ static void add_queue(const struct tapir_loop *loop, struct tapir_str *out)
 static void add_loop_function(const struct tapir_diagnosis *f, const struct tapir_loop *loop,
 			      struct tapir_str *out)
 {
-	const struct tapir_found_label *reason = tapir_found_labels__worst(&loop->reasons);
+	const struct tapir_label_sum *reason = tapir_label_sums__largest(&loop->reasons);
 
 	add_queue(loop, out);
-	if (TAPIR_IS_SHARE(WORTH, loop->app.best, loop->ns)) {
+	if (TAPIR_IS_SHARE(WORTH, loop->app.top, loop->ns)) {
 		tapir_str__addf(out, ", %.0f%% of it in ",
-				tapir_diagnosis__percent(loop->app.best, loop->ns));
-		tapir_diagnosis__add_name(f, loop->app.best_name, out);
+				tapir_diagnosis__percent(loop->app.top, loop->ns));
+		tapir_diagnosis__add_name(f, loop->app.top_name, out);
 	}
-	if (TAPIR_IS_SHARE(DOMINANT, loop->called.best, loop->ns) &&
-	    has_name(f, loop->called.best_name)) {
+	if (TAPIR_IS_SHARE(DOMINANT, loop->called.top, loop->ns) &&
+	    has_name(f, loop->called.top_name)) {
 		tapir_str__adds(out, ", in a call of ");
-		tapir_diagnosis__add_name(f, loop->called.best_name, out);
+		tapir_diagnosis__add_name(f, loop->called.top_name, out);
 	}
 	if (reason && TAPIR_IS_SHARE(DOMINANT, reason->ns, loop->ns)) {
 		if (!strcmp(reason->label, "sleep"))
@@ -137,11 +137,11 @@ static void add_loop_function(const struct tapir_diagnosis *f, const struct tapi
 }
 
 static void add_remedy(struct tapir_diagnosis *f, const struct tapir_loop *loop,
-		       const struct tapir_weights *app, uint64_t of_ns, struct tapir_str *out)
+		       const struct tapir_function_sums *app, uint64_t of_ns, struct tapir_str *out)
 {
-	if (!TAPIR_IS_SHARE(DOMINANT, app->best, of_ns) &&
+	if (!TAPIR_IS_SHARE(DOMINANT, app->top, of_ns) &&
 	    !tapir_diagnosis__append_top_function(f, &loop->seen, "; it was seen in ", out) &&
-	    !app->best)
+	    !app->top)
 		tapir_str__addf(out, "; its functions have no names: %s", loop->lore->names.remedy);
 }
 
@@ -165,14 +165,13 @@ static void add_sync_calls(struct tapir_diagnosis *f, const struct tapir_loop *l
 			   enum tapir_rule_fact_kind fact_kind, struct tapir_findings *list)
 {
 	const struct tapir_loop_sync *sync = &loop->sync;
-	const struct tapir_found_label *reason = tapir_found_labels__worst(&sync->reasons);
-	struct tapir_rule_fact fact = {
-		.fact_kind = fact_kind,
-		.ns = (double)sync->ns,
-		.rest = tapir_diagnosis__percent(sync->called.best, sync->ns),
-		.runnable = worth(sync->runnable_ns, sync->ns),
-		.where = &sync->app,
-		.elsewhere = &sync->called};
+	const struct tapir_label_sum *reason = tapir_label_sums__largest(&sync->reasons);
+	struct tapir_rule_fact fact = {.fact_kind = fact_kind,
+				       .ns = (double)sync->ns,
+				       .rest = tapir_diagnosis__percent(sync->called.top, sync->ns),
+				       .runnable = worth(sync->runnable_ns, sync->ns),
+				       .where = &sync->app,
+				       .elsewhere = &sync->called};
 
 	if (reason && TAPIR_IS_SHARE(DOMINANT, reason->ns, sync->ns))
 		fact.label = reason->label;
@@ -199,17 +198,17 @@ static void add_second(struct tapir_diagnosis *f, const struct tapir_loop *loop,
 		       struct tapir_findings *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
-	const struct tapir_map_slot *second = tapir_weights__next(
-		&loop->app, loop->app.best ? tapir_weights__next(&loop->app, NULL) : NULL);
+	const struct tapir_map_slot *second = tapir_function_sums__next(
+		&loop->app, loop->app.top ? tapir_function_sums__next(&loop->app, NULL) : NULL);
 	const struct tapir_loop_sync *sync = &loop->sync;
 	struct tapir_str name = {};
 
-	if (sync->app.best && sync->app.best_name != loop->app.best_name &&
+	if (sync->app.top && sync->app.top_name != loop->app.top_name &&
 	    tapir_finding__exceeds_threshold(
 		    TAPIR_FINDING_LOOP, own_percent(loop, sync->ns, sync->runnable_ns, span_ns)))
 		add_sync_calls(f, loop, TAPIR_FACT_LOOP_CALLS_TOO, list);
 	if (!second || !TAPIR_IS_SHARE(WORTH, second->value, loop->ns) ||
-	    second->key == sync->app.best_name)
+	    second->key == sync->app.top_name)
 		return;
 	tapir_diagnosis__add_name(f, (uint32_t)second->key, &name);
 	judge(f, list, loop,
@@ -224,10 +223,10 @@ static void add_busy(struct tapir_diagnosis *f, const struct tapir_loop *loop,
 	const struct tapir_loop_busy *busy = &loop->busy;
 	struct tapir_rule_fact fact =
 		TAPIR_FACT(LOOP_BUSY, .ns = busy->ns, .own_ns = busy->longest_ns,
-			   .rest = tapir_diagnosis__percent(busy->app.best, busy->app.sum),
+			   .rest = tapir_diagnosis__percent(busy->app.top, busy->app.sum),
 			   .runnable = worth(busy->runnable_ns, busy->ns), .where = &busy->app);
 
-	if (!busy->app.best)
+	if (!busy->app.top)
 		add_remedy(f, loop, &busy->app, busy->ns, &fact.more);
 	judge(f, list, loop, fact);
 }

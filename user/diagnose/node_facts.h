@@ -23,7 +23,7 @@ struct tapir_node_facts {
 	bool is_outside_loops;
 	bool is_in_timer;
 	uint32_t thrown;   /* node of the outermost function of throwing; 0: none */
-	uint32_t function; /* the program's own, or TAPIR_OWN_CODE_NONE */
+	uint32_t function; /* the program's own, or TAPIR_APP_CODE_NONE */
 	uint32_t marks;	   /* of the names of all functions on the stack */
 	struct tapir_loop_spot spot;
 };

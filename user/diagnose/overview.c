@@ -68,8 +68,8 @@ static int by_importance(const void *a, const void *b)
 static void add_ends(const struct tapir_diagnosis *f, const struct wait_site *wait_site,
 		     struct tapir_overview_site *out)
 {
-	struct tapir_found_labels enders = {};
-	const struct tapir_found_label *worst;
+	struct tapir_label_sums enders = {};
+	const struct tapir_label_sum *worst;
 	const struct tapir_wait_row *row;
 	struct tapir_str name = {};
 	uint64_t open_ns = 0;
@@ -86,15 +86,15 @@ static void add_ends(const struct tapir_diagnosis *f, const struct wait_site *wa
 			tapir_str__adds(&name, "another process");
 		open_ns += row->is_open ? row->ns : 0;
 		if (!row->is_open)
-			tapir_found_labels__add(&enders, 1, name.data ? name.data : "",
-						TAPIR_APP_CODE_NONE, row->ns);
+			tapir_label_sums__add(&enders, 1, name.data ? name.data : "",
+					      TAPIR_APP_CODE_NONE, row->ns);
 	}
-	worst = tapir_found_labels__worst(&enders);
+	worst = tapir_label_sums__largest(&enders);
 	/* If most of the time is of waits that have not ended, an ender explains little. */
 	out->is_open = open_ns && TAPIR_IS_SHARE(DOMINANT, open_ns, wait_site->ns);
 	out->ended_by = worst && *worst->label ? strdup(worst->label) : NULL;
 	tapir_str__fini(&name);
-	tapir_found_labels__fini(&enders);
+	tapir_label_sums__fini(&enders);
 }
 
 static void add_sites(struct tapir_diagnosis *f, struct tapir_overview *o)
@@ -134,8 +134,8 @@ static void add_sites(struct tapir_diagnosis *f, struct tapir_overview *o)
 
 static void add_overview_functions(struct tapir_diagnosis *f, struct tapir_overview *o)
 {
-	const struct tapir_weights *w = tapir_finding_cpu__functions(f);
-	const struct tapir_map_slot *slot = w ? tapir_weights__next(w, NULL) : NULL;
+	const struct tapir_function_sums *w = tapir_finding_cpu__functions(f);
+	const struct tapir_map_slot *slot = w ? tapir_function_sums__next(w, NULL) : NULL;
 	struct tapir_str looked_at = {};
 
 	o->has_shares = w != NULL;
@@ -153,7 +153,7 @@ static void add_overview_functions(struct tapir_diagnosis *f, struct tapir_overv
 		o->failed |= name.failed;
 		o->functions[o->function_cnt++] =
 			(struct tapir_overview_function){.name = name.data, .percent = percent};
-		slot = tapir_weights__next(w, slot);
+		slot = tapir_function_sums__next(w, slot);
 	}
 }
 

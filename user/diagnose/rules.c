@@ -72,8 +72,8 @@ static void derive(const struct tapir_diagnosis *f, struct tapir_rule_fact *fact
 
 /* ---- sentences ------------------------------------------------------------------------------ */
 
-static bool add_rule_function(const struct tapir_diagnosis *f, const struct tapir_weights *where,
-			      struct tapir_str *out)
+static bool add_rule_function(const struct tapir_diagnosis *f,
+			      const struct tapir_function_sums *where, struct tapir_str *out)
 {
 	return where && tapir_diagnosis__append_top_function(f, where, "", out);
 }
@@ -220,7 +220,7 @@ static void add_source(const struct tapir_diagnosis *f, const struct tapir_rule_
 #define SOURCE(id, source) source,
 	static const char *const sources[] = {TAPIR_FACTS(SOURCE)};
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	uint32_t node = fact->where && fact->where->best ? fact->where->node : 0;
+	uint32_t node = fact->where && fact->where->top ? fact->where->node : 0;
 	bool has_stack = !sources[fact->fact_kind] && node && node < tree->nodes.cnt;
 
 	if (!has_stack)

@@ -9,7 +9,7 @@
 
 #include "base/str.h"
 #include "diagnose/finding.h"
-#include "diagnose/weights.h"
+#include "diagnose/function_sums.h"
 
 /*
  * Facts are about these. A detector makes one for each process, pool or lock of which it counted
@@ -138,9 +138,9 @@ struct tapir_rule_fact {
 	TAPIR_FACT_NUMBERS(TAPIR_FACT_NUMBER)
 	TAPIR_DERIVED_NUMBERS(TAPIR_FACT_NUMBER)
 #undef TAPIR_FACT_NUMBER
-	const struct tapir_weights *where, *elsewhere; /* functions; NULL: none are known */
-	const char *subject;			       /* NULL: the function with most of it */
-	const char *label, *note;		       /* words; NULL: there are none */
+	const struct tapir_function_sums *where, *elsewhere; /* functions; NULL: none are known */
+	const char *subject;	  /* NULL: the function with most of it */
+	const char *label, *note; /* words; NULL: there are none */
 #define TAPIR_FACT_WORD(name) struct tapir_str name;
 	TAPIR_FACT_WORDS(TAPIR_FACT_WORD)
 #undef TAPIR_FACT_WORD

@@ -140,11 +140,11 @@ bool tapir_finding_doing__statement(struct tapir_diagnosis *f, uint32_t tid, str
 }
 
 void tapir_finding_doing__add_statement(struct tapir_diagnosis *f, uint32_t tid,
-					struct tapir_found_labels *statements, uint64_t weight)
+					struct tapir_label_sums *statements, uint64_t weight)
 {
 	struct tapir_str text = {};
 
 	if (tapir_finding_doing__statement(f, tid, &text))
-		tapir_found_labels__add(statements, 1, text.data, TAPIR_APP_CODE_NONE, weight);
+		tapir_label_sums__add(statements, 1, text.data, TAPIR_APP_CODE_NONE, weight);
 	tapir_str__fini(&text);
 }

@@ -15,8 +15,8 @@
 #define MAX_LABELS  4096u
 #define MAX_THREADS 65536u
 
-void tapir_weights__add(struct tapir_diagnosis *f, struct tapir_weights *w, uint32_t name,
-			uint64_t weight)
+void tapir_function_sums__add(struct tapir_diagnosis *f, struct tapir_function_sums *w,
+			      uint32_t name, uint64_t weight)
 {
 	uint64_t *sum;
 
@@ -32,22 +32,22 @@ void tapir_weights__add(struct tapir_diagnosis *f, struct tapir_weights *w, uint
 		return;
 	}
 	*sum += weight;
-	if (*sum > w->best) {
-		w->best = *sum;
-		w->best_name = name;
+	if (*sum > w->top) {
+		w->top = *sum;
+		w->top_name = name;
 	}
 }
 
-void tapir_weights__add_at(struct tapir_diagnosis *f, struct tapir_weights *w, uint32_t name,
-			   uint32_t node, uint64_t weight)
+void tapir_function_sums__add_at(struct tapir_diagnosis *f, struct tapir_function_sums *w,
+				 uint32_t name, uint32_t node, uint64_t weight)
 {
-	tapir_weights__add(f, w, name, weight);
-	if (w->best && w->best_name == name)
+	tapir_function_sums__add(f, w, name, weight);
+	if (w->top && w->top_name == name)
 		w->node = node;
 }
 
-const struct tapir_map_slot *tapir_weights__next(const struct tapir_weights *w,
-						 const struct tapir_map_slot *after)
+const struct tapir_map_slot *tapir_function_sums__next(const struct tapir_function_sums *w,
+						       const struct tapir_map_slot *after)
 {
 	const struct tapir_map_slot *best = NULL;
 
@@ -64,15 +64,15 @@ const struct tapir_map_slot *tapir_weights__next(const struct tapir_weights *w,
 	return best;
 }
 
-void tapir_weights__fini(struct tapir_weights *w)
+void tapir_function_sums__fini(struct tapir_function_sums *w)
 {
 	tapir_map__fini(&w->by_name);
 }
 
-void tapir_found_labels__add(struct tapir_found_labels *labels, uint64_t key, const char *label,
-			     uint32_t name, uint64_t ns)
+void tapir_label_sums__add(struct tapir_label_sums *labels, uint64_t key, const char *label,
+			   uint32_t name, uint64_t ns)
 {
-	struct tapir_found_label made = {.name = name}, *row;
+	struct tapir_label_sum made = {.name = name}, *row;
 
 	key = tapir_hash__bytes(tapir_hash__mix(key, name), label, strlen(label));
 	row = tapir_keyed__add(&labels->rows, key, MAX_LABELS, made);
@@ -88,9 +88,9 @@ void tapir_found_labels__add(struct tapir_found_labels *labels, uint64_t key, co
 	row->cnt++;
 }
 
-const struct tapir_found_label *tapir_found_labels__worst(const struct tapir_found_labels *labels)
+const struct tapir_label_sum *tapir_label_sums__largest(const struct tapir_label_sums *labels)
 {
-	const struct tapir_found_label *row, *worst = NULL;
+	const struct tapir_label_sum *row, *worst = NULL;
 
 	tapir_vec_for_each (row, &labels->rows)
 		if (!worst || row->ns > worst->ns ||
@@ -99,26 +99,26 @@ const struct tapir_found_label *tapir_found_labels__worst(const struct tapir_fou
 	return worst;
 }
 
-const struct tapir_found_label *tapir_found_labels__most(const struct tapir_found_labels *labels,
+const struct tapir_label_sum *tapir_label_sums__dominant(const struct tapir_label_sums *labels,
 							 uint64_t of)
 {
-	const struct tapir_found_label *worst = tapir_found_labels__worst(labels);
+	const struct tapir_label_sum *worst = tapir_label_sums__largest(labels);
 
 	return worst && TAPIR_IS_SHARE(DOMINANT, worst->ns, of) ? worst : NULL;
 }
 
-void tapir_found_labels__add_most(const struct tapir_found_labels *labels, uint64_t of,
-				  struct tapir_str *out)
+void tapir_label_sums__append_dominant(const struct tapir_label_sums *labels, uint64_t of,
+				       struct tapir_str *out)
 {
-	const struct tapir_found_label *most = tapir_found_labels__most(labels, of);
+	const struct tapir_label_sum *most = tapir_label_sums__dominant(labels, of);
 
 	if (most)
 		tapir_str__adds(out, most->label);
 }
 
-void tapir_found_labels__fini(struct tapir_found_labels *labels)
+void tapir_label_sums__fini(struct tapir_label_sums *labels)
 {
-	struct tapir_found_label *row;
+	struct tapir_label_sum *row;
 
 	tapir_vec_for_each (row, &labels->rows)
 		free(row->label);
@@ -134,16 +134,16 @@ uint32_t tapir_diagnosis__function(struct tapir_diagnosis *f, uint32_t node)
 					   : tapir_app_code__or_library(&f->app_code, tree, node);
 }
 
-void tapir_diagnosis__weigh(struct tapir_diagnosis *f, struct tapir_weights *w, uint32_t node,
-			    uint64_t weight)
+void tapir_diagnosis__add_stack(struct tapir_diagnosis *f, struct tapir_function_sums *w,
+				uint32_t node, uint64_t weight)
 {
-	tapir_weights__add_at(f, w, tapir_diagnosis__function(f, node), node, weight);
+	tapir_function_sums__add_at(f, w, tapir_diagnosis__function(f, node), node, weight);
 }
 
-void tapir_diagnosis__weigh_own(struct tapir_diagnosis *f, struct tapir_weights *w, uint32_t node,
-				uint64_t weight)
+void tapir_diagnosis__add_app_stack(struct tapir_diagnosis *f, struct tapir_function_sums *w,
+				    uint32_t node, uint64_t weight)
 {
-	tapir_weights__add_at(f, w, tapir_diagnosis__own(f, node), node, weight);
+	tapir_function_sums__add_at(f, w, tapir_diagnosis__own(f, node), node, weight);
 }
 
 uint32_t tapir_diagnosis__own(struct tapir_diagnosis *f, uint32_t node)
@@ -178,21 +178,21 @@ double tapir_diagnosis__percent(uint64_t part, uint64_t of)
 }
 
 const char *tapir_diagnosis__top_function(const struct tapir_diagnosis *f,
-					  const struct tapir_weights *w)
+					  const struct tapir_function_sums *w)
 {
-	if (!w->best || tapir_diagnosis__percent(w->best, w->sum) < TAPIR_LIMIT(TELLING))
+	if (!w->top || tapir_diagnosis__percent(w->top, w->sum) < TAPIR_LIMIT(TELLING))
 		return NULL;
-	return tapir_timeline__stacks(f->tl)->names.data[w->best_name];
+	return tapir_timeline__stacks(f->tl)->names.data[w->top_name];
 }
 
 bool tapir_diagnosis__append_top_function(const struct tapir_diagnosis *f,
-					  const struct tapir_weights *w, const char *before,
+					  const struct tapir_function_sums *w, const char *before,
 					  struct tapir_str *out)
 {
 	if (!tapir_diagnosis__top_function(f, w))
 		return false;
 	tapir_str__adds(out, before);
-	tapir_diagnosis__add_name(f, w->best_name, out);
+	tapir_diagnosis__add_name(f, w->top_name, out);
 	return true;
 }
 
@@ -225,14 +225,14 @@ void tapir_diagnosis__add_thread(const struct tapir_diagnosis *f, uint32_t tid,
 		tapir_str__addc(out, '*');
 }
 
-void tapir_diagnosis__count_thread(const struct tapir_diagnosis *f,
-				   struct tapir_found_labels *names, uint32_t tid, uint64_t ns)
+void tapir_diagnosis__count_thread(const struct tapir_diagnosis *f, struct tapir_label_sums *names,
+				   uint32_t tid, uint64_t ns)
 {
 	struct tapir_str name = {};
 
 	tapir_diagnosis__add_thread(f, tid, &name);
 	if (name.data)
-		tapir_found_labels__add(names, 1, name.data, TAPIR_APP_CODE_NONE, ns);
+		tapir_label_sums__add(names, 1, name.data, TAPIR_APP_CODE_NONE, ns);
 	tapir_str__fini(&name);
 }
 
