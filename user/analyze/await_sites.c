@@ -337,7 +337,7 @@ bool tapir_await_site__is_queue(const struct tapir_await_site *site)
 					: queue_of(site->awaited, is_taskless(site))) {
 	case TAPIR_QUEUE_ALWAYS:
 		return true;
-	case TAPIR_QUEUE_PASSED: /* the first ones may have got it before the recording */
+	case TAPIR_QUEUE_HANDOFF: /* the first ones may have got it before the recording */
 		return site->passed_cnt * 4 >= site->cnt;
 	case TAPIR_QUEUE_ONCE:
 		return site->again_cnt * 2 <= site->cnt;

@@ -260,7 +260,7 @@ static void on_calls(void *ctx, const struct tapir_rec_calls *rec, uint32_t node
 
 static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t node)
 {
-	tapir_finding_either__snapshot(ctx, rec, node);
+	tapir_finding_futexes__snapshot(ctx, rec, node);
 	tapir_finding_loop__snapshot(ctx, rec, node);
 	tapir_finding_locks__snapshot(ctx, rec);
 	tapir_finding_doing__snapshot(ctx, rec, node);
@@ -377,10 +377,10 @@ static void add_beyond(const struct tapir_diagnosis *f, struct tapir_findings *l
 	ADD(f->locks.held_up);
 	ADD(f->blocked.seen);
 	ADD(f->wait_table.rows);
-	ADD(f->either.locks);
-	ADD(f->either.shares);
-	ADD(f->either.seen);
-	ADD(f->either.told.rows);
+	ADD(f->futexes.locks);
+	ADD(f->futexes.shares);
+	ADD(f->futexes.seen);
+	ADD(f->futexes.by_reason.rows);
 	ADD(f->workers.rows);
 	ADD(f->doings.sums);
 	ADD(f->doings.begun);

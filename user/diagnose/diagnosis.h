@@ -14,7 +14,7 @@
 #include "diagnose/finding_blocked.h"
 #include "diagnose/finding_calls.h"
 #include "diagnose/finding_doing.h"
-#include "diagnose/finding_either.h"
+#include "diagnose/finding_futexes.h"
 #include "diagnose/finding_gil.h"
 #include "diagnose/finding_jvm.h"
 #include "diagnose/finding_loop.h"
@@ -177,7 +177,7 @@ struct tapir_diagnosis {
 	bool has_dotnet;
 	struct tapir_blocked blocked;
 	struct tapir_wait_table wait_table;
-	struct tapir_either either;
+	struct tapir_futexes futexes;
 	struct tapir_workers workers;
 	struct tapir_jvm_findings jvm;
 	struct {

@@ -33,10 +33,10 @@ enum tapir_meaning {
  */
 /* clang-format off */
 #define TAPIR_CONCLUDED(X) \
-	X(cpu) X(locks) X(blocked) X(either) X(calls) X(waits) X(doing) X(loop) X(awaits)
+	X(cpu) X(locks) X(blocked) X(futexes) X(calls) X(waits) X(doing) X(loop) X(awaits)
 /* Causes that own memory, which their __fini frees. */
 #define TAPIR_PARTS(X) \
-	X(gc) X(locks) X(blocked) X(either) X(workers) X(jvm) X(doing) X(postgresql) \
+	X(gc) X(locks) X(blocked) X(futexes) X(workers) X(jvm) X(doing) X(postgresql) \
 	X(gil) X(loop) X(looks) X(statements) X(sessions) X(pool) X(cpu) X(requests) X(calls) X(waits)
 /* clang-format on */
 
@@ -180,17 +180,17 @@ bool tapir_finding_pool__wait(struct tapir_diagnosis *f, const struct tapir_wait
 void tapir_finding_pool__add_blocked(const struct tapir_diagnosis *f, struct tapir_str *out);
 
 /*
- * Semaphores that are used as locks, and pools of objects (lore's is_passed): the threads that wait
- * in a function end each other's waits. Where others end them, they wait for work, and that is no
- * finding. Takes a wait. True: it was one for a semaphore.
+ * Semaphores that are used as locks, and pools of objects (lore's is_handoff): the threads that
+ * wait in a function end each other's waits. Where others end them, they wait for work, and that is
+ * no finding. Takes a wait. True: it was one for a semaphore.
  */
-bool tapir_finding_passed__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait,
-				bool is_open);
+bool tapir_finding_handoffs__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait,
+				  bool is_open);
 /*
  * Appends "; 4 threads pool-* stayed parked throughout ...": what an idle process has, or one that
  * hangs.
  */
-void tapir_finding_passed__add_parked(const struct tapir_diagnosis *f, struct tapir_str *out);
+void tapir_finding_handoffs__add_parked(const struct tapir_diagnosis *f, struct tapir_str *out);
 
 /* Takes a wait, of which the time for which the thread was runnable counts. */
 void tapir_finding_machine__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait);

@@ -20,18 +20,18 @@ void tapir_finding_awaits__conclude(struct tapir_diagnosis *f)
 static const struct tapir_await_site *worst_of(const struct tapir_diagnosis *f)
 {
 	const struct tapir_await_site *worst = NULL, *site;
-	bool in_turns, has_turns = false;
+	bool in_turns, allows_barging = false;
 
 	tapir_vec_for_each (site, &f->awaits.sites) {
 		in_turns = tapir_await_site__is_queue(site) &&
 			   tapir_finding__exceeds_threshold(TAPIR_FINDING_AWAIT_TURNS,
 							    tapir_await_site__at_once(site));
-		if (has_turns && !in_turns)
+		if (allows_barging && !in_turns)
 			continue;
-		if (!worst || in_turns != has_turns ||
+		if (!worst || in_turns != allows_barging ||
 		    tapir_await_site__at_once(site) > tapir_await_site__at_once(worst))
 			worst = site;
-		has_turns = in_turns;
+		allows_barging = in_turns;
 	}
 	return worst;
 }

@@ -173,16 +173,16 @@ static bool waited_throughout(const struct tapir_blocked_thread *thread, uint64_
  */
 static void mark_stuck(struct tapir_blocked_kind *kind, uint64_t span_ns)
 {
-	struct tapir_map passed = {};
+	struct tapir_map progressed = {};
 	struct tapir_blocked_thread *t;
 
 	tapir_vec_for_each (t, &kind->threads)
 		if (t->got_cnt && !waited_throughout(t, span_ns))
-			(void)tapir_map__put(&passed, t->function, NULL);
+			(void)tapir_map__put(&progressed, t->function, NULL);
 	tapir_vec_for_each (t, &kind->threads)
 		t->is_stuck =
-			waited_throughout(t, span_ns) && !tapir_map__get(&passed, t->function);
-	tapir_map__fini(&passed);
+			waited_throughout(t, span_ns) && !tapir_map__get(&progressed, t->function);
+	tapir_map__fini(&progressed);
 }
 
 struct blocked_sum {

@@ -313,11 +313,11 @@ void tapir_finding_idle__list(struct tapir_diagnosis *f, struct tapir_findings *
 		return;
 	if (!is_idle)
 		tapir_diagnosis__append_top_function(f, &f->cpu.app, ", most in ", &fact.more);
-	tapir_finding_either__add_rest(f, &fact.more);
-	tapir_finding_passed__add_parked(f, &fact.more);
+	tapir_finding_futexes__append_unclassified(f, &fact.more);
+	tapir_finding_handoffs__add_parked(f, &fact.more);
 	if (f->has_dotnet)
 		tapir_finding_pool__add_blocked(f, &fact.more);
-	if (f->has_dotnet || f->either.seen_ns)
+	if (f->has_dotnet || f->futexes.seen_ns)
 		tapir_finding_waits__add_for_threads(f, &fact.more);
 	tapir_finding_awaits__add_few(f, &fact.more);
 	add_not_recorded(f, &fact.more);

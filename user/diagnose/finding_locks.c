@@ -314,7 +314,7 @@ static uint64_t turns_of(struct tapir_diagnosis *f, const struct tapir_wait *w)
 {
 	const struct tapir_lore_wait *wait = tapir_diagnosis__wait_at(f, w->node);
 
-	return wait && wait->has_turns
+	return wait && wait->allows_barging
 		       ? tapir_hash__bytes(w->thread->tgid, wait->reason, strlen(wait->reason)) | 1
 		       : 0;
 }

@@ -269,8 +269,8 @@ extern const struct tapir_explanation tapir_explanations[];
 	X(0, pool, "of threads of .NET's pool that have no work, and of its finalizer") \
 	X(1, blocked, "for a lock that the functions on the stack name") \
 	X(2, locks, "for a lock that events name, or only the runtime knows") \
-	X(3, passed, "for a semaphore that threads pass to each other") \
-	X(4, either, "at an address that may be a lock or a queue") \
+	X(3, handoffs, "for a semaphore that threads pass to each other") \
+	X(4, futexes, "at an address that may be a lock or a queue") \
 	X(5, calls, "for a socket, where exchanges of its bytes were recorded (--net)") \
 	X(6, waits, "for a disk, or another end of a connection") \
 	/* A taker of waits is a row above this line. */
@@ -282,7 +282,7 @@ extern const struct tapir_explanation tapir_explanations[];
  */
 /* clang-format off */
 #define TAPIR_DETECTORS(X) \
-	X(gc) X(jvm) X(locks) X(passed) X(either) X(blocked) X(pool) X(workers) X(exceptions) \
+	X(gc) X(jvm) X(locks) X(handoffs) X(futexes) X(blocked) X(pool) X(workers) X(exceptions) \
 	X(throws) X(doing) X(loop) X(requests) X(awaits) X(postgresql) X(statements) X(sessions) \
 	X(calls) X(waits) X(quota) X(neighbours) X(memory) X(ends) X(jit) X(timers) X(busy) X(idle) \
 	/* A detector is an X above this line. */

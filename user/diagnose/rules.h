@@ -56,7 +56,7 @@
 	X(MEMORY, "counter resident memory") \
 	X(NEVER_GOT, STACK) \
 	X(OLD_GENERATION, "counter hsperfdata:old-generation") \
-	X(PASSED, STACK) \
+	X(HANDOFFS, STACK) \
 	X(POOL, STACK) \
 	X(PROCESSES, "PROCESS records") \
 	X(PURPOSE, STACK) \
@@ -291,7 +291,7 @@ struct tapir_rule_fact {
 	  "the old generation grows by {rate.1} MB/s: from {from.1} MB to {to.1} MB in {seconds.1} s", \
 	  NULL, REQUIRES(POINTS, cnt), REQUIRES(SPAN, seconds), REQUIRES(GROWTH, percent), \
 	  REQUIRES(HEAP_FALL, rest)) \
-	X(PASSED, LOCKS, threads, "offcpu", \
+	X(HANDOFFS, LOCKS, threads, "offcpu", \
 	  "threads waited {ns} for a {label} that is used as a lock: {threads.1} of {cnt} threads at " \
 	  "any time<, in {place}>", CUT_STACKS) \
 	X(POOL, THREADPOOL_STARVATION, threads, NULL, \

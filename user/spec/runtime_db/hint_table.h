@@ -63,10 +63,10 @@
 #define TAPIR_WAIT_MAYBE_LOCK(function, reason)                                                    \
 	TAPIR_WAIT_ROW(function, reason, .is_lock = true, .may_idle = true)
 /* A function that may also be common: a function further out shows what it is used for. */
-#define TAPIR_WAIT_PASSED(function, reason)                                                        \
-	TAPIR_WAIT_ROW(function, reason, .is_common = true, .is_passed = true)
+#define TAPIR_WAIT_HANDOFF(function, reason)                                                       \
+	TAPIR_WAIT_ROW(function, reason, .is_common = true, .is_handoff = true)
 #define TAPIR_WAIT_TURNS(function, reason)                                                         \
-	TAPIR_WAIT_ROW(function, reason, .is_lock = true, .has_turns = true)
+	TAPIR_WAIT_ROW(function, reason, .is_lock = true, .allows_barging = true)
 
 /* A list of strings, with its end. */
 #define TAPIR_LIST_OF(...) ((const char *const[]){__VA_ARGS__, NULL})

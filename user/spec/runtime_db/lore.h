@@ -184,14 +184,15 @@ struct tapir_lore_wait {
 	/* Only a wait for that reason, with nothing between but functions of the runtime's file of
 	 * which a stripped file has no names. NULL: any. */
 	const char *by;
-	bool is_passed;	  /* a lock where those who wait there end each other's waits, else for work
-			   */
-	bool is_shared;	  /* a lock of all processes of a server */
-	bool may_be_work; /* a lock or a wait for work: diagnose/finding_either.c distinguishes them
-			   */
-	const char *passed;	/* what it is they then pass; NULL: the reason */
+	/* A semaphore: a lock where its waiters end each other's waits; else they wait for work. */
+	bool is_handoff;
+	bool is_shared; /* a lock of all processes of a server */
+	/* A lock, or a wait for work: diagnose/finding_futexes.c distinguishes them. */
+	bool is_lock_or_queue;
+	const char *handoff_label; /* what the waiters hand to each other; NULL: the reason */
 	const char *instead_of; /* of a wait for that reason within it: it is a part of this one */
-	bool has_turns; /* a lock that others may get again and again while one waits throughout */
+	bool allows_barging;	/* a lock that others may get again and again while one waits
+				   throughout */
 };
 
 /*
@@ -241,10 +242,10 @@ struct tapir_lore_event {
 enum tapir_awaited_queue {
 	TAPIR_QUEUE_NONE,
 	TAPIR_QUEUE_ALWAYS,
-	TAPIR_QUEUE_PASSED, /* where those who had it complete it for the next; else it is a signal
-			     */
-	TAPIR_QUEUE_ONCE,   /* where a task awaits it once; one that does so in a loop may await
-			       work */
+	TAPIR_QUEUE_HANDOFF, /* where those who had it complete it for the next; else it is a signal
+			      */
+	TAPIR_QUEUE_ONCE,    /* where a task awaits it once; one that does so in a loop may await
+				work */
 };
 
 /*

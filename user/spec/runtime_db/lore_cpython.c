@@ -63,7 +63,7 @@ static const struct tapir_lore_wait waits[] = {
 	GIL_WAIT("PyGILState_Ensure", .by = NULL),
 	GIL_WAIT("_PyEval_EvalFrameDefault", .by = "condition"),
 	/* A lock of threading; its queues, conditions and events are made of locks, too. */
-	TAPIR_WAIT_ROW("PyThread_acquire_lock*", "Python lock", .may_be_work = true),
+	TAPIR_WAIT_ROW("PyThread_acquire_lock*", "Python lock", .is_lock_or_queue = true),
 	/* All who wait for a SimpleQueue wait for one lock. */
 	TAPIR_WAIT_ROW("_queue.cpython-*", "work", .instead_of = "Python lock"),
 	TAPIR_WAIT_ROW("_queue_SimpleQueue_get*", "work", .instead_of = "Python lock"),

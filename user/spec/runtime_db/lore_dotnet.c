@@ -138,7 +138,7 @@ static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT_COMMON("System.Threading.Monitor.Wait*", "condition"),
 	TAPIR_WAIT_COMMON("System.Threading.WaitHandle.*", "event"),
 	TAPIR_WAIT_COMMON("System.Threading.ManualResetEventSlim.Wait*", "event"),
-	TAPIR_WAIT_PASSED("System.Threading.SemaphoreSlim.Wait*", "semaphore"),
+	TAPIR_WAIT_HANDOFF("System.Threading.SemaphoreSlim.Wait*", "semaphore"),
 	TAPIR_WAIT("System.Collections.Concurrent.BlockingCollection<*>.TryAdd", "full queue"),
 	TAPIR_WAIT("System.Collections.Concurrent.BlockingCollection<*>.TryTake", "work"),
 	TAPIR_WAIT("System.Threading.Tasks.Task.SpinThenBlockingWait*", "task"),
@@ -156,7 +156,7 @@ static const struct tapir_lore_wait waits[] = {
 
 /* More special ones first. */
 static const struct tapir_lore_awaited awaited[] = {
-	{"System.Threading.SemaphoreSlim.", "a semaphore", TAPIR_QUEUE_PASSED, false},
+	{"System.Threading.SemaphoreSlim.", "a semaphore", TAPIR_QUEUE_HANDOFF, false},
 	{"System.Threading.Channels.", "a channel", TAPIR_QUEUE_ONCE, false},
 	{"System.Net.Http.HttpConnectionWaiter", "a connection", TAPIR_QUEUE_ALWAYS, false},
 	{"System.Threading.Tasks.Task.DelayPromise", "a delay", TAPIR_QUEUE_NONE, false},

@@ -150,8 +150,8 @@ static const struct tapir_lore_purpose interval_purposes[] = {
 
 /* All of java.util.concurrent waits so: for locks, permits, connections of a pool, work. */
 #define PARK(function)                                                                             \
-	TAPIR_WAIT_ROW(function, "park", .is_common = true, .is_passed = true,                     \
-		       .passed = "permit or a pooled object")
+	TAPIR_WAIT_ROW(function, "park", .is_common = true, .is_handoff = true,                    \
+		       .handoff_label = "permit or a pooled object")
 
 /* A wait until another thread takes an element. */
 #define FULL(function) TAPIR_WAIT(function, "full queue")

@@ -16,48 +16,49 @@ static uint64_t handoff_key(uint32_t tgid, uint32_t name, uint32_t tid)
 	return tapir_hash__mix(tapir_hash__mix(tapir_hash__mix(13, tgid), name), tid);
 }
 
-/* A thread that waits for such semaphores: in one function alone, or in several. */
-struct passed_thread {
+/* A thread that waits for semaphores of that kind: in one function alone, or in several. */
+struct handoff_thread {
 	const struct tapir_lore_wait *wait;
 	uint32_t tgid, tid, name;
 	bool has_several;
 	uint64_t ns;
 };
 
-/* All who wait in functions where threads end each other's waits. */
-struct passed_sum {
+/* The threads that wait in functions where threads end each other's waits. */
+struct handoff_sum {
 	struct tapir_function_sums where;
 	uint64_t wait_cnt, truncated_ns;
 	size_t thread_cnt;
 	const struct tapir_lore_wait *wait;
-	struct tapir_keyed(struct passed_thread) threads;
-	struct tapir_map waiters; /* who waits in which function */
-	struct tapir_map sites;	  /* functions of those, and how long they did there */
+	struct tapir_keyed(struct handoff_thread) threads;
+	struct tapir_map waiters; /* which thread waits in which function */
+	struct tapir_map sites;	  /* those functions, with the time waited there */
 };
 
-bool tapir_finding_passed__wait(struct tapir_diagnosis *f, const struct tapir_wait *w, bool is_open)
+bool tapir_finding_handoffs__wait(struct tapir_diagnosis *f, const struct tapir_wait *w,
+				  bool is_open)
 {
 	const struct tapir_lore_wait *wait = tapir_diagnosis__lore_wait(f, w);
 
 	(void)is_open;
-	return wait && wait->is_passed && tapir_diagnosis__own(f, w->node) != TAPIR_APP_CODE_NONE;
+	return wait && wait->is_handoff && tapir_diagnosis__own(f, w->node) != TAPIR_APP_CODE_NONE;
 }
 
-static bool is_passed(const struct tapir_wait_row *row)
+static bool is_handoff(const struct tapir_wait_row *row)
 {
-	return row->wait && row->wait->is_passed && !row->is_lock;
+	return row->wait && row->wait->is_handoff && !row->is_lock;
 }
 
-static void count_threads(const struct tapir_diagnosis *f, struct passed_sum *all)
+static void count_threads(const struct tapir_diagnosis *f, struct handoff_sum *all)
 {
 	const struct tapir_wait_row *row;
-	struct passed_thread *thread;
+	struct handoff_thread *thread;
 
 	tapir_vec_for_each (row, &f->wait_table.rows) {
-		struct passed_thread made = {
+		struct handoff_thread made = {
 			.wait = row->wait, .tgid = row->tgid, .tid = row->tid, .name = row->own};
 
-		if (!is_passed(row) || row->own == TAPIR_APP_CODE_NONE)
+		if (!is_handoff(row) || row->own == TAPIR_APP_CODE_NONE)
 			continue;
 		tapir_map__put(&all->waiters, handoff_key(row->tgid, row->own, row->tid), NULL);
 		thread = tapir_keyed__add(&all->threads, row->tid, MAX_ROWS, made);
@@ -69,13 +70,13 @@ static void count_threads(const struct tapir_diagnosis *f, struct passed_sum *al
 }
 
 /* Only a wait that ended shows which thread passed the semaphore on. */
-static void find_handoff_sites(struct tapir_diagnosis *f, struct passed_sum *all)
+static void find_handoff_sites(struct tapir_diagnosis *f, struct handoff_sum *all)
 {
 	const struct tapir_wait_row *row;
 	uint64_t *slot;
 
 	tapir_vec_for_each (row, &f->wait_table.rows) {
-		if (!is_passed(row) || row->own == TAPIR_APP_CODE_NONE || !row->waker_tid ||
+		if (!is_handoff(row) || row->own == TAPIR_APP_CODE_NONE || !row->waker_tid ||
 		    !tapir_map__get(&all->waiters,
 				    handoff_key(row->tgid, row->own, row->waker_tid)))
 			continue;
@@ -88,10 +89,11 @@ static void find_handoff_sites(struct tapir_diagnosis *f, struct passed_sum *all
 	}
 }
 
-/* A thread that waits in one such place alone waits there when its stacks do not tell, too. */
-static void add_truncated_waits(struct tapir_diagnosis *f, struct passed_sum *all)
+/* A thread that waits at one such site alone is taken to wait there where its stacks are truncated.
+ */
+static void add_truncated_waits(struct tapir_diagnosis *f, struct handoff_sum *all)
 {
-	const struct passed_thread *t;
+	const struct handoff_thread *t;
 	uint64_t cnt, ns;
 
 	tapir_vec_for_each (t, &all->threads) {
@@ -109,10 +111,10 @@ static void add_truncated_waits(struct tapir_diagnosis *f, struct passed_sum *al
 	}
 }
 
-/* The one place where the thread waits that is such a place; else NULL. */
-static const struct passed_thread *fellow_of(const struct passed_sum *all, uint32_t tid)
+/* Returns the thread if it waits at one such site alone; else NULL. */
+static const struct handoff_thread *waiter_at_site(const struct handoff_sum *all, uint32_t tid)
 {
-	const struct passed_thread *t = tapir_keyed__get(&all->threads, tid);
+	const struct handoff_thread *t = tapir_keyed__get(&all->threads, tid);
 
 	return t && !t->has_several && tapir_map__get(&all->sites, handoff_key(t->tgid, t->name, 0))
 		       ? t
@@ -121,23 +123,24 @@ static const struct passed_thread *fellow_of(const struct passed_sum *all, uint3
 
 /*
  * A thread whose stacks end before the program's function, in all its waits, is counted with the
- * threads that end them.
+ * peers that end its waits.
  */
-static void add_nameless(struct tapir_diagnosis *f, struct passed_sum *all)
+static void add_unattributed_waits(struct tapir_diagnosis *f, struct handoff_sum *all)
 {
 	const struct tapir_wait_row *row;
-	const struct passed_thread *fellow;
+	const struct handoff_thread *peer;
 	struct tapir_map tids = {};
 
 	tapir_vec_for_each (row, &f->wait_table.rows) {
-		if (!is_passed(row) || row->own != TAPIR_APP_CODE_NONE || !row->waker_tid ||
+		if (!is_handoff(row) || row->own != TAPIR_APP_CODE_NONE || !row->waker_tid ||
 		    !row->is_truncated)
 			continue;
-		fellow = tapir_keyed__get(&all->threads, row->tid) ? NULL
-								   : fellow_of(all, row->waker_tid);
-		if (!fellow || fellow->tgid != row->tgid)
+		peer = tapir_keyed__get(&all->threads, row->tid)
+			       ? NULL
+			       : waiter_at_site(all, row->waker_tid);
+		if (!peer || peer->tgid != row->tgid)
 			continue;
-		tapir_function_sums__add(f, &all->where, fellow->name, row->ns);
+		tapir_function_sums__add(f, &all->where, peer->name, row->ns);
 		all->truncated_ns += row->ns;
 		all->wait_cnt += row->cnt;
 		(void)tapir_map__put(&tids, row->tid, NULL);
@@ -146,19 +149,20 @@ static void add_nameless(struct tapir_diagnosis *f, struct passed_sum *all)
 	tapir_map__fini(&tids);
 }
 
-void tapir_finding_passed__list(struct tapir_diagnosis *f, struct tapir_findings *list)
+void tapir_finding_handoffs__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
-	struct passed_sum all = {};
+	struct handoff_sum all = {};
 
 	count_threads(f, &all);
 	find_handoff_sites(f, &all);
 	add_truncated_waits(f, &all);
-	add_nameless(f, &all);
+	add_unattributed_waits(f, &all);
 	if (all.wait)
-		TAPIR_JUDGE(f, list, PASSED, .cnt = all.thread_cnt, .other = all.wait_cnt,
+		TAPIR_JUDGE(f, list, HANDOFFS, .cnt = all.thread_cnt, .other = all.wait_cnt,
 			    .ns = all.where.sum, .own_ns = all.truncated_ns,
 			    .subject = all.wait->reason, .where = &all.where,
-			    .label = all.wait->passed ? all.wait->passed : all.wait->reason);
+			    .label = all.wait->handoff_label ? all.wait->handoff_label
+							     : all.wait->reason);
 	list->more += all.threads.more;
 	list->failed |= all.threads.failed;
 	tapir_function_sums__fini(&all.where);
@@ -167,7 +171,7 @@ void tapir_finding_passed__list(struct tapir_diagnosis *f, struct tapir_findings
 	tapir_map__fini(&all.sites);
 }
 
-void tapir_finding_passed__add_parked(const struct tapir_diagnosis *f, struct tapir_str *out)
+void tapir_finding_handoffs__add_parked(const struct tapir_diagnosis *f, struct tapir_str *out)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	struct tapir_label_sums names = {};
@@ -175,7 +179,7 @@ void tapir_finding_passed__add_parked(const struct tapir_diagnosis *f, struct ta
 	const struct tapir_wait_row *row;
 
 	tapir_vec_for_each (row, &f->wait_table.rows)
-		if (is_passed(row) && row->is_open && row->wait->passed &&
+		if (is_handoff(row) && row->is_open && row->wait->handoff_label &&
 		    TAPIR_IS_SHARE(THROUGHOUT, row->ns, span_ns))
 			tapir_diagnosis__count_thread(f, &names, row->tid, 1);
 	top = tapir_label_sums__largest(&names);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * finding_either.h - waits that are for a lock or for work (lore's may_be_work): a queue, too, is
- * made of such locks. The address decides: threads that wait for one at the same time wait for a
- * lock, while each that waits for work has an address of its own. Bounded. One thread.
+ * finding_futexes.h - waits that are for a lock or for work (lore's is_lock_or_queue): a queue,
+ * too, is made of such locks. The address decides: threads that wait for one at the same time wait
+ * for a lock, while each that waits for work has an address of its own. Bounded. One thread.
  */
-#ifndef TAPIR_USER_FINDING_EITHER_H
-#define TAPIR_USER_FINDING_EITHER_H
+#ifndef TAPIR_USER_FINDING_FUTEXES_H
+#define TAPIR_USER_FINDING_FUTEXES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ struct tapir_str;
 struct tapir_wait;
 
 /* An address that threads of a process wait for. */
-struct tapir_either_lock {
+struct tapir_futex {
 	const struct tapir_lore_wait *wait; /* NULL: no stack has shown it */
 	uint32_t tgid;
 	uint64_t ns, cnt, got_cnt;
@@ -43,35 +43,36 @@ struct tapir_either_lock {
 };
 
 /* A thread's waits for one of them. */
-struct tapir_either_share {
+struct tapir_futex_share {
 	uint32_t tid, lock; /* idx */
 	uint64_t ns, got_cnt;
 };
 
 /* The reason for which a thread waited in the snapshots, by stacks with names of functions. */
-struct tapir_either_seen {
+struct tapir_futex_seen {
 	const struct tapir_lore_wait *wait;
 	uint32_t name; /* of its own function */
 	bool differs;  /* not the same each time */
 };
 
-struct tapir_either {
-	struct tapir_keyed(struct tapir_either_lock) locks;
-	struct tapir_keyed(struct tapir_either_share) shares;
-	struct tapir_keyed(struct tapir_either_seen) seen;
+struct tapir_futexes {
+	struct tapir_keyed(struct tapir_futex) locks;
+	struct tapir_keyed(struct tapir_futex_share) shares;
+	struct tapir_keyed(struct tapir_futex_seen) seen;
 	uint64_t seen_ns; /* of waits whose stacks do not tell what for, but those did */
-	struct tapir_label_sums told; /* by reason */
+	struct tapir_label_sums by_reason; /* waits that their stacks attribute */
 };
 
 /* Takes a wait. True: it was one of those, by its stack. */
-bool tapir_finding_either__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait,
-				bool is_open);
-void tapir_finding_either__snapshot(struct tapir_diagnosis *f, const struct tapir_rec_switch *rec,
-				    uint32_t node);
+bool tapir_finding_futexes__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait,
+				 bool is_open);
+void tapir_finding_futexes__snapshot(struct tapir_diagnosis *f, const struct tapir_rec_switch *rec,
+				     uint32_t node);
 /*
  * Appends "; 4.8 threads waited for a Python lock or for work": of waits that cannot be
  * distinguished.
  */
-void tapir_finding_either__add_rest(const struct tapir_diagnosis *f, struct tapir_str *out);
+void tapir_finding_futexes__append_unclassified(const struct tapir_diagnosis *f,
+						struct tapir_str *out);
 
 #endif

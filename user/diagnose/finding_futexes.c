@@ -4,7 +4,7 @@
  * address one after the other: only waits at the same time show that it is shared. A lock that no
  * thread got is left out: threads wait so for the end of another thread.
  */
-#include "diagnose/finding_either.h"
+#include "diagnose/finding_futexes.h"
 
 #include <string.h>
 
@@ -22,12 +22,12 @@ static uint64_t lock_key(uint32_t tgid, uint64_t futex_va)
 	return tapir_hash__mix(tapir_hash__mix(17, tgid), futex_va);
 }
 
-static void count_share(struct tapir_either *e, const struct tapir_either_lock *lock, uint32_t tid,
+static void count_share(struct tapir_futexes *e, const struct tapir_futex *lock, uint32_t tid,
 			uint64_t ns, bool is_open)
 {
-	struct tapir_either_share made = {.tid = tid, .lock = (uint32_t)(lock - e->locks.data)};
+	struct tapir_futex_share made = {.tid = tid, .lock = (uint32_t)(lock - e->locks.data)};
 	uint64_t key = tapir_hash__mix(tapir_hash__mix(19, tid), made.lock);
-	struct tapir_either_share *share = tapir_keyed__add(&e->shares, key, MAX_ROWS, made);
+	struct tapir_futex_share *share = tapir_keyed__add(&e->shares, key, MAX_ROWS, made);
 
 	if (!share)
 		return;
@@ -36,7 +36,7 @@ static void count_share(struct tapir_either *e, const struct tapir_either_lock *
 }
 
 /* Waits are delivered in the order of their ends. */
-static void compare_with_last_waits(struct tapir_either_lock *lock, const struct tapir_wait *w)
+static void compare_with_last_waits(struct tapir_futex *lock, const struct tapir_wait *w)
 {
 	uint32_t tid = w->thread->tid;
 	bool is_same = lock->last[0].tid == tid;
@@ -49,7 +49,7 @@ static void compare_with_last_waits(struct tapir_either_lock *lock, const struct
 }
 
 /* The thread that ends a wait had the lock, since it last changed hands at the earliest. */
-static void count_held(struct tapir_diagnosis *f, struct tapir_either_lock *lock,
+static void count_held(struct tapir_diagnosis *f, struct tapir_futex *lock,
 		       const struct tapir_wait *w)
 {
 	const struct tapir_tl_thread *holder =
@@ -65,7 +65,7 @@ static void count_held(struct tapir_diagnosis *f, struct tapir_either_lock *lock
 	node = tapir_tl_thread__doing(holder, since_ns, w->wake_ns);
 	wait = tapir_diagnosis__wait_at(f, node);
 	tapir_function_sums__add(f, &lock->holders, w->waker_tid, ns);
-	if (wait && !wait->may_be_work)
+	if (wait && !wait->is_lock_or_queue)
 		tapir_label_sums__add(&lock->held_for, 1, wait->reason, TAPIR_APP_CODE_NONE, ns);
 }
 
@@ -78,22 +78,23 @@ static bool may_be_one(const struct tapir_lore_wait *wait, const struct tapir_wa
 	return w->futex_va && w->state && (!wait || wait->is_common);
 }
 
-bool tapir_finding_either__wait(struct tapir_diagnosis *f, const struct tapir_wait *w, bool is_open)
+bool tapir_finding_futexes__wait(struct tapir_diagnosis *f, const struct tapir_wait *w,
+				 bool is_open)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	const struct tapir_lore_wait *wait = tapir_diagnosis__lore_wait(f, w);
-	bool is_attributed = wait && wait->may_be_work;
+	bool is_attributed = wait && wait->is_lock_or_queue;
 	uint64_t took_ns = w->wake_ns - w->from_ns;
-	struct tapir_either_lock *lock;
+	struct tapir_futex *lock;
 
 	if (!is_attributed && !may_be_one(wait, w))
 		return false;
-	lock = w->futex_va ? tapir_keyed__add(&f->either.locks,
-					      lock_key(w->thread->tgid, w->futex_va), MAX_ROWS,
-					      ((struct tapir_either_lock){.tgid = w->thread->tgid}))
-			   : NULL;
+	lock = w->futex_va
+		       ? tapir_keyed__add(&f->futexes.locks, lock_key(w->thread->tgid, w->futex_va),
+					  MAX_ROWS, ((struct tapir_futex){.tgid = w->thread->tgid}))
+		       : NULL;
 	if (is_attributed)
-		tapir_label_sums__add(&f->either.told, 1, wait->reason, TAPIR_APP_CODE_NONE,
+		tapir_label_sums__add(&f->futexes.by_reason, 1, wait->reason, TAPIR_APP_CODE_NONE,
 				      took_ns);
 	if (!lock)
 		return is_attributed;
@@ -110,7 +111,7 @@ bool tapir_finding_either__wait(struct tapir_diagnosis *f, const struct tapir_wa
 	lock->cnt++;
 	lock->got_cnt += !is_open;
 	tapir_diagnosis__add_app_stack(f, &lock->callers, w->node, took_ns);
-	count_share(&f->either, lock, w->thread->tid, took_ns, is_open);
+	count_share(&f->futexes, lock, w->thread->tid, took_ns, is_open);
 	compare_with_last_waits(lock, w);
 	if (!is_open)
 		count_held(f, lock, w);
@@ -122,44 +123,44 @@ static bool passes(const struct tapir_stack_tree *tree, uint32_t node)
 {
 	tapir_lore_for_each (lore)
 		for (const struct tapir_lore_wait *w = lore->waits; w && w->function; w++)
-			if (w->may_be_work && tapir_wait_reason__passes(tree, node, w))
+			if (w->is_lock_or_queue && tapir_wait_reason__passes(tree, node, w))
 				return true;
 	return false;
 }
 
-static void keep_seen(struct tapir_either *e, uint32_t tid, const struct tapir_lore_wait *wait,
+static void keep_seen(struct tapir_futexes *e, uint32_t tid, const struct tapir_lore_wait *wait,
 		      uint32_t name)
 {
-	struct tapir_either_seen made = {.wait = wait, .name = name};
-	struct tapir_either_seen *seen = tapir_keyed__add(&e->seen, tid, MAX_ROWS, made);
+	struct tapir_futex_seen made = {.wait = wait, .name = name};
+	struct tapir_futex_seen *seen = tapir_keyed__add(&e->seen, tid, MAX_ROWS, made);
 
 	if (seen)
 		seen->differs |=
 			seen->name != name || strcmp(seen->wait->reason, wait->reason) != 0;
 }
 
-void tapir_finding_either__snapshot(struct tapir_diagnosis *f, const struct tapir_rec_switch *rec,
-				    uint32_t node)
+void tapir_finding_futexes__snapshot(struct tapir_diagnosis *f, const struct tapir_rec_switch *rec,
+				     uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	const struct tapir_lore_wait *wait =
 		rec->out_tid ? tapir_diagnosis__wait_at(f, node) : NULL;
 	uint32_t name =
 		wait ? tapir_app_code__or_library(&f->app_code, tree, node) : TAPIR_APP_CODE_NONE;
-	struct tapir_either_lock *lock;
+	struct tapir_futex *lock;
 
 	if (name == TAPIR_APP_CODE_NONE || !passes(tree, node))
 		return;
-	keep_seen(&f->either, rec->out_tid, wait, name);
-	lock = tapir_keyed__get(&f->either.locks,
+	keep_seen(&f->futexes, rec->out_tid, wait, name);
+	lock = tapir_keyed__get(&f->futexes.locks,
 				lock_key(rec->out_tgid, tapir_switch__futex_va(rec)));
-	if (lock && wait->may_be_work)
+	if (lock && wait->is_lock_or_queue)
 		lock->is_named = true;
 }
 
 /* ---- findings ------------------------------------------------------------------------------- */
 
-static bool is_lock(const struct tapir_either_lock *lock)
+static bool is_lock(const struct tapir_futex *lock)
 {
 	return lock->wait && (lock->is_shared || lock->is_named) && lock->got_cnt;
 }
@@ -167,13 +168,13 @@ static bool is_lock(const struct tapir_either_lock *lock)
 struct lock_sum {
 	uint64_t ns, attributed_ns, wait_cnt;
 	size_t lock_cnt, thread_cnt;
-	const struct tapir_either_lock *worst;
+	const struct tapir_futex *worst;
 };
 
-static struct lock_sum lock_waits_sum(const struct tapir_either *e)
+static struct lock_sum lock_waits_sum(const struct tapir_futexes *e)
 {
-	const struct tapir_either_lock *lock;
-	const struct tapir_either_share *share;
+	const struct tapir_futex *lock;
+	const struct tapir_futex_share *share;
 	struct lock_sum all = {};
 	struct tapir_map tids = {};
 
@@ -195,23 +196,23 @@ static struct lock_sum lock_waits_sum(const struct tapir_either *e)
 }
 
 /* The functions of the threads that wait for it, as the snapshots show them. */
-static void add_seen_places(struct tapir_diagnosis *f, const struct tapir_either_lock *lock,
+static void add_seen_places(struct tapir_diagnosis *f, const struct tapir_futex *lock,
 			    struct tapir_function_sums *functions)
 {
-	uint32_t idx = (uint32_t)(lock - f->either.locks.data);
-	const struct tapir_either_share *share;
-	const struct tapir_either_seen *seen;
+	uint32_t idx = (uint32_t)(lock - f->futexes.locks.data);
+	const struct tapir_futex_share *share;
+	const struct tapir_futex_seen *seen;
 
-	tapir_vec_for_each (share, &f->either.shares) {
-		seen = share->lock == idx ? tapir_keyed__get(&f->either.seen, share->tid) : NULL;
-		if (seen && seen->wait->may_be_work)
+	tapir_vec_for_each (share, &f->futexes.shares) {
+		seen = share->lock == idx ? tapir_keyed__get(&f->futexes.seen, share->tid) : NULL;
+		if (seen && seen->wait->is_lock_or_queue)
 			tapir_function_sums__add(f, functions, seen->name, share->ns);
 	}
 }
 
 /* Adds who holds it most of the time, "thread 7 (python3)", and what the holders mostly wait for.
  */
-static void add_holder(struct tapir_diagnosis *f, const struct tapir_either_lock *lock,
+static void add_holder(struct tapir_diagnosis *f, const struct tapir_futex *lock,
 		       struct tapir_rule_fact *fact)
 {
 	const struct tapir_label_sum *top =
@@ -231,25 +232,25 @@ static void add_holder(struct tapir_diagnosis *f, const struct tapir_either_lock
 }
 
 /* Waits whose own stacks have no names are for what the same thread was seen to wait for. */
-void tapir_finding_either__conclude(struct tapir_diagnosis *f)
+void tapir_finding_futexes__conclude(struct tapir_diagnosis *f)
 {
-	const struct tapir_either_share *share;
-	const struct tapir_either_seen *seen;
+	const struct tapir_futex_share *share;
+	const struct tapir_futex_seen *seen;
 
-	tapir_vec_for_each (share, &f->either.shares) {
-		seen = tapir_keyed__get(&f->either.seen, share->tid);
-		if (!seen || seen->differs || seen->wait->may_be_work ||
-		    !f->either.locks.data[share->lock].wait ||
-		    is_lock(&f->either.locks.data[share->lock]))
+	tapir_vec_for_each (share, &f->futexes.shares) {
+		seen = tapir_keyed__get(&f->futexes.seen, share->tid);
+		if (!seen || seen->differs || seen->wait->is_lock_or_queue ||
+		    !f->futexes.locks.data[share->lock].wait ||
+		    is_lock(&f->futexes.locks.data[share->lock]))
 			continue;
 		tapir_finding_waits__count(f, seen->wait->reason, seen->name, share->ns);
-		f->either.seen_ns += share->ns;
+		f->futexes.seen_ns += share->ns;
 	}
 }
 
 static void list_locks(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
-	struct lock_sum all = lock_waits_sum(&f->either);
+	struct lock_sum all = lock_waits_sum(&f->futexes);
 	struct tapir_function_sums seen = {};
 	struct tapir_rule_fact fact =
 		TAPIR_FACT(SHARED_LOCKS, .cnt = all.thread_cnt, .of = all.lock_cnt,
@@ -273,20 +274,20 @@ static void list_locks(struct tapir_diagnosis *f, struct tapir_findings *list)
 static void list_stuck(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
-	const struct tapir_either_share *share;
-	const struct tapir_either_seen *seen;
+	const struct tapir_futex_share *share;
+	const struct tapir_futex_seen *seen;
 	struct tapir_function_sums functions = {};
 	struct tapir_rule_fact fact =
 		TAPIR_FACT(HELD_LOCKS, .ns = span_ns, .is_least = true, .where = &functions);
 
-	tapir_vec_for_each (share, &f->either.shares) {
-		seen = tapir_keyed__get(&f->either.seen, share->tid);
+	tapir_vec_for_each (share, &f->futexes.shares) {
+		seen = tapir_keyed__get(&f->futexes.seen, share->tid);
 		/*
 		 * A thread that ever got one of its locks, or waited in two places, makes progress:
 		 * it is slow, and not stuck.
 		 */
-		if (!seen || seen->differs || !seen->wait->may_be_work || share->got_cnt ||
-		    f->either.locks.data[share->lock].got_cnt ||
+		if (!seen || seen->differs || !seen->wait->is_lock_or_queue || share->got_cnt ||
+		    f->futexes.locks.data[share->lock].got_cnt ||
 		    !TAPIR_IS_SHARE(THROUGHOUT, share->ns, span_ns))
 			continue;
 		fact.subject = seen->wait->reason;
@@ -297,36 +298,37 @@ static void list_stuck(struct tapir_diagnosis *f, struct tapir_findings *list)
 	tapir_function_sums__fini(&functions);
 }
 
-void tapir_finding_either__list(struct tapir_diagnosis *f, struct tapir_findings *list)
+void tapir_finding_futexes__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	list_stuck(f, list);
 	list_locks(f, list);
 }
 
-void tapir_finding_either__add_rest(const struct tapir_diagnosis *f, struct tapir_str *out)
+void tapir_finding_futexes__append_unclassified(const struct tapir_diagnosis *f,
+						struct tapir_str *out)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
-	const struct tapir_label_sum *told = tapir_label_sums__largest(&f->either.told);
-	uint64_t shared_ns = lock_waits_sum(&f->either).attributed_ns + f->either.seen_ns;
-	uint64_t rest_ns = told && told->ns > shared_ns ? told->ns - shared_ns : 0;
+	const struct tapir_label_sum *top = tapir_label_sums__largest(&f->futexes.by_reason);
+	uint64_t shared_ns = lock_waits_sum(&f->futexes).attributed_ns + f->futexes.seen_ns;
+	uint64_t rest_ns = top && top->ns > shared_ns ? top->ns - shared_ns : 0;
 	double threads = span_ns ? (double)rest_ns / (double)span_ns : 0;
 
-	if (told && tapir_finding__exceeds_threshold(TAPIR_FINDING_WAITS, threads))
+	if (top && tapir_finding__exceeds_threshold(TAPIR_FINDING_WAITS, threads))
 		tapir_str__addf(out, "; %.1f threads waited for a %s or for work", threads,
-				told->label);
+				top->label);
 }
 
-void tapir_finding_either__fini(struct tapir_diagnosis *f)
+void tapir_finding_futexes__fini(struct tapir_diagnosis *f)
 {
-	struct tapir_either_lock *lock;
+	struct tapir_futex *lock;
 
-	tapir_vec_for_each (lock, &f->either.locks) {
+	tapir_vec_for_each (lock, &f->futexes.locks) {
 		tapir_label_sums__fini(&lock->held_for);
 		tapir_function_sums__fini(&lock->callers);
 		tapir_function_sums__fini(&lock->holders);
 	}
-	tapir_keyed__fini(&f->either.locks);
-	tapir_keyed__fini(&f->either.shares);
-	tapir_keyed__fini(&f->either.seen);
-	tapir_label_sums__fini(&f->either.told);
+	tapir_keyed__fini(&f->futexes.locks);
+	tapir_keyed__fini(&f->futexes.shares);
+	tapir_keyed__fini(&f->futexes.seen);
+	tapir_label_sums__fini(&f->futexes.by_reason);
 }
