@@ -35,8 +35,8 @@
  *
  * Stacks. Samples, waits and events carry stacks; the timeline remembers the last ones of each
  * thread as nodes of one shared call tree (stack_tree.h). A view can ask what a thread did for most
- * of a moment (tapir_tl_thread__doing), for example what the holder of a lock did while others
- * waited.
+ * of a moment (tapir_tl_thread__dominant_stack), for example what the holder of a lock did while
+ * others waited.
  *
  * Limits. Threads, processes, open intervals and frames are bounded (timeline.h). What exceeds a
  * limit is counted, and the view prints the count. A range in time or a selection of processes and

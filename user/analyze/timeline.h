@@ -333,8 +333,8 @@ uint32_t tapir_timeline__node(struct tapir_timeline *tl, const struct tapir_stac
  * Returns the stack that stands for a thread's activity in a time that ends now: that of its
  * longest wait, or if it did not wait, its last one. TAPIR_NO_NODE: no stack is known.
  */
-uint32_t tapir_tl_thread__doing(const struct tapir_tl_thread *thread, uint64_t since_ns,
-				uint64_t now_ns);
+uint32_t tapir_tl_thread__dominant_stack(const struct tapir_tl_thread *thread, uint64_t since_ns,
+					 uint64_t now_ns);
 /*
  * Returns the label of its innermost own interval that has one, at a time that is now or a moment
  * ago, when the interval may have been open still; *kind: its kind. Borrowed; NULL: none.

@@ -351,7 +351,8 @@ static void has_waited(struct tapir_timeline *tl, struct tapir_tl_thread *t, uin
 	tapir_timeline__set_last_stack(tl, t, t->offcpu_node, now_ns);
 }
 
-uint32_t tapir_tl_thread__doing(const struct tapir_tl_thread *t, uint64_t since_ns, uint64_t now_ns)
+uint32_t tapir_tl_thread__dominant_stack(const struct tapir_tl_thread *t, uint64_t since_ns,
+					 uint64_t now_ns)
 {
 	if (t->locked_ns > since_ns && t->locked_ns < now_ns)
 		since_ns = t->locked_ns; /* before that it waited itself */

@@ -322,7 +322,7 @@ static void count_way(struct contention *v, struct lock *lock, const struct tapi
 				 tapir_timeline__comm(v->args.tl, holder_tid, w->wake_ns));
 	if (!holder || holder == w->thread)
 		return;
-	weigh_holder(way, tapir_tl_thread__doing(holder, w->from_ns, w->wake_ns), ns);
+	weigh_holder(way, tapir_tl_thread__dominant_stack(holder, w->from_ns, w->wake_ns), ns);
 	if (ns < way->longest_ns)
 		return;
 	free(way->holder_in);

@@ -143,7 +143,7 @@ static void find_holder(const struct slow *s, const struct tapir_wait *w, struct
 	tapir_comm__copy(like->comm, tapir_timeline__comm(s->args.tl, w->waker_tid, w->wake_ns));
 	if (!like->waker_tid || !holder || holder == w->thread)
 		return;
-	like->holder_node = tapir_tl_thread__doing(holder, w->from_ns, w->wake_ns);
+	like->holder_node = tapir_tl_thread__dominant_stack(holder, w->from_ns, w->wake_ns);
 	like->holder_in = tapir_tl_thread__within(s->args.tl, holder, w->wake_ns);
 }
 

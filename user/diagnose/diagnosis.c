@@ -123,7 +123,7 @@ static void diagnosis_on_event(void *ctx, struct tapir_tl_thread *t,
 	struct tapir_diagnosis_event e = {
 		.meaning = meaning_of(f, probe), .thread = t, .now_ns = rec->h.time_ns};
 
-	tapir_finding_doing__process(f, t->tgid);
+	tapir_finding_cpu_activity__process(f, t->tgid);
 	tapir_allocators__add(&f->allocators, f->tl, t, probe, event);
 	f->awaits.tl = f->tl;
 	tapir_awaits__event(&f->awaits, t, probe, event);
@@ -144,7 +144,7 @@ static void diagnosis_on_event(void *ctx, struct tapir_tl_thread *t,
 	tapir_finding_pool__event(f, &e);
 	tapir_finding_cpu__event(f, &e);
 	tapir_finding_requests__event(f, &e);
-	tapir_finding_doing__event(f, &e);
+	tapir_finding_cpu_activity__event(f, &e);
 	tapir_finding_postgresql__event(f, &e);
 }
 
@@ -173,7 +173,7 @@ static void add_diagnosed_wait(struct tapir_diagnosis *f, const struct tapir_wai
 		return;
 	tapir_finding_machine__wait(f, wait);
 	tapir_finding_loop__wait(f, wait);
-	tapir_finding_doing__wait(f, wait);
+	tapir_finding_cpu_activity__wait(f, wait);
 	tapir_finding_workers__wait(f, wait);
 	if (!is_open)
 		tapir_finding_statements__wait(f, wait);
@@ -210,7 +210,7 @@ static void diagnosis_on_close(void *ctx, struct tapir_interval *i)
 	tapir_finding_requests__close(f, i);
 	tapir_finding_pool__close(f, i);
 	tapir_finding_statements__close(f, i);
-	tapir_finding_doing__close(f, i);
+	tapir_finding_cpu_activity__close(f, i);
 	tapir_finding_gc__close(f, i);
 }
 
@@ -263,7 +263,7 @@ static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t 
 	tapir_finding_futexes__snapshot(ctx, rec, node);
 	tapir_finding_loop__snapshot(ctx, rec, node);
 	tapir_finding_locks__snapshot(ctx, rec);
-	tapir_finding_doing__snapshot(ctx, rec, node);
+	tapir_finding_cpu_activity__snapshot(ctx, rec, node);
 }
 
 static void on_interp_sample(void *ctx, const struct tapir_rec_interp_sample *rec, uint32_t node)
@@ -277,7 +277,7 @@ static void on_call(void *ctx, const struct tapir_rec *rec)
 	tapir_finding_locks__call(ctx, rec);
 	tapir_finding_blocked__call(ctx, rec);
 	tapir_finding_sessions__call(ctx, rec);
-	tapir_finding_doing__call(ctx, rec);
+	tapir_finding_cpu_activity__call(ctx, rec);
 }
 
 const struct tapir_timeline_fns tapir_diagnosis_fns = {.sample = diagnosis_on_sample,
@@ -382,9 +382,9 @@ static void add_beyond(const struct tapir_diagnosis *f, struct tapir_findings *l
 	ADD(f->futexes.seen);
 	ADD(f->futexes.by_reason.rows);
 	ADD(f->workers.rows);
-	ADD(f->doings.sums);
-	ADD(f->doings.begun);
-	ADD(f->doings.statements.rows);
+	ADD(f->cpu_activities.sums);
+	ADD(f->cpu_activities.begun);
+	ADD(f->cpu_activities.statements.rows);
 	ADD(f->postgresql.statements.rows);
 	ADD(f->gil.threads);
 	ADD(f->loops.rows);

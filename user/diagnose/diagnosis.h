@@ -13,7 +13,7 @@
 #include "diagnose/finding_awaits.h"
 #include "diagnose/finding_blocked.h"
 #include "diagnose/finding_calls.h"
-#include "diagnose/finding_doing.h"
+#include "diagnose/finding_cpu_activity.h"
 #include "diagnose/finding_futexes.h"
 #include "diagnose/finding_gil.h"
 #include "diagnose/finding_jvm.h"
@@ -184,7 +184,7 @@ struct tapir_diagnosis {
 		uint64_t samples; /* in functions that throw exceptions */
 		struct tapir_function_sums throwers, functions;
 	} throws;
-	struct tapir_doings doings;
+	struct tapir_cpu_activities cpu_activities;
 	struct tapir_awaits awaits;
 	struct tapir_gil gil;
 	struct tapir_loops loops;

@@ -33,10 +33,10 @@ enum tapir_meaning {
  */
 /* clang-format off */
 #define TAPIR_CONCLUDED(X) \
-	X(cpu) X(locks) X(blocked) X(futexes) X(calls) X(waits) X(doing) X(loop) X(awaits)
+	X(cpu) X(locks) X(blocked) X(futexes) X(calls) X(waits) X(cpu_activity) X(loop) X(awaits)
 /* Causes that own memory, which their __fini frees. */
 #define TAPIR_PARTS(X) \
-	X(gc) X(locks) X(blocked) X(futexes) X(workers) X(jvm) X(doing) X(postgresql) \
+	X(gc) X(locks) X(blocked) X(futexes) X(workers) X(jvm) X(cpu_activity) X(postgresql) \
 	X(gil) X(loop) X(looks) X(statements) X(sessions) X(pool) X(cpu) X(requests) X(calls) X(waits)
 /* clang-format on */
 

@@ -132,7 +132,7 @@ void tapir_finding_cpu__sample(struct tapir_diagnosis *f, struct tapir_tl_thread
 	tapir_finding_looks__sample(f, t->tid);
 	if (work == TAPIR_WORK_GC || work == TAPIR_WORK_JIT)
 		return;
-	tapir_finding_doing__sample(f, t->tid, node, facts);
+	tapir_finding_cpu_activity__sample(f, t->tid, node, facts);
 	if (facts == &f->facts.spare)
 		add_samples(f, facts, node, 1);
 	else
@@ -287,7 +287,7 @@ void tapir_finding_busy__list(struct tapir_diagnosis *f, struct tapir_findings *
 
 	if (!w->top && !f->cpu.calls.top)
 		return;
-	tapir_finding_doing__add_share(f, &fact.more);
+	tapir_finding_cpu_activity__add_share(f, &fact.more);
 	if (w == &f->cpu.leaf) /* an interpreter's own, for one */
 		looked_at = tapir_finding_looks__append_top_function(f, &fact.more);
 	fact.subject = looked_at ? looked_at : add_cpu_function(f, share, w, &fact.more);

@@ -62,7 +62,7 @@ static void count_held(struct tapir_diagnosis *f, struct tapir_futex *lock,
 	lock->given_ns = w->wake_ns;
 	if (!holder || !ns)
 		return;
-	node = tapir_tl_thread__doing(holder, since_ns, w->wake_ns);
+	node = tapir_tl_thread__dominant_stack(holder, since_ns, w->wake_ns);
 	wait = tapir_diagnosis__wait_at(f, node);
 	tapir_function_sums__add(f, &lock->holders, w->waker_tid, ns);
 	if (wait && !wait->is_lock_or_queue)

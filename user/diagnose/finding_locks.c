@@ -287,7 +287,7 @@ void tapir_finding_locks__close(struct tapir_diagnosis *f, const struct tapir_in
 	f->locks.cnt++;
 	f->locks.ns += took_ns;
 	count_label(f, i, took_ns);
-	tapir_finding_doing__add_statement(f, i->tid, &f->locks.statements, took_ns);
+	tapir_finding_cpu_activity__add_statement(f, i->tid, &f->locks.statements, took_ns);
 	tapir_diagnosis__add_stack(f, &f->locks.waiters, i->node, took_ns);
 }
 

@@ -20,7 +20,7 @@ static void count_sort(struct tapir_diagnosis *f, const struct tapir_diagnosis_e
 		return; /* space: KB of memory */
 	p->file_sort_cnt++;
 	p->max_blocks = blocks > p->max_blocks ? blocks : p->max_blocks;
-	tapir_finding_doing__add_statement(f, e->thread->tid, &p->statements, 1);
+	tapir_finding_cpu_activity__add_statement(f, e->thread->tid, &p->statements, 1);
 }
 
 void tapir_finding_postgresql__event(struct tapir_diagnosis *f,

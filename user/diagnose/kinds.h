@@ -283,7 +283,7 @@ extern const struct tapir_explanation tapir_explanations[];
 /* clang-format off */
 #define TAPIR_DETECTORS(X) \
 	X(gc) X(jvm) X(locks) X(handoffs) X(futexes) X(blocked) X(pool) X(workers) X(exceptions) \
-	X(throws) X(doing) X(loop) X(requests) X(awaits) X(postgresql) X(statements) X(sessions) \
+	X(throws) X(cpu_activity) X(loop) X(requests) X(awaits) X(postgresql) X(statements) X(sessions) \
 	X(calls) X(waits) X(quota) X(neighbours) X(memory) X(ends) X(jit) X(timers) X(busy) X(idle) \
 	/* A detector is an X above this line. */
 /* clang-format on */

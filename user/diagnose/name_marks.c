@@ -64,11 +64,12 @@ const struct tapir_lore *tapir_name_mark__lore(enum tapir_name_mark mark, const 
 	return lore_of(row, name);
 }
 
-const struct tapir_lore_doing *tapir_name_mark__doing(const char *name)
+const struct tapir_lore_activity *tapir_name_mark__activity(const char *name)
 {
 	name = tapir_app_code__without_type(name);
 	tapir_lore_for_each (lore)
-		for (const struct tapir_lore_doing *d = lore->doings; d && d->function; d++) {
+		for (const struct tapir_lore_activity *d = lore->cpu_activities; d && d->function;
+		     d++) {
 			size_t len = strlen(d->function);
 			bool is_prefix = d->function[len - 1] == '*';
 
@@ -109,8 +110,8 @@ static uint32_t judge_name(struct tapir_diagnosis *f, const char *name)
 		marks |= TAPIR_MARK_ASKS;
 	if (!strncmp(name, "0x", 2))
 		marks |= TAPIR_MARK_NO_FILE;
-	if (tapir_name_mark__doing(name))
-		marks |= TAPIR_MARK_DOING;
+	if (tapir_name_mark__activity(name))
+		marks |= TAPIR_MARK_ACTIVITY;
 	if (!strncmp(name, "System.Threading.Tasks.", 23) || strstr(name, "AsyncStateMachineBox"))
 		marks |= TAPIR_MARK_CONTINUATION;
 	else if (strstr(name, "System.Threading.TimerQueue"))

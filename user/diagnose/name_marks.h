@@ -12,7 +12,7 @@
 
 struct tapir_diagnosis;
 struct tapir_lore;
-struct tapir_lore_doing;
+struct tapir_lore_activity;
 
 /*
  * The meanings of a function's name: the lists of runtimes (spec/runtime_db) that have it, a
@@ -50,7 +50,7 @@ enum tapir_name_mark {
 	/* Names that are of no list. */
 	TAPIR_MARK_ASKS = 1 << 24,	   /* the kernel's or the C library's wait for events */
 	TAPIR_MARK_NO_FILE = 1 << 25,	   /* an address: the code is of no file */
-	TAPIR_MARK_DOING = 1 << 26,	   /* says what the CPU is used for */
+	TAPIR_MARK_ACTIVITY = 1 << 26,	   /* says what the CPU is used for */
 	TAPIR_MARK_TIMER = 1 << 27,	   /* a timer of .NET */
 	TAPIR_MARK_CONTINUATION = 1 << 28, /* a task, which a timer may complete */
 	TAPIR_MARK_IS_KNOWN = 1 << 29,
@@ -72,6 +72,6 @@ uint32_t tapir_diagnosis__marks(struct tapir_diagnosis *f, uint32_t node);
 /* Returns the first runtime that gives the name this mark; NULL: none does. */
 const struct tapir_lore *tapir_name_mark__lore(enum tapir_name_mark mark, const char *name);
 /* Returns what the CPU is used for in a function of that name; NULL: not known. */
-const struct tapir_lore_doing *tapir_name_mark__doing(const char *name);
+const struct tapir_lore_activity *tapir_name_mark__activity(const char *name);
 
 #endif

@@ -49,7 +49,7 @@ static void judge_node(struct tapir_diagnosis *f, uint32_t node, struct tapir_no
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 
 	*facts = (struct tapir_node_facts){
-		.doing = tapir_finding_doing__of(f, node),
+		.activity = tapir_finding_cpu_activity__of(f, node),
 		.spot = tapir_loop_spot__look_up(f, node),
 		.thrown = thrown_at(f, node),
 		.function = tapir_app_code__find_or_native(tree, node),

@@ -11,12 +11,12 @@
 #include "diagnose/loop_spot.h"
 
 struct tapir_diagnosis;
-struct tapir_lore_doing;
+struct tapir_lore_activity;
 
 /* Members that each sample reads come first, so that they are in one line of memory. */
 struct tapir_node_facts {
 	uint64_t sample_cnt; /* samples at it that are not in the sums by function yet */
-	const struct tapir_lore_doing *doing; /* NULL: none is known */
+	const struct tapir_lore_activity *activity; /* NULL: none is known */
 	uint32_t node;
 	uint8_t work;	  /* enum tapir_work, of a thread that does not tell it */
 	uint8_t gil_side; /* enum tapir_gil_place */

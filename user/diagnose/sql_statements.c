@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Finds the statements for which threads work; see finding_doing.h. A database's process executes
- * one statement at a time, so its CPU time is that statement's; where a begin was lost, the text is
- * the one that its memory has.
+ * Finds the statements for which threads work; see finding_cpu_activity.h. A database's process
+ * executes one statement at a time, so its CPU time is that statement's; where a begin was lost,
+ * the text is the one that its memory has.
  */
 #include <string.h>
 
@@ -13,32 +13,32 @@
 
 #define MAX_PROCESSES 65536u
 
-void tapir_finding_doing__call(struct tapir_diagnosis *f, const struct tapir_rec *rec)
+void tapir_finding_cpu_activity__call(struct tapir_diagnosis *f, const struct tapir_rec *rec)
 {
 	struct tapir_wait_view wait;
 	struct tapir_str text = {};
-	struct tapir_doing_begun *begun;
+	struct tapir_open_statement *begun;
 
 	tapir_wait_view__of(rec, &wait);
 	if (!wait.statement.len)
 		return;
-	begun = tapir_keyed__get(&f->doings.begun, wait.rec->tid);
+	begun = tapir_keyed__get(&f->cpu_activities.begun, wait.rec->tid);
 	tapir_statement_text__add(wait.statement, &text);
 	if (!begun && text.data &&
-	    tapir_keyed__add(&f->doings.begun, wait.rec->tid, MAX_PROCESSES,
-			     ((struct tapir_doing_begun){.text = text.data})))
+	    tapir_keyed__add(&f->cpu_activities.begun, wait.rec->tid, MAX_PROCESSES,
+			     ((struct tapir_open_statement){.text = text.data})))
 		return;
 	if (begun && !begun->has_ended && text.data && !strcmp(begun->text, text.data))
 		begun->is_seen_again = true;
 	tapir_str__fini(&text);
 }
 
-void tapir_finding_doing__close(struct tapir_diagnosis *f, const struct tapir_interval *i)
+void tapir_finding_cpu_activity__close(struct tapir_diagnosis *f, const struct tapir_interval *i)
 {
 	const struct tapir_kind *kinds = tapir_timeline__pairs(f->tl)->kinds.data;
-	struct tapir_doing_begun *begun =
-		f->doings.begun.cnt && tapir_finding_requests__is_one(&kinds[i->kind])
-			? tapir_keyed__get(&f->doings.begun, i->tid)
+	struct tapir_open_statement *begun =
+		f->cpu_activities.begun.cnt && tapir_finding_requests__is_one(&kinds[i->kind])
+			? tapir_keyed__get(&f->cpu_activities.begun, i->tid)
 			: NULL;
 
 	if (begun)
@@ -56,13 +56,14 @@ static bool has_ends(const struct tapir_diagnosis *f)
 	return false;
 }
 
-bool tapir_finding_doing__is_believed(const struct tapir_diagnosis *f, const char *statement)
+bool tapir_finding_cpu_activity__is_confirmed(const struct tapir_diagnosis *f,
+					      const char *statement)
 {
-	const struct tapir_doing_begun *begun;
+	const struct tapir_open_statement *begun;
 
 	if (has_ends(f))
 		return true;
-	tapir_vec_for_each (begun, &f->doings.begun)
+	tapir_vec_for_each (begun, &f->cpu_activities.begun)
 		if (!begun->is_seen_again && !strcmp(begun->text, statement))
 			return false;
 	return true;
@@ -70,7 +71,7 @@ bool tapir_finding_doing__is_believed(const struct tapir_diagnosis *f, const cha
 
 static bool add_begun(const struct tapir_diagnosis *f, uint32_t tid, struct tapir_str *out)
 {
-	const struct tapir_doing_begun *begun = tapir_keyed__get(&f->doings.begun, tid);
+	const struct tapir_open_statement *begun = tapir_keyed__get(&f->cpu_activities.begun, tid);
 
 	if (!begun || begun->has_ended)
 		return false;
@@ -106,7 +107,7 @@ static bool is_last(const struct tapir_catalog *catalog, uint32_t tgid,
 static void add_by_title(struct tapir_diagnosis *f, uint32_t tgid, struct tapir_str *out)
 {
 	const struct tapir_catalog *catalog = tapir_timeline__catalog(f->tl);
-	struct tapir_untitled *known = &f->doings.untitled[tgid % TAPIR_UNTITLED];
+	struct tapir_untitled *known = &f->cpu_activities.untitled[tgid % TAPIR_UNTITLED];
 	uint64_t version = tapir_catalog__version(catalog);
 	const struct tapir_rec_process *rec;
 	struct tapir_process_view view;
@@ -132,19 +133,20 @@ static void add_by_title(struct tapir_diagnosis *f, uint32_t tgid, struct tapir_
 		*known = (struct tapir_untitled){version, tgid};
 }
 
-bool tapir_finding_doing__statement(struct tapir_diagnosis *f, uint32_t tid, struct tapir_str *out)
+bool tapir_finding_cpu_activity__statement(struct tapir_diagnosis *f, uint32_t tid,
+					   struct tapir_str *out)
 {
 	if (!add_statement_of(f, tid, out))
 		add_by_title(f, tid, out);
 	return out->len && !out->failed;
 }
 
-void tapir_finding_doing__add_statement(struct tapir_diagnosis *f, uint32_t tid,
-					struct tapir_label_sums *statements, uint64_t weight)
+void tapir_finding_cpu_activity__add_statement(struct tapir_diagnosis *f, uint32_t tid,
+					       struct tapir_label_sums *statements, uint64_t weight)
 {
 	struct tapir_str text = {};
 
-	if (tapir_finding_doing__statement(f, tid, &text))
+	if (tapir_finding_cpu_activity__statement(f, tid, &text))
 		tapir_label_sums__add(statements, 1, text.data, TAPIR_APP_CODE_NONE, weight);
 	tapir_str__fini(&text);
 }

@@ -197,25 +197,25 @@ struct tapir_lore_wait {
 
 /*
  * A function, or prefix with '*', that shows the purpose of the functions below it
- * (diagnose/finding_doing.c).
+ * (diagnose/finding_cpu_activity.c).
  */
-#define TAPIR_DOING_STARTS_PROCESSES "starts processes"
-#define TAPIR_DOING_CONNECTS                                                                       \
+#define TAPIR_CPU_ACTIVITY_STARTS_PROCESSES "starts processes"
+#define TAPIR_CPU_ACTIVITY_CONNECTS                                                                \
 	"opens and closes connections (an HttpClient may be created for each request)"
 /* The reason of a wait for that, and for locks of the runtime during it. */
-#define TAPIR_REASON_THREAD_START "start of a thread"
+#define TAPIR_REASON_THREAD_START    "start of a thread"
 /*
  * The activity for each row that a function of the same request receives, which shows its purpose.
  */
-#define TAPIR_DOING_WITH_ROWS	  ""
+#define TAPIR_CPU_ACTIVITY_WITH_ROWS ""
 
-struct tapir_lore_doing {
-	const char *function, *activity;
+struct tapir_lore_activity {
+	const char *function, *label;
 	bool gives_rows;
 };
-#define TAPIR_DOING(function, activity)                                                            \
+#define TAPIR_CPU_ACTIVITY(function, label)                                                        \
 	{                                                                                          \
-		(function), (activity), false                                                      \
+		(function), (label), false                                                         \
 	}
 
 /* ---- what depends on how the runtime was started -------------------------------------------- */
@@ -360,7 +360,7 @@ struct tapir_lore {
 	 */
 	const char *const *loop_sync;
 	const struct tapir_lore_wait *waits;
-	const struct tapir_lore_doing *doings;
+	const struct tapir_lore_activity *cpu_activities;
 	const struct tapir_hint_table *hints[2]; /* NULL: none */
 	struct tapir_pair_table pairs;
 	const struct tapir_pair_more *pairs_more;

@@ -178,30 +178,32 @@ static const struct tapir_lore_awaited awaited[] = {
 	{"System.IO.RandomAccess", "a file", TAPIR_QUEUE_NONE, false},
 	{}};
 
-#define CONNECTS TAPIR_DOING_CONNECTS
+#define CONNECTS TAPIR_CPU_ACTIVITY_CONNECTS
 #define TLS	 "negotiates TLS for new connections"
 #define JSON	 "finds out how to serialize types (JsonSerializerOptions may be created for each call)"
 #define REGEX	 "compiles regular expressions (one may be created for each call)"
 
 /* Activities that are meant to be done once, and then reused. */
-static const struct tapir_lore_doing doings[] = {
-	TAPIR_DOING("System.Diagnostics.Process.Start*", TAPIR_DOING_STARTS_PROCESSES),
-	TAPIR_DOING("System.Net.Http.HttpConnectionPool.Connect*", CONNECTS),
-	TAPIR_DOING("System.Net.Http.HttpConnectionPool.Create*", CONNECTS),
-	TAPIR_DOING("System.Net.Http.HttpConnectionPool.Dispose*", CONNECTS),
-	TAPIR_DOING("System.Net.Http.HttpConnectionPool.InjectNew*", CONNECTS),
-	TAPIR_DOING("System.Net.Http.HttpConnectionPoolManager..ctor*", CONNECTS),
-	TAPIR_DOING("System.Net.Http.SocketsHttpHandler.SetupHandlerChain*", CONNECTS),
-	TAPIR_DOING("System.Net.Http.HttpMessageHandler.Dispose*", CONNECTS),
-	TAPIR_DOING("System.Net.Sockets.NetworkStream.Dispose*", CONNECTS),
-	TAPIR_DOING("System.Net.Sockets.SafeSocketHandle.*", CONNECTS),
-	TAPIR_DOING("System.Net.Sockets.Socket..ctor*", CONNECTS),
-	TAPIR_DOING("System.Net.Sockets.Socket.Connect*", CONNECTS),
-	TAPIR_DOING("System.Net.Sockets.SocketAsyncEventArgs.DnsConnect*", CONNECTS),
-	TAPIR_DOING("System.Net.Security.SslStream.ForceAuthenticationAsync*", TLS),
-	TAPIR_DOING("System.Text.Json.Serialization.Metadata.DefaultJsonTypeInfoResolver.*", JSON),
-	TAPIR_DOING("System.Text.Json.JsonSerializerOptions.GetTypeInfo*", JSON),
-	TAPIR_DOING("System.Text.RegularExpressions.Regex..ctor*", REGEX),
+static const struct tapir_lore_activity cpu_activities[] = {
+	TAPIR_CPU_ACTIVITY("System.Diagnostics.Process.Start*",
+			   TAPIR_CPU_ACTIVITY_STARTS_PROCESSES),
+	TAPIR_CPU_ACTIVITY("System.Net.Http.HttpConnectionPool.Connect*", CONNECTS),
+	TAPIR_CPU_ACTIVITY("System.Net.Http.HttpConnectionPool.Create*", CONNECTS),
+	TAPIR_CPU_ACTIVITY("System.Net.Http.HttpConnectionPool.Dispose*", CONNECTS),
+	TAPIR_CPU_ACTIVITY("System.Net.Http.HttpConnectionPool.InjectNew*", CONNECTS),
+	TAPIR_CPU_ACTIVITY("System.Net.Http.HttpConnectionPoolManager..ctor*", CONNECTS),
+	TAPIR_CPU_ACTIVITY("System.Net.Http.SocketsHttpHandler.SetupHandlerChain*", CONNECTS),
+	TAPIR_CPU_ACTIVITY("System.Net.Http.HttpMessageHandler.Dispose*", CONNECTS),
+	TAPIR_CPU_ACTIVITY("System.Net.Sockets.NetworkStream.Dispose*", CONNECTS),
+	TAPIR_CPU_ACTIVITY("System.Net.Sockets.SafeSocketHandle.*", CONNECTS),
+	TAPIR_CPU_ACTIVITY("System.Net.Sockets.Socket..ctor*", CONNECTS),
+	TAPIR_CPU_ACTIVITY("System.Net.Sockets.Socket.Connect*", CONNECTS),
+	TAPIR_CPU_ACTIVITY("System.Net.Sockets.SocketAsyncEventArgs.DnsConnect*", CONNECTS),
+	TAPIR_CPU_ACTIVITY("System.Net.Security.SslStream.ForceAuthenticationAsync*", TLS),
+	TAPIR_CPU_ACTIVITY("System.Text.Json.Serialization.Metadata.DefaultJsonTypeInfoResolver.*",
+			   JSON),
+	TAPIR_CPU_ACTIVITY("System.Text.Json.JsonSerializerOptions.GetTypeInfo*", JSON),
+	TAPIR_CPU_ACTIVITY("System.Text.RegularExpressions.Regex..ctor*", REGEX),
 	{}};
 
 static const struct tapir_tally_event exceptions[] = {
@@ -273,7 +275,7 @@ const struct tapir_lore tapir_lore_dotnet = {
 	.tracer_threads = TAPIR_LIST_OF(".NET EventPipe", "tapir"),
 	.waits = waits,
 	.awaited = awaited,
-	.doings = doings,
+	.cpu_activities = cpu_activities,
 	.pairs = TAPIR_TABLE(pairs),
 	.tallies = {[TAPIR_TALLY_EXCEPTIONS] = exceptions,
 		    [TAPIR_TALLY_ALLOCATIONS] = allocations,

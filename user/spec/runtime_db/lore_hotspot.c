@@ -186,8 +186,9 @@ static const struct tapir_lore_wait waits[] = {
 #define TAKES(queue) "java.util.concurrent." queue ".take", "java.util.concurrent." queue ".poll"
 
 /* Compiled code without frame pointers hides who asked for it. */
-static const struct tapir_lore_doing doings[] = {
-	TAPIR_DOING("java.util.regex.*", "matches regular expressions (a pattern may backtrack)"),
+static const struct tapir_lore_activity cpu_activities[] = {
+	TAPIR_CPU_ACTIVITY("java.util.regex.*",
+			   "matches regular expressions (a pattern may backtrack)"),
 	{}};
 
 /* JDK 17 passes no right size. */
@@ -246,7 +247,7 @@ const struct tapir_lore tapir_lore_hotspot = {
 	.interpreter_loops = TAPIR_LIST_OF("BytecodeInterpreter::run"),
 	.interpreted = TAPIR_LIST_OF("Interpreter"),
 	.waits = waits,
-	.doings = doings,
+	.cpu_activities = cpu_activities,
 	.hints = {&(const struct tapir_hint_table)TAPIR_TABLE(hints), &tapir_hints_jni},
 	.pairs = TAPIR_TABLE(pairs),
 	.tallies = {[TAPIR_TALLY_ALLOCATIONS] = allocations},
