@@ -67,7 +67,7 @@ static const char *purpose_of(const char *name, uint8_t runtime)
 	for (const struct tapir_lore_purpose *p = lore->purposes; !work && p && p->of; p++)
 		if (is_of_purpose(p, name))
 			work = p->activity;
-	if (!work && tapir_sv__starts_with_any(tapir_sv__of(name), lore->throwing))
+	if (!work && tapir_sv__starts_with_any(tapir_sv__of(name), lore->exception_functions))
 		work = "exception dispatch";
 	return work;
 }

@@ -140,7 +140,7 @@ static void diagnosis_on_event(void *ctx, struct tapir_tl_thread *t,
 	if (e.meaning == TAPIR_MEANS_EXCEPTION)
 		count_exception(f, probe, &e);
 	tapir_finding_gc__event(f, &e);
-	tapir_finding_locks__event(f, &e);
+	tapir_finding_locks_by_event__event(f, &e);
 	tapir_finding_pool__event(f, &e);
 	tapir_finding_cpu__event(f, &e);
 	tapir_finding_requests__event(f, &e);
@@ -174,7 +174,7 @@ static void add_diagnosed_wait(struct tapir_diagnosis *f, const struct tapir_wai
 	tapir_finding_machine__wait(f, wait);
 	tapir_finding_loop__wait(f, wait);
 	tapir_finding_cpu_activity__wait(f, wait);
-	tapir_finding_workers__wait(f, wait);
+	tapir_finding_executors__wait(f, wait);
 	if (!is_open)
 		tapir_finding_statements__wait(f, wait);
 	while (takers[i] && !takers[i](f, wait, is_open))
@@ -182,8 +182,8 @@ static void add_diagnosed_wait(struct tapir_diagnosis *f, const struct tapir_wai
 	/* The pool's are of threads that have no work; without a state it waited for a CPU. */
 	if (takers[i] != tapir_finding_pool__wait && wait->state)
 		tapir_wait_table__add(f, wait, is_open,
-				      takers[i] == tapir_finding_blocked__wait ||
-					      takers[i] == tapir_finding_locks__wait);
+				      takers[i] == tapir_finding_locks_by_stack__wait ||
+					      takers[i] == tapir_finding_locks_by_event__wait);
 }
 
 static void diagnosis_on_wait(void *ctx, const struct tapir_wait *wait)
@@ -205,8 +205,8 @@ static void diagnosis_on_close(void *ctx, struct tapir_interval *i)
 {
 	struct tapir_diagnosis *f = ctx;
 
-	tapir_finding_locks__close(f, i);
-	tapir_finding_blocked__close(f, i);
+	tapir_finding_locks_by_event__close(f, i);
+	tapir_finding_locks_by_stack__close(f, i);
 	tapir_finding_requests__close(f, i);
 	tapir_finding_pool__close(f, i);
 	tapir_finding_statements__close(f, i);
@@ -262,20 +262,20 @@ static void on_snapshot(void *ctx, const struct tapir_rec_switch *rec, uint32_t 
 {
 	tapir_finding_futexes__snapshot(ctx, rec, node);
 	tapir_finding_loop__snapshot(ctx, rec, node);
-	tapir_finding_locks__snapshot(ctx, rec);
+	tapir_finding_locks_by_event__snapshot(ctx, rec);
 	tapir_finding_cpu_activity__snapshot(ctx, rec, node);
 }
 
 static void on_interp_sample(void *ctx, const struct tapir_rec_interp_sample *rec, uint32_t node)
 {
-	tapir_finding_looks__add(ctx, rec, node);
+	tapir_finding_interp_hotspots__add(ctx, rec, node);
 	tapir_finding_loop__interp_sample(ctx, rec, node);
 }
 
 static void on_call(void *ctx, const struct tapir_rec *rec)
 {
-	tapir_finding_locks__call(ctx, rec);
-	tapir_finding_blocked__call(ctx, rec);
+	tapir_finding_locks_by_event__call(ctx, rec);
+	tapir_finding_locks_by_stack__call(ctx, rec);
 	tapir_finding_sessions__call(ctx, rec);
 	tapir_finding_cpu_activity__call(ctx, rec);
 }
@@ -355,11 +355,11 @@ void tapir_diagnosis__conclude(struct tapir_diagnosis *f)
 static void add_beyond(const struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 #define ADD(table) (list->more += (table).more, list->failed |= (table).failed)
-	const struct tapir_blocked_kind *kind;
+	const struct tapir_lock_kind *kind;
 	const struct tapir_request_kind *request;
 
-	ADD(f->blocked.kinds);
-	tapir_vec_for_each (kind, &f->blocked.kinds)
+	ADD(f->locks_by_stack.kinds);
+	tapir_vec_for_each (kind, &f->locks_by_stack.kinds)
 		ADD(kind->threads);
 	tapir_vec_for_each (request, &f->requests) {
 		ADD(request->inside.rows);
@@ -375,20 +375,20 @@ static void add_beyond(const struct tapir_diagnosis *f, struct tapir_findings *l
 	ADD(f->locks.classes.rows);
 	ADD(f->locks.statements.rows);
 	ADD(f->locks.held_up);
-	ADD(f->blocked.seen);
+	ADD(f->locks_by_stack.seen);
 	ADD(f->wait_table.rows);
 	ADD(f->futexes.locks);
 	ADD(f->futexes.shares);
 	ADD(f->futexes.seen);
 	ADD(f->futexes.by_reason.rows);
-	ADD(f->workers.rows);
+	ADD(f->executors.rows);
 	ADD(f->cpu_activities.sums);
 	ADD(f->cpu_activities.begun);
 	ADD(f->cpu_activities.statements.rows);
 	ADD(f->postgresql.statements.rows);
 	ADD(f->gil.threads);
 	ADD(f->loops.rows);
-	ADD(f->looks.threads);
+	ADD(f->interp_hotspots.threads);
 	ADD(f->statements.rows);
 	ADD(f->statements.sessions);
 	ADD(f->sessions.rows);

@@ -11,18 +11,18 @@
 #include "analyze/io_tally.h"
 #include "diagnose/wait_table.h"
 #include "diagnose/finding_awaits.h"
-#include "diagnose/finding_blocked.h"
+#include "diagnose/finding_locks_by_stack.h"
 #include "diagnose/finding_calls.h"
 #include "diagnose/finding_cpu_activity.h"
 #include "diagnose/finding_futexes.h"
 #include "diagnose/finding_gil.h"
 #include "diagnose/finding_jvm.h"
 #include "diagnose/finding_loop.h"
-#include "diagnose/finding_looks.h"
+#include "diagnose/finding_interp_hotspots.h"
 #include "diagnose/finding_postgresql.h"
 #include "diagnose/finding_sessions.h"
 #include "diagnose/finding_statements.h"
-#include "diagnose/finding_workers.h"
+#include "diagnose/finding_executors.h"
 #include "diagnose/finding.h"
 #include "diagnose/function_sums.h"
 #include "diagnose/name_marks.h"
@@ -86,7 +86,7 @@ struct tapir_request_kind {
 
 /*
  * The resources for which a thread waits until another thread or process provides them: rows of
- * finding_waits.c.
+ * finding_blocking_io.c.
  */
 #define TAPIR_WAITED_FOR_CNT 6
 
@@ -175,20 +175,20 @@ struct tapir_diagnosis {
 		uint64_t runnable_ns; /* of threads, waiting for a CPU */
 	} machine;
 	bool has_dotnet;
-	struct tapir_blocked blocked;
+	struct tapir_locks_by_stack locks_by_stack;
 	struct tapir_wait_table wait_table;
 	struct tapir_futexes futexes;
-	struct tapir_workers workers;
+	struct tapir_executors executors;
 	struct tapir_jvm_findings jvm;
 	struct {
 		uint64_t samples; /* in functions that throw exceptions */
 		struct tapir_function_sums throwers, functions;
-	} throws;
+	} exception_cost;
 	struct tapir_cpu_activities cpu_activities;
 	struct tapir_awaits awaits;
 	struct tapir_gil gil;
 	struct tapir_loops loops;
-	struct tapir_looks looks;
+	struct tapir_interp_hotspots interp_hotspots;
 	struct tapir_statements statements;
 	struct tapir_idle_sessions sessions;
 	struct tapir_keyed(struct tapir_request_kind) requests;

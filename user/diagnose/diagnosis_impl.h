@@ -33,11 +33,11 @@ enum tapir_meaning {
  */
 /* clang-format off */
 #define TAPIR_CONCLUDED(X) \
-	X(cpu) X(locks) X(blocked) X(futexes) X(calls) X(waits) X(cpu_activity) X(loop) X(awaits)
+	X(cpu) X(locks_by_event) X(locks_by_stack) X(futexes) X(calls) X(blocking_io) X(cpu_activity) X(loop) X(awaits)
 /* Causes that own memory, which their __fini frees. */
 #define TAPIR_PARTS(X) \
-	X(gc) X(locks) X(blocked) X(futexes) X(workers) X(jvm) X(cpu_activity) X(postgresql) \
-	X(gil) X(loop) X(looks) X(statements) X(sessions) X(pool) X(cpu) X(requests) X(calls) X(waits)
+	X(gc) X(locks_by_event) X(locks_by_stack) X(futexes) X(executors) X(jvm) X(cpu_activity) X(postgresql) \
+	X(gil) X(loop) X(interp_hotspots) X(statements) X(sessions) X(pool) X(cpu) X(requests) X(calls) X(blocking_io)
 /* clang-format on */
 
 #define TAPIR_CONCLUDE(name) void tapir_finding_##name##__conclude(struct tapir_diagnosis *f);
@@ -143,18 +143,20 @@ const struct tapir_collector *tapir_finding_gc__collector(const struct tapir_dia
 uint64_t tapir_heap_size__sum(const struct tapir_heap_size *size, unsigned youngest);
 
 /* Take an event, and a thread of a snapshot, that say who holds a lock. */
-void tapir_finding_locks__event(struct tapir_diagnosis *f, const struct tapir_diagnosis_event *e);
-void tapir_finding_locks__snapshot(struct tapir_diagnosis *f, const struct tapir_rec_switch *rec);
+void tapir_finding_locks_by_event__event(struct tapir_diagnosis *f,
+					 const struct tapir_diagnosis_event *e);
+void tapir_finding_locks_by_event__snapshot(struct tapir_diagnosis *f,
+					    const struct tapir_rec_switch *rec);
 /*
  * Returns the thread that holds what this one waits for, and does not wait for a lock itself; 0:
  * not known.
  */
-uint32_t tapir_finding_locks__holder(struct tapir_diagnosis *f, uint32_t tid);
-void tapir_finding_locks__call(struct tapir_diagnosis *f, const struct tapir_rec *rec);
-void tapir_finding_locks__close(struct tapir_diagnosis *f, const struct tapir_interval *i);
+uint32_t tapir_finding_locks_by_event__holder(struct tapir_diagnosis *f, uint32_t tid);
+void tapir_finding_locks_by_event__call(struct tapir_diagnosis *f, const struct tapir_rec *rec);
+void tapir_finding_locks_by_event__close(struct tapir_diagnosis *f, const struct tapir_interval *i);
 /* Takes a wait. is_open: it has not ended in the recording. True: it was a wait for a lock. */
-bool tapir_finding_locks__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait,
-			       bool is_open);
+bool tapir_finding_locks_by_event__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait,
+					bool is_open);
 
 /* Takes a sample, which is counted for its function. */
 void tapir_finding_cpu__sample(struct tapir_diagnosis *f, struct tapir_tl_thread *t,
@@ -222,17 +224,18 @@ void tapir_finding_requests__add_part(const struct tapir_request_kind *row, cons
 void tapir_overview_requests__add(struct tapir_diagnosis *f, struct tapir_overview *overview);
 
 /* Takes a wait. True: no other one follows that may know it. */
-bool tapir_finding_waits__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait,
-			       bool is_open);
+bool tapir_finding_blocking_io__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait,
+				     bool is_open);
 /* Takes it later. wait->thread is not used: the thread may have ended since. */
-void tapir_finding_waits__take(struct tapir_diagnosis *f, const struct tapir_wait *wait,
-			       uint32_t tid, bool is_truncated);
+void tapir_finding_blocking_io__take(struct tapir_diagnosis *f, const struct tapir_wait *wait,
+				     uint32_t tid, bool is_truncated);
 /* Waits of a function for that reason, which their stacks do not tell. */
-void tapir_finding_waits__count(struct tapir_diagnosis *f, const char *reason, uint32_t app,
-				uint64_t ns);
+void tapir_finding_blocking_io__count(struct tapir_diagnosis *f, const char *reason, uint32_t app,
+				      uint64_t ns);
 /* Returns true if it is for a disk, or for another end of a connection. */
-bool tapir_finding_waits__is_dependency(const char *reason);
+bool tapir_finding_blocking_io__is_dependency(const char *reason);
 /* Appends "; 6.0 threads waited in Shop.Ask() (condition): for work, or for other threads". */
-void tapir_finding_waits__add_for_threads(const struct tapir_diagnosis *f, struct tapir_str *out);
+void tapir_finding_blocking_io__add_for_threads(const struct tapir_diagnosis *f,
+						struct tapir_str *out);
 
 #endif

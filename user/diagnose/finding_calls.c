@@ -82,7 +82,7 @@ static void decide(struct tapir_diagnosis *f, uint32_t tid, const struct tapir_c
 	if (role && *role >= ROLE_FIRST_ROW)
 		charge(f, (uint32_t)(*role - ROLE_FIRST_ROW), tid, w);
 	else if (!role || *role != ROLE_WORK)
-		tapir_finding_waits__take(f, &wait, tid, w->is_truncated);
+		tapir_finding_blocking_io__take(f, &wait, tid, w->is_truncated);
 }
 
 static void drop(struct tapir_call_thread *t, unsigned at)

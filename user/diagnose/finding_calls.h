@@ -50,7 +50,7 @@ struct tapir_calls {
 void tapir_finding_calls__exchange(struct tapir_diagnosis *f, const struct tapir_rec_exchange *rec);
 /*
  * Returns true if it is a wait that an exchange may yet explain: else it is passed on to
- * tapir_finding_waits__take() later, before the list is made.
+ * tapir_finding_blocking_io__take() later, before the list is made.
  */
 bool tapir_finding_calls__wait(struct tapir_diagnosis *f, const struct tapir_wait *w,
 			       bool is_truncated);

@@ -45,9 +45,10 @@ static void count_throws(struct tapir_diagnosis *f, const struct tapir_node_fact
 
 	if (!thrown)
 		return;
-	f->throws.samples += cnt;
-	tapir_diagnosis__add_app_stack(f, &f->throws.throwers, thrown, cnt);
-	tapir_function_sums__add(f, &f->throws.functions, tree->nodes.data[thrown].name, cnt);
+	f->exception_cost.samples += cnt;
+	tapir_diagnosis__add_app_stack(f, &f->exception_cost.throwers, thrown, cnt);
+	tapir_function_sums__add(f, &f->exception_cost.functions, tree->nodes.data[thrown].name,
+				 cnt);
 }
 
 /* Adds samples at a node to the sums by function, of which only the totals are needed. */
@@ -129,7 +130,7 @@ void tapir_finding_cpu__sample(struct tapir_diagnosis *f, struct tapir_tl_thread
 		tapir_finding_loop__sample(f, t, sample, node, facts);
 	if (facts->gil_side != TAPIR_GIL_ELSEWHERE)
 		tapir_finding_gil__sample(f, t, node, facts);
-	tapir_finding_looks__sample(f, t->tid);
+	tapir_finding_interp_hotspots__sample(f, t->tid);
 	if (work == TAPIR_WORK_GC || work == TAPIR_WORK_JIT)
 		return;
 	tapir_finding_cpu_activity__sample(f, t->tid, node, facts);
@@ -195,11 +196,11 @@ void tapir_finding_timers__list(struct tapir_diagnosis *f, struct tapir_findings
 }
 
 /* Exceptions of runtimes that have no event of one. */
-void tapir_finding_throws__list(struct tapir_diagnosis *f, struct tapir_findings *list)
+void tapir_finding_exception_cost__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
-	TAPIR_JUDGE(f, list, THROWS, .cnt = f->throws.samples, .of = f->cpu.samples,
-		    .other = f->exceptions.cnt, .where = &f->throws.throwers,
-		    .elsewhere = &f->throws.functions);
+	TAPIR_JUDGE(f, list, THROWS, .cnt = f->exception_cost.samples, .of = f->cpu.samples,
+		    .other = f->exceptions.cnt, .where = &f->exception_cost.throwers,
+		    .elsewhere = &f->exception_cost.functions);
 }
 
 /* If CPU time is not what a program waits for, it may wait without a thread. */
@@ -289,7 +290,7 @@ void tapir_finding_busy__list(struct tapir_diagnosis *f, struct tapir_findings *
 		return;
 	tapir_finding_cpu_activity__add_share(f, &fact.more);
 	if (w == &f->cpu.leaf) /* an interpreter's own, for one */
-		looked_at = tapir_finding_looks__append_top_function(f, &fact.more);
+		looked_at = tapir_finding_interp_hotspots__append_top_function(f, &fact.more);
 	fact.subject = looked_at ? looked_at : add_cpu_function(f, share, w, &fact.more);
 	fact.where = fact.subject ? w : NULL;
 	add_kernel(f, &fact.more);
@@ -318,7 +319,7 @@ void tapir_finding_idle__list(struct tapir_diagnosis *f, struct tapir_findings *
 	if (f->has_dotnet)
 		tapir_finding_pool__add_blocked(f, &fact.more);
 	if (f->has_dotnet || f->futexes.seen_ns)
-		tapir_finding_waits__add_for_threads(f, &fact.more);
+		tapir_finding_blocking_io__add_for_threads(f, &fact.more);
 	tapir_finding_awaits__add_few(f, &fact.more);
 	add_not_recorded(f, &fact.more);
 	tapir_rules__judge(f, list, fact);
@@ -331,6 +332,6 @@ void tapir_finding_cpu__fini(struct tapir_diagnosis *f)
 	tapir_function_sums__fini(&f->cpu.timer_app);
 	tapir_function_sums__fini(&f->cpu.calls);
 	tapir_function_sums__fini(&f->jit.askers);
-	tapir_function_sums__fini(&f->throws.throwers);
-	tapir_function_sums__fini(&f->throws.functions);
+	tapir_function_sums__fini(&f->exception_cost.throwers);
+	tapir_function_sums__fini(&f->exception_cost.functions);
 }

@@ -243,7 +243,7 @@ void tapir_finding_futexes__conclude(struct tapir_diagnosis *f)
 		    !f->futexes.locks.data[share->lock].wait ||
 		    is_lock(&f->futexes.locks.data[share->lock]))
 			continue;
-		tapir_finding_waits__count(f, seen->wait->reason, seen->name, share->ns);
+		tapir_finding_blocking_io__count(f, seen->wait->reason, seen->name, share->ns);
 		f->futexes.seen_ns += share->ns;
 	}
 }

@@ -103,7 +103,7 @@ void tapir_finding_gil__add_holder(struct tapir_diagnosis *f, struct tapir_str *
 	tapir_str__adds(out, ") holds it: ");
 	tapir_rules__add_share((double)samples_of(top, inside), (double)sum, out);
 	tapir_str__adds(out, " of the interpreter's CPU time");
-	if (!tapir_finding_looks__add_of_thread(f, top->tid, ", ", out))
+	if (!tapir_finding_interp_hotspots__append_of_thread(f, top->tid, ", ", out))
 		tapir_diagnosis__append_top_function(f, &top->functions, ", most in ", out);
 }
 

@@ -10,7 +10,7 @@
 #include "diagnose/finding.h"
 #include "diagnose/function_sums.h"
 
-struct tapir_blocked_kind;
+struct tapir_lock_kind;
 struct tapir_diagnosis;
 struct tapir_node_facts;
 struct tapir_tl_thread;

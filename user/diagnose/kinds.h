@@ -267,12 +267,12 @@ extern const struct tapir_explanation tapir_explanations[];
 /* clang-format off */
 #define TAPIR_WAIT_TAKERS(X) \
 	X(0, pool, "of threads of .NET's pool that have no work, and of its finalizer") \
-	X(1, blocked, "for a lock that the functions on the stack name") \
-	X(2, locks, "for a lock that events name, or only the runtime knows") \
+	X(1, locks_by_stack, "for a lock that the functions on the stack name") \
+	X(2, locks_by_event, "for a lock that events name, or only the runtime knows") \
 	X(3, handoffs, "for a semaphore that threads pass to each other") \
 	X(4, futexes, "at an address that may be a lock or a queue") \
 	X(5, calls, "for a socket, where exchanges of its bytes were recorded (--net)") \
-	X(6, waits, "for a disk, or another end of a connection") \
+	X(6, blocking_io, "for a disk, or another end of a connection") \
 	/* A taker of waits is a row above this line. */
 /* clang-format on */
 
@@ -282,9 +282,9 @@ extern const struct tapir_explanation tapir_explanations[];
  */
 /* clang-format off */
 #define TAPIR_DETECTORS(X) \
-	X(gc) X(jvm) X(locks) X(handoffs) X(futexes) X(blocked) X(pool) X(workers) X(exceptions) \
-	X(throws) X(cpu_activity) X(loop) X(requests) X(awaits) X(postgresql) X(statements) X(sessions) \
-	X(calls) X(waits) X(quota) X(neighbours) X(memory) X(ends) X(jit) X(timers) X(busy) X(idle) \
+	X(gc) X(jvm) X(locks_by_event) X(handoffs) X(futexes) X(locks_by_stack) X(pool) X(executors) X(exceptions) \
+	X(exception_cost) X(cpu_activity) X(loop) X(requests) X(awaits) X(postgresql) X(statements) X(sessions) \
+	X(calls) X(blocking_io) X(quota) X(neighbours) X(memory) X(ends) X(jit) X(timers) X(busy) X(idle) \
 	/* A detector is an X above this line. */
 /* clang-format on */
 
@@ -398,7 +398,7 @@ enum tapir_limit_role {
 	X(STATEMENT_LOOP, STATEMENTS, TAPIR_COUNTS, 100, "1/s", "of a session: fewer are no loop") \
 	X(CLIENT_SHARE, STATEMENTS, TAPIR_WORDS, 10, "%", "of a session's time: it waits for its client") \
 	X(AWAITS_OF_LOOPS, AWAITS, TAPIR_AT_LEAST, 3, "awaits", "if events were refused") \
-	X(LOOKS, CPU, TAPIR_WORDS, 8, "readings", "of running threads' frames: fewer tell too little") \
+	X(INTERP_SAMPLES, CPU, TAPIR_WORDS, 8, "readings", "of running threads' frames: fewer tell too little") \
 	X(PARKED, IDLE, TAPIR_WORDS, 2, "threads", "of one name that stayed parked") \
 	X(IDLE_SHARE, IDLE, TAPIR_WORDS, 98, "%", "of the time: it is idle") \
 	X(STARVED, IDLE, TAPIR_AT_MOST, 0.5, "CPUs", "that it would have used") \

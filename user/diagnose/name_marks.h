@@ -31,10 +31,10 @@ struct tapir_lore_activity;
 	X(QUEUE, loop_queue, ONE | WHOLE)                                                          \
 	X(QUEUE_STEP, loop_queue_steps, 0)                                                         \
 	X(SYNC, loop_sync, 0)                                                                      \
-	X(THROWS, throwing, 0)                                                                     \
+	X(THROWS, exception_functions, 0)                                                          \
 	X(WORKER, workers, MANAGED)                                                                \
-	X(TAKES_WORK, takes_work, MANAGED)                                                         \
-	X(TASK_WAIT, task_waits, MANAGED)
+	X(TAKES_WORK, dequeue_functions, MANAGED)                                                  \
+	X(TASK_WAIT, join_functions, MANAGED)
 
 enum tapir_name_mark_bit {
 #define TAPIR_NAME_MARK_BIT(id, ...) TAPIR_NAME_MARK_BIT_##id,

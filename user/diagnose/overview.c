@@ -22,7 +22,7 @@
 static bool is_for_others(const struct tapir_lore_wait *wait, bool is_open)
 {
 	return wait && ((wait->is_lock && !wait->may_idle) ||
-			(!is_open && tapir_finding_waits__is_dependency(wait->reason)));
+			(!is_open && tapir_finding_blocking_io__is_dependency(wait->reason)));
 }
 
 static const char *reason_of(const struct tapir_wait_row *row)
@@ -140,7 +140,7 @@ static void add_overview_functions(struct tapir_diagnosis *f, struct tapir_overv
 
 	o->has_shares = w != NULL;
 	if (w == &f->cpu.leaf) { /* an interpreter's own, for one */
-		(void)tapir_finding_looks__append_top_function(f, &looked_at);
+		(void)tapir_finding_interp_hotspots__append_top_function(f, &looked_at);
 		o->looked_at = looked_at.data;
 	}
 	while (slot && o->function_cnt < TAPIR_OVERVIEW_ROWS) {

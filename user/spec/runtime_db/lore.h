@@ -316,7 +316,7 @@ struct tapir_lore {
 	const char *const *async_methods, *const *continuers, *const *task_runners;
 	const char *const *async_dispatchers;
 	/* Prefixes of functions that create and throw exceptions (diagnose/finding_cpu.c). */
-	const char *const *throwing;
+	const char *const *exception_functions;
 	/* Another tool that shows which sampled objects are alive (heap/heap.c); NULL: unknown */
 	const char *live_from;
 	/* The name of forked processes that replace their command line by what they do
@@ -330,10 +330,10 @@ struct tapir_lore {
 	const char *pool_thread, *finalizer_thread;
 	/* Prefixes of functions in which threads of its pool wait for work. */
 	const char *const *pool_idle;
-	/* Pools that its library makes, by prefixes of functions (diagnose/finding_workers.c): one
-	 * in which a thread of a pool runs its tasks, those by which threads take the next one or
-	 * what others made for them, and those that wait until another task is done. */
-	const char *const *workers, *const *takes_work, *const *task_waits;
+	/* Pools that its library makes, by prefixes of functions (diagnose/finding_executors.c):
+	 * one in which a thread of a pool runs its tasks, those by which threads take the next one
+	 * or what others made for them, and those that wait until another task is done. */
+	const char *const *workers, *const *dequeue_functions, *const *join_functions;
 	const char *const *tracer_threads;
 	const char *const
 		*interpreter_loops;	/* functions that go from instruction to instruction */

@@ -20,21 +20,21 @@
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
-static struct tapir_blocked_kind *blocked_kind_of(struct tapir_diagnosis *f,
-						  const struct tapir_lore_wait *wait)
+static struct tapir_lock_kind *blocked_kind_of(struct tapir_diagnosis *f,
+					       const struct tapir_lore_wait *wait)
 {
-	return tapir_keyed__add(&f->blocked.kinds,
+	return tapir_keyed__add(&f->locks_by_stack.kinds,
 				tapir_hash__bytes(7, wait->reason, strlen(wait->reason)), MAX_KINDS,
-				((struct tapir_blocked_kind){.wait = wait}));
+				((struct tapir_lock_kind){.wait = wait}));
 }
 
 /* A thread that waits for anything else, as far as it is known for what, is not stuck. */
 static void count_other(struct tapir_diagnosis *f, const struct tapir_wait *w)
 {
-	struct tapir_blocked_thread *thread;
-	struct tapir_blocked_kind *kind;
+	struct tapir_lock_waiter *thread;
+	struct tapir_lock_kind *kind;
 
-	tapir_vec_for_each (kind, &f->blocked.kinds) {
+	tapir_vec_for_each (kind, &f->locks_by_stack.kinds) {
 		thread = tapir_keyed__get(&kind->threads, w->thread->tid);
 		if (thread)
 			thread->other_ns += w->wake_ns - w->from_ns;
@@ -50,7 +50,8 @@ static const struct tapir_lore *lore_of(const struct tapir_lore_wait *wait)
 	return NULL;
 }
 
-/* Threads of .NET have the function that waits in each wait: finding_locks.c reports them. */
+/* Threads of .NET have the function that waits in each wait: finding_locks_by_event.c reports them.
+ */
 static bool is_by_function(const struct tapir_lore_wait *wait, uint32_t app)
 {
 	const struct tapir_lore *lore = lore_of(wait);
@@ -71,13 +72,13 @@ static bool is_given(const struct tapir_diagnosis *f, const struct tapir_wait *w
 	return waker && waker->tgid == w->thread->tgid;
 }
 
-bool tapir_finding_blocked__wait(struct tapir_diagnosis *f, const struct tapir_wait *w,
-				 bool is_truncated)
+bool tapir_finding_locks_by_stack__wait(struct tapir_diagnosis *f, const struct tapir_wait *w,
+					bool is_truncated)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	const struct tapir_lore_wait *wait;
-	struct tapir_blocked_kind *kind = NULL;
-	struct tapir_blocked_thread *thread;
+	struct tapir_lock_kind *kind = NULL;
+	struct tapir_lock_waiter *thread;
 	uint32_t app = tapir_diagnosis__own(f, w->node);
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 
@@ -89,7 +90,7 @@ bool tapir_finding_blocked__wait(struct tapir_diagnosis *f, const struct tapir_w
 	if (wait && wait->is_lock && !is_by_function(wait, app))
 		kind = blocked_kind_of(f, wait);
 	thread = kind ? tapir_keyed__add(&kind->threads, w->thread->tid, MAX_THREADS,
-					 ((struct tapir_blocked_thread){.tid = w->thread->tid}))
+					 ((struct tapir_lock_waiter){.tid = w->thread->tid}))
 		      : NULL;
 	/* Common functions, such as a condition's, say nothing of what is waited for. */
 	if (!thread && wait && !wait->is_common)
@@ -122,7 +123,7 @@ static char *statement_of(struct tapir_sv text)
 	return out.data;
 }
 
-void tapir_finding_blocked__call(struct tapir_diagnosis *f, const struct tapir_rec *rec)
+void tapir_finding_locks_by_stack__call(struct tapir_diagnosis *f, const struct tapir_rec *rec)
 {
 	struct tapir_str text = {};
 	struct tapir_wait_view wait;
@@ -131,7 +132,7 @@ void tapir_finding_blocked__call(struct tapir_diagnosis *f, const struct tapir_r
 
 	tapir_wait_view__of(rec, &wait);
 	seen = wait.object.len || wait.rec->owner_tid
-		       ? tapir_keyed__add(&f->blocked.seen, wait.rec->tid, MAX_THREADS,
+		       ? tapir_keyed__add(&f->locks_by_stack.seen, wait.rec->tid, MAX_THREADS,
 					  (struct tapir_seen_wait){})
 		       : NULL;
 	if (!seen)
@@ -152,15 +153,15 @@ void tapir_finding_blocked__call(struct tapir_diagnosis *f, const struct tapir_r
 	seen->cnt++;
 }
 
-void tapir_finding_blocked__close(struct tapir_diagnosis *f, const struct tapir_interval *i)
+void tapir_finding_locks_by_stack__close(struct tapir_diagnosis *f, const struct tapir_interval *i)
 {
 	if (i->cause == TAPIR_CAUSE_LOCK)
-		f->blocked.event_ns += i->until_ns - i->from_ns;
+		f->locks_by_stack.event_ns += i->until_ns - i->from_ns;
 }
 
 /* ---- findings ------------------------------------------------------------------------------- */
 
-static bool waited_throughout(const struct tapir_blocked_thread *thread, uint64_t span_ns)
+static bool waited_throughout(const struct tapir_lock_waiter *thread, uint64_t span_ns)
 {
 	return TAPIR_IS_SHARE(STUCK_SHARE, thread->ns, span_ns) &&
 	       thread->other_ns * 100 <= span_ns * (100 - TAPIR_LIMIT(STUCK_SHARE)) &&
@@ -171,10 +172,10 @@ static bool waited_throughout(const struct tapir_blocked_thread *thread, uint64_
 /*
  * If other threads get the lock, it is released: a thread that waits throughout only has bad luck.
  */
-static void mark_stuck(struct tapir_blocked_kind *kind, uint64_t span_ns)
+static void mark_stuck(struct tapir_lock_kind *kind, uint64_t span_ns)
 {
 	struct tapir_map progressed = {};
-	struct tapir_blocked_thread *t;
+	struct tapir_lock_waiter *t;
 
 	tapir_vec_for_each (t, &kind->threads)
 		if (t->got_cnt && !waited_throughout(t, span_ns))
@@ -191,16 +192,16 @@ struct blocked_sum {
 };
 
 /* If such a wait may also be one for work, threads that never got what they waited for are idle. */
-static bool is_among(const struct tapir_blocked_kind *kind, const struct tapir_blocked_thread *t,
+static bool is_among(const struct tapir_lock_kind *kind, const struct tapir_lock_waiter *t,
 		     bool are_stuck)
 {
 	return !(kind->wait->may_idle && !t->got_cnt) && t->is_stuck == are_stuck;
 }
 
-static struct blocked_sum blocked_threads_sum(const struct tapir_blocked_kind *kind, bool are_stuck)
+static struct blocked_sum blocked_threads_sum(const struct tapir_lock_kind *kind, bool are_stuck)
 {
 	struct blocked_sum all = {};
-	const struct tapir_blocked_thread *t;
+	const struct tapir_lock_waiter *t;
 
 	tapir_vec_for_each (t, &kind->threads) {
 		if (!is_among(kind, t, are_stuck))
@@ -214,9 +215,9 @@ static struct blocked_sum blocked_threads_sum(const struct tapir_blocked_kind *k
 }
 
 /* A single thread that is stuck is not a deadlock: it waits as the others do. */
-static struct blocked_sum sum_of_all(struct tapir_blocked_kind *kind)
+static struct blocked_sum sum_of_all(struct tapir_lock_kind *kind)
 {
-	struct tapir_blocked_thread *t;
+	struct tapir_lock_waiter *t;
 
 	tapir_vec_for_each (t, &kind->threads)
 		t->is_stuck = false;
@@ -224,12 +225,12 @@ static struct blocked_sum sum_of_all(struct tapir_blocked_kind *kind)
 }
 
 /* Adds the threads that waited: ", most of them clerk-*". */
-static void add_names(struct tapir_diagnosis *f, const struct tapir_blocked_kind *kind,
-		      bool are_stuck, struct tapir_str *out)
+static void add_names(struct tapir_diagnosis *f, const struct tapir_lock_kind *kind, bool are_stuck,
+		      struct tapir_str *out)
 {
 	struct tapir_label_sums names = {};
 	const struct tapir_label_sum *top;
-	const struct tapir_blocked_thread *t;
+	const struct tapir_lock_waiter *t;
 
 	tapir_vec_for_each (t, &kind->threads)
 		if (is_among(kind, t, are_stuck))
@@ -246,10 +247,10 @@ static void add_names(struct tapir_diagnosis *f, const struct tapir_blocked_kind
  * the same one, held by the same thread, and did little else: what woke it during that time was not
  * a release. PostgreSQL's processes search for a deadlock after a second, and wait on.
  */
-static bool never_got(struct tapir_diagnosis *f, const struct tapir_blocked_thread *t)
+static bool never_got(struct tapir_diagnosis *f, const struct tapir_lock_waiter *t)
 {
 	const struct tapir_seen_wait *seen =
-		t->got_cnt ? tapir_keyed__get(&f->blocked.seen, t->tid) : NULL;
+		t->got_cnt ? tapir_keyed__get(&f->locks_by_stack.seen, t->tid) : NULL;
 
 	return !t->got_cnt || (seen && seen->cnt > 1 && !seen->has_changed && seen->owner_tid &&
 			       waited_throughout(t, tapir_timeline__switched_ns(f->tl)));
@@ -259,16 +260,16 @@ static bool never_got(struct tapir_diagnosis *f, const struct tapir_blocked_thre
  * Counts the objects or statements that snapshots saw for threads that wait throughout, weighted by
  * the time that they waited.
  */
-static void count_seen(struct tapir_diagnosis *f, const struct tapir_blocked_kind *kind,
+static void count_seen(struct tapir_diagnosis *f, const struct tapir_lock_kind *kind,
 		       bool are_stuck, bool are_statements, struct tapir_label_sums *out)
 {
-	const struct tapir_blocked_thread *t;
+	const struct tapir_lock_waiter *t;
 	const struct tapir_seen_wait *seen;
 	const char *text;
 
 	tapir_vec_for_each (t, &kind->threads) {
 		seen = is_among(kind, t, are_stuck) && never_got(f, t)
-			       ? tapir_keyed__get(&f->blocked.seen, t->tid)
+			       ? tapir_keyed__get(&f->locks_by_stack.seen, t->tid)
 			       : NULL;
 		text = !seen ? NULL : are_statements ? seen->statement : seen->object;
 		if (text)
@@ -280,8 +281,8 @@ static void count_seen(struct tapir_diagnosis *f, const struct tapir_blocked_kin
  * Appends what most of the time was waited for: "relation orders (OID 16412 of database shop)", or
  * executed.
  */
-static void add_seen(struct tapir_diagnosis *f, const struct tapir_blocked_kind *kind,
-		     bool are_stuck, bool are_statements, uint64_t all_ns, struct tapir_str *out)
+static void add_seen(struct tapir_diagnosis *f, const struct tapir_lock_kind *kind, bool are_stuck,
+		     bool are_statements, uint64_t all_ns, struct tapir_str *out)
 {
 	struct tapir_label_sums seen = {};
 
@@ -291,16 +292,18 @@ static void add_seen(struct tapir_diagnosis *f, const struct tapir_blocked_kind 
 }
 
 /* The one who holds what most of them wait for, or what those wait for who hold that. */
-static uint32_t holder_of(struct tapir_diagnosis *f, const struct tapir_blocked_kind *kind,
+static uint32_t holder_of(struct tapir_diagnosis *f, const struct tapir_lock_kind *kind,
 			  bool are_stuck)
 {
-	const struct tapir_blocked_thread *t;
+	const struct tapir_lock_waiter *t;
 	struct tapir_map cnt_by_tid = {};
 	uint32_t holder, best = 0;
 	uint64_t *cnt, top = 0;
 
 	tapir_vec_for_each (t, &kind->threads) {
-		holder = is_among(kind, t, are_stuck) ? tapir_finding_locks__holder(f, t->tid) : 0;
+		holder = is_among(kind, t, are_stuck)
+				 ? tapir_finding_locks_by_event__holder(f, t->tid)
+				 : 0;
 		cnt = holder ? tapir_map__put(&cnt_by_tid, holder, NULL) : NULL;
 		if (!cnt || ++*cnt <= top)
 			continue;
@@ -311,9 +314,9 @@ static uint32_t holder_of(struct tapir_diagnosis *f, const struct tapir_blocked_
 	return best;
 }
 
-static bool has_moved(struct tapir_diagnosis *f, const struct tapir_blocked_kind *kind)
+static bool has_moved(struct tapir_diagnosis *f, const struct tapir_lock_kind *kind)
 {
-	const struct tapir_blocked_thread *t;
+	const struct tapir_lock_waiter *t;
 
 	tapir_vec_for_each (t, &kind->threads)
 		if (!never_got(f, t))
@@ -339,7 +342,7 @@ static void add_holder(struct tapir_diagnosis *f, uint32_t tid, struct tapir_rul
 		tapir_str__adds(&fact->does, " and ");
 		tapir_diagnosis__add_waits(wait->reason, &fact->does);
 	}
-	tapir_vec_for_each (seen, &f->blocked.seen) {
+	tapir_vec_for_each (seen, &f->locks_by_stack.seen) {
 		if (seen->owner_tid != tid || !seen->holder_statement)
 			continue;
 		tapir_str__addf(&fact->does, ", in %s", seen->holder_statement);
@@ -347,8 +350,8 @@ static void add_holder(struct tapir_diagnosis *f, uint32_t tid, struct tapir_rul
 	}
 }
 
-static void list_kind(struct tapir_diagnosis *f, const struct tapir_blocked_kind *kind,
-		      bool are_stuck, const struct blocked_sum *all, struct tapir_findings *list)
+static void list_kind(struct tapir_diagnosis *f, const struct tapir_lock_kind *kind, bool are_stuck,
+		      const struct blocked_sum *all, struct tapir_findings *list)
 {
 	/* If the lock is passed on, the one who held it at the end was one of many. */
 	uint32_t holder = are_stuck || !has_moved(f, kind) ? holder_of(f, kind, are_stuck) : 0;
@@ -373,9 +376,9 @@ static void list_kind(struct tapir_diagnosis *f, const struct tapir_blocked_kind
 	tapir_rules__judge(f, list, fact);
 }
 
-static void add_truncated_waits(struct tapir_diagnosis *f, struct tapir_blocked_kind *kind)
+static void add_truncated_waits(struct tapir_diagnosis *f, struct tapir_lock_kind *kind)
 {
-	struct tapir_blocked_thread *t;
+	struct tapir_lock_waiter *t;
 
 	tapir_vec_for_each (t, &kind->threads) {
 		t->truncated_ns = tapir_wait_table__truncated(f, t->tid, kind->wait->reason, t->ns,
@@ -385,20 +388,20 @@ static void add_truncated_waits(struct tapir_diagnosis *f, struct tapir_blocked_
 	}
 }
 
-void tapir_finding_blocked__conclude(struct tapir_diagnosis *f)
+void tapir_finding_locks_by_stack__conclude(struct tapir_diagnosis *f)
 {
-	struct tapir_blocked_kind *kind;
+	struct tapir_lock_kind *kind;
 
-	tapir_vec_for_each (kind, &f->blocked.kinds)
+	tapir_vec_for_each (kind, &f->locks_by_stack.kinds)
 		add_truncated_waits(f, kind);
 }
 
-void tapir_finding_blocked__list(struct tapir_diagnosis *f, struct tapir_findings *list)
+void tapir_finding_locks_by_stack__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
-	struct tapir_blocked_kind *kind;
+	struct tapir_lock_kind *kind;
 
-	tapir_vec_for_each (kind, &f->blocked.kinds) {
+	tapir_vec_for_each (kind, &f->locks_by_stack.kinds) {
 		struct blocked_sum stuck, others;
 
 		mark_stuck(kind, span_ns);
@@ -406,7 +409,8 @@ void tapir_finding_blocked__list(struct tapir_diagnosis *f, struct tapir_finding
 		others = blocked_threads_sum(kind, false);
 
 		/* Events know more of the same waits. */
-		if (!span_ns || TAPIR_IS_SHARE(DOMINANT, f->blocked.event_ns, stuck.ns + others.ns))
+		if (!span_ns ||
+		    TAPIR_IS_SHARE(DOMINANT, f->locks_by_stack.event_ns, stuck.ns + others.ns))
 			continue;
 		if (tapir_findings__admits(list, TAPIR_FINDING_DEADLOCK, (double)stuck.thread_cnt,
 					   TAPIR_NO_CHECKS) &&
@@ -420,17 +424,17 @@ void tapir_finding_blocked__list(struct tapir_diagnosis *f, struct tapir_finding
 	}
 }
 
-void tapir_finding_blocked__fini(struct tapir_diagnosis *f)
+void tapir_finding_locks_by_stack__fini(struct tapir_diagnosis *f)
 {
-	struct tapir_blocked_kind *kind;
+	struct tapir_lock_kind *kind;
 	struct tapir_seen_wait *seen;
 
-	tapir_vec_for_each (kind, &f->blocked.kinds) {
+	tapir_vec_for_each (kind, &f->locks_by_stack.kinds) {
 		tapir_function_sums__fini(&kind->callers);
 		tapir_keyed__fini(&kind->threads);
 	}
-	tapir_keyed__fini(&f->blocked.kinds);
-	tapir_vec_for_each (seen, &f->blocked.seen)
+	tapir_keyed__fini(&f->locks_by_stack.kinds);
+	tapir_vec_for_each (seen, &f->locks_by_stack.seen)
 		free_seen(seen);
-	tapir_keyed__fini(&f->blocked.seen);
+	tapir_keyed__fini(&f->locks_by_stack.seen);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * finding_blocked.h - threads that wait for locks, by the stacks with which they left their CPUs:
- * for runtimes that have no events of their locks. One thread.
+ * finding_locks_by_stack.h - threads that wait for locks, by the stacks with which they left their
+ * CPUs: for runtimes that have no events of their locks. One thread.
  */
-#ifndef TAPIR_USER_FINDING_BLOCKED_H
-#define TAPIR_USER_FINDING_BLOCKED_H
+#ifndef TAPIR_USER_FINDING_LOCKS_BY_STACK_H
+#define TAPIR_USER_FINDING_LOCKS_BY_STACK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@ struct tapir_rec;
 struct tapir_wait;
 
 /* A thread that waited for a kind of lock. */
-struct tapir_blocked_thread {
+struct tapir_lock_waiter {
 	uint32_t tid;
 	/* got: the wait ended in the recording, and not by a timer, after which it looks for a
 	 * deadlock, say, and sleeps again */
@@ -33,10 +33,10 @@ struct tapir_blocked_thread {
 };
 
 /* All who wait for a kind of lock: "monitor", "mutex". */
-struct tapir_blocked_kind {
+struct tapir_lock_kind {
 	const struct tapir_lore_wait *wait;
 	struct tapir_function_sums callers;
-	struct tapir_keyed(struct tapir_blocked_thread) threads;
+	struct tapir_keyed(struct tapir_lock_waiter) threads;
 };
 
 /* The lock that a thread waited for when snapshots saw it. */
@@ -47,9 +47,9 @@ struct tapir_seen_wait {
 	bool has_changed; /* they saw different things, or owners */
 };
 
-struct tapir_blocked {
-	struct tapir_keyed(struct tapir_blocked_kind) kinds; /* by reason */
-	uint64_t event_ns; /* of waits for locks that have events */
+struct tapir_locks_by_stack {
+	struct tapir_keyed(struct tapir_lock_kind) kinds; /* by reason */
+	uint64_t event_ns;				  /* of waits for locks that have events */
 	struct tapir_keyed(struct tapir_seen_wait) seen;
 };
 
@@ -57,11 +57,11 @@ struct tapir_blocked {
  * Takes a wait. is_cut: it began before the recording or has not ended in it. True: it was a wait
  * for a lock that is counted here.
  */
-bool tapir_finding_blocked__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait,
-				 bool is_truncated);
+bool tapir_finding_locks_by_stack__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait,
+					bool is_truncated);
 /* Takes a WAIT record: which lock a snapshot saw a thread wait for. */
-void tapir_finding_blocked__call(struct tapir_diagnosis *f, const struct tapir_rec *rec);
+void tapir_finding_locks_by_stack__call(struct tapir_diagnosis *f, const struct tapir_rec *rec);
 /* Takes an interval that has ended: the times of waits for locks that have events are added up. */
-void tapir_finding_blocked__close(struct tapir_diagnosis *f, const struct tapir_interval *i);
+void tapir_finding_locks_by_stack__close(struct tapir_diagnosis *f, const struct tapir_interval *i);
 
 #endif

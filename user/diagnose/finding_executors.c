@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * See finding_workers.h. While the file is read each wait of a worker is counted as idle, within a
- * task, or for another task, by the functions on its stack; pools are formed after the last record,
- * by the names of their threads.
+ * See finding_executors.h. While the file is read each wait of a worker is counted as idle, within
+ * a task, or for another task, by the functions on its stack; pools are formed after the last
+ * record, by the names of their threads.
  */
-#include "diagnose/finding_workers.h"
+#include "diagnose/finding_executors.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -19,10 +19,11 @@
 
 /* ---- waits ---------------------------------------------------------------------------------- */
 
-void tapir_finding_workers__wait(struct tapir_diagnosis *f, const struct tapir_wait *w)
+void tapir_finding_executors__wait(struct tapir_diagnosis *f, const struct tapir_wait *w)
 {
 	uint64_t took_ns = w->wake_ns - w->from_ns;
-	struct tapir_worker made = {.tgid = w->thread->tgid, .tid = w->thread->tid}, *worker;
+	struct tapir_executor_thread made = {.tgid = w->thread->tgid, .tid = w->thread->tid},
+				     *worker;
 	const char *reason;
 	uint32_t marks;
 	bool is_asleep;
@@ -31,7 +32,7 @@ void tapir_finding_workers__wait(struct tapir_diagnosis *f, const struct tapir_w
 		return;
 	marks = tapir_node_facts__of(f, w->node)->marks;
 	worker = marks & TAPIR_MARK_WORKER
-			 ? tapir_keyed__add(&f->workers.rows, w->thread->tid, MAX_WORKERS, made)
+			 ? tapir_keyed__add(&f->executors.rows, w->thread->tid, MAX_WORKERS, made)
 			 : NULL;
 	if (!worker)
 		return;
@@ -63,7 +64,7 @@ struct pool {
 
 struct pools tapir_vec(struct pool);
 
-static void name_pool(struct tapir_diagnosis *f, const struct tapir_worker *w, char *out,
+static void name_pool(struct tapir_diagnosis *f, const struct tapir_executor_thread *w, char *out,
 		      size_t bytes)
 {
 	struct tapir_sv comm =
@@ -76,7 +77,7 @@ static void name_pool(struct tapir_diagnosis *f, const struct tapir_worker *w, c
 }
 
 static struct pool *pool_of(struct tapir_diagnosis *f, struct pools *pools,
-			    const struct tapir_worker *w)
+			    const struct tapir_executor_thread *w)
 {
 	struct pool made = {.tgid = w->tgid}, *pool;
 
@@ -102,10 +103,10 @@ static void add_weights(struct tapir_diagnosis *f, struct tapir_function_sums *t
 static void find_pools(struct tapir_diagnosis *f, struct pools *pools)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
-	const struct tapir_worker *w;
+	const struct tapir_executor_thread *w;
 	struct pool *pool;
 
-	tapir_vec_for_each (w, &f->workers.rows) {
+	tapir_vec_for_each (w, &f->executors.rows) {
 		pool = pool_of(f, pools, w);
 		if (!pool)
 			continue;
@@ -148,7 +149,7 @@ static void list_pool(struct tapir_diagnosis *f, const struct pool *pool,
 			.who = name});
 }
 
-void tapir_finding_workers__list(struct tapir_diagnosis *f, struct tapir_findings *list)
+void tapir_finding_executors__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	struct pools pools = {};
 	struct pool *pool;
@@ -161,11 +162,11 @@ void tapir_finding_workers__list(struct tapir_diagnosis *f, struct tapir_finding
 	tapir_vec__fini(&pools);
 }
 
-void tapir_finding_workers__fini(struct tapir_diagnosis *f)
+void tapir_finding_executors__fini(struct tapir_diagnosis *f)
 {
-	struct tapir_worker *w;
+	struct tapir_executor_thread *w;
 
-	tapir_vec_for_each (w, &f->workers.rows)
+	tapir_vec_for_each (w, &f->executors.rows)
 		tapir_function_sums__fini(&w->functions);
-	tapir_keyed__fini(&f->workers.rows);
+	tapir_keyed__fini(&f->executors.rows);
 }

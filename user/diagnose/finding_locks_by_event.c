@@ -55,7 +55,8 @@ static struct tapir_held_up *make_held_up(struct tapir_diagnosis *f, uint32_t tg
 				(struct tapir_held_up){});
 }
 
-void tapir_finding_locks__event(struct tapir_diagnosis *f, const struct tapir_diagnosis_event *e)
+void tapir_finding_locks_by_event__event(struct tapir_diagnosis *f,
+					 const struct tapir_diagnosis_event *e)
 {
 	uint32_t tgid = e->thread->tgid;
 	uint64_t tid;
@@ -82,7 +83,8 @@ void tapir_finding_locks__event(struct tapir_diagnosis *f, const struct tapir_di
  * The waits of the snapshot at the end are the only ones that hold then; a cycle in the first one
  * stays one.
  */
-void tapir_finding_locks__snapshot(struct tapir_diagnosis *f, const struct tapir_rec_switch *rec)
+void tapir_finding_locks_by_event__snapshot(struct tapir_diagnosis *f,
+					    const struct tapir_rec_switch *rec)
 {
 	struct tapir_held_up *h;
 
@@ -136,7 +138,7 @@ static void note_type(struct tapir_diagnosis *f, const struct tapir_tl_thread *t
 	}
 }
 
-void tapir_finding_locks__call(struct tapir_diagnosis *f, const struct tapir_rec *rec)
+void tapir_finding_locks_by_event__call(struct tapir_diagnosis *f, const struct tapir_rec *rec)
 {
 	const struct tapir_rec_thread *owner;
 	const struct tapir_tl_thread *thread;
@@ -172,7 +174,7 @@ static struct tapir_held_up *holder_of(struct tapir_diagnosis *f, const struct t
 	return holder && !holder->is_over ? holder : NULL;
 }
 
-uint32_t tapir_finding_locks__holder(struct tapir_diagnosis *f, uint32_t tid)
+uint32_t tapir_finding_locks_by_event__holder(struct tapir_diagnosis *f, uint32_t tid)
 {
 	uint64_t now_ns = tapir_timeline__stats(f->tl)->last_ns;
 	const struct tapir_rec_thread *rec = described_thread(f, tid, now_ns);
@@ -275,7 +277,7 @@ static void count_label(struct tapir_diagnosis *f, const struct tapir_interval *
 	tapir_str__fini(&text);
 }
 
-void tapir_finding_locks__close(struct tapir_diagnosis *f, const struct tapir_interval *i)
+void tapir_finding_locks_by_event__close(struct tapir_diagnosis *f, const struct tapir_interval *i)
 {
 	uint64_t took_ns = tapir_timeline__waited_ns(f->tl, i);
 
@@ -363,7 +365,8 @@ static void count_eventless(struct tapir_diagnosis *f)
 	}
 }
 
-bool tapir_finding_locks__wait(struct tapir_diagnosis *f, const struct tapir_wait *w, bool is_open)
+bool tapir_finding_locks_by_event__wait(struct tapir_diagnosis *f, const struct tapir_wait *w,
+					bool is_open)
 {
 	const char *reason = lock_by_stack(f, w);
 	uint64_t took_ns = w->wake_ns - w->from_ns;
@@ -496,7 +499,7 @@ static void list_waits(struct tapir_diagnosis *f, bool are_in_deadlock, struct t
 	tapir_rules__judge(f, list, fact);
 }
 
-void tapir_finding_locks__conclude(struct tapir_diagnosis *f)
+void tapir_finding_locks_by_event__conclude(struct tapir_diagnosis *f)
 {
 	struct tapir_held_up *h;
 
@@ -505,12 +508,12 @@ void tapir_finding_locks__conclude(struct tapir_diagnosis *f)
 		f->locks.are_deadlocked |= !h->is_over && cycle_of(f, h);
 }
 
-void tapir_finding_locks__list(struct tapir_diagnosis *f, struct tapir_findings *list)
+void tapir_finding_locks_by_event__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	list_waits(f, list_deadlock(f, list) || list_stuck(f, list), list);
 }
 
-void tapir_finding_locks__fini(struct tapir_diagnosis *f)
+void tapir_finding_locks_by_event__fini(struct tapir_diagnosis *f)
 {
 	struct tapir_lock_type *one;
 

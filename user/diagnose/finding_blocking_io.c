@@ -29,7 +29,7 @@ static int dependency_of(const char *reason)
 	return -1;
 }
 
-bool tapir_finding_waits__is_dependency(const char *reason)
+bool tapir_finding_blocking_io__is_dependency(const char *reason)
 {
 	return dependency_of(reason) >= 0;
 }
@@ -98,7 +98,7 @@ static void keep_begun(struct tapir_diagnosis *f, const struct tapir_wait *w, ui
 		(void)tapir_vec__push(&f->waits.begun, begun);
 }
 
-void tapir_finding_waits__conclude(struct tapir_diagnosis *f)
+void tapir_finding_blocking_io__conclude(struct tapir_diagnosis *f)
 {
 	const struct tapir_begun_wait *begun;
 
@@ -108,8 +108,8 @@ void tapir_finding_waits__conclude(struct tapir_diagnosis *f)
 			count_wait(f, begun->node, begun->wait_idx, begun->ns);
 }
 
-void tapir_finding_waits__take(struct tapir_diagnosis *f, const struct tapir_wait *w, uint32_t tid,
-			       bool is_truncated)
+void tapir_finding_blocking_io__take(struct tapir_diagnosis *f, const struct tapir_wait *w,
+				     uint32_t tid, bool is_truncated)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	const struct tapir_lore_wait *wait = tapir_diagnosis__lore_wait(f, w);
@@ -147,14 +147,15 @@ void tapir_finding_waits__take(struct tapir_diagnosis *f, const struct tapir_wai
 	count_wait(f, w->node, wait_idx, took_ns);
 }
 
-bool tapir_finding_waits__wait(struct tapir_diagnosis *f, const struct tapir_wait *w, bool is_open)
+bool tapir_finding_blocking_io__wait(struct tapir_diagnosis *f, const struct tapir_wait *w,
+				     bool is_open)
 {
-	tapir_finding_waits__take(f, w, w->thread->tid, is_open);
+	tapir_finding_blocking_io__take(f, w, w->thread->tid, is_open);
 	return true;
 }
 
-void tapir_finding_waits__count(struct tapir_diagnosis *f, const char *reason, uint32_t app,
-				uint64_t ns)
+void tapir_finding_blocking_io__count(struct tapir_diagnosis *f, const char *reason, uint32_t app,
+				      uint64_t ns)
 {
 	int wait_idx = dependency_of(reason);
 
@@ -181,13 +182,14 @@ static void list_one(struct tapir_diagnosis *f, int wait_idx, struct tapir_findi
 	tapir_rules__judge(f, list, fact);
 }
 
-void tapir_finding_waits__list(struct tapir_diagnosis *f, struct tapir_findings *list)
+void tapir_finding_blocking_io__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	for (int wait_idx = 0; wait_idx < TAPIR_WAITED_FOR_CNT; wait_idx++)
 		list_one(f, wait_idx, list);
 }
 
-void tapir_finding_waits__add_for_threads(const struct tapir_diagnosis *f, struct tapir_str *out)
+void tapir_finding_blocking_io__add_for_threads(const struct tapir_diagnosis *f,
+						struct tapir_str *out)
 {
 	const struct tapir_label_sum *worst = tapir_label_sums__largest(&f->waits.for_threads);
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
@@ -200,7 +202,7 @@ void tapir_finding_waits__add_for_threads(const struct tapir_diagnosis *f, struc
 	tapir_str__addf(out, " (%s): for work, or for other threads", worst->label);
 }
 
-void tapir_finding_waits__fini(struct tapir_diagnosis *f)
+void tapir_finding_blocking_io__fini(struct tapir_diagnosis *f)
 {
 	tapir_label_sums__fini(&f->waits.for_threads);
 	for (int wait_idx = 0; wait_idx < TAPIR_WAITED_FOR_CNT; wait_idx++) {

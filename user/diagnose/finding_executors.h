@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * finding_workers.h - pools of threads that a runtime's library makes (java.util.concurrent's
+ * finding_executors.h - pools of threads that a runtime's library makes (java.util.concurrent's
  * executors), by the functions on their stacks: lore's pools. Whether tasks are queued is not
  * known. But where threads of a pool wait within tasks, and none ever waited for one, whatever else
  * was to be done was not; and where all of them wait for other tasks throughout, those may be what
  * they wait for. Bounded. One thread.
  */
-#ifndef TAPIR_USER_FINDING_WORKERS_H
-#define TAPIR_USER_FINDING_WORKERS_H
+#ifndef TAPIR_USER_FINDING_EXECUTORS_H
+#define TAPIR_USER_FINDING_EXECUTORS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@ struct tapir_findings;
 struct tapir_wait;
 
 /* A thread of a pool. */
-struct tapir_worker {
+struct tapir_executor_thread {
 	uint32_t tgid, tid;
 	uint64_t idle_ns;		      /* without a task */
 	uint64_t task_ns, sleep_ns;	      /* in one: until others are done; asleep */
@@ -29,11 +29,11 @@ struct tapir_worker {
 	struct tapir_function_sums functions; /* of the latter two */
 };
 
-struct tapir_workers {
-	struct tapir_keyed(struct tapir_worker) rows;
+struct tapir_executors {
+	struct tapir_keyed(struct tapir_executor_thread) rows;
 };
 
 /* Takes a wait of a thread that may be a worker. */
-void tapir_finding_workers__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait);
+void tapir_finding_executors__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait);
 
 #endif
