@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A turn of a loop ends where its thread sleeps in the loop itself. A busy loop does not sleep
- * between turns: it polls, and finds the next event there already. The difference to a blocked one
- * is that some samples are in the loop and not in what it called: one long call has none of them.
- * Where they come often, a time without any is a call only if it is much longer than those between
- * them by chance. Time without samples and waits is not counted: records were lost, or were not
- * requested.
+ * An iteration of a loop ends where its thread sleeps in the loop itself. A busy loop does not sleep
+ * between iterations: it polls, and finds the next event there already. The difference to a blocked
+ * one is that some samples are in the loop and not in what it called: one long call has none of
+ * them. Where such samples are frequent, a time without any is a call only if it is much longer than
+ * the times between them by chance. Time without samples and waits is not counted: records were
+ * lost, or were not requested.
  *
  * A loop may be a function of the runtime (libuv's), or be written in its language (asyncio): then
  * the function that calls the program is on the stacks of what it calls.
@@ -16,7 +16,7 @@
 
 #include "base/keyed.h"
 #include "diagnose/diagnosis_impl.h"
-#include "diagnose/loop_spot.h"
+#include "diagnose/loop_stack.h"
 #include "spec/runtime_db/lore.h"
 
 #define MAX_LOOPS 1024u
@@ -26,23 +26,23 @@
 /* ---- times ----------------------------------------------------------------------------------- */
 
 static struct tapir_loop *make_loop(struct tapir_diagnosis *f, uint32_t tgid, uint32_t tid,
-				    const struct tapir_loop_spot *spot)
+				    const struct tapir_loop_stack *stack)
 {
-	struct tapir_loop made = {.tgid = tgid, .tid = tid, .lore = spot->lore};
+	struct tapir_loop made = {.tgid = tgid, .tid = tid, .lore = stack->lore};
 
 	return tapir_keyed__add(&f->loops.rows, tid, MAX_LOOPS, made);
 }
 
 /* NULL: the thread runs none, as far as is known. */
 static struct tapir_loop *loop_of(struct tapir_diagnosis *f, uint32_t tgid, uint32_t tid,
-				  const struct tapir_loop_spot *spot)
+				  const struct tapir_loop_stack *stack)
 {
 	struct tapir_loop *loop = tapir_keyed__get(&f->loops.rows, tid);
 
-	if (!loop && (spot->state == TAPIR_LOOP_ITSELF || spot->is_proof))
-		loop = make_loop(f, tgid, tid, spot);
+	if (!loop && (stack->state == TAPIR_LOOP_POLLING || stack->is_conclusive))
+		loop = make_loop(f, tgid, tid, stack);
 	if (loop)
-		loop->is_proven |= spot->is_proof;
+		loop->is_confirmed |= stack->is_conclusive;
 	return loop;
 }
 
@@ -51,19 +51,20 @@ static struct tapir_loop *loop_of(struct tapir_diagnosis *f, uint32_t tgid, uint
  * own: it has called nothing. Until the loop was seen to request events, its code cannot be
  * distinguished from what it calls.
  */
-static enum tapir_loop_state state_of_spot(struct tapir_loop *loop,
-					   const struct tapir_loop_spot *spot)
+static enum tapir_loop_state state_of_stack(struct tapir_loop *loop,
+					    const struct tapir_loop_stack *stack)
 {
-	if (spot->state == TAPIR_LOOP_ITSELF && (!loop->depth || spot->depth < loop->depth))
-		loop->depth = spot->depth;
-	if (spot->state == TAPIR_LOOP_CALLED && spot->depth && !loop->depth)
-		return TAPIR_LOOP_ELSEWHERE;
-	if (spot->state == TAPIR_LOOP_CALLED && !spot->is_proof && spot->depth <= loop->depth)
-		return TAPIR_LOOP_ITSELF;
-	return spot->state;
+	if (stack->state == TAPIR_LOOP_POLLING && (!loop->depth || stack->depth < loop->depth))
+		loop->depth = stack->depth;
+	if (stack->state == TAPIR_LOOP_IN_CALLBACK && stack->depth && !loop->depth)
+		return TAPIR_LOOP_OUTSIDE;
+	if (stack->state == TAPIR_LOOP_IN_CALLBACK && !stack->is_conclusive &&
+	    stack->depth <= loop->depth)
+		return TAPIR_LOOP_POLLING;
+	return stack->state;
 }
 
-static void forget_times(struct tapir_loop *loop)
+static void drop_times(struct tapir_loop *loop)
 {
 	loop->from_ns = 0;
 	loop->attributed_ns = 0;
@@ -71,41 +72,41 @@ static void forget_times(struct tapir_loop *loop)
 	loop->times.cnt = 0;
 }
 
-static void keep_stand(struct tapir_loop *loop, uint64_t took_ns, bool is_open)
+static void keep_stall(struct tapir_loop *loop, uint64_t took_ns, bool is_open)
 {
-	struct tapir_loop_stand stand = {.ns = took_ns,
+	struct tapir_loop_stall stall = {.ns = took_ns,
 					 .points = loop->points,
 					 .first_time = loop->kept.cnt,
 					 .is_open = is_open};
 	const struct tapir_loop_time *time;
 
-	if (loop->kept.cnt + loop->times.cnt > MAX_KEPT || !tapir_vec__push(&loop->stands, stand))
+	if (loop->kept.cnt + loop->times.cnt > MAX_KEPT || !tapir_vec__push(&loop->stalls, stall))
 		return;
 	tapir_vec_for_each (time, &loop->times)
 		(void)tapir_vec__push(&loop->kept, *time);
 }
 
 /* The thread is in the loop again. */
-static void end_stand(struct tapir_loop *loop, uint64_t now_ns, bool is_open)
+static void end_stall(struct tapir_loop *loop, uint64_t now_ns, bool is_open)
 {
 	uint64_t took_ns = loop->from_ns && now_ns > loop->from_ns ? now_ns - loop->from_ns : 0;
 
 	if (took_ns >= TAPIR_LIMIT_NS(LOOP_BLOCKED) &&
 	    TAPIR_IS_SHARE(LOOP_KNOWN, loop->attributed_ns, took_ns))
-		keep_stand(loop, took_ns, is_open);
-	forget_times(loop);
+		keep_stall(loop, took_ns, is_open);
+	drop_times(loop);
 }
 
 /*
  * Counts the time between two sleeps. It counts only if enough of it is explained by samples and
- * waits: else records were lost, or a sleep was not seen, and the loop would seem busy. A turn that
- * is shorter than the time between two samples counts without samples.
+ * waits: else records were lost, or a sleep was not seen, and the loop would seem busy. An
+ * iteration that is shorter than the time between two samples counts without samples.
  */
 static void count_busy(struct tapir_loop_busy *busy, uint64_t from_ns, uint64_t until_ns)
 {
 	uint64_t ns = from_ns && until_ns > from_ns ? until_ns - from_ns : 0;
 
-	if (ns < TAPIR_LIMIT_NS(TURN_KNOWN) ||
+	if (ns < TAPIR_LIMIT_NS(ITERATION_KNOWN) ||
 	    TAPIR_IS_SHARE(LOOP_KNOWN, busy->attributed_ns, ns)) {
 		busy->ns += ns;
 		busy->runnable_ns += busy->attributed_runnable_ns;
@@ -116,20 +117,20 @@ static void count_busy(struct tapir_loop_busy *busy, uint64_t from_ns, uint64_t 
 }
 
 /* The thread sleeps in the loop. */
-static void end_turn(struct tapir_loop *loop, uint64_t now_ns)
+static void end_iteration(struct tapir_loop *loop, uint64_t now_ns)
 {
 	if (loop->slept_ns && now_ns >= loop->slept_ns + TAPIR_LIMIT_NS(LOOP_BLOCKED)) {
-		loop->long_turn_cnt++;
-		loop->long_turns.in_loop += loop->turn.in_loop;
-		loop->long_turns.called += loop->turn.called;
+		loop->long_iteration_cnt++;
+		loop->long_iterations.in_loop += loop->iteration.in_loop;
+		loop->long_iterations.called += loop->iteration.called;
 	}
-	for (size_t i = loop->turn_first_stand; i < loop->stands.cnt; i++)
-		loop->stands.data[i].is_dominant =
+	for (size_t i = loop->iteration_first_stall; i < loop->stalls.cnt; i++)
+		loop->stalls.data[i].is_dominant =
 			loop->slept_ns &&
-			TAPIR_IS_SHARE(DOMINANT, loop->stands.data[i].ns, now_ns - loop->slept_ns);
-	loop->turn_first_stand = loop->stands.cnt;
+			TAPIR_IS_SHARE(DOMINANT, loop->stalls.data[i].ns, now_ns - loop->slept_ns);
+	loop->iteration_first_stall = loop->stalls.cnt;
 	count_busy(&loop->busy, loop->slept_ns, now_ns);
-	loop->turn = (struct tapir_loop_points){};
+	loop->iteration = (struct tapir_loop_points){};
 	loop->back_cnt = 0;
 	loop->slept_ns = 0;
 }
@@ -142,17 +143,17 @@ static void add_point(struct tapir_loop *loop, enum tapir_loop_state state, uint
 	/*
 	 * The code in which it woke up, and in which it goes to sleep, is in the loop in any case.
 	 */
-	if (state == TAPIR_LOOP_ITSELF && loop->turn.called)
+	if (state == TAPIR_LOOP_POLLING && loop->iteration.called)
 		loop->back_cnt++;
-	if (state == TAPIR_LOOP_CALLED) {
-		loop->turn.in_loop += loop->back_cnt;
+	if (state == TAPIR_LOOP_IN_CALLBACK) {
+		loop->iteration.in_loop += loop->back_cnt;
 		loop->back_cnt = 0;
-		loop->turn.called++;
+		loop->iteration.called++;
 	}
-	loop->points += state == TAPIR_LOOP_CALLED;
-	if (state == TAPIR_LOOP_ITSELF)
-		end_stand(loop, now_ns, false);
-	if (!loop->from_ns && state != TAPIR_LOOP_ELSEWHERE)
+	loop->points += state == TAPIR_LOOP_IN_CALLBACK;
+	if (state == TAPIR_LOOP_POLLING)
+		end_stall(loop, now_ns, false);
+	if (!loop->from_ns && state != TAPIR_LOOP_OUTSIDE)
 		loop->from_ns = now_ns;
 }
 
@@ -163,8 +164,8 @@ static void add_time(struct tapir_diagnosis *f, struct tapir_loop *loop, uint32_
 
 	loop->attributed_ns += time.ns;
 	time.name = tapir_diagnosis__own(f, node);
-	time.called = tapir_loop_spot__called(f, node);
-	time.queue = tapir_loop_spot__queue(f, node);
+	time.called = tapir_loop_stack__called(f, node);
+	time.queue = tapir_loop_stack__queue(f, node);
 	tapir_vec_for_each (row, &loop->times)
 		if (row->name == time.name && row->called == time.called &&
 		    row->queue == time.queue && row->reason == time.reason &&
@@ -186,7 +187,7 @@ static void add_sync(struct tapir_diagnosis *f, struct tapir_loop *loop, uint32_
 		return;
 	sync->ns += ns;
 	sync->runnable_ns += runnable_ns;
-	tapir_function_sums__add(f, &sync->called, tapir_loop_spot__called(f, node), ns);
+	tapir_function_sums__add(f, &sync->called, tapir_loop_stack__called(f, node), ns);
 	tapir_diagnosis__add_app_stack(f, &sync->app, node, ns);
 	if (reason && *reason)
 		tapir_label_sums__add(&sync->reasons, 1, reason, TAPIR_APP_CODE_NONE,
@@ -206,18 +207,18 @@ void tapir_finding_loop__sample(struct tapir_diagnosis *f, const struct tapir_tl
 				const struct tapir_node_facts *facts)
 {
 	uint64_t now_ns = sample->h.time_ns;
-	struct tapir_loop_spot spot = facts->spot;
-	struct tapir_loop *loop = loop_of(f, thread->tgid, thread->tid, &spot);
+	struct tapir_loop_stack stack = facts->stack;
+	struct tapir_loop *loop = loop_of(f, thread->tgid, thread->tid, &stack);
 	enum tapir_loop_state state;
 
 	if (!loop)
 		return;
-	state = state_of_spot(loop, &spot);
+	state = state_of_stack(loop, &stack);
 	loop->seen_ns = now_ns;
 	add_point(loop, state, now_ns);
-	if (loop->from_ns && state != TAPIR_LOOP_ITSELF)
+	if (loop->from_ns && state != TAPIR_LOOP_POLLING)
 		add_time(f, loop, node, (struct tapir_loop_time){.ns = sample->period});
-	if (state == TAPIR_LOOP_CALLED)
+	if (state == TAPIR_LOOP_IN_CALLBACK)
 		add_sync(f, loop, node, NULL, sample->period, 0);
 	add_busy_time(f, loop, node, sample->period);
 }
@@ -237,38 +238,38 @@ static void sleep_in_call(struct tapir_diagnosis *f, struct tapir_loop *loop,
 
 void tapir_finding_loop__wait(struct tapir_diagnosis *f, const struct tapir_wait *w)
 {
-	struct tapir_loop_spot spot =
+	struct tapir_loop_stack stack =
 		w->node == TAPIR_NO_NODE
-			? (struct tapir_loop_spot){TAPIR_LOOP_ELSEWHERE, NULL, false, 0}
-			: tapir_node_facts__of(f, w->node)->spot;
-	struct tapir_loop *loop = loop_of(f, w->thread->tgid, w->thread->tid, &spot);
+			? (struct tapir_loop_stack){TAPIR_LOOP_OUTSIDE, NULL, false, 0}
+			: tapir_node_facts__of(f, w->node)->stack;
+	struct tapir_loop *loop = loop_of(f, w->thread->tgid, w->thread->tid, &stack);
 	enum tapir_loop_state state;
 	uint64_t ready_ns = w->state ? w->wake_ns : w->from_ns;
 
 	if (!loop)
 		return;
-	state = state_of_spot(loop, &spot);
+	state = state_of_stack(loop, &stack);
 	if (w->state)
-		state = spot.state; /* the loop itself sleeps for events alone */
-	if (state == TAPIR_LOOP_CALLED)
+		state = stack.state; /* the loop itself sleeps for events alone */
+	if (state == TAPIR_LOOP_IN_CALLBACK)
 		add_sync(f, loop, w->node, tapir_diagnosis__reason_at(f, w->node),
 			 w->until_ns - w->from_ns, w->until_ns - ready_ns);
 	loop->seen_ns = w->until_ns;
 	if (!w->state) {
 		add_point(loop, state, w->from_ns);
-	} else if (state == TAPIR_LOOP_CALLED) {
+	} else if (state == TAPIR_LOOP_IN_CALLBACK) {
 		sleep_in_call(f, loop, w);
 	} else {
 		/* The thread slept in the loop, or it is not known where. */
-		if (state == TAPIR_LOOP_ITSELF) {
-			end_stand(loop, w->from_ns, false);
+		if (state == TAPIR_LOOP_POLLING) {
+			end_stall(loop, w->from_ns, false);
 			loop->idle_ns += w->wake_ns - w->from_ns;
 		} else {
 			loop->unknown_ns += w->wake_ns - w->from_ns;
 		}
-		end_turn(loop, w->from_ns);
-		forget_times(loop);
-		loop->slept_ns = state == TAPIR_LOOP_ITSELF ? w->until_ns : 0;
+		end_iteration(loop, w->from_ns);
+		drop_times(loop);
+		loop->slept_ns = state == TAPIR_LOOP_POLLING ? w->until_ns : 0;
 		loop->from_ns = loop->slept_ns;
 		return;
 	}
@@ -283,31 +284,32 @@ void tapir_finding_loop__wait(struct tapir_diagnosis *f, const struct tapir_wait
 }
 
 /* Proves that a thread runs a loop, by its functions' names. NULL: this stack does not show it. */
-static struct tapir_loop *prove(struct tapir_diagnosis *f, uint32_t tgid, uint32_t tid,
-				uint32_t node)
+static struct tapir_loop *confirm_loop(struct tapir_diagnosis *f, uint32_t tgid, uint32_t tid,
+				       uint32_t node)
 {
-	const struct tapir_lore *lore = tapir_loop_spot__lore(f, node);
-	struct tapir_loop_spot spot = {TAPIR_LOOP_ELSEWHERE, lore, true, 0};
+	const struct tapir_lore *lore = tapir_loop_stack__lore(f, node);
+	struct tapir_loop_stack stack = {TAPIR_LOOP_OUTSIDE, lore, true, 0};
 
-	return lore ? loop_of(f, tgid, tid, &spot) : NULL;
+	return lore ? loop_of(f, tgid, tid, &stack) : NULL;
 }
 
 void tapir_finding_loop__snapshot(struct tapir_diagnosis *f, const struct tapir_rec_switch *rec,
 				  uint32_t node)
 {
-	struct tapir_loop *loop = rec->out_tid ? prove(f, rec->out_tgid, rec->out_tid, node) : NULL;
+	struct tapir_loop *loop =
+		rec->out_tid ? confirm_loop(f, rec->out_tgid, rec->out_tid, node) : NULL;
 	uint32_t app = loop ? tapir_diagnosis__own(f, node) : TAPIR_APP_CODE_NONE;
 
 	if (app != TAPIR_APP_CODE_NONE &&
-	    tapir_node_facts__of(f, node)->spot.state == TAPIR_LOOP_CALLED)
+	    tapir_node_facts__of(f, node)->stack.state == TAPIR_LOOP_IN_CALLBACK)
 		tapir_function_sums__add(f, &loop->seen, app, 1);
 }
 
 void tapir_finding_loop__interp_sample(struct tapir_diagnosis *f,
 				       const struct tapir_rec_interp_sample *sample, uint32_t node)
 {
-	struct tapir_loop *loop = prove(f, sample->tgid, sample->tid, node);
-	uint32_t app = loop ? tapir_loop_spot__own(f, node) : TAPIR_APP_CODE_NONE;
+	struct tapir_loop *loop = confirm_loop(f, sample->tgid, sample->tid, node);
+	uint32_t app = loop ? tapir_loop_stack__own(f, node) : TAPIR_APP_CODE_NONE;
 
 	if (app != TAPIR_APP_CODE_NONE)
 		tapir_function_sums__add(f, &loop->seen, app, 1);
@@ -329,32 +331,33 @@ static void count_time(struct tapir_diagnosis *f, struct tapir_loop *loop,
 }
 
 /*
- * Many short turns rather than one long call? Where a loop sleeps every now and then these hardly
- * come in a row.
+ * Returns true if the stall is many short iterations rather than one long call. Where a loop sleeps
+ * now and then, short iterations hardly follow each other without a sleep.
  */
-static bool is_by_chance(const struct tapir_loop *loop, const struct tapir_loop_stand *stand)
+static bool is_insignificant(const struct tapir_loop *loop, const struct tapir_loop_stall *stall)
 {
-	const struct tapir_loop_points *all = &loop->long_turns;
+	const struct tapir_loop_points *all = &loop->long_iterations;
 
-	if (stand->is_dominant && loop->idle_ns * TAPIR_LIMIT(LOOP_RESTS) >= loop->busy.ns)
+	if (stall->is_dominant && loop->idle_ns * TAPIR_LIMIT(LOOP_SLEEPS) >= loop->busy.ns)
 		return false;
-	return all->in_loop && all->in_loop * TAPIR_LIMIT(LOOP_TURNS) >= loop->long_turn_cnt &&
-	       stand->points * all->in_loop < TAPIR_LIMIT(LOOP_CHANCE) * all->called;
+	return all->in_loop &&
+	       all->in_loop * TAPIR_LIMIT(LOOP_ITERATIONS) >= loop->long_iteration_cnt &&
+	       stall->points * all->in_loop < TAPIR_LIMIT(LOOP_CHANCE) * all->called;
 }
 
-static void count_stands(struct tapir_diagnosis *f, struct tapir_loop *loop)
+static void count_stalls(struct tapir_diagnosis *f, struct tapir_loop *loop)
 {
-	for (size_t i = 0; i < loop->stands.cnt; i++) {
-		const struct tapir_loop_stand *stand = &loop->stands.data[i];
-		size_t until = i + 1 < loop->stands.cnt ? stand[1].first_time : loop->kept.cnt;
+	for (size_t i = 0; i < loop->stalls.cnt; i++) {
+		const struct tapir_loop_stall *stall = &loop->stalls.data[i];
+		size_t until = i + 1 < loop->stalls.cnt ? stall[1].first_time : loop->kept.cnt;
 
-		if (is_by_chance(loop, stand))
+		if (is_insignificant(loop, stall))
 			continue;
-		loop->ns += stand->ns;
+		loop->ns += stall->ns;
 		loop->cnt++;
-		loop->worst_ns = stand->ns > loop->worst_ns ? stand->ns : loop->worst_ns;
-		loop->is_open = stand->is_open;
-		for (size_t t = stand->first_time; t < until; t++)
+		loop->worst_ns = stall->ns > loop->worst_ns ? stall->ns : loop->worst_ns;
+		loop->is_open = stall->is_open;
+		for (size_t t = stall->first_time; t < until; t++)
 			count_time(f, loop, &loop->kept.data[t]);
 	}
 }
@@ -366,10 +369,10 @@ void tapir_finding_loop__conclude(struct tapir_diagnosis *f)
 	struct tapir_loop *loop;
 
 	tapir_vec_for_each (loop, &f->loops.rows) {
-		end_stand(loop, loop->seen_ns,
+		end_stall(loop, loop->seen_ns,
 			  loop->seen_ns + TAPIR_LIMIT_NS(LOOP_BLOCKED) >= end_ns);
-		end_turn(loop, loop->seen_ns);
-		count_stands(f, loop);
+		end_iteration(loop, loop->seen_ns);
+		count_stalls(f, loop);
 	}
 }
 
@@ -379,7 +382,7 @@ void tapir_finding_loop__fini(struct tapir_diagnosis *f)
 
 	tapir_vec_for_each (loop, &f->loops.rows) {
 		tapir_vec__fini(&loop->times);
-		tapir_vec__fini(&loop->stands);
+		tapir_vec__fini(&loop->stalls);
 		tapir_vec__fini(&loop->kept);
 		tapir_function_sums__fini(&loop->app);
 		tapir_function_sums__fini(&loop->seen);

@@ -37,7 +37,7 @@ struct tapir_loop_time {
 };
 
 /* A long time in which the thread was not seen in the loop itself. */
-struct tapir_loop_stand {
+struct tapir_loop_stall {
 	uint64_t ns, points; /* points: samples, and when it lost its CPU */
 	size_t first_time;   /* of kept ones, up to the next one's */
 	bool is_open;	     /* it had not ended when the recording did */
@@ -50,8 +50,8 @@ struct tapir_loop_points {
 };
 
 /*
- * Synchronous calls (lore's loop_sync: a file that is read while all others wait): however short
- * each is, the loop serves nothing else during it.
+ * Synchronous calls (lore's loop_blocking_calls: a file that is read while all others wait):
+ * however short each is, the loop serves nothing else during it.
  */
 struct tapir_loop_sync {
 	uint64_t ns, runnable_ns; /* in such calls; of that, waiting for a CPU */
@@ -74,20 +74,20 @@ struct tapir_loop_busy {
 struct tapir_loop {
 	uint32_t tgid, tid;
 	const struct tapir_lore *lore; /* whose loop it is */
-	uint8_t depth;	/* calls of the interpreter where it asks for events; 0: not known */
-	bool is_proven; /* else its thread may ask for events for other reasons */
+	uint8_t depth;	   /* calls of the interpreter where it asks for events; 0: not known */
+	bool is_confirmed; /* else its thread may ask for events for other reasons */
 	struct tapir_function_sums seen; /* functions in which snapshots of all threads saw it */
 	uint64_t slept_ns;		 /* until when it last slept in the loop; 0: not known */
 	uint64_t from_ns, seen_ns;	 /* since it was last seen in the loop; 0: not known */
 	uint64_t attributed_ns, points;	 /* of that: times of the rows below */
 	uint64_t unknown_ns;		 /* it waited, and stacks do not tell where */
 	struct tapir_vec(struct tapir_loop_time) times;
-	struct tapir_loop_points turn, long_turns;
+	struct tapir_loop_points iteration, long_iterations;
 	uint64_t back_cnt; /* points in the loop since it was last seen in what it called */
-	uint64_t long_turn_cnt;
-	size_t turn_first_stand;
+	uint64_t long_iteration_cnt;
+	size_t iteration_first_stall;
 	uint64_t idle_ns; /* it slept in the loop */
-	struct tapir_vec(struct tapir_loop_stand) stands;
+	struct tapir_vec(struct tapir_loop_stall) stalls;
 	struct tapir_vec(struct tapir_loop_time) kept;
 	/* of all times in which it was blocked */
 	uint64_t ns, worst_ns, cnt, runnable_ns;

@@ -343,13 +343,13 @@ enum tapir_limit_role {
 	X(SECOND_PART, REQUESTS, TAPIR_WORDS, 10, "%", "of their time: a second part is mentioned") \
 	X(REQUEST_CNT, REQUESTS, TAPIR_COUNTS, 3, "requests", ": fewer have no percentiles") \
 	X(LOOP_BLOCKED, LOOP, TAPIR_COUNTS, 50, "ms", "for less a loop is not blocked") \
-	X(LOOP_RESTS, LOOP, TAPIR_COUNTS, 10, "times", "as long without a pause: it hardly has any") \
-	X(LOOP_TURNS, LOOP, TAPIR_COUNTS, 4, "turns", "with one sample in the loop: many short ones") \
+	X(LOOP_SLEEPS, LOOP, TAPIR_COUNTS, 10, "times", "as long without a pause: it hardly has any") \
+	X(LOOP_ITERATIONS, LOOP, TAPIR_COUNTS, 4, "iterations", "with one sample in the loop: many short ones") \
 	X(LOOP_CHANCE, LOOP, TAPIR_COUNTS, 10, "times", "the mean time: by chance in one of 20,000") \
 	X(LOOP_KNOWN, LOOP, TAPIR_COUNTS, 50, "%", "of a time: with less, too little is known of it") \
 	X(LOOP_CALLS, LOOP, TAPIR_COUNTS, 120, "%", "of the blocked time: synchronous calls are it") \
 	X(LOOP_STEPS, LOOP, TAPIR_WORDS, 50, "times", "in callbacks with one between: one takes long") \
-	X(TURN_KNOWN, LOOP_BUSY, TAPIR_COUNTS, 50, "ms", ": shorter turns count without samples") \
+	X(ITERATION_KNOWN, LOOP_BUSY, TAPIR_COUNTS, 50, "ms", ": shorter iterations count without samples") \
 	X(THROWN, EXCEPTIONS, TAPIR_AT_LEAST, 10, "exceptions", ": fewer make no rate") \
 	X(ONE_THROWS, EXCEPTIONS, TAPIR_WORDS, 95, "%", "of a type: one function throws it") \
 	X(EVENTS_OF_THROWS, THROWING, TAPIR_AT_MOST, 0, "exceptions", "with events they are counted") \

@@ -60,7 +60,7 @@ static struct tapir_loop *worst_loop(struct tapir_diagnosis *f, uint64_t span_ns
 
 	*cnt = 0;
 	tapir_vec_for_each (loop, &f->loops.rows) {
-		if (!loop->is_proven || is_worker(f, loop) ||
+		if (!loop->is_confirmed || is_worker(f, loop) ||
 		    !tapir_findings__admits(list, TAPIR_FINDING_LOOP,
 					    blocked_percent(loop, span_ns), TAPIR_NO_CHECKS))
 			continue;
@@ -84,7 +84,7 @@ static struct tapir_loop *busiest_loop(struct tapir_diagnosis *f, uint64_t span_
 
 	tapir_vec_for_each (loop, &f->loops.rows) {
 		struct tapir_loop_busy *busy = &loop->busy;
-		if (loop->is_proven && !is_worker(f, loop) &&
+		if (loop->is_confirmed && !is_worker(f, loop) &&
 		    tapir_findings__admits(list, TAPIR_FINDING_LOOP_BUSY,
 					   own_percent(loop, busy->ns, busy->runnable_ns, span_ns),
 					   TAPIR_NO_CHECKS) &&

@@ -107,7 +107,7 @@ static uint32_t judge_name(struct tapir_diagnosis *f, const char *name)
 			      rows[list->row].how & MANAGED ? managed : whole))
 			marks |= rows[list->row].mark;
 	if (strstr(name, "epoll_wait") || strstr(name, "epoll_pwait"))
-		marks |= TAPIR_MARK_ASKS;
+		marks |= TAPIR_MARK_POLLS;
 	if (!strncmp(name, "0x", 2))
 		marks |= TAPIR_MARK_NO_FILE;
 	if (tapir_name_mark__activity(name))

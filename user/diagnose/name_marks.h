@@ -30,7 +30,7 @@ struct tapir_lore_activity;
 	X(PLUMBING, loop_plumbing, 0)                                                              \
 	X(QUEUE, loop_queue, ONE | WHOLE)                                                          \
 	X(QUEUE_STEP, loop_queue_steps, 0)                                                         \
-	X(SYNC, loop_sync, 0)                                                                      \
+	X(SYNC, loop_blocking_calls, 0)                                                            \
 	X(THROWS, exception_functions, 0)                                                          \
 	X(WORKER, workers, MANAGED)                                                                \
 	X(TAKES_WORK, dequeue_functions, MANAGED)                                                  \
@@ -48,7 +48,7 @@ enum tapir_name_mark {
 	TAPIR_NAME_MARKS(TAPIR_NAME_MARK)
 #undef TAPIR_NAME_MARK
 	/* Names that are of no list. */
-	TAPIR_MARK_ASKS = 1 << 24,	   /* the kernel's or the C library's wait for events */
+	TAPIR_MARK_POLLS = 1 << 24,	   /* the kernel's or the C library's wait for events */
 	TAPIR_MARK_NO_FILE = 1 << 25,	   /* an address: the code is of no file */
 	TAPIR_MARK_ACTIVITY = 1 << 26,	   /* says what the CPU is used for */
 	TAPIR_MARK_TIMER = 1 << 27,	   /* a timer of .NET */

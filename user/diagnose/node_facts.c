@@ -50,7 +50,7 @@ static void judge_node(struct tapir_diagnosis *f, uint32_t node, struct tapir_no
 
 	*facts = (struct tapir_node_facts){
 		.activity = tapir_finding_cpu_activity__of(f, node),
-		.spot = tapir_loop_spot__look_up(f, node),
+		.stack = tapir_loop_stack__classify(f, node),
 		.thrown = thrown_at(f, node),
 		.function = tapir_app_code__find_or_native(tree, node),
 		.gil_side = (uint8_t)tapir_finding_gil__side(f, node),
@@ -59,7 +59,8 @@ static void judge_node(struct tapir_diagnosis *f, uint32_t node, struct tapir_no
 		.marks = marks_of_all(f, node),
 		.node = node,
 	};
-	facts->is_outside_loops = facts->spot.state != TAPIR_LOOP_ITSELF && !facts->spot.is_proof;
+	facts->is_outside_loops =
+		facts->stack.state != TAPIR_LOOP_POLLING && !facts->stack.is_conclusive;
 }
 
 /* NULL: there is none yet. */

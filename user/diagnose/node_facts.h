@@ -8,7 +8,7 @@
 #define TAPIR_USER_NODE_FACTS_H
 
 #include "base/vec.h"
-#include "diagnose/loop_spot.h"
+#include "diagnose/loop_stack.h"
 
 struct tapir_diagnosis;
 struct tapir_lore_activity;
@@ -25,7 +25,7 @@ struct tapir_node_facts {
 	uint32_t thrown;   /* node of the outermost function of throwing; 0: none */
 	uint32_t function; /* the program's own, or TAPIR_APP_CODE_NONE */
 	uint32_t marks;	   /* of the names of all functions on the stack */
-	struct tapir_loop_spot spot;
+	struct tapir_loop_stack stack;
 };
 
 struct tapir_nodes_facts {

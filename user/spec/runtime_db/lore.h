@@ -358,7 +358,7 @@ struct tapir_lore {
 	 * Prefixes of functions that block until they have done what a loop would do together with
 	 * other work.
 	 */
-	const char *const *loop_sync;
+	const char *const *loop_blocking_calls;
 	const struct tapir_lore_wait *waits;
 	const struct tapir_lore_activity *cpu_activities;
 	const struct tapir_hint_table *hints[2]; /* NULL: none */

@@ -74,7 +74,7 @@ const struct tapir_lore tapir_lore_node = {
 		"Builtins_RunMicrotasks", "Builtins_Promise", "Builtins_PerformPromiseThen",
 		"Builtins_AsyncFunctionAwait", "Builtins_ResumeGeneratorTrampoline",
 		"Builtins_EnqueueMicrotask", "Builtins_FulfillPromise", "Builtins_ResolvePromise"),
-	.loop_sync = TAPIR_LIST_OF("uv__fs_work", "node::SyncProcessRunner::"),
+	.loop_blocking_calls = TAPIR_LIST_OF("uv__fs_work", "node::SyncProcessRunner::"),
 	.waits = waits,
 	.pairs = TAPIR_TABLE(pairs),
 	.headlines = headlines,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * See loop_spot.h. Marks of names decide (name_marks.h). A loop is recognized by its function
+ * See loop_stack.h. Marks of names decide (name_marks.h). A loop is recognized by its function
  * (libuv), or, if it is written in its language, by the functions through which it calls the
  * program (asyncio).
  */
-#include "diagnose/loop_spot.h"
+#include "diagnose/loop_stack.h"
 
 #include "diagnose/diagnosis_impl.h"
 #include "spec/runtime_db/lore.h"
@@ -28,24 +28,24 @@ static bool is_of_loop(const struct tapir_tree_node *node, uint32_t marks)
 }
 
 /* The outermost loop decides: what it called may run a loop of its own, and wait for that. */
-static struct tapir_loop_spot look_up_function(struct tapir_diagnosis *f,
-					       const struct tapir_stack_tree *tree, uint32_t node)
+static struct tapir_loop_stack
+classify_by_function(struct tapir_diagnosis *f, const struct tapir_stack_tree *tree, uint32_t node)
 {
-	struct tapir_loop_spot spot = {TAPIR_LOOP_ELSEWHERE, NULL, false, 0};
+	struct tapir_loop_stack stack = {TAPIR_LOOP_OUTSIDE, NULL, false, 0};
 	bool is_own = true;
 
 	for (; node && node < tree->nodes.cnt; node = tree->nodes.data[node].parent) {
 		uint32_t marks = tapir_diagnosis__marks(f, node);
 
 		if (marks & TAPIR_MARK_LOOP)
-			spot = (struct tapir_loop_spot){
-				is_own ? TAPIR_LOOP_ITSELF : TAPIR_LOOP_CALLED,
+			stack = (struct tapir_loop_stack){
+				is_own ? TAPIR_LOOP_POLLING : TAPIR_LOOP_IN_CALLBACK,
 				tapir_name_mark__lore(TAPIR_MARK_LOOP, name_at(tree, node)), true,
 				0};
 		else
 			is_own &= is_of_loop(&tree->nodes.data[node], marks);
 	}
-	return spot;
+	return stack;
 }
 
 /*
@@ -53,8 +53,8 @@ static struct tapir_loop_spot look_up_function(struct tapir_diagnosis *f,
  * the interpreter. The caller of a callback that is not a task is the interpreter itself: then it
  * takes another stack of the thread to know that it runs a loop.
  */
-static struct tapir_loop_spot look_up_caller(struct tapir_diagnosis *f,
-					     const struct tapir_stack_tree *tree, uint32_t node)
+static struct tapir_loop_stack
+classify_by_caller(struct tapir_diagnosis *f, const struct tapir_stack_tree *tree, uint32_t node)
 {
 	const struct tapir_lore *lore = NULL, *caller = NULL, *interpreter;
 	unsigned depth = 0;
@@ -75,23 +75,24 @@ static struct tapir_loop_spot look_up_caller(struct tapir_diagnosis *f,
 		depth += depth < UINT8_MAX;
 	}
 	if (caller && caller == lore)
-		return (struct tapir_loop_spot){TAPIR_LOOP_CALLED, caller, true, (uint8_t)depth};
+		return (struct tapir_loop_stack){TAPIR_LOOP_IN_CALLBACK, caller, true,
+						 (uint8_t)depth};
 	if (!lore)
-		return (struct tapir_loop_spot){TAPIR_LOOP_ELSEWHERE, NULL, false, 0};
-	return (struct tapir_loop_spot){all & TAPIR_MARK_ASKS ? TAPIR_LOOP_ITSELF
-							      : TAPIR_LOOP_CALLED,
-					lore, false, (uint8_t)depth};
+		return (struct tapir_loop_stack){TAPIR_LOOP_OUTSIDE, NULL, false, 0};
+	return (struct tapir_loop_stack){all & TAPIR_MARK_POLLS ? TAPIR_LOOP_POLLING
+								: TAPIR_LOOP_IN_CALLBACK,
+					 lore, false, (uint8_t)depth};
 }
 
-struct tapir_loop_spot tapir_loop_spot__look_up(struct tapir_diagnosis *f, uint32_t node)
+struct tapir_loop_stack tapir_loop_stack__classify(struct tapir_diagnosis *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
-	struct tapir_loop_spot spot = look_up_function(f, tree, node);
+	struct tapir_loop_stack stack = classify_by_function(f, tree, node);
 
-	return spot.lore ? spot : look_up_caller(f, tree, node);
+	return stack.lore ? stack : classify_by_caller(f, tree, node);
 }
 
-uint32_t tapir_loop_spot__called(struct tapir_diagnosis *f, uint32_t node)
+uint32_t tapir_loop_stack__called(struct tapir_diagnosis *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	uint32_t called = TAPIR_APP_CODE_NONE;
@@ -108,7 +109,7 @@ uint32_t tapir_loop_spot__called(struct tapir_diagnosis *f, uint32_t node)
 	return TAPIR_APP_CODE_NONE;
 }
 
-enum tapir_loop_queue tapir_loop_spot__queue(struct tapir_diagnosis *f, uint32_t node)
+enum tapir_loop_queue tapir_loop_stack__queue(struct tapir_diagnosis *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	bool is_in_call = false;
@@ -126,7 +127,7 @@ enum tapir_loop_queue tapir_loop_spot__queue(struct tapir_diagnosis *f, uint32_t
 	return TAPIR_LOOP_QUEUE_NONE;
 }
 
-const struct tapir_lore *tapir_loop_spot__lore(struct tapir_diagnosis *f, uint32_t node)
+const struct tapir_lore *tapir_loop_stack__lore(struct tapir_diagnosis *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 
@@ -136,7 +137,7 @@ const struct tapir_lore *tapir_loop_spot__lore(struct tapir_diagnosis *f, uint32
 	return NULL;
 }
 
-uint32_t tapir_loop_spot__own(struct tapir_diagnosis *f, uint32_t node)
+uint32_t tapir_loop_stack__own(struct tapir_diagnosis *f, uint32_t node)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 
