@@ -77,7 +77,7 @@ static void expect_neither(void)
 {
 	end_at(1000 * MS);
 	assert_false(has(TAPIR_FINDING_THREADPOOL_STARVATION));
-	assert_false(has(TAPIR_FINDING_WORKERS));
+	assert_false(has(TAPIR_FINDING_EXECUTORS));
 }
 
 static void pool_is_starved_when_all_its_tasks_wait_for_tasks(void **state)
@@ -99,7 +99,7 @@ static void pool_whose_waits_end_is_busy(void **state)
 	for (uint32_t tid = 2; tid < 5; tid++)
 		wait_in(tid, "worker-1", 100, TASK);
 	end_at(1000 * MS);
-	expect(TAPIR_FINDING_WORKERS,
+	expect(TAPIR_FINDING_EXECUTORS,
 	       "3.0 of 3 threads of the pool worker-* wait for other tasks in "
 	       "Shop.order(int): none was free in 991.00 ms");
 }
@@ -110,7 +110,7 @@ static void pool_whose_tasks_sleep_is_busy(void **state)
 	for (uint32_t tid = 2; tid < 6; tid++)
 		wait_in(tid, "pool-1-thread-1", 50, SLEEP);
 	end_at(1000 * MS);
-	assert_true(has(TAPIR_FINDING_WORKERS));
+	assert_true(has(TAPIR_FINDING_EXECUTORS));
 	assert_non_null(strstr(found.rows.data[0].text,
 			       "3.9 of 4 threads of the pool "
 			       "pool-1-thread-* sleep in Shop.order(int)"));

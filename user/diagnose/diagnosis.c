@@ -162,8 +162,8 @@ static void on_expect(void *ctx, uint32_t node)
 static void add_diagnosed_wait(struct tapir_diagnosis *f, const struct tapir_wait *wait,
 			       bool is_open)
 {
-#define ONE(...)		   +1
-#define TAKER(number, name, waits) [number] = tapir_finding_##name##__wait,
+#define ONE(...)		 +1
+#define TAKER(number, name, ...) [number] = tapir_finding_##name##__wait,
 	static bool (*const takers[1 TAPIR_WAIT_TAKERS(ONE)])(struct tapir_diagnosis *,
 							      const struct tapir_wait *,
 							      bool) = {TAPIR_WAIT_TAKERS(TAKER)};
@@ -374,7 +374,7 @@ static void add_beyond(const struct tapir_diagnosis *f, struct tapir_findings *l
 	ADD(f->locks.labels.rows);
 	ADD(f->locks.classes.rows);
 	ADD(f->locks.statements.rows);
-	ADD(f->locks.held_up);
+	ADD(f->locks.wait_edges);
 	ADD(f->locks_by_stack.seen);
 	ADD(f->wait_table.rows);
 	ADD(f->futexes.locks);

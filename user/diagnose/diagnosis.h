@@ -39,7 +39,7 @@
 #include "analyze/process_lives.h"
 
 /* A thread waits for a lock that another one holds. */
-struct tapir_held_up {
+struct tapir_lock_wait_edge {
 	uint64_t tid, owner; /* as the process counts its threads */
 	uint32_t tgid, owner_tgid, node;
 	uint64_t from_ns;
@@ -54,9 +54,10 @@ struct tapir_lock_type {
 };
 
 /* A thread that waited for a lock throughout the recording. */
-struct tapir_stuck {
-	uint32_t name;	/* of a function */
-	uint64_t turns; /* key of its lock's reason, if others may get it during the wait; 0: not */
+struct tapir_blocked_throughout {
+	uint32_t name;	      /* of a function */
+	uint64_t barging_key; /* key of its lock's reason, if others may get it during the wait; 0:
+				 not */
 };
 
 /* A wait for a dependency that began before the recording. */
@@ -140,11 +141,12 @@ struct tapir_diagnosis {
 		struct tapir_label_sums statements;
 		struct tapir_vec(struct tapir_lock_type) types;
 		struct tapir_function_sums waiters;
-		struct tapir_function_sums moved, stuck; /* waits that ended; waits throughout */
-		struct tapir_vec(struct tapir_stuck) stuck_in;
-		struct tapir_map turned; /* keys of reasons of whose locks some were got */
+		struct tapir_function_sums acquired,
+			blocked_throughout; /* waits that ended; waits throughout */
+		struct tapir_vec(struct tapir_blocked_throughout) throughout;
+		struct tapir_map barged; /* keys of reasons of whose locks some were got */
 		struct tapir_eventless_locks eventless;
-		struct tapir_keyed(struct tapir_held_up) held_up;
+		struct tapir_keyed(struct tapir_lock_wait_edge) wait_edges;
 		bool has_ended; /* the last snapshot began: it replaces the first */
 		bool are_deadlocked;
 	} locks;

@@ -57,7 +57,7 @@ void tapir_finding_executors__wait(struct tapir_diagnosis *f, const struct tapir
 struct pool {
 	uint32_t tgid;
 	char name[TAPIR_COMM_BYTES + 1];
-	size_t thread_cnt, stuck_cnt;
+	size_t thread_cnt, blocked_cnt;
 	uint64_t idle_ns, task_ns, sleep_ns;
 	struct tapir_function_sums functions;
 };
@@ -111,7 +111,7 @@ static void find_pools(struct tapir_diagnosis *f, struct pools *pools)
 		if (!pool)
 			continue;
 		pool->thread_cnt++;
-		pool->stuck_cnt += TAPIR_IS_SHARE(THROUGHOUT, w->longest_task_ns, span_ns);
+		pool->blocked_cnt += TAPIR_IS_SHARE(THROUGHOUT, w->longest_task_ns, span_ns);
 		pool->idle_ns += w->idle_ns;
 		pool->task_ns += w->task_ns;
 		pool->sleep_ns += w->sleep_ns;
@@ -134,8 +134,9 @@ static void list_pool(struct tapir_diagnosis *f, const struct pool *pool,
 			 * All of them waited all the time: nothing was done at all, which is more
 			 * than a pool that is too small.
 			 */
-			.fact_kind = pool->stuck_cnt == pool->thread_cnt ? TAPIR_FACT_STUCK_WORKERS
-									 : TAPIR_FACT_WORKERS,
+			.fact_kind = pool->blocked_cnt == pool->thread_cnt
+					     ? TAPIR_FACT_BLOCKED_EXECUTOR
+					     : TAPIR_FACT_EXECUTORS,
 			.cnt = (double)pool->thread_cnt,
 			.ns = (double)waited_ns,
 			.own_ns = (double)span_ns,

@@ -220,7 +220,7 @@ static void add_holder(struct tapir_diagnosis *f, const struct tapir_futex *lock
 	struct tapir_sv comm;
 
 	fact->rest = tapir_diagnosis__percent(lock->holders.top, lock->holders.sum);
-	if (fact->rest >= TAPIR_LIMIT(ONE_HAS_IT)) {
+	if (fact->rest >= TAPIR_LIMIT(ONE_HOLDS_IT)) {
 		comm = tapir_timeline__comm(f->tl, lock->holders.top_name,
 					    tapir_timeline__stats(f->tl)->last_ns);
 		tapir_str__addf(&fact->holder, "thread %u (", lock->holders.top_name);
@@ -271,7 +271,7 @@ static void list_locks(struct tapir_diagnosis *f, struct tapir_findings *list)
 }
 
 /* Threads that wait in functions for locks which no thread releases: each other's, or another's. */
-static void list_stuck(struct tapir_diagnosis *f, struct tapir_findings *list)
+static void emit_blocked_throughout(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	const struct tapir_futex_share *share;
@@ -300,7 +300,7 @@ static void list_stuck(struct tapir_diagnosis *f, struct tapir_findings *list)
 
 void tapir_finding_futexes__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
-	list_stuck(f, list);
+	emit_blocked_throughout(f, list);
 	list_locks(f, list);
 }
 

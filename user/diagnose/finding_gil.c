@@ -92,7 +92,7 @@ void tapir_finding_gil__add_holder(struct tapir_diagnosis *f, struct tapir_str *
 			top = thread;
 	if (!top || sum < TAPIR_LIMIT(HOLDER_SAMPLES))
 		return;
-	if (!TAPIR_IS_SHARE(ONE_HAS_IT, samples_of(top, inside), sum)) {
+	if (!TAPIR_IS_SHARE(ONE_HOLDS_IT, samples_of(top, inside), sum)) {
 		tapir_str__addf(out, "; %zu threads take turns in the interpreter",
 				f->gil.threads.cnt);
 		return;

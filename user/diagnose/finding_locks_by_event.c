@@ -14,7 +14,7 @@
 #include "diagnose/diagnosis_impl.h"
 #include "base/keyed.h"
 
-#define MAX_HELD_UP	65536u
+#define MAX_WAIT_EDGES	65536u
 #define MAX_CYCLE	256u /* threads */
 #define FUNCTIONS_SHOWN 3
 #define NAMES_SHOWN	4u
@@ -39,20 +39,21 @@ static uint32_t ns_tid_of(const struct tapir_diagnosis *f, uint32_t tid, uint64_
 	return rec && rec->ns_tid ? rec->ns_tid : tid;
 }
 
-static uint64_t held_thread_key(uint32_t tgid, uint64_t tid)
+static uint64_t edge_key(uint32_t tgid, uint64_t tid)
 {
 	return tapir_hash__mix(tapir_hash__mix(5, tgid), tid);
 }
 
-static struct tapir_held_up *held_up_of(struct tapir_diagnosis *f, uint32_t tgid, uint64_t tid)
+static struct tapir_lock_wait_edge *edge_of(struct tapir_diagnosis *f, uint32_t tgid, uint64_t tid)
 {
-	return tapir_keyed__get(&f->locks.held_up, held_thread_key(tgid, tid));
+	return tapir_keyed__get(&f->locks.wait_edges, edge_key(tgid, tid));
 }
 
-static struct tapir_held_up *make_held_up(struct tapir_diagnosis *f, uint32_t tgid, uint64_t tid)
+static struct tapir_lock_wait_edge *make_edge(struct tapir_diagnosis *f, uint32_t tgid,
+					      uint64_t tid)
 {
-	return tapir_keyed__add(&f->locks.held_up, held_thread_key(tgid, tid), MAX_HELD_UP,
-				(struct tapir_held_up){});
+	return tapir_keyed__add(&f->locks.wait_edges, edge_key(tgid, tid), MAX_WAIT_EDGES,
+				(struct tapir_lock_wait_edge){});
 }
 
 void tapir_finding_locks_by_event__event(struct tapir_diagnosis *f,
@@ -60,17 +61,17 @@ void tapir_finding_locks_by_event__event(struct tapir_diagnosis *f,
 {
 	uint32_t tgid = e->thread->tgid;
 	uint64_t tid;
-	struct tapir_held_up *h;
+	struct tapir_lock_wait_edge *h;
 
 	if (e->meaning != TAPIR_MEANS_CONTENTION_BEGIN && e->meaning != TAPIR_MEANS_CONTENTION_END)
 		return;
 	tid = ns_tid_of(f, e->thread->tid, e->now_ns);
-	h = e->meaning == TAPIR_MEANS_CONTENTION_BEGIN ? make_held_up(f, tgid, tid)
-						       : held_up_of(f, tgid, tid);
+	h = e->meaning == TAPIR_MEANS_CONTENTION_BEGIN ? make_edge(f, tgid, tid)
+						       : edge_of(f, tgid, tid);
 	if (h && e->meaning == TAPIR_MEANS_CONTENTION_END)
 		h->is_over = true;
 	else if (h)
-		*h = (struct tapir_held_up){
+		*h = (struct tapir_lock_wait_edge){
 			.tid = tid,
 			.owner = tapir_event_fields__u64(e->fields, "LockOwnerThreadID"),
 			.tgid = tgid,
@@ -86,12 +87,12 @@ void tapir_finding_locks_by_event__event(struct tapir_diagnosis *f,
 void tapir_finding_locks_by_event__snapshot(struct tapir_diagnosis *f,
 					    const struct tapir_rec_switch *rec)
 {
-	struct tapir_held_up *h;
+	struct tapir_lock_wait_edge *h;
 
 	if (!(rec->flags & TAPIR_SWITCH_AT_END) || f->locks.has_ended)
 		return;
 	f->locks.has_ended = true;
-	tapir_vec_for_each (h, &f->locks.held_up)
+	tapir_vec_for_each (h, &f->locks.wait_edges)
 		h->is_over |= h->seen_tid != 0;
 }
 
@@ -143,7 +144,7 @@ void tapir_finding_locks_by_event__call(struct tapir_diagnosis *f, const struct 
 	const struct tapir_rec_thread *owner;
 	const struct tapir_tl_thread *thread;
 	struct tapir_wait_view wait;
-	struct tapir_held_up *h;
+	struct tapir_lock_wait_edge *h;
 	uint64_t tid;
 
 	tapir_wait_view__of(rec, &wait);
@@ -152,24 +153,25 @@ void tapir_finding_locks_by_event__call(struct tapir_diagnosis *f, const struct 
 	if (!wait.rec->owner_tid)
 		return;
 	tid = ns_tid_of(f, wait.rec->tid, rec->time_ns);
-	h = make_held_up(f, wait.rec->tgid, tid);
+	h = make_edge(f, wait.rec->tgid, tid);
 	if (!h || (h->from_ns && !h->is_over && !h->seen_tid))
 		return; /* events say more */
 	owner = described_thread(f, wait.rec->owner_tid, rec->time_ns);
-	*h = (struct tapir_held_up){.tid = tid,
-				    .owner = ns_tid_of(f, wait.rec->owner_tid, rec->time_ns),
-				    .tgid = wait.rec->tgid,
-				    .owner_tgid = owner ? owner->tgid : wait.rec->tgid,
-				    .node = thread ? thread->offcpu_node : TAPIR_NO_NODE,
-				    .from_ns = thread && thread->out_ns ? thread->out_ns
-									: rec->time_ns,
-				    .seen_tid = wait.rec->tid,
-				    .owner_seen_tid = wait.rec->owner_tid};
+	*h = (struct tapir_lock_wait_edge){.tid = tid,
+					   .owner = ns_tid_of(f, wait.rec->owner_tid, rec->time_ns),
+					   .tgid = wait.rec->tgid,
+					   .owner_tgid = owner ? owner->tgid : wait.rec->tgid,
+					   .node = thread ? thread->offcpu_node : TAPIR_NO_NODE,
+					   .from_ns = thread && thread->out_ns ? thread->out_ns
+									       : rec->time_ns,
+					   .seen_tid = wait.rec->tid,
+					   .owner_seen_tid = wait.rec->owner_tid};
 }
 
-static struct tapir_held_up *holder_of(struct tapir_diagnosis *f, const struct tapir_held_up *h)
+static struct tapir_lock_wait_edge *holder_of(struct tapir_diagnosis *f,
+					      const struct tapir_lock_wait_edge *h)
 {
-	struct tapir_held_up *holder = held_up_of(f, h->owner_tgid, h->owner);
+	struct tapir_lock_wait_edge *holder = edge_of(f, h->owner_tgid, h->owner);
 
 	return holder && !holder->is_over ? holder : NULL;
 }
@@ -178,8 +180,8 @@ uint32_t tapir_finding_locks_by_event__holder(struct tapir_diagnosis *f, uint32_
 {
 	uint64_t now_ns = tapir_timeline__stats(f->tl)->last_ns;
 	const struct tapir_rec_thread *rec = described_thread(f, tid, now_ns);
-	const struct tapir_held_up *h =
-		rec ? held_up_of(f, rec->tgid, ns_tid_of(f, tid, now_ns)) : NULL;
+	const struct tapir_lock_wait_edge *h =
+		rec ? edge_of(f, rec->tgid, ns_tid_of(f, tid, now_ns)) : NULL;
 	uint32_t holder = 0;
 
 	for (size_t cnt = 0; h && !h->is_over && cnt < MAX_CYCLE; cnt++) {
@@ -190,9 +192,9 @@ uint32_t tapir_finding_locks_by_event__holder(struct tapir_diagnosis *f, uint32_
 }
 
 /* The number of threads that wait for each other, this one among them; 0: it is in no cycle. */
-static size_t cycle_of(struct tapir_diagnosis *f, struct tapir_held_up *first)
+static size_t cycle_of(struct tapir_diagnosis *f, struct tapir_lock_wait_edge *first)
 {
-	struct tapir_held_up *h = first;
+	struct tapir_lock_wait_edge *h = first;
 
 	for (size_t cnt = 1; cnt <= MAX_CYCLE; cnt++) {
 		h = holder_of(f, h);
@@ -219,13 +221,13 @@ static void add_thread_name(const struct tapir_diagnosis *f, uint32_t tid, size_
 static bool list_deadlock(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	struct tapir_rule_fact fact = {.fact_kind = TAPIR_FACT_CYCLE};
-	uint64_t stuck = 0, since_ns = 0;
+	uint64_t blocked = 0, since_ns = 0;
 	struct tapir_function_sums where = {};
-	struct tapir_held_up *h;
+	struct tapir_lock_wait_edge *h;
 	size_t name_cnt = 0;
 
-	tapir_vec_for_each (h, &f->locks.held_up) {
-		stuck += !h->is_over;
+	tapir_vec_for_each (h, &f->locks.wait_edges) {
+		blocked += !h->is_over;
 		if (h->is_over || !cycle_of(f, h))
 			continue;
 		fact.cnt++;
@@ -239,7 +241,7 @@ static bool list_deadlock(struct tapir_diagnosis *f, struct tapir_findings *list
 	}
 	fact.ns = (double)(tapir_timeline__stats(f->tl)->last_ns - since_ns);
 	fact.since_ns = since_ns;
-	fact.other = (double)stuck - fact.cnt;
+	fact.other = (double)blocked - fact.cnt;
 	fact.where = &where;
 	fact.view = name_cnt ? "stacks" : NULL;
 	tapir_rules__judge(f, list, fact);
@@ -285,7 +287,7 @@ void tapir_finding_locks_by_event__close(struct tapir_diagnosis *f, const struct
 		return;
 	f->locks.open_cnt += i->flags & TAPIR_INTERVAL_UNENDED ? 1 : 0;
 	if (!(i->flags & TAPIR_INTERVAL_UNENDED))
-		tapir_diagnosis__add_stack(f, &f->locks.moved, i->node, 1);
+		tapir_diagnosis__add_stack(f, &f->locks.acquired, i->node, 1);
 	f->locks.cnt++;
 	f->locks.ns += took_ns;
 	count_label(f, i, took_ns);
@@ -312,7 +314,7 @@ static const char *lock_by_stack(struct tapir_diagnosis *f, const struct tapir_w
  * The key of a lock that others may get while one thread waits. The wait's function may be another
  * one: to read, not to write.
  */
-static uint64_t turns_of(struct tapir_diagnosis *f, const struct tapir_wait *w)
+static uint64_t barging_key_of(struct tapir_diagnosis *f, const struct tapir_wait *w)
 {
 	const struct tapir_lore_wait *wait = tapir_diagnosis__wait_at(f, w->node);
 
@@ -321,31 +323,31 @@ static uint64_t turns_of(struct tapir_diagnosis *f, const struct tapir_wait *w)
 		       : 0;
 }
 
-static void add_stuck(struct tapir_diagnosis *f, const struct tapir_wait *w)
+static void add_blocked_throughout(struct tapir_diagnosis *f, const struct tapir_wait *w)
 {
-	struct tapir_stuck stuck = {.name = tapir_diagnosis__own(f, w->node),
-				    .turns = turns_of(f, w)};
+	struct tapir_blocked_throughout blocked = {.name = tapir_diagnosis__own(f, w->node),
+						   .barging_key = barging_key_of(f, w)};
 
-	tapir_function_sums__add(f, &f->locks.stuck, stuck.name, 1);
-	if (f->locks.stuck_in.cnt < MAX_HELD_UP)
-		(void)tapir_vec__push(&f->locks.stuck_in, stuck);
+	tapir_function_sums__add(f, &f->locks.blocked_throughout, blocked.name, 1);
+	if (f->locks.throughout.cnt < MAX_WAIT_EDGES)
+		(void)tapir_vec__push(&f->locks.throughout, blocked);
 }
 
-static void add_moved(struct tapir_diagnosis *f, const struct tapir_wait *w)
+static void add_acquired(struct tapir_diagnosis *f, const struct tapir_wait *w)
 {
-	uint64_t turns = turns_of(f, w);
+	uint64_t barging_key = barging_key_of(f, w);
 
-	tapir_diagnosis__add_stack(f, &f->locks.moved, w->node, 1);
-	if (turns)
-		tapir_map__put(&f->locks.turned, turns, NULL);
+	tapir_diagnosis__add_stack(f, &f->locks.acquired, w->node, 1);
+	if (barging_key)
+		tapir_map__put(&f->locks.barged, barging_key, NULL);
 }
 
 /* A collection does not last for that long. */
-static bool is_stuck_in_runtime(const struct tapir_diagnosis *f, const struct tapir_wait *w,
-				bool is_open)
+static bool is_blocked_in_runtime(const struct tapir_diagnosis *f, const struct tapir_wait *w,
+				  bool is_open)
 {
 	return f->has_dotnet && is_open && w->state && w->flags & TAPIR_SWITCH_SNAPSHOT &&
-	       w->wake_ns - w->from_ns >= TAPIR_LIMIT_NS(STUCK) &&
+	       w->wake_ns - w->from_ns >= TAPIR_LIMIT_NS(BLOCKED_THROUGHOUT) &&
 	       tapir_wait_reason__is_in_runtime(tapir_timeline__stacks(f->tl), w->node);
 }
 
@@ -371,7 +373,7 @@ bool tapir_finding_locks_by_event__wait(struct tapir_diagnosis *f, const struct 
 	const char *reason = lock_by_stack(f, w);
 	uint64_t took_ns = w->wake_ns - w->from_ns;
 
-	if (!reason && is_stuck_in_runtime(f, w, is_open))
+	if (!reason && is_blocked_in_runtime(f, w, is_open))
 		reason = "monitor";
 	if (!reason) {
 		tapir_eventless_locks__add_wait(&f->locks.eventless, f->tl, w, is_open);
@@ -384,23 +386,23 @@ bool tapir_finding_locks_by_event__wait(struct tapir_diagnosis *f, const struct 
 			      TAPIR_APP_CODE_NONE, took_ns);
 	tapir_diagnosis__add_stack(f, &f->locks.waiters, w->node, took_ns);
 	if (!is_open) {
-		add_moved(f, w);
+		add_acquired(f, w);
 	} else if (w->flags & TAPIR_SWITCH_SNAPSHOT) {
-		add_stuck(f, w);
+		add_blocked_throughout(f, w);
 	}
 	return true;
 }
 
 /* No other thread got a lock where one of these waits. */
-static bool nothing_moved(const struct tapir_diagnosis *f)
+static bool never_acquired(const struct tapir_diagnosis *f)
 {
-	const struct tapir_stuck *stuck;
+	const struct tapir_blocked_throughout *blocked;
 
-	tapir_vec_for_each (stuck, &f->locks.stuck_in)
-		if (tapir_map__get(&f->locks.moved.by_name, stuck->name) ||
-		    tapir_map__get(&f->locks.turned, stuck->turns))
+	tapir_vec_for_each (blocked, &f->locks.throughout)
+		if (tapir_map__get(&f->locks.acquired.by_name, blocked->name) ||
+		    tapir_map__get(&f->locks.barged, blocked->barging_key))
 			return false;
-	return f->locks.stuck.top;
+	return f->locks.blocked_throughout.top;
 }
 
 /* ", 3 in Shop.Draw(int), 2 in Shop.Price()": as many as fit a line. */
@@ -411,7 +413,7 @@ static void add_waiting_functions(const struct tapir_diagnosis *f, struct tapir_
 	for (unsigned cnt = 0; cnt < FUNCTIONS_SHOWN; cnt++) {
 		const char *name;
 
-		place = tapir_function_sums__next(&f->locks.stuck, place);
+		place = tapir_function_sums__next(&f->locks.blocked_throughout, place);
 		if (!place)
 			return;
 		name = tapir_timeline__stacks(f->tl)->names.data[place->key];
@@ -425,12 +427,12 @@ static void add_waiting_functions(const struct tapir_diagnosis *f, struct tapir_
 static void add_holder(struct tapir_diagnosis *f, struct tapir_str *out)
 {
 	const struct tapir_tl_thread *holder = NULL;
-	const struct tapir_held_up *h;
+	const struct tapir_lock_wait_edge *h;
 	const char *reason;
 	uint32_t name;
 
-	tapir_vec_for_each (h, &f->locks.held_up)
-		if (!h->is_over && h->owner_seen_tid && !held_up_of(f, h->owner_tgid, h->owner))
+	tapir_vec_for_each (h, &f->locks.wait_edges)
+		if (!h->is_over && h->owner_seen_tid && !edge_of(f, h->owner_tgid, h->owner))
 			holder = tapir_timeline__thread(f->tl, h->owner_seen_tid);
 	if (!holder || !holder->out_ns)
 		return;
@@ -446,13 +448,14 @@ static void add_holder(struct tapir_diagnosis *f, struct tapir_str *out)
 		tapir_str__addf(out, " (%s)", reason);
 }
 
-static bool list_stuck(struct tapir_diagnosis *f, struct tapir_findings *list)
+static bool emit_blocked_throughout(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 	struct tapir_rule_fact fact =
-		TAPIR_FACT(STUCK, .cnt = nothing_moved(f) ? (double)f->locks.stuck.sum : 0,
+		TAPIR_FACT(BLOCKED_THROUGHOUT,
+			   .cnt = never_acquired(f) ? (double)f->locks.blocked_throughout.sum : 0,
 			   .seconds = span_ns / 1e9, .ns = span_ns, .is_least = true,
-			   .where = &f->locks.stuck);
+			   .where = &f->locks.blocked_throughout);
 
 	if (!tapir_rules__are_met(f, list, &fact))
 		return false;
@@ -501,16 +504,16 @@ static void list_waits(struct tapir_diagnosis *f, bool are_in_deadlock, struct t
 
 void tapir_finding_locks_by_event__conclude(struct tapir_diagnosis *f)
 {
-	struct tapir_held_up *h;
+	struct tapir_lock_wait_edge *h;
 
 	count_eventless(f);
-	tapir_vec_for_each (h, &f->locks.held_up)
+	tapir_vec_for_each (h, &f->locks.wait_edges)
 		f->locks.are_deadlocked |= !h->is_over && cycle_of(f, h);
 }
 
 void tapir_finding_locks_by_event__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
-	list_waits(f, list_deadlock(f, list) || list_stuck(f, list), list);
+	list_waits(f, list_deadlock(f, list) || emit_blocked_throughout(f, list), list);
 }
 
 void tapir_finding_locks_by_event__fini(struct tapir_diagnosis *f)
@@ -526,10 +529,10 @@ void tapir_finding_locks_by_event__fini(struct tapir_diagnosis *f)
 	tapir_label_sums__fini(&f->locks.classes);
 	tapir_label_sums__fini(&f->locks.statements);
 	tapir_function_sums__fini(&f->locks.waiters);
-	tapir_function_sums__fini(&f->locks.moved);
-	tapir_function_sums__fini(&f->locks.stuck);
-	tapir_vec__fini(&f->locks.stuck_in);
-	tapir_map__fini(&f->locks.turned);
+	tapir_function_sums__fini(&f->locks.acquired);
+	tapir_function_sums__fini(&f->locks.blocked_throughout);
+	tapir_vec__fini(&f->locks.throughout);
+	tapir_map__fini(&f->locks.barged);
 	tapir_eventless_locks__fini(&f->locks.eventless);
-	tapir_keyed__fini(&f->locks.held_up);
+	tapir_keyed__fini(&f->locks.wait_edges);
 }

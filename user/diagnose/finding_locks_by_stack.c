@@ -163,10 +163,11 @@ void tapir_finding_locks_by_stack__close(struct tapir_diagnosis *f, const struct
 
 static bool waited_throughout(const struct tapir_lock_waiter *thread, uint64_t span_ns)
 {
-	return TAPIR_IS_SHARE(STUCK_SHARE, thread->ns, span_ns) &&
-	       thread->other_ns * 100 <= span_ns * (100 - TAPIR_LIMIT(STUCK_SHARE)) &&
+	return TAPIR_IS_SHARE(BLOCKED_THROUGHOUT_SHARE, thread->ns, span_ns) &&
+	       thread->other_ns * 100 <= span_ns * (100 - TAPIR_LIMIT(BLOCKED_THROUGHOUT_SHARE)) &&
 	       (double)thread->cnt <=
-		       TAPIR_LIMIT(STUCK_WAITS) + TAPIR_LIMIT(STUCK_WAKES) * (double)span_ns / 1e9;
+		       TAPIR_LIMIT(BLOCKED_THROUGHOUT_WAITS) +
+			       TAPIR_LIMIT(BLOCKED_THROUGHOUT_WAKES) * (double)span_ns / 1e9;
 }
 
 /*
@@ -181,7 +182,7 @@ static void mark_stuck(struct tapir_lock_kind *kind, uint64_t span_ns)
 		if (t->got_cnt && !waited_throughout(t, span_ns))
 			(void)tapir_map__put(&progressed, t->function, NULL);
 	tapir_vec_for_each (t, &kind->threads)
-		t->is_stuck =
+		t->is_blocked_throughout =
 			waited_throughout(t, span_ns) && !tapir_map__get(&progressed, t->function);
 	tapir_map__fini(&progressed);
 }
@@ -193,18 +194,20 @@ struct blocked_sum {
 
 /* If such a wait may also be one for work, threads that never got what they waited for are idle. */
 static bool is_among(const struct tapir_lock_kind *kind, const struct tapir_lock_waiter *t,
-		     bool are_stuck)
+		     bool are_blocked_throughout)
 {
-	return !(kind->wait->may_idle && !t->got_cnt) && t->is_stuck == are_stuck;
+	return !(kind->wait->may_idle && !t->got_cnt) &&
+	       t->is_blocked_throughout == are_blocked_throughout;
 }
 
-static struct blocked_sum blocked_threads_sum(const struct tapir_lock_kind *kind, bool are_stuck)
+static struct blocked_sum blocked_threads_sum(const struct tapir_lock_kind *kind,
+					      bool are_blocked_throughout)
 {
 	struct blocked_sum all = {};
 	const struct tapir_lock_waiter *t;
 
 	tapir_vec_for_each (t, &kind->threads) {
-		if (!is_among(kind, t, are_stuck))
+		if (!is_among(kind, t, are_blocked_throughout))
 			continue;
 		all.ns += t->ns;
 		all.truncated_ns += t->truncated_ns;
@@ -220,20 +223,20 @@ static struct blocked_sum sum_of_all(struct tapir_lock_kind *kind)
 	struct tapir_lock_waiter *t;
 
 	tapir_vec_for_each (t, &kind->threads)
-		t->is_stuck = false;
+		t->is_blocked_throughout = false;
 	return blocked_threads_sum(kind, false);
 }
 
 /* Adds the threads that waited: ", most of them clerk-*". */
-static void add_names(struct tapir_diagnosis *f, const struct tapir_lock_kind *kind, bool are_stuck,
-		      struct tapir_str *out)
+static void add_names(struct tapir_diagnosis *f, const struct tapir_lock_kind *kind,
+		      bool are_blocked_throughout, struct tapir_str *out)
 {
 	struct tapir_label_sums names = {};
 	const struct tapir_label_sum *top;
 	const struct tapir_lock_waiter *t;
 
 	tapir_vec_for_each (t, &kind->threads)
-		if (is_among(kind, t, are_stuck))
+		if (is_among(kind, t, are_blocked_throughout))
 			tapir_diagnosis__count_thread(f, &names, t->tid, t->ns);
 	top = tapir_label_sums__largest(&names);
 	if (top && *top->label)
@@ -261,14 +264,15 @@ static bool never_got(struct tapir_diagnosis *f, const struct tapir_lock_waiter 
  * the time that they waited.
  */
 static void count_seen(struct tapir_diagnosis *f, const struct tapir_lock_kind *kind,
-		       bool are_stuck, bool are_statements, struct tapir_label_sums *out)
+		       bool are_blocked_throughout, bool are_statements,
+		       struct tapir_label_sums *out)
 {
 	const struct tapir_lock_waiter *t;
 	const struct tapir_seen_wait *seen;
 	const char *text;
 
 	tapir_vec_for_each (t, &kind->threads) {
-		seen = is_among(kind, t, are_stuck) && never_got(f, t)
+		seen = is_among(kind, t, are_blocked_throughout) && never_got(f, t)
 			       ? tapir_keyed__get(&f->locks_by_stack.seen, t->tid)
 			       : NULL;
 		text = !seen ? NULL : are_statements ? seen->statement : seen->object;
@@ -281,19 +285,20 @@ static void count_seen(struct tapir_diagnosis *f, const struct tapir_lock_kind *
  * Appends what most of the time was waited for: "relation orders (OID 16412 of database shop)", or
  * executed.
  */
-static void add_seen(struct tapir_diagnosis *f, const struct tapir_lock_kind *kind, bool are_stuck,
-		     bool are_statements, uint64_t all_ns, struct tapir_str *out)
+static void add_seen(struct tapir_diagnosis *f, const struct tapir_lock_kind *kind,
+		     bool are_blocked_throughout, bool are_statements, uint64_t all_ns,
+		     struct tapir_str *out)
 {
 	struct tapir_label_sums seen = {};
 
-	count_seen(f, kind, are_stuck, are_statements, &seen);
+	count_seen(f, kind, are_blocked_throughout, are_statements, &seen);
 	tapir_label_sums__append_dominant(&seen, all_ns, out);
 	tapir_label_sums__fini(&seen);
 }
 
 /* The one who holds what most of them wait for, or what those wait for who hold that. */
 static uint32_t holder_of(struct tapir_diagnosis *f, const struct tapir_lock_kind *kind,
-			  bool are_stuck)
+			  bool are_blocked_throughout)
 {
 	const struct tapir_lock_waiter *t;
 	struct tapir_map cnt_by_tid = {};
@@ -301,7 +306,7 @@ static uint32_t holder_of(struct tapir_diagnosis *f, const struct tapir_lock_kin
 	uint64_t *cnt, top = 0;
 
 	tapir_vec_for_each (t, &kind->threads) {
-		holder = is_among(kind, t, are_stuck)
+		holder = is_among(kind, t, are_blocked_throughout)
 				 ? tapir_finding_locks_by_event__holder(f, t->tid)
 				 : 0;
 		cnt = holder ? tapir_map__put(&cnt_by_tid, holder, NULL) : NULL;
@@ -350,28 +355,33 @@ static void add_holder(struct tapir_diagnosis *f, uint32_t tid, struct tapir_rul
 	}
 }
 
-static void list_kind(struct tapir_diagnosis *f, const struct tapir_lock_kind *kind, bool are_stuck,
-		      const struct blocked_sum *all, struct tapir_findings *list)
+static void list_kind(struct tapir_diagnosis *f, const struct tapir_lock_kind *kind,
+		      bool are_blocked_throughout, const struct blocked_sum *all,
+		      struct tapir_findings *list)
 {
 	/* If the lock is passed on, the one who held it at the end was one of many. */
-	uint32_t holder = are_stuck || !has_moved(f, kind) ? holder_of(f, kind, are_stuck) : 0;
+	uint32_t holder = are_blocked_throughout || !has_moved(f, kind)
+				  ? holder_of(f, kind, are_blocked_throughout)
+				  : 0;
 	bool is_interpreter = kind->wait->is_interpreter;
 	struct tapir_rule_fact fact = {
-		.fact_kind = are_stuck ? (holder ? TAPIR_FACT_KEPT_LOCK : TAPIR_FACT_NEVER_GOT)
-				       : (is_interpreter ? TAPIR_FACT_GIL : TAPIR_FACT_CONVOY),
+		.fact_kind = are_blocked_throughout
+				     ? (holder ? TAPIR_FACT_KEPT_LOCK : TAPIR_FACT_NEVER_ACQUIRED)
+				     : (is_interpreter ? TAPIR_FACT_GIL : TAPIR_FACT_CONVOY),
 		.cnt = (double)all->thread_cnt,
 		.other = (double)all->wait_cnt,
-		.ns = (double)(are_stuck ? tapir_timeline__switched_ns(f->tl) : all->ns),
+		.ns = (double)(are_blocked_throughout ? tapir_timeline__switched_ns(f->tl)
+						      : all->ns),
 		.own_ns = (double)all->truncated_ns,
-		.is_least = are_stuck,
+		.is_least = are_blocked_throughout,
 		.where = &kind->callers,
 		.subject = kind->wait->reason};
 
-	add_names(f, kind, are_stuck, &fact.who);
-	if (is_interpreter && !are_stuck)
+	add_names(f, kind, are_blocked_throughout, &fact.who);
+	if (is_interpreter && !are_blocked_throughout)
 		tapir_finding_gil__add_holder(f, &fact.who);
-	add_seen(f, kind, are_stuck, false, all->ns, &fact.object);
-	add_seen(f, kind, are_stuck, true, all->ns, &fact.request);
+	add_seen(f, kind, are_blocked_throughout, false, all->ns, &fact.object);
+	add_seen(f, kind, are_blocked_throughout, true, all->ns, &fact.request);
 	add_holder(f, holder, &fact);
 	tapir_rules__judge(f, list, fact);
 }
@@ -402,21 +412,21 @@ void tapir_finding_locks_by_stack__list(struct tapir_diagnosis *f, struct tapir_
 	struct tapir_lock_kind *kind;
 
 	tapir_vec_for_each (kind, &f->locks_by_stack.kinds) {
-		struct blocked_sum stuck, others;
+		struct blocked_sum blocked, others;
 
 		mark_stuck(kind, span_ns);
-		stuck = blocked_threads_sum(kind, true);
+		blocked = blocked_threads_sum(kind, true);
 		others = blocked_threads_sum(kind, false);
 
 		/* Events know more of the same waits. */
 		if (!span_ns ||
-		    TAPIR_IS_SHARE(DOMINANT, f->locks_by_stack.event_ns, stuck.ns + others.ns))
+		    TAPIR_IS_SHARE(DOMINANT, f->locks_by_stack.event_ns, blocked.ns + others.ns))
 			continue;
-		if (tapir_findings__admits(list, TAPIR_FINDING_DEADLOCK, (double)stuck.thread_cnt,
+		if (tapir_findings__admits(list, TAPIR_FINDING_DEADLOCK, (double)blocked.thread_cnt,
 					   TAPIR_NO_CHECKS) &&
 		    !f->locks.are_deadlocked) /* else it is named */
-			list_kind(f, kind, true, &stuck, list);
-		else if (stuck.thread_cnt)
+			list_kind(f, kind, true, &blocked, list);
+		else if (blocked.thread_cnt)
 			others = sum_of_all(kind);
 		if (tapir_findings__admits(list, TAPIR_FINDING_LOCKS,
 					   (double)others.ns / (double)span_ns, TAPIR_NO_CHECKS))

@@ -28,8 +28,8 @@ struct tapir_lock_waiter {
 	uint64_t ns, cnt, got_cnt;
 	uint64_t other_ns;		      /* it waited for anything else */
 	uint64_t truncated_ns, truncated_cnt; /* of ns and cnt: their stacks do not tell the lock */
-	uint32_t function; /* function of the program in which it waited last, or none */
-	bool is_stuck;	   /* decided after the last record */
+	uint32_t function;	    /* function of the program in which it waited last, or none */
+	bool is_blocked_throughout; /* decided after the last record */
 };
 
 /* All who wait for a kind of lock: "monitor", "mutex". */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * An iteration of a loop ends where its thread sleeps in the loop itself. A busy loop does not sleep
- * between iterations: it polls, and finds the next event there already. The difference to a blocked
- * one is that some samples are in the loop and not in what it called: one long call has none of
- * them. Where such samples are frequent, a time without any is a call only if it is much longer than
- * the times between them by chance. Time without samples and waits is not counted: records were
- * lost, or were not requested.
+ * An iteration of a loop ends where its thread sleeps in the loop itself. A busy loop does not
+ * sleep between iterations: it polls, and finds the next event there already. The difference to a
+ * blocked one is that some samples are in the loop and not in what it called: one long call has
+ * none of them. Where such samples are frequent, a time without any is a call only if it is much
+ * longer than the times between them by chance. Time without samples and waits is not counted:
+ * records were lost, or were not requested.
  *
  * A loop may be a function of the runtime (libuv's), or be written in its language (asyncio): then
  * the function that calls the program is on the stacks of what it calls.

@@ -144,7 +144,7 @@
 	  "other processes have the CPUs that the threads want", \
 	  "wait for a CPU, of the CPU time wanted; where less than a CPU is wanted, as much less", \
 	  "move one of them, or give this one more weight") \
-	X(WORKERS, "busy-pool", "busy thread pool", "threads", "stacks", 1.5, 16, 22, 50, \
+	X(EXECUTORS, "busy-pool", "busy thread pool", "threads", "stacks", 1.5, 16, 22, 50, \
 	  "all threads of a pool wait in their tasks: further tasks wait as long", \
 	  "threads of it that wait in a task, on average", \
 	  "make the pool larger, or let tasks not wait for each other") \
@@ -262,17 +262,17 @@ extern const struct tapir_explanation tapir_explanations[];
  * A wait is offered to these in the order of their numbers. The first that knows it takes it, so
  * that a second of waiting is in one finding; another order would be another row's number.
  *
- * X(number, name, which waits it takes)
+ * X(number, name, label, which waits it takes)
  */
 /* clang-format off */
 #define TAPIR_WAIT_TAKERS(X) \
-	X(0, pool, "of threads of .NET's pool that have no work, and of its finalizer") \
-	X(1, locks_by_stack, "for a lock that the functions on the stack name") \
-	X(2, locks_by_event, "for a lock that events name, or only the runtime knows") \
-	X(3, handoffs, "for a semaphore that threads pass to each other") \
-	X(4, futexes, "at an address that may be a lock or a queue") \
-	X(5, calls, "for a socket, where exchanges of its bytes were recorded (--net)") \
-	X(6, blocking_io, "for a disk, or another end of a connection") \
+	X(0, pool, "pool", "of threads of .NET's pool that have no work, and of its finalizer") \
+	X(1, locks_by_stack, "lock stack", "for a lock that the functions on the stack name") \
+	X(2, locks_by_event, "lock event", "for a lock that events name, or only the runtime knows") \
+	X(3, handoffs, "handoffs", "for a semaphore that threads pass to each other") \
+	X(4, futexes, "futexes", "at an address that may be a lock or a queue") \
+	X(5, calls, "calls", "for a socket, where exchanges of its bytes were recorded (--net)") \
+	X(6, blocking_io, "waits", "for a disk, or another end of a connection") \
 	/* A taker of waits is a row above this line. */
 /* clang-format on */
 
@@ -319,7 +319,7 @@ enum tapir_limit_role {
 	X(TELLING, KIND_CNT, TAPIR_WORDS, 10, "%", "of a sum: a function with less explains nothing") \
 	X(WORTH, KIND_CNT, TAPIR_WORDS, 25, "%", "of a time: a part with less is not mentioned") \
 	X(THROUGHOUT, KIND_CNT, TAPIR_COUNTS, 95, "%", "of the recording is throughout") \
-	X(ONE_HAS_IT, KIND_CNT, TAPIR_WORDS, 80, "%", "of the time others waited: one thread has it") \
+	X(ONE_HOLDS_IT, KIND_CNT, TAPIR_WORDS, 80, "%", "of the time others waited: one thread has it") \
 	X(SAMPLES, KIND_CNT, TAPIR_AT_LEAST, 50, "samples", ": fewer say nothing of a share") \
 	X(SHARE_RANGE, KIND_CNT, TAPIR_WORDS, 20, "%", "points in which a share of samples is to 95 %") \
 	X(GROWTH, KIND_CNT, TAPIR_AT_LEAST, 20, "%", "more than at the beginning") \
@@ -327,17 +327,17 @@ enum tapir_limit_role {
 	X(SPAN, KIND_CNT, TAPIR_AT_LEAST, 1.5, "s", "between the first value and the last") \
 	X(STARTED, KIND_CNT, TAPIR_AT_LEAST, 50, "starts", ": fewer make no rate") \
 	X(TRUNCATED_WAITS, KIND_CNT, TAPIR_COUNTS, 5, "times", "a wait's time may be with truncated stacks") \
-	X(STUCK, DEADLOCK, TAPIR_AT_LEAST, 0.5, "s", "recorded: less says nothing of what never happens") \
-	X(STUCK_SHARE, DEADLOCK, TAPIR_COUNTS, 85, "%", "of the recording: first stacks may be cut") \
-	X(STUCK_WAITS, DEADLOCK, TAPIR_COUNTS, 2, "waits", "besides, of a thread that is stuck") \
-	X(STUCK_WAKES, DEADLOCK, TAPIR_COUNTS, 3, "1/s", "wakeups: a thread that looks for the lock") \
+	X(BLOCKED_THROUGHOUT, DEADLOCK, TAPIR_AT_LEAST, 0.5, "s", "recorded: less says nothing of what never happens") \
+	X(BLOCKED_THROUGHOUT_SHARE, DEADLOCK, TAPIR_COUNTS, 85, "%", "of the recording: first stacks may be cut") \
+	X(BLOCKED_THROUGHOUT_WAITS, DEADLOCK, TAPIR_COUNTS, 2, "waits", "of other kinds, of a thread that is blocked throughout") \
+	X(BLOCKED_THROUGHOUT_WAKES, DEADLOCK, TAPIR_COUNTS, 3, "1/s", "wakeups: a thread that polls the lock") \
 	X(LOCK_CLASS, LOCKS, TAPIR_WORDS, 20, "%", "of the waits: a lock with less is one of many") \
 	X(HOLDER_SAMPLES, LOCKS, TAPIR_WORDS, 20, "samples", "in an interpreter: fewer show no holder") \
 	X(BLOCKED_SHARE, THREADPOOL_STARVATION, TAPIR_AT_LEAST, 50, "%", "of its time, unless it has grown for it") \
 	X(QUEUED, POOL_QUEUE, TAPIR_AT_LEAST, 20, "items", ": fewer have no median") \
-	X(POOL_THREADS, WORKERS, TAPIR_AT_LEAST, 2, "threads", ": one is no pool") \
-	X(POOL_WAITING, WORKERS, TAPIR_AT_LEAST, 90, "%", "of the time of all of the pool's threads") \
-	X(POOL_IDLE, WORKERS, TAPIR_AT_MOST, 1, "%", "of that time without a task") \
+	X(POOL_THREADS, EXECUTORS, TAPIR_AT_LEAST, 2, "threads", ": one is no pool") \
+	X(POOL_WAITING, EXECUTORS, TAPIR_AT_LEAST, 90, "%", "of the time of all of the pool's threads") \
+	X(POOL_IDLE, EXECUTORS, TAPIR_AT_MOST, 1, "%", "of that time without a task") \
 	X(TRUNCATED_REQUESTS, REQUESTS, TAPIR_WORDS, 20, "times", "as many as the edges cut: awaits of each") \
 	X(CALLS_SHOWN, REQUESTS, TAPIR_WORDS, 1.5, "awaits", "or calls of a request: with more, it has their number") \
 	X(SECOND_PART, REQUESTS, TAPIR_WORDS, 10, "%", "of their time: a second part is mentioned") \

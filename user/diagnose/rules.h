@@ -54,7 +54,7 @@
 	X(LOOP_CALLS_TOO, STACK) \
 	X(LOOP_SECOND, "SAMPLE and SWITCH records") \
 	X(MEMORY, "counter resident memory") \
-	X(NEVER_GOT, STACK) \
+	X(NEVER_ACQUIRED, STACK) \
 	X(OLD_GENERATION, "counter hsperfdata:old-generation") \
 	X(HANDOFFS, STACK) \
 	X(POOL, STACK) \
@@ -66,8 +66,8 @@
 	X(RUNNABLE, "SWITCH records") \
 	X(SHARED_LOCKS, STACK) \
 	X(STATEMENTS, "events of postgresql") \
-	X(STUCK, STACK) \
-	X(STUCK_WORKERS, STACK) \
+	X(BLOCKED_THROUGHOUT, STACK) \
+	X(BLOCKED_EXECUTOR, STACK) \
 	X(THREADS_LEFT, "snapshots of threads") \
 	X(THREADS_STARTED, "THREAD records") \
 	X(THROWS, STACK) \
@@ -75,7 +75,7 @@
 	X(UNANSWERED_CALLS, "EXCHANGE records") \
 	X(REQUESTS_WITHOUT_DURATION, "events of requests") \
 	X(WAITS, STACK) \
-	X(WORKERS, STACK) \
+	X(EXECUTORS, STACK) \
 	/* A fact is a row above this line. */
 /* clang-format on */
 
@@ -283,7 +283,7 @@ struct tapir_rule_fact {
 	  "resident memory grows by {rate.1} MB/s: from {from.1} MB to {to.1} MB in {seconds.1} s" \
 	  "{more}", NULL, \
 	  REQUIRES(MEMORY_POINTS, cnt), REQUIRES(GROWTH, percent), REQUIRES(MEMORY_STEADY, rest)) \
-	X(NEVER_GOT, DEADLOCK, cnt, "stacks", \
+	X(NEVER_ACQUIRED, DEADLOCK, cnt, "stacks", \
 	  "deadlock, or a lock that is never released: {cnt} threads{who}, waited for a {subject}" \
 	  "< ({object})> throughout the recording ({ns})< in {place}><, most for {request}>", \
 	  CUT_STACKS) \
@@ -330,11 +330,11 @@ struct tapir_rule_fact {
 	  "<: {percent}% of them {label} ({each_ms.2} ms each)>" \
 	  "<; between them the server waits for the client {rest}% of the time>", NULL, \
 	  REQUIRES(STATEMENT_CNT, cnt)) \
-	X(STUCK, DEADLOCK, cnt, NULL, \
+	X(BLOCKED_THROUGHOUT, DEADLOCK, cnt, NULL, \
 	  "deadlock, or a lock that is never released: {cnt} threads waited for locks throughout " \
 	  "({ns}){more}", NULL, \
-	  REQUIRES(STUCK, seconds)) \
-	X(STUCK_WORKERS, THREADPOOL_STARVATION, threads, "stacks", \
+	  REQUIRES(BLOCKED_THROUGHOUT, seconds)) \
+	X(BLOCKED_EXECUTOR, THREADPOOL_STARVATION, threads, "stacks", \
 	  "thread pool starvation: {threads.1} of {cnt} threads of the pool {who}* {note}" \
 	  "< in {place}>: none was free in {own_ns}", \
 	  OF_WORKERS, \
@@ -362,7 +362,7 @@ struct tapir_rule_fact {
 	  "<?its events have no activity id and change threads (record --activities)>", NULL) \
 	X(WAITS, WAITS, threads, NULL, \
 	  WAITED_FOR, NULL) \
-	X(WORKERS, WORKERS, threads, "stacks", \
+	X(EXECUTORS, EXECUTORS, threads, "stacks", \
 	  "{threads.1} of {cnt} threads of the pool {who}* {note}< in {place}>: none was free in " \
 	  "{own_ns}", \
 	  OF_WORKERS, \

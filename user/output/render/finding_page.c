@@ -145,9 +145,9 @@ static void add_kind(unsigned i, struct tapir_str *out)
 void tapir_finding_page__add(struct tapir_str *out)
 {
 	static const struct {
-		const char *name, *waits;
+		const char *label, *waits;
 	} takers[] = {
-#define TAKER(number, name, waits) [number] = {#name, waits},
+#define TAKER(number, name, label, waits) [number] = {label, waits},
 		TAPIR_WAIT_TAKERS(TAKER)};
 
 	for (unsigned i = 0; i < TAPIR_FINDING_KIND_CNT; i++)
@@ -157,7 +157,7 @@ void tapir_finding_page__add(struct tapir_str *out)
 	tapir_str__adds(out,
 			"\nA wait is in one finding, of the first of these that knows it:\n\n");
 	for (size_t i = 0; i < sizeof(takers) / sizeof(*takers); i++)
-		add_finding_text(out, takers[i].name, takers[i].waits);
+		add_finding_text(out, takers[i].label, takers[i].waits);
 }
 
 /* ---- report --explain ----------------------------------------------------------------------- */
