@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Passes each event of the timeline on to the causes that need it, and each wait on to those that
- * may take it (TAPIR_WAIT_TAKERS).
+ * may take it (TAPIR_WAIT_CONSUMERS).
  */
 #include "diagnose/diagnosis.h"
 
@@ -16,30 +16,31 @@
 
 /* ---- events --------------------------------------------------------------------------------- */
 
-static enum tapir_meaning known_meaning(const struct tapir_probe_view *probe)
+static enum tapir_diagnosis_event_kind known_event_kind(const struct tapir_probe_view *probe)
 {
 	static const struct {
 		const char *event;
-		enum tapir_meaning meaning;
+		enum tapir_diagnosis_event_kind event_kind;
 	} known[] = {
-		{"ContentionStart", TAPIR_MEANS_CONTENTION_BEGIN},
-		{"ContentionStop", TAPIR_MEANS_CONTENTION_END},
-		{"GCStart", TAPIR_MEANS_GC_START},
-		{"GCTriggered", TAPIR_MEANS_GC_TRIGGERED},
-		{"GCCreateSegment", TAPIR_MEANS_HEAP_MEMORY},
-		{"GCHeapStats", TAPIR_MEANS_HEAP},
-		{"GCFinalizersEnd", TAPIR_MEANS_FINALIZED},
-		{"ThreadPoolWorkerThreadWait", TAPIR_MEANS_POOL_IDLE},
-		{"ThreadPoolWorkerThreadAdjustmentAdjustment", TAPIR_MEANS_POOL_CHANGE},
-		{"ThreadPoolWorkerThreadAdjustment", TAPIR_MEANS_POOL_CHANGE},
-		{"MethodLoadVerbose", TAPIR_MEANS_METHOD_LOAD},
+		{"ContentionStart", TAPIR_DIAGNOSIS_EVENT_CONTENTION_BEGIN},
+		{"ContentionStop", TAPIR_DIAGNOSIS_EVENT_CONTENTION_END},
+		{"GCStart", TAPIR_DIAGNOSIS_EVENT_GC_START},
+		{"GCTriggered", TAPIR_DIAGNOSIS_EVENT_GC_TRIGGERED},
+		{"GCCreateSegment", TAPIR_DIAGNOSIS_EVENT_HEAP_MEMORY},
+		{"GCHeapStats", TAPIR_DIAGNOSIS_EVENT_HEAP},
+		{"GCFinalizersEnd", TAPIR_DIAGNOSIS_EVENT_FINALIZED},
+		{"ThreadPoolWorkerThreadWait", TAPIR_DIAGNOSIS_EVENT_POOL_IDLE},
+		{"ThreadPoolWorkerThreadAdjustmentAdjustment", TAPIR_DIAGNOSIS_EVENT_POOL_CHANGE},
+		{"ThreadPoolWorkerThreadAdjustment", TAPIR_DIAGNOSIS_EVENT_POOL_CHANGE},
+		{"MethodLoadVerbose", TAPIR_DIAGNOSIS_EVENT_METHOD_LOAD},
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (tapir_sv__is(probe->event, known[i].event))
-			return known[i].meaning;
-	return tapir_sv__starts_with(probe->event, "ThreadPoolWorkerThread") ? TAPIR_MEANS_POOL
-									     : TAPIR_MEANS_NOTHING;
+			return known[i].event_kind;
+	return tapir_sv__starts_with(probe->event, "ThreadPoolWorkerThread")
+		       ? TAPIR_DIAGNOSIS_EVENT_POOL
+		       : TAPIR_DIAGNOSIS_EVENT_NOTHING;
 }
 
 static bool is_dotnet(const struct tapir_probe_view *probe)
@@ -47,42 +48,43 @@ static bool is_dotnet(const struct tapir_probe_view *probe)
 	return tapir_sv__is(probe->provider, "Microsoft-Windows-DotNETRuntime");
 }
 
-static enum tapir_meaning meaning_by_names(const struct tapir_probe_view *probe)
+static enum tapir_diagnosis_event_kind event_kind_by_names(const struct tapir_probe_view *probe)
 {
 	const struct tapir_tally_event *event;
 
 	for (size_t i = 0; (event = tapir_lore__tally(TAPIR_TALLY_EXCEPTIONS, i)); i++)
 		if (tapir_sv__is(probe->provider, event->provider) &&
 		    tapir_sv__is(probe->event, event->event))
-			return TAPIR_MEANS_EXCEPTION;
+			return TAPIR_DIAGNOSIS_EVENT_EXCEPTION;
 	if (tapir_sv__is(probe->provider, "Microsoft-Diagnostics-DiagnosticSource") &&
 	    tapir_sv__is(probe->event, "Activity2Start"))
-		return TAPIR_MEANS_REQUEST_SENT;
+		return TAPIR_DIAGNOSIS_EVENT_REQUEST_SENT;
 	if (tapir_sv__is(probe->provider, "System.Net.Sockets") &&
 	    tapir_sv__is(probe->event, "ConnectStart"))
-		return TAPIR_MEANS_CONNECTS;
+		return TAPIR_DIAGNOSIS_EVENT_CONNECTS;
 	if (tapir_sv__is(probe->provider, "postgresql"))
-		return tapir_sv__is(probe->event, "checkpoint__start") ? TAPIR_MEANS_CHECKPOINT
-		       : tapir_sv__is(probe->event, "sort__done")      ? TAPIR_MEANS_SORTED
-								       : TAPIR_MEANS_NOTHING;
-	return is_dotnet(probe) ? known_meaning(probe) : TAPIR_MEANS_NOTHING;
+		return tapir_sv__is(probe->event, "checkpoint__start")
+			       ? TAPIR_DIAGNOSIS_EVENT_CHECKPOINT
+		       : tapir_sv__is(probe->event, "sort__done") ? TAPIR_DIAGNOSIS_EVENT_SORTED
+								  : TAPIR_DIAGNOSIS_EVENT_NOTHING;
+	return is_dotnet(probe) ? known_event_kind(probe) : TAPIR_DIAGNOSIS_EVENT_NOTHING;
 }
 
-static enum tapir_meaning meaning_of(struct tapir_diagnosis *f,
-				     const struct tapir_probe_view *probe)
+static enum tapir_diagnosis_event_kind event_kind_of(struct tapir_diagnosis *f,
+						     const struct tapir_probe_view *probe)
 {
-	uint64_t *known = tapir_map__get(&f->meaning_by_probe, probe->rec->probe_id);
-	enum tapir_meaning meaning;
+	uint64_t *known = tapir_map__get(&f->event_kind_by_probe, probe->rec->probe_id);
+	enum tapir_diagnosis_event_kind event_kind;
 
 	if (known)
-		return (enum tapir_meaning) * known;
-	meaning = meaning_by_names(probe);
+		return (enum tapir_diagnosis_event_kind) * known;
+	event_kind = event_kind_by_names(probe);
 	f->has_dotnet |= is_dotnet(probe);
-	if (f->meaning_by_probe.cnt < MAX_PROBES)
-		known = tapir_map__put(&f->meaning_by_probe, probe->rec->probe_id, NULL);
+	if (f->event_kind_by_probe.cnt < MAX_PROBES)
+		known = tapir_map__put(&f->event_kind_by_probe, probe->rec->probe_id, NULL);
 	if (known)
-		*known = meaning;
-	return meaning;
+		*known = event_kind;
+	return event_kind;
 }
 
 static const struct tapir_tally_event *exception_of(const struct tapir_probe_view *probe)
@@ -121,7 +123,7 @@ static void diagnosis_on_event(void *ctx, struct tapir_tl_thread *t,
 				      .stack_id = rec->stack_id,
 				      .kstack_id = event->kstack_id};
 	struct tapir_diagnosis_event e = {
-		.meaning = meaning_of(f, probe), .thread = t, .now_ns = rec->h.time_ns};
+		.event_kind = event_kind_of(f, probe), .thread = t, .now_ns = rec->h.time_ns};
 
 	tapir_finding_cpu_activity__process(f, t->tgid);
 	tapir_allocators__add(&f->allocators, f->tl, t, probe, event);
@@ -133,11 +135,11 @@ static void diagnosis_on_event(void *ctx, struct tapir_tl_thread *t,
 	 * Most events mean nothing to findings: they do without the stack and the fields, which
 	 * cost most here.
 	 */
-	if (e.meaning == TAPIR_MEANS_NOTHING)
+	if (e.event_kind == TAPIR_DIAGNOSIS_EVENT_NOTHING)
 		return;
 	e.node = tapir_timeline__node(f->tl, &ref);
 	e.fields = tapir_timeline__fields(f->tl, probe, event);
-	if (e.meaning == TAPIR_MEANS_EXCEPTION)
+	if (e.event_kind == TAPIR_DIAGNOSIS_EVENT_EXCEPTION)
 		count_exception(f, probe, &e);
 	tapir_finding_gc__event(f, &e);
 	tapir_finding_locks_by_event__event(f, &e);
@@ -164,9 +166,9 @@ static void add_diagnosed_wait(struct tapir_diagnosis *f, const struct tapir_wai
 {
 #define ONE(...)		 +1
 #define TAKER(number, name, ...) [number] = tapir_finding_##name##__wait,
-	static bool (*const takers[1 TAPIR_WAIT_TAKERS(ONE)])(struct tapir_diagnosis *,
-							      const struct tapir_wait *,
-							      bool) = {TAPIR_WAIT_TAKERS(TAKER)};
+	static bool (*const takers[1 TAPIR_WAIT_CONSUMERS(ONE)])(
+		struct tapir_diagnosis *, const struct tapir_wait *,
+		bool) = {TAPIR_WAIT_CONSUMERS(TAKER)};
 	size_t i = 0;
 
 	if (tapir_diagnosis__role(f, wait->thread, wait->until_ns) == TAPIR_ROLE_TRACER)
@@ -412,7 +414,7 @@ void tapir_diagnosis__list(struct tapir_diagnosis *f, struct tapir_findings *lis
 void tapir_diagnosis__fini(struct tapir_diagnosis *f)
 {
 #define FINI(name) tapir_finding_##name##__fini(f);
-	TAPIR_PARTS(FINI)
+	TAPIR_DETECTOR_PARTS(FINI)
 #undef FINI
 	tapir_wait_table__fini(&f->wait_table);
 	tapir_lives__fini(&f->lives);
@@ -424,7 +426,7 @@ void tapir_diagnosis__fini(struct tapir_diagnosis *f)
 	tapir_wait_reasons__fini(&f->reasons);
 	tapir_io_tally__fini(&f->io);
 	tapir_failed_calls__fini(&f->failed_calls);
-	tapir_map__fini(&f->meaning_by_probe);
+	tapir_map__fini(&f->event_kind_by_probe);
 	tapir_node_facts__fini(f);
 	tapir_vec__fini(&f->marks.by_name);
 	tapir_vec__fini(&f->marks.lists);

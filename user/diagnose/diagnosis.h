@@ -108,10 +108,11 @@ struct tapir_collector {
 	uint64_t heap_cnt;
 	struct tapir_heap_size heap_first, heap_last;
 	/* The smallest heap after the collections of each tenth of a second. */
-	struct tapir_vec(struct tapir_heap_size) heap_lows;
+	struct tapir_vec(struct tapir_heap_size) post_gc_minima;
 	bool has_collected_young; /* a generation above 0, after the first of them */
 	uint64_t finalized_cnt;
-	struct tapir_function_sums finalizers; /* functions that its finalizer thread was in */
+	struct tapir_function_sums
+		finalizer_functions; /* functions that its finalizer thread was in */
 };
 
 struct tapir_diagnosis {
@@ -130,10 +131,13 @@ struct tapir_diagnosis {
 	} cpu;
 	struct {
 		struct tapir_keyed(struct tapir_collector) processes;
-		struct tapir_function_sums callers;  /* of GC.Collect */
-		struct tapir_function_sums askers;   /* who allocated, by samples of collections */
-		struct tapir_function_sums triggers; /* who allocated when another one was due, */
-		struct tapir_function_sums growers;  /* and when the heap needed more memory */
+		struct tapir_function_sums callers; /* of GC.Collect */
+		struct tapir_function_sums
+			cpu_callers; /* who allocated, by samples of collections */
+		struct tapir_function_sums
+			trigger_callers; /* who allocated when another one was due, */
+		struct tapir_function_sums
+			growth_callers; /* and when the heap needed more memory */
 	} gc;
 	struct {
 		uint64_t cnt, ns, open_cnt;
@@ -170,7 +174,7 @@ struct tapir_diagnosis {
 	struct {
 		uint64_t cnt, again_cnt; /* again: compiled by the thread that optimizes */
 		double sum_ns;		 /* of the times of its samples, since the first record */
-		struct tapir_function_sums askers;
+		struct tapir_function_sums callers;
 	} jit;
 	struct tapir_postgresql_finding postgresql;
 	struct {
@@ -207,7 +211,7 @@ struct tapir_diagnosis {
 	struct tapir_wait_reasons reasons;
 	struct tapir_nodes_facts facts;
 	struct tapir_name_marks marks;
-	struct tapir_map meaning_by_probe, role_by_tid;
+	struct tapir_map event_kind_by_probe, role_by_tid;
 };
 
 extern const struct tapir_timeline_fns tapir_diagnosis_fns; /* ctx: the finding */

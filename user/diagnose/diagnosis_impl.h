@@ -7,24 +7,24 @@
 #include "diagnose/rules.h"
 
 /* The meaning of an event here, found once for each probe. */
-enum tapir_meaning {
-	TAPIR_MEANS_NOTHING,
-	TAPIR_MEANS_CONTENTION_BEGIN,
-	TAPIR_MEANS_CONTENTION_END,
-	TAPIR_MEANS_EXCEPTION,
-	TAPIR_MEANS_GC_START,
-	TAPIR_MEANS_GC_TRIGGERED,
-	TAPIR_MEANS_HEAP_MEMORY,
-	TAPIR_MEANS_HEAP,
-	TAPIR_MEANS_FINALIZED,
-	TAPIR_MEANS_POOL,
-	TAPIR_MEANS_POOL_CHANGE,
-	TAPIR_MEANS_POOL_IDLE,
-	TAPIR_MEANS_METHOD_LOAD,
-	TAPIR_MEANS_REQUEST_SENT,
-	TAPIR_MEANS_CONNECTS,
-	TAPIR_MEANS_CHECKPOINT,
-	TAPIR_MEANS_SORTED,
+enum tapir_diagnosis_event_kind {
+	TAPIR_DIAGNOSIS_EVENT_NOTHING,
+	TAPIR_DIAGNOSIS_EVENT_CONTENTION_BEGIN,
+	TAPIR_DIAGNOSIS_EVENT_CONTENTION_END,
+	TAPIR_DIAGNOSIS_EVENT_EXCEPTION,
+	TAPIR_DIAGNOSIS_EVENT_GC_START,
+	TAPIR_DIAGNOSIS_EVENT_GC_TRIGGERED,
+	TAPIR_DIAGNOSIS_EVENT_HEAP_MEMORY,
+	TAPIR_DIAGNOSIS_EVENT_HEAP,
+	TAPIR_DIAGNOSIS_EVENT_FINALIZED,
+	TAPIR_DIAGNOSIS_EVENT_POOL,
+	TAPIR_DIAGNOSIS_EVENT_POOL_CHANGE,
+	TAPIR_DIAGNOSIS_EVENT_POOL_IDLE,
+	TAPIR_DIAGNOSIS_EVENT_METHOD_LOAD,
+	TAPIR_DIAGNOSIS_EVENT_REQUEST_SENT,
+	TAPIR_DIAGNOSIS_EVENT_CONNECTS,
+	TAPIR_DIAGNOSIS_EVENT_CHECKPOINT,
+	TAPIR_DIAGNOSIS_EVENT_SORTED,
 };
 
 /*
@@ -35,7 +35,7 @@ enum tapir_meaning {
 #define TAPIR_CONCLUDED(X) \
 	X(cpu) X(locks_by_event) X(locks_by_stack) X(futexes) X(calls) X(blocking_io) X(cpu_activity) X(loop) X(awaits)
 /* Causes that own memory, which their __fini frees. */
-#define TAPIR_PARTS(X) \
+#define TAPIR_DETECTOR_PARTS(X) \
 	X(gc) X(locks_by_event) X(locks_by_stack) X(futexes) X(executors) X(jvm) X(cpu_activity) X(postgresql) \
 	X(gil) X(loop) X(interp_hotspots) X(statements) X(sessions) X(pool) X(cpu) X(requests) X(calls) X(blocking_io)
 /* clang-format on */
@@ -44,11 +44,11 @@ enum tapir_meaning {
 TAPIR_CONCLUDED(TAPIR_CONCLUDE)
 #undef TAPIR_CONCLUDE
 #define TAPIR_PART(name) void tapir_finding_##name##__fini(struct tapir_diagnosis *f);
-TAPIR_PARTS(TAPIR_PART)
+TAPIR_DETECTOR_PARTS(TAPIR_PART)
 #undef TAPIR_PART
 
 struct tapir_diagnosis_event {
-	enum tapir_meaning meaning;
+	enum tapir_diagnosis_event_kind event_kind;
 	struct tapir_tl_thread *thread;
 	const struct tapir_event_fields *fields; /* NULL where it means nothing */
 	uint64_t now_ns;

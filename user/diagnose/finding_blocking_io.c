@@ -167,7 +167,7 @@ void tapir_finding_blocking_io__count(struct tapir_diagnosis *f, const char *rea
 	}
 }
 
-static void list_one(struct tapir_diagnosis *f, int wait_idx, struct tapir_findings *list)
+static void emit_one(struct tapir_diagnosis *f, int wait_idx, struct tapir_findings *list)
 {
 	const struct tapir_waited *waited = &f->waits.by_reason[wait_idx];
 	const struct tapir_label_sum *thread = tapir_label_sums__largest(&waited->threads);
@@ -185,7 +185,7 @@ static void list_one(struct tapir_diagnosis *f, int wait_idx, struct tapir_findi
 void tapir_finding_blocking_io__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	for (int wait_idx = 0; wait_idx < TAPIR_WAITED_FOR_CNT; wait_idx++)
-		list_one(f, wait_idx, list);
+		emit_one(f, wait_idx, list);
 }
 
 void tapir_finding_blocking_io__add_for_threads(const struct tapir_diagnosis *f,

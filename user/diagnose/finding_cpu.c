@@ -120,7 +120,7 @@ void tapir_finding_cpu__sample(struct tapir_diagnosis *f, struct tapir_tl_thread
 		f->cpu.cpu_cnt = sample->h.cpu + 1u;
 	f->cpu.gc += work == TAPIR_WORK_GC;
 	if (work == TAPIR_WORK_GC)
-		tapir_diagnosis__add_app_stack(f, &f->gc.askers, node, 1);
+		tapir_diagnosis__add_app_stack(f, &f->gc.cpu_callers, node, 1);
 	if (work == TAPIR_WORK_JIT)
 		count_compiler(f, sample->h.time_ns);
 	if (role == TAPIR_ROLE_FINALIZER)
@@ -142,14 +142,14 @@ void tapir_finding_cpu__sample(struct tapir_diagnosis *f, struct tapir_tl_thread
 
 void tapir_finding_cpu__event(struct tapir_diagnosis *f, const struct tapir_diagnosis_event *e)
 {
-	if (e->meaning != TAPIR_MEANS_METHOD_LOAD)
+	if (e->event_kind != TAPIR_DIAGNOSIS_EVENT_METHOD_LOAD)
 		return;
 	f->jit.cnt++;
 	if (tapir_diagnosis__role(f, e->thread, e->now_ns) == TAPIR_ROLE_TRACER)
 		return;
 	f->jit.again_cnt += tapir_works__of(&f->works, f->tl, e->thread, TAPIR_NO_NODE,
 					    e->now_ns) == TAPIR_WORK_JIT;
-	tapir_diagnosis__add_stack(f, &f->jit.askers, e->node, 1);
+	tapir_diagnosis__add_stack(f, &f->jit.callers, e->node, 1);
 }
 
 /* ---- findings ------------------------------------------------------------------------------- */
@@ -185,7 +185,7 @@ void tapir_finding_jit__list(struct tapir_diagnosis *f, struct tapir_findings *l
 		       what ends by itself less. */
 		    .percent = share * (cpus >= 0 && cpus < 1 ? cpus : 1) *
 			       (is_warm ? 1 : TAPIR_LIMIT(JIT_STARTS) / 100),
-		    .where = &f->jit.askers,
+		    .where = &f->jit.callers,
 		    .note = is_warm ? NULL : "; the program is warming up");
 }
 
@@ -249,7 +249,7 @@ static void add_leaf(const struct tapir_diagnosis *f, uint32_t name, struct tapi
 static const char *add_cpu_function(struct tapir_diagnosis *f, double share,
 				    const struct tapir_function_sums *w, struct tapir_str *out)
 {
-	if (share >= TAPIR_LIMIT(TELLING)) {
+	if (share >= TAPIR_LIMIT(SIGNIFICANT)) {
 		tapir_rules__add_share((double)w->top, (double)f->cpu.samples, out);
 		tapir_str__adds(out, " of the CPU in ");
 	} else if (share >= TAPIR_LIMIT(SMALL))
@@ -295,7 +295,7 @@ void tapir_finding_busy__list(struct tapir_diagnosis *f, struct tapir_findings *
 	fact.where = fact.subject ? w : NULL;
 	add_kernel(f, &fact.more);
 	tapir_finding_machine__add_crowd(f, &fact.more);
-	if (!looked_at && share < TAPIR_LIMIT(TELLING) && cpus >= 0 &&
+	if (!looked_at && share < TAPIR_LIMIT(SIGNIFICANT) && cpus >= 0 &&
 	    cpus < TAPIR_LIMIT(CPU_HARDLY))
 		add_not_recorded(f, &fact.more);
 	tapir_rules__judge(f, list, fact);
@@ -331,7 +331,7 @@ void tapir_finding_cpu__fini(struct tapir_diagnosis *f)
 	tapir_function_sums__fini(&f->cpu.leaf);
 	tapir_function_sums__fini(&f->cpu.timer_app);
 	tapir_function_sums__fini(&f->cpu.calls);
-	tapir_function_sums__fini(&f->jit.askers);
+	tapir_function_sums__fini(&f->jit.callers);
 	tapir_function_sums__fini(&f->exception_cost.throwers);
 	tapir_function_sums__fini(&f->exception_cost.functions);
 }

@@ -150,7 +150,7 @@ void tapir_finding_cpu_activity__conclude(struct tapir_diagnosis *f)
 	tapir_label_sums__fini(&statements);
 }
 
-static void list_purpose(struct tapir_diagnosis *f, struct tapir_findings *list)
+static void emit_purpose(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	struct purpose p = purpose_of(f);
 	struct tapir_label_sums statements = {};
@@ -216,7 +216,7 @@ conclusive_sums(const struct tapir_diagnosis *f, const struct tapir_function_sum
 void tapir_finding_cpu_activity__event(struct tapir_diagnosis *f,
 				       const struct tapir_diagnosis_event *e)
 {
-	if (e->meaning != TAPIR_MEANS_CONNECTS)
+	if (e->event_kind != TAPIR_DIAGNOSIS_EVENT_CONNECTS)
 		return;
 	f->cpu_activities.connect_cnt++;
 	tapir_diagnosis__add_app_stack(f, &f->cpu_activities.connectors, e->node, 1);
@@ -291,7 +291,7 @@ void tapir_finding_cpu_activity__snapshot(struct tapir_diagnosis *f,
 }
 
 /* A thread for each task costs more than the threads of a pool. */
-static void list_threads(struct tapir_diagnosis *f, struct tapir_findings *list)
+static void emit_threads(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	const struct tapir_function_sums *starters = &f->cpu_activities.thread_starters,
 					 *app = &f->cpu_activities.app_thread_starters;
@@ -344,8 +344,8 @@ void tapir_finding_cpu_activity__list(struct tapir_diagnosis *f, struct tapir_fi
 				   ((double)d->last_thread_ns - (double)d->first_thread_ns) / 1e9,
 			   .where = &d->new_threads)};
 
-	list_purpose(f, list);
-	list_threads(f, list);
+	emit_purpose(f, list);
+	emit_threads(f, list);
 	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++)
 		tapir_rules__judge(f, list, facts[i]);
 }

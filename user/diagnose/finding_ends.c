@@ -59,7 +59,7 @@ static uint64_t add_ends(const struct tapir_diagnosis *f, enum end end, const ch
 	return cnt;
 }
 
-static void list_ends(struct tapir_diagnosis *f, enum end end, enum tapir_rule_fact_kind fact_kind,
+static void emit_ends(struct tapir_diagnosis *f, enum end end, enum tapir_rule_fact_kind fact_kind,
 		      const char *one, const char *many, struct tapir_findings *list)
 {
 	struct tapir_str text = {};
@@ -72,6 +72,6 @@ static void list_ends(struct tapir_diagnosis *f, enum end end, enum tapir_rule_f
 
 void tapir_finding_ends__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
-	list_ends(f, END_CRASH, TAPIR_FACT_CRASHES, "crashed", "crashed", list);
-	list_ends(f, END_KILLED, TAPIR_FACT_KILLS, "was killed", "were killed", list);
+	emit_ends(f, END_CRASH, TAPIR_FACT_CRASHES, "crashed", "crashed", list);
+	emit_ends(f, END_KILLED, TAPIR_FACT_KILLS, "was killed", "were killed", list);
 }

@@ -119,7 +119,7 @@ static void find_pools(struct tapir_diagnosis *f, struct pools *pools)
 	}
 }
 
-static void list_pool(struct tapir_diagnosis *f, const struct pool *pool,
+static void emit_pool(struct tapir_diagnosis *f, const struct pool *pool,
 		      struct tapir_findings *list)
 {
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
@@ -157,7 +157,7 @@ void tapir_finding_executors__list(struct tapir_diagnosis *f, struct tapir_findi
 
 	find_pools(f, &pools);
 	tapir_vec_for_each (pool, &pools) {
-		list_pool(f, pool, list);
+		emit_pool(f, pool, list);
 		tapir_function_sums__fini(&pool->functions);
 	}
 	tapir_vec__fini(&pools);

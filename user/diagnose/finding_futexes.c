@@ -248,7 +248,7 @@ void tapir_finding_futexes__conclude(struct tapir_diagnosis *f)
 	}
 }
 
-static void list_locks(struct tapir_diagnosis *f, struct tapir_findings *list)
+static void emit_locks(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	struct lock_sum all = lock_waits_sum(&f->futexes);
 	struct tapir_function_sums seen = {};
@@ -301,7 +301,7 @@ static void emit_blocked_throughout(struct tapir_diagnosis *f, struct tapir_find
 void tapir_finding_futexes__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	emit_blocked_throughout(f, list);
-	list_locks(f, list);
+	emit_locks(f, list);
 }
 
 void tapir_finding_futexes__append_unclassified(const struct tapir_diagnosis *f,

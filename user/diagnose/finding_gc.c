@@ -49,17 +49,17 @@ void tapir_finding_gc__finalizer(struct tapir_diagnosis *f, uint32_t tgid, uint3
 	struct tapir_collector *gc = collector_of(f, tgid);
 
 	if (gc)
-		tapir_function_sums__add(f, &gc->finalizers, function, ns);
+		tapir_function_sums__add(f, &gc->finalizer_functions, function, ns);
 }
 
-static void add_low(struct tapir_collector *gc, const struct tapir_heap_size *size)
+static void add_minimum(struct tapir_collector *gc, const struct tapir_heap_size *size)
 {
-	size_t cnt = gc->heap_lows.cnt;
-	struct tapir_heap_size *last = cnt ? &gc->heap_lows.data[cnt - 1] : NULL;
+	size_t cnt = gc->post_gc_minima.cnt;
+	struct tapir_heap_size *last = cnt ? &gc->post_gc_minima.data[cnt - 1] : NULL;
 
-	if (!last || size->at_ns >= last->at_ns + TAPIR_LIMIT_NS(HEAP_LOWS)) {
+	if (!last || size->at_ns >= last->at_ns + TAPIR_LIMIT_NS(HEAP_MINIMA)) {
 		if (cnt < MAX_LOWS)
-			(void)tapir_vec__push(&gc->heap_lows, *size);
+			(void)tapir_vec__push(&gc->post_gc_minima, *size);
 	} else if (tapir_heap_size__sum(size, 1) < tapir_heap_size__sum(last, 1)) {
 		memcpy(last->bytes, size->bytes, sizeof(last->bytes));
 	}
@@ -77,7 +77,7 @@ static void count_heap(struct tapir_collector *gc, const struct tapir_diagnosis_
 	if (!gc->heap_cnt++)
 		gc->heap_first = size;
 	gc->heap_last = size;
-	add_low(gc, &size);
+	add_minimum(gc, &size);
 }
 
 /* GC.Collect and the like, by the reason's name or number. */
@@ -105,9 +105,9 @@ static void count_process(struct tapir_diagnosis *f, const struct tapir_diagnosi
 
 	if (!gc)
 		return;
-	if (e->meaning == TAPIR_MEANS_HEAP)
+	if (e->event_kind == TAPIR_DIAGNOSIS_EVENT_HEAP)
 		count_heap(gc, e);
-	else if (e->meaning == TAPIR_MEANS_GC_START)
+	else if (e->event_kind == TAPIR_DIAGNOSIS_EVENT_GC_START)
 		count_start(gc, e);
 	else
 		gc->finalized_cnt++;
@@ -115,18 +115,18 @@ static void count_process(struct tapir_diagnosis *f, const struct tapir_diagnosi
 
 void tapir_finding_gc__event(struct tapir_diagnosis *f, const struct tapir_diagnosis_event *e)
 {
-	switch (e->meaning) {
-	case TAPIR_MEANS_HEAP:
-	case TAPIR_MEANS_GC_START:
-	case TAPIR_MEANS_FINALIZED:
+	switch (e->event_kind) {
+	case TAPIR_DIAGNOSIS_EVENT_HEAP:
+	case TAPIR_DIAGNOSIS_EVENT_GC_START:
+	case TAPIR_DIAGNOSIS_EVENT_FINALIZED:
 		count_process(f, e);
 		break;
-	case TAPIR_MEANS_GC_TRIGGERED:
-		tapir_diagnosis__add_stack(f, is_induced(e) ? &f->gc.callers : &f->gc.triggers,
-					   e->node, 1);
+	case TAPIR_DIAGNOSIS_EVENT_GC_TRIGGERED:
+		tapir_diagnosis__add_stack(
+			f, is_induced(e) ? &f->gc.callers : &f->gc.trigger_callers, e->node, 1);
 		break;
-	case TAPIR_MEANS_HEAP_MEMORY:
-		tapir_diagnosis__add_stack(f, &f->gc.growers, e->node, 1);
+	case TAPIR_DIAGNOSIS_EVENT_HEAP_MEMORY:
+		tapir_diagnosis__add_stack(f, &f->gc.growth_callers, e->node, 1);
 		break;
 	default:
 		break;
@@ -218,7 +218,7 @@ static void add_longest(const struct tapir_collector *gc, struct tapir_str *out)
  */
 static void add_trigger(const struct tapir_diagnosis *f, struct tapir_str *out)
 {
-	const struct tapir_function_sums *w = &f->gc.triggers;
+	const struct tapir_function_sums *w = &f->gc.trigger_callers;
 
 	if (w->sum < TAPIR_LIMIT(GC_TRIGGERS) || !tapir_diagnosis__top_function(f, w))
 		return;
@@ -231,7 +231,7 @@ static const char *allocator(const struct tapir_diagnosis *f)
 {
 	const char *method = tapir_allocators__top(&f->allocators, f->tl);
 
-	return method ? method : tapir_diagnosis__top_function(f, &f->gc.triggers);
+	return method ? method : tapir_diagnosis__top_function(f, &f->gc.trigger_callers);
 }
 
 static void add_allocator(const struct tapir_diagnosis *f, struct tapir_str *out)
@@ -239,7 +239,7 @@ static void add_allocator(const struct tapir_diagnosis *f, struct tapir_str *out
 	const char *method = tapir_allocators__top(&f->allocators, f->tl);
 	double share = tapir_diagnosis__percent(f->allocators.best_bytes, f->allocators.bytes);
 
-	if (!method || share < TAPIR_LIMIT(TELLING)) {
+	if (!method || share < TAPIR_LIMIT(SIGNIFICANT)) {
 		add_trigger(f, out);
 		return;
 	}
@@ -290,7 +290,7 @@ static void add_times(const struct tapir_diagnosis *f, const struct tapir_collec
 	else
 		tapir_str__addf(out, "%.0f%% of the time in GC", time);
 	if (!gc->cnt && !gc->started_cnt)
-		tapir_diagnosis__append_top_function(f, &f->gc.askers, ", most for ", out);
+		tapir_diagnosis__append_top_function(f, &f->gc.cpu_callers, ", most for ", out);
 	if (!gc->cnt)
 		return;
 	tapir_str__adds(out, ": ");
@@ -326,7 +326,7 @@ static const struct tapir_collector *top_induced(const struct tapir_diagnosis *f
 	return top;
 }
 
-static void list_induced(struct tapir_diagnosis *f, uint64_t span_ns, struct tapir_findings *list)
+static void emit_induced(struct tapir_diagnosis *f, uint64_t span_ns, struct tapir_findings *list)
 {
 	const struct tapir_collector *gc = top_induced(f);
 	struct tapir_str times = {};
@@ -336,7 +336,7 @@ static void list_induced(struct tapir_diagnosis *f, uint64_t span_ns, struct tap
 		    .where = &f->gc.callers, .more = times);
 }
 
-static void list_pauses(struct tapir_diagnosis *f, uint64_t span_ns, struct tapir_findings *list)
+static void emit_pauses(struct tapir_diagnosis *f, uint64_t span_ns, struct tapir_findings *list)
 {
 	const struct tapir_collector *gc = top_paused(f);
 	double time = tapir_diagnosis__percent(gc->ns, span_ns), magnitude = time;
@@ -357,7 +357,7 @@ static void list_pauses(struct tapir_diagnosis *f, uint64_t span_ns, struct tapi
  * Collections of gen 0 alone fill gen 1 of any program: what is in it has not been collected. It
  * counts where it was.
  */
-static unsigned youngest_that_counts(const struct tapir_collector *gc)
+static unsigned youngest_counted_gen(const struct tapir_collector *gc)
 {
 	return gc->has_collected_young ? 1 : 2;
 }
@@ -367,13 +367,13 @@ static unsigned youngest_that_counts(const struct tapir_collector *gc)
  */
 static double steady_percent(const struct tapir_collector *gc)
 {
-	unsigned from = youngest_that_counts(gc);
+	unsigned from = youngest_counted_gen(gc);
 	uint64_t first = tapir_heap_size__sum(&gc->heap_first, from),
 		 last = tapir_heap_size__sum(&gc->heap_last, from);
 	uint64_t middle_ns = (gc->heap_first.at_ns + gc->heap_last.at_ns) / 2, least = last;
 	const struct tapir_heap_size *low;
 
-	tapir_vec_for_each (low, &gc->heap_lows)
+	tapir_vec_for_each (low, &gc->post_gc_minima)
 		if (low->at_ns >= middle_ns && tapir_heap_size__sum(low, from) < least)
 			least = tapir_heap_size__sum(low, from);
 	return last > first && least > first ? tapir_diagnosis__percent(least - first, last - first)
@@ -388,7 +388,7 @@ static void add_generation(const struct tapir_collector *gc, struct tapir_str *o
 	double top = 0;
 	unsigned where = 0;
 
-	for (unsigned i = youngest_that_counts(gc); i < sizeof(names) / sizeof(*names); i++) {
+	for (unsigned i = youngest_counted_gen(gc); i < sizeof(names) / sizeof(*names); i++) {
 		double grown = (double)gc->heap_last.bytes[i] - (double)gc->heap_first.bytes[i];
 
 		if (grown > top) {
@@ -405,11 +405,11 @@ static double grown_percent(double from, double to)
 	return from > 0 ? 100 * (to - from) / from : to > 0 ? 100 : 0;
 }
 
-static void list_growth(struct tapir_diagnosis *f, const struct tapir_collector *gc,
+static void emit_growth(struct tapir_diagnosis *f, const struct tapir_collector *gc,
 			struct tapir_findings *list)
 {
 	double seconds = (double)(gc->heap_last.at_ns - gc->heap_first.at_ns) / 1e9;
-	unsigned youngest = youngest_that_counts(gc);
+	unsigned youngest = youngest_counted_gen(gc);
 	double from = (double)tapir_heap_size__sum(&gc->heap_first, youngest);
 	double to = (double)tapir_heap_size__sum(&gc->heap_last, youngest);
 	struct tapir_str process = {}, text = {};
@@ -430,16 +430,16 @@ static void list_growth(struct tapir_diagnosis *f, const struct tapir_collector 
  * Whenever the thread of .NET has run them all, it fires an event. Objects wait for the finalizer
  * of a runtime without such events, and keep what they refer to: its time in finalizers counts.
  */
-static void list_finalizer(struct tapir_diagnosis *f, const struct tapir_collector *gc,
+static void emit_finalizer(struct tapir_diagnosis *f, const struct tapir_collector *gc,
 			   uint64_t span_ns, struct tapir_findings *list)
 {
 	/* Samples count for a little more or less than the time for which they stand. */
-	uint64_t ns = gc->finalizers.sum < span_ns ? gc->finalizers.sum : span_ns;
+	uint64_t ns = gc->finalizer_functions.sum < span_ns ? gc->finalizer_functions.sum : span_ns;
 	struct tapir_rule_fact fact =
 		TAPIR_FACT(FINALIZER, .cnt = gc->finalized_cnt ? 0 : (double)gc->started_cnt,
 			   .seconds = ns / 1e9, .ns = span_ns,
 			   .percent = f->has_dotnet ? 0 : tapir_diagnosis__percent(ns, span_ns),
-			   .where = &gc->finalizers);
+			   .where = &gc->finalizer_functions);
 
 	if (!ns)
 		return;
@@ -452,11 +452,11 @@ void tapir_finding_gc__list(struct tapir_diagnosis *f, struct tapir_findings *li
 	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
 	const struct tapir_collector *gc;
 
-	list_induced(f, span_ns, list);
-	list_pauses(f, span_ns, list);
+	emit_induced(f, span_ns, list);
+	emit_pauses(f, span_ns, list);
 	tapir_vec_for_each (gc, &f->gc.processes) {
-		list_growth(f, gc, list);
-		list_finalizer(f, gc, span_ns, list);
+		emit_growth(f, gc, list);
+		emit_finalizer(f, gc, span_ns, list);
 	}
 }
 
@@ -465,13 +465,13 @@ void tapir_finding_gc__fini(struct tapir_diagnosis *f)
 	struct tapir_collector *gc;
 
 	tapir_vec_for_each (gc, &f->gc.processes) {
-		tapir_vec__fini(&gc->heap_lows);
-		tapir_function_sums__fini(&gc->finalizers);
+		tapir_vec__fini(&gc->post_gc_minima);
+		tapir_function_sums__fini(&gc->finalizer_functions);
 		free(gc->dotnet_label);
 	}
 	tapir_keyed__fini(&f->gc.processes);
 	tapir_function_sums__fini(&f->gc.callers);
-	tapir_function_sums__fini(&f->gc.askers);
-	tapir_function_sums__fini(&f->gc.triggers);
-	tapir_function_sums__fini(&f->gc.growers);
+	tapir_function_sums__fini(&f->gc.cpu_callers);
+	tapir_function_sums__fini(&f->gc.trigger_callers);
+	tapir_function_sums__fini(&f->gc.growth_callers);
 }

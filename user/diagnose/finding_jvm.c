@@ -170,7 +170,7 @@ static bool is_induced(const char *cause)
 	       !strncmp(cause, "Heap Inspection", 15);
 }
 
-static void list_cause(struct tapir_diagnosis *f, const struct tapir_jvm_counts *jvm,
+static void emit_cause(struct tapir_diagnosis *f, const struct tapir_jvm_counts *jvm,
 		       const struct tapir_jvm_cause *cause, double seconds,
 		       struct tapir_findings *list)
 {
@@ -219,7 +219,7 @@ static double rate_since(const struct tapir_jvm_series *s, const struct tapir_jv
 	return seconds > 0 ? (s->last - from->value) / 1e6 / seconds : 0;
 }
 
-static void list_growth(struct tapir_diagnosis *f, const struct tapir_jvm_counts *jvm,
+static void emit_growth(struct tapir_diagnosis *f, const struct tapir_jvm_counts *jvm,
 			struct tapir_findings *list)
 {
 	const struct tapir_jvm_series *s = old_generation_of(jvm);
@@ -235,7 +235,7 @@ static void list_growth(struct tapir_diagnosis *f, const struct tapir_jvm_counts
 		    .rest = percent_of(s->fell, s->last - from.value), .subject = "old generation");
 }
 
-static void list_classes(struct tapir_diagnosis *f, const struct tapir_jvm_counts *jvm,
+static void emit_classes(struct tapir_diagnosis *f, const struct tapir_jvm_counts *jvm,
 			 struct tapir_findings *list)
 {
 	const struct tapir_jvm_series *s = &jvm->loaded, *metaspace = &jvm->metaspace;
@@ -269,9 +269,9 @@ void tapir_finding_jvm__list(struct tapir_diagnosis *f, struct tapir_findings *l
 
 		tapir_vec_for_each (cause, &jvm->causes)
 			if (seconds > 0)
-				list_cause(f, jvm, cause, seconds, list);
-		list_growth(f, jvm, list);
-		list_classes(f, jvm, list);
+				emit_cause(f, jvm, cause, seconds, list);
+		emit_growth(f, jvm, list);
+		emit_classes(f, jvm, list);
 	}
 }
 

@@ -63,12 +63,13 @@ void tapir_finding_locks_by_event__event(struct tapir_diagnosis *f,
 	uint64_t tid;
 	struct tapir_lock_wait_edge *h;
 
-	if (e->meaning != TAPIR_MEANS_CONTENTION_BEGIN && e->meaning != TAPIR_MEANS_CONTENTION_END)
+	if (e->event_kind != TAPIR_DIAGNOSIS_EVENT_CONTENTION_BEGIN &&
+	    e->event_kind != TAPIR_DIAGNOSIS_EVENT_CONTENTION_END)
 		return;
 	tid = ns_tid_of(f, e->thread->tid, e->now_ns);
-	h = e->meaning == TAPIR_MEANS_CONTENTION_BEGIN ? make_edge(f, tgid, tid)
-						       : edge_of(f, tgid, tid);
-	if (h && e->meaning == TAPIR_MEANS_CONTENTION_END)
+	h = e->event_kind == TAPIR_DIAGNOSIS_EVENT_CONTENTION_BEGIN ? make_edge(f, tgid, tid)
+								    : edge_of(f, tgid, tid);
+	if (h && e->event_kind == TAPIR_DIAGNOSIS_EVENT_CONTENTION_END)
 		h->is_over = true;
 	else if (h)
 		*h = (struct tapir_lock_wait_edge){
@@ -218,7 +219,7 @@ static void add_thread_name(const struct tapir_diagnosis *f, uint32_t tid, size_
 	tapir_diagnosis__add_thread_id(f, tid, out);
 }
 
-static bool list_deadlock(struct tapir_diagnosis *f, struct tapir_findings *list)
+static bool emit_deadlock(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	struct tapir_rule_fact fact = {.fact_kind = TAPIR_FACT_CYCLE};
 	uint64_t blocked = 0, since_ns = 0;
@@ -481,7 +482,7 @@ static uint64_t watched_ns(const struct tapir_diagnosis *f)
 }
 
 /* are_in_deadlock: another finding has these waits. */
-static void list_waits(struct tapir_diagnosis *f, bool are_in_deadlock, struct tapir_findings *list)
+static void emit_waits(struct tapir_diagnosis *f, bool are_in_deadlock, struct tapir_findings *list)
 {
 	uint64_t span_ns = watched_ns(f);
 	const struct tapir_label_sum *worst = tapir_label_sums__largest(&f->locks.labels);
@@ -513,7 +514,7 @@ void tapir_finding_locks_by_event__conclude(struct tapir_diagnosis *f)
 
 void tapir_finding_locks_by_event__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
-	list_waits(f, list_deadlock(f, list) || emit_blocked_throughout(f, list), list);
+	emit_waits(f, emit_deadlock(f, list) || emit_blocked_throughout(f, list), list);
 }
 
 void tapir_finding_locks_by_event__fini(struct tapir_diagnosis *f)

@@ -355,7 +355,7 @@ static void add_holder(struct tapir_diagnosis *f, uint32_t tid, struct tapir_rul
 	}
 }
 
-static void list_kind(struct tapir_diagnosis *f, const struct tapir_lock_kind *kind,
+static void emit_kind(struct tapir_diagnosis *f, const struct tapir_lock_kind *kind,
 		      bool are_blocked_throughout, const struct blocked_sum *all,
 		      struct tapir_findings *list)
 {
@@ -425,12 +425,12 @@ void tapir_finding_locks_by_stack__list(struct tapir_diagnosis *f, struct tapir_
 		if (tapir_findings__admits(list, TAPIR_FINDING_DEADLOCK, (double)blocked.thread_cnt,
 					   TAPIR_NO_CHECKS) &&
 		    !f->locks.are_deadlocked) /* else it is named */
-			list_kind(f, kind, true, &blocked, list);
+			emit_kind(f, kind, true, &blocked, list);
 		else if (blocked.thread_cnt)
 			others = sum_of_all(kind);
 		if (tapir_findings__admits(list, TAPIR_FINDING_LOCKS,
 					   (double)others.ns / (double)span_ns, TAPIR_NO_CHECKS))
-			list_kind(f, kind, false, &others, list);
+			emit_kind(f, kind, false, &others, list);
 	}
 }
 

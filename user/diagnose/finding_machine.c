@@ -149,7 +149,8 @@ void tapir_finding_machine__add_crowd(const struct tapir_diagnosis *f, struct ta
 	char text[TAPIR_NS_TEXT_BYTES];
 	struct demand d;
 
-	if (!find_demand(f, &d) || d.wanted < TAPIR_LIMIT(CROWD) * (double)d.others.cpu_cnt ||
+	if (!find_demand(f, &d) ||
+	    d.wanted < TAPIR_LIMIT(OVERSUBSCRIBED) * (double)d.others.cpu_cnt ||
 	    !TAPIR_IS_SHARE(DOMINANT, d.own_wait_ns, f->machine.runnable_ns))
 		return;
 	tapir_str__addf(out,
@@ -201,12 +202,12 @@ static bool grows(const struct tapir_diagnosis *f, const struct tapir_memory_ser
 	middle = &s->points[s->cnt / 2];
 	grown = mb(last->resident_bytes) - mb(first->resident_bytes);
 	later = mb(last->resident_bytes) - mb(middle->resident_bytes);
-	*out = TAPIR_FACT(MEMORY, .cnt = s->cnt, .since_ns = first->at_ns, .until_ns = last->at_ns,
-			  .seconds = ((double)last->at_ns - (double)first->at_ns) / 1e9,
-			  .from = mb(first->resident_bytes), .to = mb(last->resident_bytes),
-			  .percent = first->resident_bytes ? 100 * grown / mb(first->resident_bytes)
-							   : 100,
-			  .rest = grown > 0 ? 100 * later / grown : 0, .where = &f->gc.growers);
+	*out = TAPIR_FACT(
+		MEMORY, .cnt = s->cnt, .since_ns = first->at_ns, .until_ns = last->at_ns,
+		.seconds = ((double)last->at_ns - (double)first->at_ns) / 1e9,
+		.from = mb(first->resident_bytes), .to = mb(last->resident_bytes),
+		.percent = first->resident_bytes ? 100 * grown / mb(first->resident_bytes) : 100,
+		.rest = grown > 0 ? 100 * later / grown : 0, .where = &f->gc.growth_callers);
 	out->rate = out->seconds > 0 ? grown / out->seconds : 0;
 	return !tapir_finding_jvm__fills_heap(f, s->tgid, first->resident_bytes,
 					      last->resident_bytes) &&
@@ -216,7 +217,7 @@ static bool grows(const struct tapir_diagnosis *f, const struct tapir_memory_ser
 static void add_collector(const struct tapir_diagnosis *f, uint32_t tgid, struct tapir_str *out)
 {
 	const struct tapir_collector *gc = tapir_finding_gc__collector(f, tgid);
-	const struct tapir_function_sums *growers = &f->gc.growers;
+	const struct tapir_function_sums *growth_callers = &f->gc.growth_callers;
 
 	if (gc && gc->started_cnt && gc->heap_cnt)
 		tapir_str__addf(out, "; %" PRIu64 " collection%s, after which the heap had %.1f MB",
@@ -225,11 +226,11 @@ static void add_collector(const struct tapir_diagnosis *f, uint32_t tgid, struct
 	else if (f->has_dotnet && (!gc || !gc->started_cnt))
 		tapir_str__adds(out, "; no collection: native memory, or the heap has not been "
 				     "collected");
-	if (growers->sum >= TAPIR_LIMIT(MEMORY_GROWERS) &&
-	    tapir_diagnosis__top_function(f, growers)) {
+	if (growth_callers->sum >= TAPIR_LIMIT(MEMORY_GROWTH_CALLERS) &&
+	    tapir_diagnosis__top_function(f, growth_callers)) {
 		tapir_str__addf(out, "; the heap took memory %" PRIu64 " times, most for ",
-				growers->sum);
-		tapir_diagnosis__add_name(f, growers->top_name, out);
+				growth_callers->sum);
+		tapir_diagnosis__add_name(f, growth_callers->top_name, out);
 	}
 }
 

@@ -23,15 +23,16 @@ static bool is_for_starvation(const struct tapir_diagnosis_event *e)
 
 void tapir_finding_pool__event(struct tapir_diagnosis *f, const struct tapir_diagnosis_event *e)
 {
-	if (e->meaning != TAPIR_MEANS_POOL && e->meaning != TAPIR_MEANS_POOL_CHANGE &&
-	    e->meaning != TAPIR_MEANS_POOL_IDLE)
+	if (e->event_kind != TAPIR_DIAGNOSIS_EVENT_POOL &&
+	    e->event_kind != TAPIR_DIAGNOSIS_EVENT_POOL_CHANGE &&
+	    e->event_kind != TAPIR_DIAGNOSIS_EVENT_POOL_IDLE)
 		return;
 	f->pool.event_cnt++;
-	if (e->meaning == TAPIR_MEANS_POOL_CHANGE) {
+	if (e->event_kind == TAPIR_DIAGNOSIS_EVENT_POOL_CHANGE) {
 		f->pool.starved_cnt += is_for_starvation(e);
 		return;
 	}
-	if (e->meaning == TAPIR_MEANS_POOL_IDLE)
+	if (e->event_kind == TAPIR_DIAGNOSIS_EVENT_POOL_IDLE)
 		tapir_pool_waits__says_idle(&f->pool.waits, e->thread->tid, e->now_ns);
 }
 
@@ -78,7 +79,7 @@ void tapir_finding_pool__close(struct tapir_diagnosis *f, const struct tapir_int
 	f->pool.queued_ns += took_ns;
 }
 
-static void list_queue(struct tapir_diagnosis *f, struct tapir_findings *list)
+static void emit_queue(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	const struct tapir_histogram *queued = &f->pool.queued;
 	uint64_t median_ns = tapir_histogram__percentile(queued, 50);
@@ -88,7 +89,7 @@ static void list_queue(struct tapir_diagnosis *f, struct tapir_findings *list)
 		    .p99_ns = tapir_histogram__percentile(queued, 99));
 }
 
-static void list_blocked(struct tapir_diagnosis *f, struct tapir_findings *list)
+static void emit_blocked(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	const struct tapir_pool_waits *waits = &f->pool.waits;
 	/*
@@ -113,8 +114,8 @@ static void list_blocked(struct tapir_diagnosis *f, struct tapir_findings *list)
 
 void tapir_finding_pool__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
-	list_blocked(f, list);
-	list_queue(f, list);
+	emit_blocked(f, list);
+	emit_queue(f, list);
 }
 
 /* Too few to starve others, but a consumer that all wait for may be one. */

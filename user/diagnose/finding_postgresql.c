@@ -26,9 +26,9 @@ static void count_sort(struct tapir_diagnosis *f, const struct tapir_diagnosis_e
 void tapir_finding_postgresql__event(struct tapir_diagnosis *f,
 				     const struct tapir_diagnosis_event *e)
 {
-	if (e->meaning == TAPIR_MEANS_SORTED)
+	if (e->event_kind == TAPIR_DIAGNOSIS_EVENT_SORTED)
 		count_sort(f, e);
-	if (e->meaning != TAPIR_MEANS_CHECKPOINT)
+	if (e->event_kind != TAPIR_DIAGNOSIS_EVENT_CHECKPOINT)
 		return;
 	f->postgresql.checkpoint_cnt++;
 	f->postgresql.by_log_cnt +=

@@ -35,7 +35,7 @@ void tapir_finding_requests__event(struct tapir_diagnosis *f, const struct tapir
 {
 	struct tapir_str parent = {};
 
-	if (e->meaning != TAPIR_MEANS_REQUEST_SENT)
+	if (e->event_kind != TAPIR_DIAGNOSIS_EVENT_REQUEST_SENT)
 		return;
 	tapir_event_fields__add_text(e->fields, "ParentSpanId", 16, &parent);
 	f->header_cnt += parent.data && parent.len == strspn(parent.data, "0");
@@ -194,7 +194,7 @@ static bool is_more(const struct tapir_kind *kind, const struct tapir_kind *top)
 	return !top || kind->unended > top->unended;
 }
 
-static void list_untimed(const struct tapir_diagnosis *f, struct tapir_findings *list)
+static void emit_untimed(const struct tapir_diagnosis *f, struct tapir_findings *list)
 {
 	const struct tapir_kind *kind, *top = NULL;
 	struct tapir_str text = {};
@@ -210,7 +210,7 @@ static void list_untimed(const struct tapir_diagnosis *f, struct tapir_findings 
 		    .label = top && top->lacks_key ? top->key : NULL, .object = text);
 }
 
-static void list_slowest(struct tapir_diagnosis *f, const struct tapir_request_kind *row,
+static void emit_slowest(struct tapir_diagnosis *f, const struct tapir_request_kind *row,
 			 struct tapir_findings *list)
 {
 	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
@@ -243,9 +243,9 @@ void tapir_finding_requests__list(struct tapir_diagnosis *f, struct tapir_findin
 	const struct tapir_request_kind *row = slowest(f);
 
 	TAPIR_JUDGE(f, list, INJECTED_TRACEPARENT, .cnt = f->header_cnt);
-	list_untimed(f, list);
+	emit_untimed(f, list);
 	if (row)
-		list_slowest(f, row, list);
+		emit_slowest(f, row, list);
 }
 
 void tapir_finding_requests__fini(struct tapir_diagnosis *f)

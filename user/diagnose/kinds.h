@@ -259,13 +259,13 @@ struct tapir_explanation {
 extern const struct tapir_explanation tapir_explanations[];
 
 /*
- * A wait is offered to these in the order of their numbers. The first that knows it takes it, so
+ * A wait is offered to these in the order of their numbers. The first that recognizes it counts it, so
  * that a second of waiting is in one finding; another order would be another row's number.
  *
  * X(number, name, label, which waits it takes)
  */
 /* clang-format off */
-#define TAPIR_WAIT_TAKERS(X) \
+#define TAPIR_WAIT_CONSUMERS(X) \
 	X(0, pool, "pool", "of threads of .NET's pool that have no work, and of its finalizer") \
 	X(1, locks_by_stack, "lock stack", "for a lock that the functions on the stack name") \
 	X(2, locks_by_event, "lock event", "for a lock that events name, or only the runtime knows") \
@@ -273,7 +273,7 @@ extern const struct tapir_explanation tapir_explanations[];
 	X(4, futexes, "futexes", "at an address that may be a lock or a queue") \
 	X(5, calls, "calls", "for a socket, where exchanges of its bytes were recorded (--net)") \
 	X(6, blocking_io, "waits", "for a disk, or another end of a connection") \
-	/* A taker of waits is a row above this line. */
+	/* A consumer of waits is a row above this line. */
 /* clang-format on */
 
 /*
@@ -316,7 +316,7 @@ enum tapir_limit_role {
 #define TAPIR_LIMITS(X) \
 	X(DOMINANT, KIND_CNT, TAPIR_WORDS, 50, "%", "of a sum is most of it") \
 	X(SMALL, KIND_CNT, TAPIR_WORDS, 1, "%", "of the CPU: a function with less is not named") \
-	X(TELLING, KIND_CNT, TAPIR_WORDS, 10, "%", "of a sum: a function with less explains nothing") \
+	X(SIGNIFICANT, KIND_CNT, TAPIR_WORDS, 10, "%", "of a sum: a function with less explains nothing") \
 	X(WORTH, KIND_CNT, TAPIR_WORDS, 25, "%", "of a time: a part with less is not mentioned") \
 	X(THROUGHOUT, KIND_CNT, TAPIR_COUNTS, 95, "%", "of the recording is throughout") \
 	X(ONE_HOLDS_IT, KIND_CNT, TAPIR_WORDS, 80, "%", "of the time others waited: one thread has it") \
@@ -329,7 +329,7 @@ enum tapir_limit_role {
 	X(TRUNCATED_WAITS, KIND_CNT, TAPIR_COUNTS, 5, "times", "a wait's time may be with truncated stacks") \
 	X(BLOCKED_THROUGHOUT, DEADLOCK, TAPIR_AT_LEAST, 0.5, "s", "recorded: less says nothing of what never happens") \
 	X(BLOCKED_THROUGHOUT_SHARE, DEADLOCK, TAPIR_COUNTS, 85, "%", "of the recording: first stacks may be cut") \
-	X(BLOCKED_THROUGHOUT_WAITS, DEADLOCK, TAPIR_COUNTS, 2, "waits", "of other kinds, of a thread that is blocked throughout") \
+	X(BLOCKED_THROUGHOUT_WAITS, DEADLOCK, TAPIR_COUNTS, 2, "waits", "more than these wakeups, of a thread that is blocked throughout") \
 	X(BLOCKED_THROUGHOUT_WAKES, DEADLOCK, TAPIR_COUNTS, 3, "1/s", "wakeups: a thread that polls the lock") \
 	X(LOCK_CLASS, LOCKS, TAPIR_WORDS, 20, "%", "of the waits: a lock with less is one of many") \
 	X(HOLDER_SAMPLES, LOCKS, TAPIR_WORDS, 20, "samples", "in an interpreter: fewer show no holder") \
@@ -362,11 +362,11 @@ enum tapir_limit_role {
 	X(HEAP_STEADY, HEAP, TAPIR_AT_LEAST, 25, "%", "of the growth is left at its least, later") \
 	X(HEAP_START, HEAP, TAPIR_COUNTS, 50, "%", "of a JVM's growth, later: else it was of its start") \
 	X(HEAP_FALL, HEAP, TAPIR_AT_MOST, 10, "%", "of a JVM's growth fell again") \
-	X(HEAP_LOWS, HEAP, TAPIR_COUNTS, 100, "ms", "of which the smallest heap is kept") \
+	X(HEAP_MINIMA, HEAP, TAPIR_COUNTS, 100, "ms", "of which the smallest heap is kept") \
 	X(MEMORY_POINTS, MEMORY, TAPIR_AT_LEAST, 4, "values", ": fewer show no growth") \
 	X(MEMORY_STEADY, MEMORY, TAPIR_AT_LEAST, 30, "%", "of the growth is in its second half") \
 	X(MEMORY_START, MEMORY, TAPIR_COUNTS, 10, "s", "after a program starts it takes memory anyway") \
-	X(MEMORY_GROWERS, MEMORY, TAPIR_WORDS, 3, "times", "that the heap took memory") \
+	X(MEMORY_GROWTH_CALLERS, MEMORY, TAPIR_WORDS, 3, "times", "that the heap took memory") \
 	X(CLASSES_UNLOADED, CLASSES, TAPIR_AT_MOST, 10, "%", "of them unloaded") \
 	X(ROWS_SHARE, CPU_ACTIVITY, TAPIR_COUNTS, 20, "times", "the samples of what gives rows, with them") \
 	X(NEW_THREADS, THREAD_GROWTH, TAPIR_AT_LEAST, 20, "threads", ": fewer: a pool has grown") \
@@ -383,7 +383,7 @@ enum tapir_limit_role {
 	X(CPUS, CPU, TAPIR_AT_LEAST, 0.1, "CPUs", "a share of less says little") \
 	X(CPU_LEAF, CPU, TAPIR_WORDS, 20, "%", "of the CPU in a function that the named one calls") \
 	X(CPU_HARDLY, CPU, TAPIR_WORDS, 0.5, "CPUs", ": with less, what was not recorded is mentioned") \
-	X(CROWD, CPU, TAPIR_WORDS, 1.5, "times", "the CPUs that there are: too many threads compute") \
+	X(OVERSUBSCRIBED, CPU, TAPIR_WORDS, 1.5, "times", "the CPUs that there are: too many threads compute") \
 	X(RUNNABLE, NOISY_NEIGHBOUR, TAPIR_AT_LEAST, 0.2, "threads", "without a CPU, on average") \
 	X(RUNNABLE_SHARE, NOISY_NEIGHBOUR, TAPIR_AT_LEAST, 40, "%", "of the time that threads want a CPU") \
 	X(MACHINE_BUSY, NOISY_NEIGHBOUR, TAPIR_AT_LEAST, 80, "%", "of all CPUs in use") \

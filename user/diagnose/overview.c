@@ -37,7 +37,7 @@ static bool is_sleep(const struct tapir_wait_row *row)
 }
 
 /* Returns true if it is a wait of the program, and not an idle thread's, as far as is known. */
-static bool is_telling(const struct tapir_wait_row *row)
+static bool is_significant(const struct tapir_wait_row *row)
 {
 	return row->place != TAPIR_APP_CODE_NONE || is_for_others(row->wait, row->is_open) ||
 	       (!row->is_open && row->is_unnamed);
@@ -45,13 +45,13 @@ static bool is_telling(const struct tapir_wait_row *row)
 
 static uint64_t key_of_site(const struct tapir_wait_row *row)
 {
-	return tapir_hash__mix(tapir_hash__mix(is_telling(row), row->place),
+	return tapir_hash__mix(tapir_hash__mix(is_significant(row), row->place),
 			       (uintptr_t)reason_of(row));
 }
 
 struct wait_site {
 	const struct tapir_wait_row *first;
-	bool is_telling;
+	bool is_significant;
 	uint64_t ns;
 };
 
@@ -59,7 +59,7 @@ static int by_importance(const void *a, const void *b)
 {
 	const struct wait_site *x = a, *y = b;
 
-	return tapir_order__by(tapir_order__down(x->is_telling, y->is_telling),
+	return tapir_order__by(tapir_order__down(x->is_significant, y->is_significant),
 			       tapir_order__down(x->ns, y->ns),
 			       tapir_order__up(x->first, y->first));
 }
@@ -103,7 +103,8 @@ static void add_sites(struct tapir_diagnosis *f, struct tapir_overview *o)
 	const struct tapir_wait_row *wait;
 
 	tapir_vec_for_each (wait, &f->wait_table.rows) {
-		struct wait_site made = {.first = wait, .is_telling = is_telling(wait)}, *wait_site;
+		struct wait_site made = {.first = wait, .is_significant = is_significant(wait)},
+				 *wait_site;
 
 		wait_site = tapir_keyed__add(&sites, key_of_site(wait), MAX_SITES, made);
 		if (wait_site)
@@ -112,7 +113,8 @@ static void add_sites(struct tapir_diagnosis *f, struct tapir_overview *o)
 	tapir_keyed__sort(&sites, by_importance);
 	/* Idle threads are shown where there is nothing else. */
 	for (size_t i = 0;
-	     i < sites.cnt && i < TAPIR_OVERVIEW_ROWS && (!i || sites.data[i].is_telling); i++) {
+	     i < sites.cnt && i < TAPIR_OVERVIEW_ROWS && (!i || sites.data[i].is_significant);
+	     i++) {
 		struct tapir_overview_site *out = &o->sites[o->site_cnt++];
 		struct tapir_str name = {}, thread = {};
 

@@ -180,7 +180,7 @@ double tapir_diagnosis__percent(uint64_t part, uint64_t of)
 const char *tapir_diagnosis__top_function(const struct tapir_diagnosis *f,
 					  const struct tapir_function_sums *w)
 {
-	if (!w->top || tapir_diagnosis__percent(w->top, w->sum) < TAPIR_LIMIT(TELLING))
+	if (!w->top || tapir_diagnosis__percent(w->top, w->sum) < TAPIR_LIMIT(SIGNIFICANT))
 		return NULL;
 	return tapir_timeline__stacks(f->tl)->names.data[w->top_name];
 }

@@ -148,7 +148,7 @@ void tapir_finding_page__add(struct tapir_str *out)
 		const char *label, *waits;
 	} takers[] = {
 #define TAKER(number, name, label, waits) [number] = {label, waits},
-		TAPIR_WAIT_TAKERS(TAKER)};
+		TAPIR_WAIT_CONSUMERS(TAKER)};
 
 	for (unsigned i = 0; i < TAPIR_FINDING_KIND_CNT; i++)
 		add_kind(i, out);
