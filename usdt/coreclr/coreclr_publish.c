@@ -55,9 +55,10 @@ JSON_PROBES(tapir_coreclr);
 
 uint32_t coreclr_publishing;
 
-static const uint16_t nobody;
-static struct coreclr_published none = {.semaphore = &nobody}; /* an event that is no probe */
-static struct coreclr_published *waiting;		       /* the newest first */
+static const uint16_t never_enabled;
+static struct coreclr_published none = {.semaphore =
+						&never_enabled}; /* an event that is no probe */
+static struct coreclr_published *waiting;			 /* the newest first */
 static uint32_t homeless_cnt; /* events for which there was no memory */
 
 /* The control thread's. */
@@ -100,7 +101,7 @@ static struct coreclr_published *new_published(const struct coreclr_publish_even
 		p->layout = (struct coreclr_layout){.cnt = 0};
 	p->layout.is_self = coreclr_payload__way(&p->layout, data, bytes);
 	p->is_raw = !p->layout.cnt && bytes;
-	p->semaphore = &nobody;
+	p->semaphore = &never_enabled;
 	p->level = event->level < LEVEL_VERBOSE ? event->level : LEVEL_VERBOSE;
 	p->id = event->id;
 	p->version = event->version;

@@ -8,7 +8,7 @@
 #define CATALOG_LEAST 128u /* of an entry, power of two */
 #define TAKE_TRIES    4u
 
-static const uint64_t nobody; /* the word of an event without a lane */
+static const uint64_t never_selected; /* the word of an event without a lane */
 
 struct blob {
 	uint8_t *at;
@@ -263,7 +263,7 @@ int tapir_ring__register(struct tapir_ring_event *event, const struct tapir_ring
 	struct ring_process *p = &ring_process;
 	int idx;
 
-	event->word = &nobody;
+	event->word = &never_selected;
 	event->about = about;
 	if (!about->provider || !about->event)
 		return -EINVAL;
@@ -300,8 +300,8 @@ void tapir_ring__unregister(struct tapir_ring_event *event)
 	uint32_t idx = TAPIR_RING_ID_IDX(event->id);
 	const uint64_t *word = event->word;
 
-	ring_store_release(&event->word, &nobody);
-	if (!word || word == &nobody || ring_load_acquire(&p->state) != RING_READY)
+	ring_store_release(&event->word, &never_selected);
+	if (!word || word == &never_selected || ring_load_acquire(&p->state) != RING_READY)
 		return;
 	ring_store_release(&p->event_slots->all[idx].event, NULL);
 	if (!ring_is_alive())
@@ -318,6 +318,6 @@ void ring_events__switch_off(void)
 		struct tapir_ring_event *event = ring_load(&p->event_slots->all[i].event);
 
 		if (event)
-			ring_store_release(&event->word, &nobody);
+			ring_store_release(&event->word, &never_selected);
 	}
 }

@@ -80,7 +80,7 @@ static void add_await_row(const struct view_awaits *v, const struct tapir_await_
 	tapir_view_result__u64(result, table, site->connection_ns);
 }
 
-static void add_table(const struct view_awaits *v, struct tapir_view_result *result)
+static void add_site_table(const struct view_awaits *v, struct tapir_view_result *result)
 {
 	static const struct tapir_column columns[] = {{"at_once", ">AT A TIME", TAPIR_CELL_NUMBER},
 						      {"count", ">COUNT", TAPIR_CELL_COUNT},
@@ -151,7 +151,7 @@ static int awaits_finish(void *ctx, struct tapir_view_result *result)
 	}
 	tapir_keyed__sort(&v->awaits.sites, awaits_by_time);
 	add_awaits_headline(v, result);
-	add_table(v, result);
+	add_site_table(v, result);
 	add_coverage(v, result);
 	return v->awaits.failed ? -ENOMEM : 0;
 }

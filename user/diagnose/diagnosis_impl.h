@@ -200,7 +200,8 @@ void tapir_finding_machine__wait(struct tapir_diagnosis *f, const struct tapir_w
  * Appends "; its threads want 15.9 CPUs of 2: they waited 40 s for one, most of it for one
  * another".
  */
-void tapir_finding_machine__add_crowd(const struct tapir_diagnosis *f, struct tapir_str *out);
+void tapir_finding_machine__append_oversubscription(const struct tapir_diagnosis *f,
+						    struct tapir_str *out);
 
 /* Returns true for kinds of intervals that a client waits for. */
 bool tapir_finding_requests__is_one(const struct tapir_kind *kind);
@@ -229,7 +230,7 @@ bool tapir_finding_blocking_io__wait(struct tapir_diagnosis *f, const struct tap
 /* Takes it later. wait->thread is not used: the thread may have ended since. */
 void tapir_finding_blocking_io__take(struct tapir_diagnosis *f, const struct tapir_wait *wait,
 				     uint32_t tid, bool is_truncated);
-/* Waits of a function for that reason, which their stacks do not tell. */
+/* Counts waits of a function for that reason, which their stacks do not show. */
 void tapir_finding_blocking_io__count(struct tapir_diagnosis *f, const char *reason, uint32_t app,
 				      uint64_t ns);
 /* Returns true if it is for a disk, or for another end of a connection. */

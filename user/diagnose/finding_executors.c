@@ -38,13 +38,13 @@ void tapir_finding_executors__wait(struct tapir_diagnosis *f, const struct tapir
 		return;
 	reason = tapir_diagnosis__reason_at(f, w->node);
 	is_asleep = reason && !strcmp(reason, "sleep");
-	if (marks & TAPIR_MARK_TAKES_WORK)
+	if (marks & TAPIR_MARK_DEQUEUES)
 		worker->idle_ns += took_ns;
 	else if (marks & TAPIR_MARK_TASK_WAIT)
 		worker->task_ns += took_ns;
 	else if (is_asleep)
 		worker->sleep_ns += took_ns;
-	if (marks & TAPIR_MARK_TAKES_WORK || !(marks & TAPIR_MARK_TASK_WAIT || is_asleep))
+	if (marks & TAPIR_MARK_DEQUEUES || !(marks & TAPIR_MARK_TASK_WAIT || is_asleep))
 		return;
 	if (marks & TAPIR_MARK_TASK_WAIT && took_ns > worker->longest_task_ns)
 		worker->longest_task_ns = took_ns;

@@ -144,7 +144,8 @@ void tapir_finding_neighbours__list(struct tapir_diagnosis *f, struct tapir_find
 		    .subject = d.others.cnt ? d.others.rows[0].comm : NULL, .more = others);
 }
 
-void tapir_finding_machine__add_crowd(const struct tapir_diagnosis *f, struct tapir_str *out)
+void tapir_finding_machine__append_oversubscription(const struct tapir_diagnosis *f,
+						    struct tapir_str *out)
 {
 	char text[TAPIR_NS_TEXT_BYTES];
 	struct demand d;

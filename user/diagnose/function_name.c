@@ -84,7 +84,7 @@ static void add_ruby_name(const char *name, struct tapir_str *out)
 
 /* A hidden class of a JVM has an address in its name: "Shop$$Lambda$3/0x00007f2224002c00.call()".
  */
-static void add_method(const char *name, struct tapir_str *out)
+static void add_qualified_method(const char *name, struct tapir_str *out)
 {
 	const char *address = strstr(name, "/0x");
 	size_t len = address ? (size_t)(address - name) : strlen(name);
@@ -191,5 +191,5 @@ void tapir_function_name__add(const char *name, struct tapir_str *out)
 	else if (strstr(text, "::"))
 		add_native(text, out);
 	else
-		add_method(text, out);
+		add_qualified_method(text, out);
 }

@@ -33,7 +33,7 @@ struct tapir_lore_activity;
 	X(SYNC, loop_blocking_calls, 0)                                                            \
 	X(THROWS, exception_functions, 0)                                                          \
 	X(WORKER, workers, MANAGED)                                                                \
-	X(TAKES_WORK, dequeue_functions, MANAGED)                                                  \
+	X(DEQUEUES, dequeue_functions, MANAGED)                                                    \
 	X(TASK_WAIT, join_functions, MANAGED)
 
 enum tapir_name_mark_bit {

@@ -166,7 +166,7 @@ static bool may_add(struct builder *b, size_t cnt)
 	return false;
 }
 
-static int add_table(struct builder *b, struct tapir_elf *source, uint32_t type)
+static int add_symbol_table(struct builder *b, struct tapir_elf *source, uint32_t type)
 {
 	struct tapir_elf_syms syms;
 	int err = tapir_elf__syms(source, type, &syms);
@@ -223,10 +223,10 @@ static int add_go(struct builder *b, struct tapir_elf *source)
 static int add_tables(struct builder *b, struct tapir_elf *source)
 {
 	bool is_stripped = !tapir_elf__section_of_type(source, SHT_SYMTAB);
-	int err = add_table(b, source, SHT_SYMTAB);
+	int err = add_symbol_table(b, source, SHT_SYMTAB);
 
 	if (!err)
-		err = add_table(b, source, SHT_DYNSYM);
+		err = add_symbol_table(b, source, SHT_DYNSYM);
 	return !err && is_stripped ? add_go(b, source) : err;
 }
 

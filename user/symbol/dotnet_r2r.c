@@ -183,7 +183,7 @@ static bool function_at(const struct loading *l, uint64_t idx, struct function *
 }
 
 /* With the handlers after it, up to where the next method begins. */
-static bool add_method(struct loading *l, const struct main_part *part, uint64_t next_function)
+static bool add_r2r_method(struct loading *l, const struct main_part *part, uint64_t next_function)
 {
 	struct tapir_r2r_method method = {.row = part->row, .sig = part->sig};
 	struct function first, last;
@@ -223,9 +223,9 @@ static int make_methods(struct loading *l)
 	if (cnt)
 		qsort(l->main_parts.data, cnt, sizeof(*parts), by_function);
 	for (size_t i = 0; i < cnt; i++)
-		if (!add_method(l, &parts[i],
-				i + 1 < cnt ? parts[i + 1].function
-					    : l->functions.len / sizeof(struct function)))
+		if (!add_r2r_method(l, &parts[i],
+				    i + 1 < cnt ? parts[i + 1].function
+						: l->functions.len / sizeof(struct function)))
 			return -ENOMEM;
 	if (!r->methods.cnt)
 		return -ENOEXEC;

@@ -47,7 +47,7 @@ static void add_watched_counter(struct tapir_str *out, const json_t *c)
 	tapir_str__adds(out, "</tr>\n");
 }
 
-static void add_table(struct tapir_str *out, const json_t *counters, bool which)
+static void add_watched_table(struct tapir_str *out, const json_t *counters, bool which)
 {
 	const json_t *c;
 	size_t i;
@@ -124,11 +124,11 @@ void tapir_page__add_watched(struct tapir_str *out, const json_t *process)
 			"<details class=\"values\" open><summary>Values</summary>\n",
 			(unsigned long long)tapir_member__u64(process, "pid"),
 			(unsigned long long)tapir_member__u64(process, "started"));
-	add_table(out, counters, true);
+	add_watched_table(out, counters, true);
 	tapir_str__adds(out, "</details>\n");
 	if (tapir_member__is(process, "runtime", ".NET"))
 		add_pauses(out, head, newest_ms(counters));
 	tapir_str__adds(out, "<details><summary>Further counters</summary>\n");
-	add_table(out, counters, false);
+	add_watched_table(out, counters, false);
 	tapir_str__adds(out, "</details>\n</section>\n");
 }

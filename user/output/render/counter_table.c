@@ -225,20 +225,20 @@ static void add_cell(struct tapir_table *table, const struct row *row, enum colu
 /* Columns with different values; those with the same value in every row are in *same. */
 static unsigned telling_columns(struct row *const *rows, size_t cnt, unsigned *same)
 {
-	unsigned telling = BIT(PID) | BIT(PROVIDER) | BIT(COUNTER);
+	unsigned distinct = BIT(PID) | BIT(PROVIDER) | BIT(COUNTER);
 
 	*same = BIT(PID) | BIT(PROVIDER);
 	for (size_t i = 0; i < cnt; i++) {
-		telling |= rows[i]->has_value ? BIT(VALUE) : 0;
-		telling |= rows[i]->has_rate ? BIT(RATE) : 0;
-		telling |= *rows[i]->unit ? BIT(UNIT) : 0;
-		telling |= *rows[i]->tags ? BIT(TAGS) : 0;
+		distinct |= rows[i]->has_value ? BIT(VALUE) : 0;
+		distinct |= rows[i]->has_rate ? BIT(RATE) : 0;
+		distinct |= *rows[i]->unit ? BIT(UNIT) : 0;
+		distinct |= *rows[i]->tags ? BIT(TAGS) : 0;
 		if (rows[i]->tgid != rows[0]->tgid)
 			*same &= ~BIT(PID);
 		if (strcmp(rows[i]->provider, rows[0]->provider) != 0)
 			*same &= ~BIT(PROVIDER);
 	}
-	return telling;
+	return distinct;
 }
 
 static void add_rows(struct tapir_table *table, struct row *const *rows, size_t cnt,
@@ -323,7 +323,7 @@ static void draw_over(const char *text, unsigned columns_max, struct tapir_str *
 	tapir_str__adds(out, "\033[J");
 }
 
-/* The number of rows that fit on the screen, besides the titles, the last line and the cursor's. */
+/* The number of rows that fit on the screen, without the titles, the last line and the cursor's. */
 static size_t fitting_rows(const struct tapir_counter_table *t, const struct winsize *size)
 {
 	size_t lines = size->ws_row > 1 ? size->ws_row - 1u : 1;

@@ -206,8 +206,8 @@ static void add_reported(struct tapir_code_names *n, struct tapir_jit_table *tab
 		add_code_name(n, table, method.start_va, method.size, rec->h.time_ns);
 }
 
-static void add_method(struct tapir_code_names *n, struct tapir_code_sources *s,
-		       const struct reporter *reporter, const struct tapir_rec_event *rec)
+static void add_method_code(struct tapir_code_names *n, struct tapir_code_sources *s,
+			    const struct reporter *reporter, const struct tapir_rec_event *rec)
 {
 	struct tapir_jit_table *table = tapir_code_sources__table(s);
 
@@ -253,7 +253,7 @@ bool tapir_code_names__on_event(struct tapir_code_names *n, const struct tapir_r
 	struct tapir_code_sources *s = reporter ? sources_of(n, rec->tgid) : NULL;
 
 	if (s)
-		add_method(n, s, reporter, rec);
+		add_method_code(n, s, reporter, rec);
 	return reporter && reporter->for_names;
 }
 

@@ -85,13 +85,13 @@ static bool add_address(const struct word *word, unsigned addr_words, struct tap
 /* local remote; a socket that listens has none. */
 static bool add_inet(const struct word *local, unsigned addr_words, struct tapir_str *out)
 {
-	static const char nobody[] = "00000000000000000000000000000000";
+	static const char no_peer[] = "00000000000000000000000000000000";
 	const struct word *remote = local + 1;
 
 	tapir_str__addc(out, ' ');
 	if (!add_address(local, addr_words, out))
 		return false;
-	if (remote->len >= 8 * addr_words && !memcmp(remote->at, nobody, 8 * addr_words))
+	if (remote->len >= 8 * addr_words && !memcmp(remote->at, no_peer, 8 * addr_words))
 		return true;
 	tapir_str__adds(out, " to ");
 	return add_address(remote, addr_words, out);
