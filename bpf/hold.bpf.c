@@ -199,7 +199,7 @@ static __always_inline void on_refused_ptrace(struct task_struct *task, __u64 re
 		return;
 	}
 	if (!all || bpf_ktime_get_ns() - all->outsider_ns < OUTSIDER_PAUSE_NS)
-		return; /* anybody can have it refused in a loop */
+		return; /* any process can have it refused in a loop */
 	all->outsider_ns = bpf_ktime_get_ns();
 	fill_held_record(&rec, task);
 	rec.kind = TAPIR_HOLD_PTRACE;

@@ -61,8 +61,8 @@ enum tapir_interp_language {
  * they are; the state has where its memory begins, how many words it has, then the innermost frame.
  * A frame has the address of its environment (at last), which says what kind of frame it is, and of
  * what runs for a call from outside: a block's leads to that of its method. The function is an
- * instruction sequence (at code), whose body (at cookie) tells one from another; that of C is the
- * definition that its method entry has (at cookie).
+ * instruction sequence (at code), whose body (at cookie) distinguishes one from another; that of C
+ * is the definition that its method entry has (at cookie).
  */
 #define TAPIR_INTERP_ENV_BYTES	  24u /* the method entry, the outer one's address, the flags */
 #define TAPIR_INTERP_ENVS	  4u  /* blocks in blocks; of deeper ones the method is not known */

@@ -214,7 +214,7 @@ static __always_inline struct inode *inode_of_page(struct page *page, struct tap
 /*
  * The file of O_DIRECT, whose pages are the process's. What made the bio keeps the kernel's
  * control block of the call as its first word (struct iomap_dio, struct blkdev_dio). Whether this
- * is one, the file tells: it was opened for that, and is on the device of the bio.
+ * is one, the file shows it: it was opened for that, and is on the device of the bio.
  */
 static __always_inline struct inode *inode_of_direct(struct bio *bio, struct tapir_rec_io *rec)
 {

@@ -32,7 +32,7 @@ struct {
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
-/* Tells a row from all others, and has what else is in it; the frames are outside the stack. */
+/* Identifies a row, and has what else is in it; the frames are outside the stack. */
 struct kernel_site {
 	__u32 kind, number, tgid, idx;
 	__u64 stack_id, lock_va;

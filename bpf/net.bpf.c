@@ -9,8 +9,8 @@
  *
  * On a connection that the process opened, what is sent is a request and what is received its
  * answer; on an accepted one the reverse. The time is from a request's last byte to the answer's
- * first. Whether data has been asked for that is not answered yet, the sequence numbers of the
- * socket tell: a thread may receive an answer before the one that sent the request comes here.
+ * first. The sequence numbers of the socket show whether a request is not answered yet: a thread
+ * may receive an answer before the one that sent the request comes here.
  */
 #include "bpf/common.bpf.h"
 #include "bpf/io_logic.bpf.h"

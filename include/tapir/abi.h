@@ -571,7 +571,7 @@ struct tapir_rec_wait {
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_wait) == 40, "tapir_rec_wait");
 
 /* In which functions of its interpreter a thread was when its process's memory was read, in
- * recordings from before stacks had them. Whether it ran or slept then, SWITCH records tell. */
+ * recordings from before stacks had them. SWITCH records show whether it ran or slept then. */
 struct tapir_rec_interp_sample {
 	struct tapir_rec h;
 	uint32_t tgid;

@@ -224,8 +224,8 @@ int provider_session__open(const struct provider_session_ops *ops, void *ctx, ui
 		s->state = SESSION_OPEN;
 		*idx = (uint32_t)(s - provider_sessions);
 		/*
-		 * Before the events are told: from the first event on, a firing thread has to know
-		 * that this session is called and not copied.
+		 * Before the events are enabled: from the first event on, a firing thread has to
+		 * know that this session is called and not copied.
 		 */
 		if (kind == TAPIR_SESSION_LOGGER)
 			__atomic_fetch_or(&provider_logger_mask, 1ull << *idx, __ATOMIC_SEQ_CST);

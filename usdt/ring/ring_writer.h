@@ -83,7 +83,7 @@ void tapir_ring__unregister(struct tapir_ring_event *event);
  */
 uint32_t tapir_ring__miss(const struct tapir_ring_about *about, enum tapir_ring_cause cause);
 
-/* Does anybody want it? Any thread, any time. */
+/* Returns true if a session selects the event. Any thread, any time. */
 static inline int tapir_ring__wanted(const struct tapir_ring_event *event)
 {
 	return __builtin_expect((uint32_t)__atomic_load_n(event->word, __ATOMIC_RELAXED) != 0, 0);

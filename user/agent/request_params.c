@@ -589,7 +589,8 @@ int tapir_request_params__request(const struct tapir_request_params *params,
 		return tapir_diag__fail(-EINVAL, "pid: a target is required: one of pid, comm, "
 						 "container and pod");
 	/*
-	 * A start time tells one process from a later one of the same pid: it belongs to one pid.
+	 * A start time distinguishes one process from a later one of the same pid: it belongs to
+	 * one pid.
 	 */
 	if (params->started && params->pids.cnt != 1)
 		return tapir_diag__fail(-EINVAL, "started: requires one pid");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * eventless_locks.h - waits for locks whose events are missing: they began before the events were
- * enabled, and where the runtime has no names (NativeAOT) their stacks tell nothing by themselves.
+ * enabled, and where the runtime has no names (NativeAOT) their stacks do not name the lock.
  * But a wait with the very stack that other threads had inside the events of a lock is one for a
  * lock. That is decided after the last record. Bounded. One thread.
  */

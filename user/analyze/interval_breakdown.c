@@ -107,7 +107,7 @@ static const char *label_of(const struct detail *awaited)
 	return awaited->label ? awaited->label : "a task";
 }
 
-/* Names what is left of a state beside its details, if it has any. */
+/* Names the rest of a state that its details, if it has any, do not cover. */
 static const char *label_of_rest(const struct slow *s, uint8_t state, bool has_details)
 {
 	if (has_details && state != TAPIR_THREAD_BETWEEN)

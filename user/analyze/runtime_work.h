@@ -40,7 +40,7 @@ enum tapir_work tapir_works__of(struct tapir_works *works, struct tapir_timeline
 				struct tapir_tl_thread *thread, uint32_t node, uint64_t time_ns);
 /*
  * The two parts of __of, for callers that remember things of nodes themselves: __of_thread returns
- * the work that the thread tells by itself, TAPIR_WORK_CNT: none; __judge that of the stack at
+ * the work that the thread's name identifies, TAPIR_WORK_CNT: none; __judge that of the stack at
  * node.
  */
 enum tapir_work tapir_works__of_thread(struct tapir_timeline *tl, struct tapir_tl_thread *thread,

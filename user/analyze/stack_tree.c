@@ -169,7 +169,7 @@ static struct tapir_tree_slot *find_slot(const struct tapir_stack_tree *tree, ui
 	return &tree->slots[i];
 }
 
-/* At most seven of eight are taken: their tags tell most apart without a node. */
+/* At most seven of eight are taken: their tags distinguish most of them without a node. */
 static bool grow_slots(struct tapir_stack_tree *tree)
 {
 	struct tapir_tree_slot *old = tree->slots;

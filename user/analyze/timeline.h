@@ -220,7 +220,7 @@ struct tapir_timeline_fns {
 	 * before what happened earlier, and of every process, whatever is asked for.
 	 */
 	void (*process)(void *ctx, const struct tapir_rec *rec);
-	/* A captured record of a type that nothing above is told of. */
+	/* A captured record of a type that no function above receives. */
 	void (*record)(void *ctx, const struct tapir_rec *rec);
 };
 

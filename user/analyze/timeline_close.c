@@ -174,8 +174,8 @@ void tapir_timeline__close(struct tapir_timeline *tl, struct tapir_interval *i, 
 		unshare(tl, i, p);
 	}
 	/*
-	 * All parts are known from here on: what listens is told last of all, but before the memory
-	 * goes.
+	 * All parts are known from here on: listeners are notified last of all, but before the
+	 * memory goes.
 	 */
 	make_whole(i);
 	notify_close(tl, i);

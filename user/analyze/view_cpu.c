@@ -113,7 +113,7 @@ static void count_intervals(struct cpu *v, const struct tapir_tl_thread *t)
 	}
 }
 
-/* A thread and its intervals tell, sample by sample, what functions without names do. */
+/* A thread and its intervals show, sample by sample, what functions without names do. */
 static void count_purpose(struct cpu *v, uint32_t node, const char *purpose)
 {
 	const struct purposed made = {.node = node, .purpose = purpose};

@@ -514,7 +514,8 @@ static void add_unread(const struct stacks_view *v, struct tapir_view_result *re
 					cnt, cnt == 1 ? "" : "s");
 }
 
-/* A mutex's is known, so these are of runtimes; which ones can tell is in the command's help. */
+/* The owner of a mutex is known, so these are locks of runtimes; the command's help lists those
+ * whose owners can be read. */
 static void add_unowned(struct stacks_view *v, struct tapir_view_result *result)
 {
 	const struct row *row;

@@ -68,7 +68,7 @@ static const struct tapir_lore_wait *look_up(const struct tapir_stack_tree *tree
 			found = more ? more : found;
 			continue;
 		}
-		/* Nothing outside of the program's own function tells what it waits for. */
+		/* Callers of the program's own function do not show what it waits for. */
 		if (found && !is_kernel && tapir_app_code__is_app(n, name))
 			break;
 		more = tapir_wait_reason__of_function(name, is_kernel);

@@ -80,7 +80,7 @@ static int check_and_open(int path_fd, uint32_t tgid, const struct tapir_mapping
 	return fd;
 }
 
-/* Returns true if no other way needs to be tried: the file is open, or they would fail likewise. */
+/* Returns true if no other way needs to be tried: the file is open, or they would fail as well. */
 static bool is_final(int fd)
 {
 	return fd >= 0 || fd == -EMEDIUMTYPE || fd == -ETIMEDOUT || fd == -ECANCELED;

@@ -18,8 +18,8 @@ typedef void (*tapir_log_fn)(enum tapir_log_level level, const char *line);
 /* NULL: nothing is logged. max_level: the most talkative level that reaches fn. */
 void tapir_log__set(tapir_log_fn fn, enum tapir_log_level max_level);
 /*
- * For a child process: drops its lines (true), which its parent cannot tell from its own, or lets
- * them pass again.
+ * For a child process: drops its lines (true), which its parent cannot distinguish from its own, or
+ * lets them pass again.
  */
 void tapir_log__mute(bool is_muted);
 /* Formats one line and calls fn if the level passes. Any thread. */

@@ -86,7 +86,8 @@ static int understand(const struct tapir_cli *cli, struct question *q)
 }
 
 /*
- * Besides the probes, on stderr: it may have none. True: it lists its events when asked.
+ * Prints on stderr which runtime the process has: it may have events without having probes. True:
+ * the runtime lists its events when it is asked.
  */
 static bool print_runtime(uint32_t tgid)
 {

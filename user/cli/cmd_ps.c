@@ -89,7 +89,7 @@ static void fill_user(const struct walk *w, struct row *row)
 		snprintf(row->user, sizeof(row->user), "%u", row->uid);
 }
 
-/* Every C or C++ program has these: they tell programs apart no more than CPU time does. */
+/* Every C or C++ program has these: they identify a program no more than CPU time does. */
 static bool is_system_library(const char *provider)
 {
 	tapir_lore_for_each (lore)

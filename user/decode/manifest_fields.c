@@ -84,7 +84,8 @@ static int add_map(struct manifest_reader *r, const xmlNode *node)
 	for (const xmlNode *n = next_of(node->children, "map"); n && !err;
 	     n = next_of(n->next, "map")) {
 		/*
-		 * The limit is for the process that reads, since a manifest may come from anybody.
+		 * The limit is for the process that reads, since a manifest may come from any
+		 * process.
 		 */
 		struct tapir_layout_value *value = tapir_vec__add(&values);
 

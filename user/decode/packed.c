@@ -188,7 +188,7 @@ static size_t padded_bytes(const struct tapir_layout_field *f)
 
 /*
  * A runtime may copy an array of structs from its memory into a payload though the manifest knows
- * of no padding (GCLOHCompact): the bytes that there are tell.
+ * of no padding (GCLOHCompact): the number of bytes shows it.
  */
 static bool is_padded(const struct tapir_layout_field *f, uint64_t cnt, size_t bytes)
 {

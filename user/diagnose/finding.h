@@ -28,7 +28,7 @@ struct tapir_finding {
 	const struct tapir_explanation *explained; /* why its magnitude is less; NULL: it is not */
 };
 
-/* A value that a finding requires, besides its magnitude. */
+/* A value that a finding requires, in addition to its magnitude. */
 struct tapir_check {
 	enum tapir_limit limit;
 	double value;

@@ -16,7 +16,7 @@
 #define MAX_ROWS    65536u
 #define MAX_NODES   65536u
 
-/* A stack tells what is waited for with it; from FIRST_ROW on: answers to calls of that row. */
+/* A stack shows the reason of its wait; from FIRST_ROW on: answers to calls of that row. */
 enum role { ROLE_UNKNOWN, ROLE_MIXED, ROLE_WORK, ROLE_FIRST_ROW };
 
 /* An event loop waits for any of its connections: no thread waits for one peer. */

@@ -26,7 +26,7 @@ struct tapir_futex {
 	const struct tapir_lore_wait *wait; /* NULL: no stack has shown it */
 	uint32_t tgid;
 	uint64_t ns, cnt, got_cnt;
-	uint64_t attributed_ns; /* of ns, of waits whose stacks tell it */
+	uint64_t attributed_ns; /* of ns, of waits whose stacks show the reason */
 	bool is_shared;		/* two waited at the same time */
 	bool is_named; /* a stack with names of functions shows that it is not part of another
 			  object */
@@ -59,7 +59,8 @@ struct tapir_futexes {
 	struct tapir_keyed(struct tapir_futex) locks;
 	struct tapir_keyed(struct tapir_futex_share) shares;
 	struct tapir_keyed(struct tapir_futex_seen) seen;
-	uint64_t seen_ns; /* of waits whose stacks do not tell what for, but those did */
+	uint64_t seen_ns; /* of waits whose stacks do not show the reason, but those of snapshots
+			     did */
 	struct tapir_label_sums by_reason; /* waits that their stacks attribute */
 };
 

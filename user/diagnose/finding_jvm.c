@@ -194,7 +194,7 @@ static void emit_cause(struct tapir_diagnosis *f, const struct tapir_jvm_counts 
 
 /*
  * Most objects get there in collections: what it has now it has had since the last one, so that
- * collections tell how fast it grows. Large objects may be there at once, and nothing be collected.
+ * collections show how fast it grows. Large objects may be there at once, and nothing be collected.
  */
 static const struct tapir_jvm_series *old_generation_of(const struct tapir_jvm_counts *jvm)
 {

@@ -27,7 +27,7 @@ struct tapir_lock_waiter {
 	 * deadlock, say, and sleeps again */
 	uint64_t ns, cnt, got_cnt;
 	uint64_t other_ns;		      /* it waited for anything else */
-	uint64_t truncated_ns, truncated_cnt; /* of ns and cnt: their stacks do not tell the lock */
+	uint64_t truncated_ns, truncated_cnt; /* of ns and cnt: their stacks do not show the lock */
 	uint32_t function;	    /* function of the program in which it waited last, or none */
 	bool is_blocked_throughout; /* decided after the last record */
 };

@@ -80,7 +80,7 @@ struct tapir_loop {
 	uint64_t slept_ns;		 /* until when it last slept in the loop; 0: not known */
 	uint64_t from_ns, seen_ns;	 /* since it was last seen in the loop; 0: not known */
 	uint64_t attributed_ns, points;	 /* of that: times of the rows below */
-	uint64_t unknown_ns;		 /* it waited, and stacks do not tell where */
+	uint64_t unknown_ns;		 /* it waited, and stacks do not show where */
 	struct tapir_vec(struct tapir_loop_time) times;
 	struct tapir_loop_points iteration, long_iterations;
 	uint64_t back_cnt; /* points in the loop since it was last seen in what it called */

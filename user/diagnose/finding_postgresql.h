@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * finding_postgresql.h - what a PostgreSQL server's events tell of its settings: checkpoints that
+ * finding_postgresql.h - what a PostgreSQL server's events show of its settings: checkpoints that
  * follow each other, since the log reached its limit, and sorts that do not fit their memory. One
  * thread.
  */

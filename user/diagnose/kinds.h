@@ -259,8 +259,8 @@ struct tapir_explanation {
 extern const struct tapir_explanation tapir_explanations[];
 
 /*
- * A wait is offered to these in the order of their numbers. The first that recognizes it counts it, so
- * that a second of waiting is in one finding; another order would be another row's number.
+ * A wait is offered to these in the order of their numbers. The first that recognizes it counts it,
+ * so that a second of waiting is in one finding; another order would be another row's number.
  *
  * X(number, name, label, which waits it takes)
  */
@@ -398,7 +398,7 @@ enum tapir_limit_role {
 	X(STATEMENT_LOOP, STATEMENTS, TAPIR_COUNTS, 100, "1/s", "of a session: fewer are no loop") \
 	X(CLIENT_SHARE, STATEMENTS, TAPIR_WORDS, 10, "%", "of a session's time: it waits for its client") \
 	X(AWAITS_OF_LOOPS, AWAITS, TAPIR_AT_LEAST, 3, "awaits", "if events were refused") \
-	X(INTERP_SAMPLES, CPU, TAPIR_WORDS, 8, "readings", "of running threads' frames: fewer tell too little") \
+	X(INTERP_SAMPLES, CPU, TAPIR_WORDS, 8, "readings", "of running threads' frames: fewer show too little") \
 	X(PARKED, IDLE, TAPIR_WORDS, 2, "threads", "of one name that stayed parked") \
 	X(IDLE_SHARE, IDLE, TAPIR_WORDS, 98, "%", "of the time: it is idle") \
 	X(STARVED, IDLE, TAPIR_AT_MOST, 0.5, "CPUs", "that it would have used") \

@@ -18,7 +18,7 @@ struct tapir_node_facts {
 	uint64_t sample_cnt; /* samples at it that are not in the sums by function yet */
 	const struct tapir_lore_activity *activity; /* NULL: none is known */
 	uint32_t node;
-	uint8_t work;	  /* enum tapir_work, of a thread that does not tell it */
+	uint8_t work;	  /* enum tapir_work, of a thread whose name does not identify it */
 	uint8_t gil_side; /* enum tapir_gil_place */
 	bool is_outside_loops;
 	bool is_in_timer;

@@ -188,7 +188,7 @@ static double per_second(const struct tapir_overview *o, uint64_t cnt)
 	return o->span_ns ? (double)cnt * 1e9 / (double)o->span_ns : 0;
 }
 
-/* Adds a port at which the process is asked: a row of requests, where no events tell of them. */
+/* Adds a port at which the process is asked: a row of requests, where no events report them. */
 static void add_port(const struct tapir_diagnosis *f, const struct tapir_exchange_row *row,
 		     struct tapir_overview *o)
 {

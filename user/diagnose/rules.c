@@ -243,7 +243,8 @@ static void describe(const struct tapir_diagnosis *f, const struct tapir_rule_fa
 	struct tapir_str facts = {}, source = {};
 
 	finding->threads = fact->in_threads;
-	/* Times that a server or a counter tells may be of before the recording, or of no time. */
+	/* Times that a server or a counter reports may be of before the recording, or of no time.
+	 */
 	finding->to_ns = until_ns > stats->first_ns ? until_ns - stats->first_ns : 0;
 	finding->from_ns = fact->since_ns > stats->first_ns ? fact->since_ns - stats->first_ns : 0;
 	finding->from_ns = finding->from_ns < finding->to_ns ? finding->from_ns : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * rules.h - facts, which detectors count, and the rules that make findings of them: which number of
- * a fact is the magnitude of which kind (kinds.h), what it requires besides, and the sentence. One
+ * a fact is the magnitude of which kind (kinds.h), what else it requires, and the sentence. One
  * thread.
  */
 #ifndef TAPIR_USER_RULES_H
@@ -118,7 +118,7 @@ enum tapir_rule_fact_kind {
 	X(per_s)    /* cnt a second */                                                             \
 	X(per_min)                                                                                 \
 	X(at_once) /* ns of the recording: how many there are at a time, on average */             \
-	X(threads) /* ns of the time in which switches were recorded, likewise */                  \
+	X(threads) /* ns of the time in which switches were recorded: the same of threads */       \
 	X(share)   /* cnt of `of`, in percent */                                                   \
 	X(cost)	   /* share of the CPU; of a CPU that is less used, as much less */                \
 	X(cpus)	   /* that the share is; 1 where the CPUs used are not known */

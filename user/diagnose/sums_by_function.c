@@ -295,7 +295,7 @@ double tapir_diagnosis__cpus(const struct tapir_diagnosis *f)
 
 	if (!f->has_clock)
 		return -1;
-	/* More than there are, or much of few samples: the recording is too short to tell. */
+	/* More than there are, or much of few samples: the recording is too short to know. */
 	if ((f->cpu.cpu_cnt && TAPIR_IS_SHARE(CPUS_MOST, cpus, f->cpu.cpu_cnt)) ||
 	    (f->cpu.samples < TAPIR_LIMIT(SAMPLES) && cpus > TAPIR_LIMIT(CPUS_FEW)))
 		return -1;

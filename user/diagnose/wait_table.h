@@ -7,7 +7,7 @@
  * Stacks may lack the callers that would say what a wait was for: interpreted methods without
  * names, compiled ones without frame pointers, files whose unwind tables were not there yet. Where
  * a thread waited through the same function, and at the same address if that is known, for one
- * thing only, as far as its stacks tell, it waited for that.
+ * thing only, as far as its stacks show, it waited for that.
  */
 #ifndef TAPIR_USER_WAIT_TABLE_H
 #define TAPIR_USER_WAIT_TABLE_H
@@ -23,14 +23,14 @@ struct tapir_wait;
 
 /* Waits of a thread in one place that one thread ended. */
 struct tapir_wait_row {
-	const struct tapir_lore_wait *wait; /* NULL: the stack does not tell */
+	const struct tapir_lore_wait *wait; /* NULL: the stack does not show it */
 	uint32_t tgid, tid, node;	    /* node: of any of them */
 	uint32_t waker_tid; /* 0: an interrupt, a timer, or unknown; they may have not ended */
 	uint32_t own;	    /* the program's managed function, or TAPIR_APP_CODE_NONE */
 	uint32_t place;	    /* the same, or its native one */
 	bool is_lock;	    /* they are counted as waits for a lock */
 	bool is_open;	    /* they began before the recording, or have not ended in it */
-	bool is_truncated;  /* the stack lacks the callers that would tell what for */
+	bool is_truncated;  /* the stack lacks the callers that would show the reason */
 	bool is_unnamed;    /* functions of it have no names */
 	uint64_t futex;	    /* its address, less its lowest bits; 0: not known, or there are many */
 	uint64_t ns, cnt;

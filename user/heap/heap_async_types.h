@@ -12,7 +12,7 @@
 enum tapir_heap_async_kind {
 	TAPIR_HEAP_ASYNC_OTHER,
 	TAPIR_HEAP_ASYNC_METHOD,   /* the box of a state machine: the method's task, too */
-	TAPIR_HEAP_ASYNC_STEP,	   /* a state machine that is a class, beside its box */
+	TAPIR_HEAP_ASYNC_STEP,	   /* a state machine that is a class, separate from its box */
 	TAPIR_HEAP_ASYNC_TASK,	   /* what is awaited and is no method */
 	TAPIR_HEAP_ASYNC_COMBINED, /* a task that ends with others */
 	TAPIR_HEAP_ASYNC_LINK,	   /* lies between a task and what continues after it */

@@ -105,7 +105,7 @@ static bool drain_source(struct tapir_drain *d, struct source *source, bool *any
 	return block != NULL;
 }
 
-/* A ring of twice the size that is read before anybody writes to it. */
+/* A ring of twice the size that is read before a program writes to it. */
 static int grow_ring(struct tapir_drain *d, unsigned pair, size_t bytes, int *old_fd)
 {
 	int fd = tapir_bpf_ring__new(bytes), err = fd;

@@ -424,7 +424,7 @@ static int attach_to_processes(struct recording *r)
 	return err ? err : tapir_session__mark(r->session);
 }
 
-/* A name that is misspelt is reported before anybody waits for it. */
+/* A misspelt name is reported before the user waits for its events. */
 static void warn_of_undeclared(const struct recording *r, const struct tapir_match_report *asked)
 {
 	size_t cnt = asked->undeclared_cnt;

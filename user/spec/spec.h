@@ -95,7 +95,8 @@ size_t tapir_spec__plain_len(const char *event, size_t len);
 #define TAPIR_SPEC_FAR 7u
 
 /*
- * Tells how probable it is that this event was meant. 0: very likely, TAPIR_SPEC_FAR: no. DTrace's
+ * Returns how probable it is that this event was meant. 0: very likely, TAPIR_SPEC_FAR: no.
+ * DTrace's
  * '-' for '__', letter case and small typing errors count as nothing or little.
  */
 unsigned tapir_spec__distance(const struct tapir_spec *spec, const char *provider,

@@ -318,7 +318,7 @@ static bool follows(struct tapir_sv text, size_t at, const char *word)
 	return at <= text.len && tapir_sv__starts_with(part_of_name(text, at, text.len), word);
 }
 
-/* Bytes at `at` that tell a reader nothing; 0: none. */
+/* Bytes at `at` that mean nothing to a reader; 0: none. */
 static size_t noise(struct tapir_sv text, size_t at, bool is_start)
 {
 	static const char *const words[] = {"class ", "valuetype ", "value class ", NULL};
@@ -337,7 +337,7 @@ static size_t noise(struct tapir_sv text, size_t at, bool is_start)
 }
 
 /*
- * "native int" -> "nint": what words alone do not tell. The runtime has two dialects: its events
+ * "native int" -> "nint": which words alone do not show. The runtime has two dialects: its events
  * write "unsigned int8", "wchar", "int" and "unsigned int" where its maps and dumps write "uint8",
  * "char", "native int" and "native uint".
  */

@@ -25,7 +25,7 @@ struct tapir_perf_map_opts {
 	size_t sz;
 	uint32_t tgid;
 	uint32_t ns_tgid;  /* in its innermost pid namespace: in the file's name */
-	uint32_t uid;	   /* who may own the file, besides the users in /proc/PID/status */
+	uint32_t uid;	   /* who may own the file, in addition to the users in /proc/PID/status */
 	uint64_t start_ns; /* of the process, CLOCK_MONOTONIC: what is older is another's; 0 any */
 	const char *path;  /* NULL: /tmp/perf-NS_TGID.map; below the process's root */
 };

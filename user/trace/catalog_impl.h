@@ -81,7 +81,7 @@ struct tapir_catalog {
 	struct tapir_vec(struct stack_use) unnamed, again;
 	size_t unnamed_head;
 	struct tapir_offline_source late; /* find NULL: none */
-	struct tapir_line_source lines;	  /* likewise */
+	struct tapir_line_source lines;	  /* find NULL: none */
 	/* the last few found in `used` and written: hits cost no hashing */
 	struct {
 		uint32_t tgid, tid, gen;

@@ -2,7 +2,7 @@
 /*
  * family.h - the records that are captured, as opposed to those that describe: events, CPU samples,
  * context switches. Loading and attaching programs, counting, losses and reports loop over this
- * table, which is in trace/schema.c beside the members of such a record; what asks for it is in
+ * table, which is in trace/schema.c with the members of such a record; what asks for it is in
  * record/capture_sources.c.
  */
 #ifndef TAPIR_USER_FAMILY_H

@@ -304,7 +304,7 @@ static const struct tapir_member counter[] = {
 	{IN(counter, value), IS(REAL), AS("value"), .description = "the value"},
 	{IN(counter, unit_len), IS(TEXT), AS("unit"), .description = "of the value"},
 	{IN(counter, tags_len), IS(TEXT), AS("tags"),
-	 .description = "what tells it from others of its name"},
+	 .description = "what distinguishes it from others of its name"},
 	{IN(counter, interval_ns), ID, AS("interval_ns"), .description = "in which it was counted"},
 	{}};
 
@@ -404,7 +404,7 @@ static const struct tapir_member probe[] = {
 	HIDDEN(probe, event_len, "bytes of the event's name"),
 	HIDDEN(probe, file_len, "bytes of the file's path"),
 	HIDDEN(probe, build_id_bytes, "of the file's build ID"),
-	HIDDEN(probe, flags, "1: for names alone, 2: tells what a ring has"),
+	HIDDEN(probe, flags, "1: for names alone, 2: describes what a ring has"),
 	{}};
 
 static const struct tapir_member metadata[] = {

@@ -358,7 +358,7 @@ static int by_importance(const void *a, const void *b)
 			       tapir_order__up(x->figure, y->figure));
 }
 
-/* Among the figures of a row, how often and how long are told once each. */
+/* Among the figures of a row, how often and how long are reported once each. */
 static void mark_minor(struct tapir_diff_change *changes, size_t cnt)
 {
 	struct tapir_diff_change *first = NULL;

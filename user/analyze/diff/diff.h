@@ -39,7 +39,7 @@ struct tapir_diff_change {
 	double value[2];  /* ns, bytes, or a number; of rates: per second or per request */
 	double threshold; /* a difference up to this is noise */
 	bool is_changed;
-	bool is_minor; /* another figure of the row tells the same, and more clearly */
+	bool is_minor; /* another figure of the row shows the same, and more clearly */
 };
 
 struct tapir_diff {

@@ -346,7 +346,7 @@ void tapir_request_routes__await(void *routes, uint64_t request,
 						      .peer = TAPIR_NO_PEER});
 }
 
-/* Returns true if the tasks of the request have told of this wait for a connection. */
+/* Returns true if the tasks of the request have reported this wait for a connection. */
 static bool is_reported(const struct tapir_open_request *open, uint64_t from_ns)
 {
 	const struct tapir_request_wait *row;

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 
-#define KIND_COST_BYTES 512u /* of an id, besides its description */
+#define KIND_COST_BYTES 512u /* of an id, in addition to its description */
 
 void tapir_ring_kinds__init(struct tapir_ring_kinds *k, uint32_t first_probe_id,
 			    uint32_t last_probe_id)

@@ -15,7 +15,7 @@
 #define MAP_MAX	    65536u
 #define OPEN_HZ	    1u
 
-/* Keys of `warned` besides the causes. */
+/* Keys of `warned` that are not causes. */
 #define VERSION_KEY 0x100u
 
 void tapir_ring_limits__init(struct tapir_ring_limits *l, struct tapir_queue *queue,

@@ -24,7 +24,7 @@ struct tapir_ring_reader_opts {
 	struct tapir_lane_coverage *cover; /* updated with what is enabled; borrowed, may be NULL */
 	uint32_t rate_hz;		   /* events a second of each thread; 0: all */
 	bool with_stack;
-	bool with_every_stack; /* also of events whose stacks tell nothing (lore) */
+	bool with_every_stack; /* also of events whose stacks show nothing (lore) */
 	const struct tapir_ring_request
 		*private_request; /* of lanes of our own (__own); NULL: by specs */
 	bool with_children;	  /* forked children of a traced process are traced, too */

@@ -2,7 +2,7 @@
 /*
  * ring_scan.h - when to scan a process for ring lanes: nothing announces one (its memory is not
  * mapped executable), but it appears soon after a program or a library, so these cause a few scans
- * in quick succession; besides, all processes are scanned in turn.
+ * in quick succession; in addition, all processes are scanned in turn.
  *
  * A scan costs about 5 us where a process has no lane, before Linux 6.11 more than 100, and more
  * where it has many files open. Bounded: scans together take a fifth of the time at most. One

@@ -71,7 +71,8 @@ bool tapir_ring_control__has_follower(const struct tapir_ring_control *c);
 /* Returns true if a runtime that waits has done what was announced. */
 bool tapir_ring_control__is_followed(const struct tapir_ring_control *c);
 
-/* Tells the process that everything before tail, in bytes, has been read of that slot's ring. */
+/* Publishes to the process that everything before tail, in bytes, has been read of that slot's
+ * ring. */
 void tapir_ring_control__set_tail(struct tapir_ring_control *c, uint32_t slot, uint64_t tail);
 /* Shows the process that the session is alive; once a drain. */
 void tapir_ring_control__beat(struct tapir_ring_control *c);

@@ -191,7 +191,7 @@ static const struct tool tools[] = {
 		   "keys, separated by commas: fields, pid, tid, comm, thread, cpu, event, stack"},
 		  {"sum", TEXT, false, "--sum", "a field to add up"},
 		  {"hist", TEXT, false, "--hist",
-		   "a field of which to tell percentiles; took: how long intervals lasted"},
+		   "a field of which to show percentiles; took: how long intervals lasted"},
 		  {"pair", TEXT, false, "--pair",
 		   "the events that begin and end an interval: A,B or A,B,key=FIELD"},
 		  {"until", TEXT, false, "--until",

@@ -10,7 +10,7 @@
 #include "symbol/frame.h"
 #include "symbol/stack_end.h"
 
-#define STACK_BYTES	64 /* per stack, besides its frames: its position and hash entry */
+#define STACK_BYTES	64 /* per stack, in addition to its frames: its position and hash entry */
 #define NAMES_MAX_BYTES (32u << 20)
 
 /* One for a name in a file, which may be empty, at a line of it (0: unknown). */

@@ -518,7 +518,7 @@ static int fail_head(const struct tapir_import_input *input, int err)
 				  "is of a machine with the other byte order");
 }
 
-/* Refuses a file whose records cannot be told apart by time and thread, or not be read. */
+/* Refuses a file whose records cannot be distinguished by time and thread, or not be read. */
 static int check_input(const struct perf *p, const struct tapir_import_input *input)
 {
 	const struct tapir_perf_attr *attr;

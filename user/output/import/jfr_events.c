@@ -19,7 +19,7 @@
 #define PROBES_MAX     4096u
 #define DURATION       "duration"
 
-/* Fields with other names in hotspot's probes, by which pairs are told apart and named. */
+/* Fields with other names in hotspot's probes, by which pairs are distinguished and named. */
 static const struct {
 	const char *type, *field, *name;
 } renamed[] = {

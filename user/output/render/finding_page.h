@@ -22,7 +22,7 @@ void tapir_finding_page__explain(const struct tapir_report_view *view, unsigned 
 				 struct tapir_str *out);
 void tapir_finding_page__explain_json(const struct tapir_report_view *view, unsigned kind,
 				      struct tapir_str *out);
-/* Adds the members that tell what a finding rests on: its numbers, their time, what shows them. */
+/* Adds the members that show what a finding rests on: its numbers, their time, what shows them. */
 void tapir_finding_page__add_facts(struct tapir_json *j, const struct tapir_finding *finding);
 
 #endif

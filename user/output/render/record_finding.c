@@ -36,7 +36,7 @@ struct budget {
 	uint64_t began_ns;
 };
 
-/* Gives up as soon as it can be told that the file takes too long, not when the time is up. */
+/* Gives up as soon as it is certain that the file takes too long, not when the time is up. */
 static bool should_continue_diagnosis(void *ctx)
 {
 	const struct budget *b = ctx;

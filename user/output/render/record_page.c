@@ -23,7 +23,7 @@ static void add_type(struct tapir_str *out, const struct tapir_member *m)
 		tapir_str__addf(out, "%c%u", m->type == TAPIR_MEMBER_INT ? 'i' : 'u', 8 * m->bytes);
 }
 
-/* Returns true if another row has told of the same member. */
+/* Returns true if another row has described the same member. */
 static bool is_known(const struct tapir_schema *s, const struct tapir_member *member)
 {
 	for (const struct tapir_member *m = s->members; m < member; m++)

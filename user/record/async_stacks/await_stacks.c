@@ -380,7 +380,7 @@ static const struct tapir_rec *next_ready(struct tapir_await_stacks *a)
 	return rec;
 }
 
-/* Buffers of a .NET 11 are read first, all of them: they come later than what they tell of. */
+/* Buffers of a .NET 11 are read first, all of them: they come later than what they report. */
 static int collect_buffers(struct tapir_await_stacks *a)
 {
 	uint64_t segments = tapir_reader__stats(a->reader)->segments;

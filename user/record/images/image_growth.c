@@ -26,7 +26,7 @@
 #define HEAD_BYTES  4096
 #define MEMFD	    "/memfd:" TAPIR_DYNAMIC_IMAGE_NAME
 
-/* Anybody may call a file that: it must also be one that no other file system answers for. */
+/* Any user may give a file that name: it must also be one that no other file system answers for. */
 static bool may_grow(const struct tapir_image *image, int fd)
 {
 	struct statfs fs;

@@ -74,7 +74,7 @@ struct tapir_jit_table *tapir_code_sources__table(struct tapir_code_sources *s)
 	return s->table;
 }
 
-/* ---- what its mappings tell ------------------------------------------------------------- */
+/* ---- names by its mappings -------------------------------------------------------------- */
 
 /* The kernel's own pieces are no generated code. */
 static bool is_generated(const struct tapir_rec_mapping *rec, struct tapir_sv path)

@@ -3,7 +3,7 @@
  * lock_owners.h - who holds the locks of runtimes for which threads of a process wait, by its
  * memory (runtime/lock_ops.h), and what those locks are called. Mutexes are system_call.h's.
  *
- * For one look at a process, between the lists of its threads that tell which of them have run.
+ * For one look at a process, between the lists of its threads that show which of them have run.
  */
 #ifndef TAPIR_USER_LOCK_OWNERS_H
 #define TAPIR_USER_LOCK_OWNERS_H

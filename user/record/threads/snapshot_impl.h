@@ -72,7 +72,7 @@ int tapir_snapshot__list(struct tapir_programs *programs, uint32_t tgid,
 bool tapir_thread_seen__has_not_run(const struct tapir_thread_seen *now,
 				    const struct tapir_thread_seen *before);
 
-/* Calls of threads, between the looks that tell whether they ran. snapshot_calls.c */
+/* Calls of threads, between the two readings that show whether they ran. snapshot_calls.c */
 struct tapir_call_reader;
 struct tapir_call_reader *tapir_call_reader__new(uint32_t tgid); /* NULL: no memory */
 void tapir_call_reader__free(struct tapir_call_reader *reader);

@@ -221,9 +221,9 @@ struct tapir_lore_activity {
 /* ---- what depends on how the runtime was started -------------------------------------------- */
 
 /*
- * Probes that fire only then; events: globs. Whether a process was started so, its command line and
- * environment tell (runtime/started_with.h): any of the options, in one of those variables, too; or
- * the variable, if it is a number but 0.
+ * Probes that fire only then; events: globs. Its command line and environment show whether a
+ * process was started so (runtime/started_with.h): any of the options, in one of those variables,
+ * too; or the variable, if it is a number but 0.
  */
 struct tapir_lore_condition {
 	const char *provider;
@@ -368,7 +368,7 @@ struct tapir_lore {
 	const struct tapir_tally_event *tallies[TAPIR_TALLY_CNT];
 	const struct tapir_lore_headline *headlines;
 	const struct tapir_lore_condition *conditions;
-	const struct tapir_lore_event *stackless; /* frequent, and their stacks tell nothing */
+	const struct tapir_lore_event *stackless; /* frequent, and their stacks show nothing */
 	const struct tapir_lore_awaited *awaited; /* analyze/awaits.h */
 	struct tapir_lore_yield stacks, names;
 	const char *const *specs[TAPIR_PROFILE_ID_CNT]; /* spec/spec.h; NULL: none */

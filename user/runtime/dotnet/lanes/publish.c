@@ -60,7 +60,7 @@ struct tapir_publish {
 	uint64_t next_ns, busy_until_ns;
 	bool was_shown;	 /* a line to paste */
 	bool has_begun;	 /* a process took the library */
-	bool was_polled; /* while it was recorded: there is a sum to tell */
+	bool was_polled; /* while it was recorded: there is a sum to report */
 	size_t event_cnt, provider_cnt;
 	size_t truncated_cnt; /* events, of which the name is */
 	size_t bad_probe_cnt; /* by another program: the library makes none */
