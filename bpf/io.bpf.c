@@ -26,7 +26,7 @@ struct io_maker {
 	__u32 tgid;
 	__u32 tid;
 	__u16 flags; /* TAPIR_IO_KERNEL_THREAD, TAPIR_IO_STACK_LOST */
-	__u8 is_ours;
+	__u8 is_traced;
 	__u8 pad0[5];
 };
 
@@ -117,8 +117,8 @@ int BPF_PROG(tapir_io_make, struct bio *bio)
 		return 0;
 	__builtin_memset(&s->maker, 0, sizeof(s->maker));
 	s->maker.time_ns = bpf_ktime_get_ns();
-	s->maker.is_ours = is_ours(f, task) != 0;
-	if (s->maker.is_ours)
+	s->maker.is_traced = is_traced(f, task) != 0;
+	if (s->maker.is_traced)
 		fill_maker(s, now, task);
 	bpf_map_update_elem(&io_makers, &key, &s->maker, BPF_ANY);
 	return 0;
@@ -301,7 +301,7 @@ static __always_inline int is_wanted_of(const struct io_maker *maker)
 	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero_key);
 
 	if (maker)
-		return maker->is_ours;
+		return maker->is_traced;
 	return f && !f->use_tgids && !f->comm_cnt && !f->cgroup_cnt;
 }
 

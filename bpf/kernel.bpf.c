@@ -119,7 +119,8 @@ static __always_inline int is_counted(struct task_struct *task)
 
 	if (!f || !now || !now->enabled)
 		return 0;
-	return is_ours(f, task) || (!task->tgid && !f->use_tgids && !f->comm_cnt && !f->cgroup_cnt);
+	return is_traced(f, task) ||
+	       (!task->tgid && !f->use_tgids && !f->comm_cnt && !f->cgroup_cnt);
 }
 
 /* ---- page faults ---------------------------------------------------------------------------- */
@@ -256,7 +257,7 @@ int BPF_PROG(tapir_fault, unsigned long va, struct pt_regs *regs, unsigned long 
 	int is_due, is_late;
 	long err = 0;
 
-	if (!f || !s || !now || !now->enabled || !is_ours(f, task))
+	if (!f || !s || !now || !now->enabled || !is_traced(f, task))
 		return 0;
 	t = bpf_task_storage_get(&fault_threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!t) {
@@ -313,7 +314,7 @@ int BPF_PROG(tapir_fault_end, struct task_struct *task)
 	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero_key);
 	const struct tapir_live *now = tapir_live();
 
-	if (f && now && now->enabled && is_ours(f, task))
+	if (f && now && now->enabled && is_traced(f, task))
 		charge_last(task, bpf_task_storage_get(&fault_threads, task, NULL, 0));
 	return 0;
 }
@@ -336,7 +337,7 @@ int tapir_fault_look(struct bpf_iter__task *ctx)
 			state->begin_ns = state->look_ns;
 		return 0;
 	}
-	if (!is_ours(f, task))
+	if (!is_traced(f, task))
 		return 0;
 	if (state->begin_ns) {
 		charge_last(task, bpf_task_storage_get(&fault_threads, task, NULL, 0));

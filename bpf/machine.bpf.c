@@ -140,8 +140,9 @@ static __always_inline void begin_event(struct machine_scratch *s, const struct 
 	s->var_bytes = 0;
 }
 
-static __always_inline void take_stacks(struct machine_scratch *s, struct tapir_live *now,
-					void *ctx, struct task_struct *task, enum stack_owner owner)
+static __always_inline void capture_stacks(struct machine_scratch *s, struct tapir_live *now,
+					   void *ctx, struct task_struct *task,
+					   enum stack_owner owner)
 {
 	struct tapir_rec_event *ev = event_of(s);
 	long err = 0;
@@ -336,7 +337,8 @@ static __noinline int copy_fields(struct machine_scratch *s, const struct tapir_
 /* The idle thread is traced, too, if there are no rules. */
 static __always_inline int is_asked(const struct tapir_filter *f, struct task_struct *task)
 {
-	return is_ours(f, task) || (!task->tgid && !f->use_tgids && !f->comm_cnt && !f->cgroup_cnt);
+	return is_traced(f, task) ||
+	       (!task->tgid && !f->use_tgids && !f->comm_cnt && !f->cgroup_cnt);
 }
 
 static __always_inline int take_event(void *ctx)
@@ -357,7 +359,7 @@ static __always_inline int take_event(void *ctx)
 		return 0;
 	begin_event(s, task, site);
 	if (machine_stacks && site->flags & TAPIR_SITE_STACK)
-		take_stacks(s, now, ctx, task, STACK_OF_TRACEPOINT);
+		capture_stacks(s, now, ctx, task, STACK_OF_TRACEPOINT);
 	s->ctx_va = (__u64)ctx;
 	copy_fields(s, site);
 	if (!has_questions || !is_answered(s, site))
@@ -519,7 +521,7 @@ int BPF_PROG(tapir_call_begins, struct pt_regs *regs, long nr)
 	struct call *c;
 
 	if (!site || !f || !now || !now->enabled || tapir_task__is_compat(task) ||
-	    !is_ours(f, task))
+	    !is_traced(f, task))
 		return 0;
 	c = bpf_task_storage_get(&calls, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!c) {
@@ -618,7 +620,7 @@ int BPF_PROG(tapir_call_ends, struct pt_regs *regs, long ret)
 		begin_event(s, task, site);
 		read_texts(c, site, 1);
 		if (machine_stacks && site->flags & TAPIR_SITE_STACK)
-			take_stacks(s, now, ctx, task, STACK_OF_CALL);
+			capture_stacks(s, now, ctx, task, STACK_OF_CALL);
 		copy_call(s, site, c, ret);
 		if (!has_questions || !is_answered(s, site))
 			send_event(s, site->field_cnt);

@@ -484,7 +484,7 @@ static __noinline struct native_thread *thread_of_hit(void)
 	struct task_struct *task = bpf_get_current_task_btf();
 	const struct tapir_live *now = tapir_live();
 
-	if (!f || !now || !now->enabled || !is_ours(f, task))
+	if (!f || !now || !now->enabled || !is_traced(f, task))
 		return NULL;
 	count_hit();
 	return native_thread_of(task);
@@ -519,7 +519,7 @@ int BPF_PROG(tapir_mem_brk, struct pt_regs *regs, long nr)
 	struct tapir_live *now = tapir_live();
 	struct native_thread *t;
 
-	if (nr != SYS_BRK || !f || !now || !now->enabled || !is_ours(f, task))
+	if (nr != SYS_BRK || !f || !now || !now->enabled || !is_traced(f, task))
 		return 0;
 	t = native_thread_of(task);
 	if (t)
@@ -630,7 +630,7 @@ int BPF_PROG(tapir_mem_map, struct pt_regs *unused, long ret)
 		return 0;
 	f = bpf_map_lookup_elem(&filter, &zero_key);
 	now = tapir_live();
-	if (!f || !now || !now->enabled || !is_ours(f, task) || tapir_task__is_compat(task))
+	if (!f || !now || !now->enabled || !is_traced(f, task) || tapir_task__is_compat(task))
 		return 0;
 	s = room_of_thread();
 	if (!s)
@@ -684,7 +684,7 @@ static __always_inline int is_recorded(struct task_struct *task)
 	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero_key);
 	const struct tapir_live *now = tapir_live();
 
-	return f && now && now->enabled && is_ours(f, task);
+	return f && now && now->enabled && is_traced(f, task);
 }
 
 SEC("tp_btf/sched_process_exec")

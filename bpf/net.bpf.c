@@ -206,7 +206,7 @@ static __always_inline int transfer(struct sock *sk, int bytes, enum net_user us
 	struct tcp_sock *tp;
 	__u32 seq, is_ask;
 
-	if (bytes <= 0 || !f || !now || !now->enabled || !is_ours(f, task))
+	if (bytes <= 0 || !f || !now || !now->enabled || !is_traced(f, task))
 		return 0;
 	tp = bpf_skc_to_tcp_sock(sk);
 	if (!tp)
@@ -267,7 +267,7 @@ static __always_inline int begin_connection(struct sock *sk)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct connection *c;
 
-	if (!f || !is_ours(f, task))
+	if (!f || !is_traced(f, task))
 		return 0;
 	c = bpf_sk_storage_get(&connections, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!c) {

@@ -53,7 +53,7 @@ static __always_inline int wake(struct task_struct *woken)
 	const struct tapir_filter *f = bpf_map_lookup_elem(&filter, &zero_key);
 	struct tapir_live *now = tapir_live();
 
-	return f && now && now->enabled && is_ours(f, woken) ? remember_wake(woken) : 0;
+	return f && now && now->enabled && is_traced(f, woken) ? remember_wake(woken) : 0;
 }
 
 /* In the context of the waking thread; sched_wakeup may follow later, on another CPU. */
@@ -105,8 +105,8 @@ static __noinline int announce(struct switch_scratch *s, struct task_struct *tas
 	return 0;
 }
 
-static __always_inline void take_stacks(struct switch_scratch *s, struct tapir_live *now, void *ctx,
-					struct task_struct *task)
+static __always_inline void capture_stacks(struct switch_scratch *s, struct tapir_live *now,
+					   void *ctx, struct task_struct *task)
 {
 	long err;
 
@@ -224,8 +224,8 @@ int BPF_PROG(tapir_switch, bool preempt, struct task_struct *prev, struct task_s
 
 	if (!f || !now || !now->enabled)
 		return 0;
-	out = is_ours(f, prev);
-	in = is_ours(f, next);
+	out = is_traced(f, prev);
+	in = is_traced(f, next);
 	if (!out && !in)
 		return 0;
 	s = bpf_map_lookup_elem(&switch_scratches, &zero_key);
@@ -242,7 +242,7 @@ int BPF_PROG(tapir_switch, bool preempt, struct task_struct *prev, struct task_s
 	if (out) {
 		fill_out(&s->rec, prev, preempt, prev_state);
 		announce(s, prev);
-		take_stacks(s, now, ctx, prev);
+		capture_stacks(s, now, ctx, prev);
 		take_futex(s, prev);
 	}
 	if (in) {

@@ -108,7 +108,7 @@ int BPF_PROG(tapir_signal, int number, struct kernel_siginfo *info, struct task_
 	int code = code_of(info), is_sent = is_by_current(number, code);
 
 	if (!f || !s || !now || !now->enabled ||
-	    (!is_ours(f, to) && (!is_sent || !is_ours(f, task))))
+	    (!is_traced(f, to) && (!is_sent || !is_traced(f, task))))
 		return 0;
 	if (is_of_holder(now, number, code, task, to))
 		return 0;

@@ -158,7 +158,7 @@ int BPF_PROG(tapir_enter_count, struct pt_regs *regs, long nr)
 	struct call_thread *t;
 	__u32 number;
 
-	if (!f || !now || !now->enabled || !is_ours(f, task))
+	if (!f || !now || !now->enabled || !is_traced(f, task))
 		return 0;
 	number = syscall_number(task, nr);
 	if (!(flags_of(number) & TAPIR_CALL_IS_COUNTED))
@@ -265,7 +265,7 @@ static __noinline int count_unbegun(struct task_struct *task, long ret)
 	struct call_thread *t;
 	__u32 number;
 
-	if (!f || nr < 0 || is_birth(task, ret) || !is_ours(f, task))
+	if (!f || nr < 0 || is_birth(task, ret) || !is_traced(f, task))
 		return 0;
 	number = syscall_number(task, nr);
 	t = now && flags_of(number) & TAPIR_CALL_IS_COUNTED ? call_thread_of(task, now) : NULL;

@@ -301,8 +301,8 @@ static __noinline int send_stack(struct scratch *s, struct tapir_live *now)
 }
 
 /* The id of the current stack, whose frames are in the file or on their way. */
-static __always_inline __u64 take_stack(struct scratch *s, struct tapir_live *now,
-					const struct tapir_site *site)
+static __always_inline __u64 capture_stack(struct scratch *s, struct tapir_live *now,
+					   const struct tapir_site *site)
 {
 	__u64 id, *recent;
 
@@ -483,7 +483,7 @@ static __always_inline int is_answered_by_stack(struct scratch *s, struct tapir_
 {
 	struct tapir_rec_event *ev = event_of(s);
 
-	ev->stack_id = take_stack(s, now, site);
+	ev->stack_id = capture_stack(s, now, site);
 	if (!has_sums || s->question.fate != HIT_WANTS_STACK)
 		return 0;
 	s->question.stack.user = ev->stack_id;

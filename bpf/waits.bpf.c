@@ -446,9 +446,9 @@ int BPF_PROG(tapir_sum_switch, bool preempt, struct task_struct *prev, struct ta
 	if (s->running_tid && s->running_tid != prev->pid)
 		note_unseen_leaving(s);
 	s->running_tid = 0;
-	if (is_ours(f, prev))
+	if (is_traced(f, prev))
 		leaves(s, prev, preempt, prev_state, now_ns);
-	if (is_ours(f, next))
+	if (is_traced(f, next))
 		comes(s, now, next, now_ns);
 	return 0;
 }

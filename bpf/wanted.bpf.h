@@ -42,7 +42,7 @@ static __always_inline int may_be_listed(__u32 tgid)
  * Returns 1 if the thread is traced: by the list of processes or by a rule; all are if there is
  * neither.
  */
-static __always_inline int is_ours(const struct tapir_filter *f, struct task_struct *task)
+static __always_inline int is_traced(const struct tapir_filter *f, struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
 

@@ -12,7 +12,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);
 
-/* The layout of record/images/plan.c for these probes; types may also be what a SPEC says. */
+/* The layout of record/images/site_layout.c for these probes; types may also be what a SPEC says.
+ */
 static void fuzz_event(const uint8_t *bytes, size_t len, bool is_load)
 {
 	static const char load[] = "compiled__method__load", unload[] = "compiled__method__unload";

@@ -306,7 +306,7 @@ static void record_something(void)
 
 static bool has_orders(void)
 {
-	const struct tapir_kind *kind;
+	const struct tapir_interval_kind *kind;
 
 	tapir_vec_for_each (kind, &f.pairs.kinds)
 		if (!strcmp(kind->name, "Order"))

@@ -25,11 +25,11 @@ struct fixture {
 static void add_kind(struct fixture *f, const char *provider, const char *name, uint8_t cause,
 		     uint64_t cnt, uint64_t worst_ms)
 {
-	struct tapir_kind kind = {.provider = strdup(provider),
-				  .name = strdup(name),
-				  .cause = cause,
-				  .cnt = cnt,
-				  .worst_ns = worst_ms * TAPIR_NS_PER_MS};
+	struct tapir_interval_kind kind = {.provider = strdup(provider),
+					   .name = strdup(name),
+					   .cause = cause,
+					   .cnt = cnt,
+					   .worst_ns = worst_ms * TAPIR_NS_PER_MS};
 
 	assert_true(tapir_vec__push(&f->pairs.kinds, kind));
 }

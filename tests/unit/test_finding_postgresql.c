@@ -162,7 +162,7 @@ static void wait_ends_with_the_abort(void **state)
 
 static void abort_without_a_wait_ends_nothing(void **state)
 {
-	const struct tapir_kind *kind;
+	const struct tapir_interval_kind *kind;
 
 	(void)state;
 	fire(WAIT, 11, 1, 42, "relation");
@@ -177,9 +177,9 @@ static void abort_without_a_wait_ends_nothing(void **state)
 		}
 }
 
-static const struct tapir_kind *kind_called(const char *name)
+static const struct tapir_interval_kind *kind_called(const char *name)
 {
-	const struct tapir_kind *kind;
+	const struct tapir_interval_kind *kind;
 
 	tapir_vec_for_each (kind, &tapir_timeline__pairs(f.tl)->kinds)
 		if (tapir_kind__is_called(kind, name))
@@ -191,7 +191,7 @@ static const struct tapir_kind *kind_called(const char *name)
 /* An update tells twice that it is executed, a microsecond apart. */
 static void execution_of_a_statement_counts_once(void **state)
 {
-	const struct tapir_kind *kind;
+	const struct tapir_interval_kind *kind;
 
 	(void)state;
 	fire(EXECUTE, 11, 1, 0, NULL);

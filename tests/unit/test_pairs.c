@@ -44,7 +44,7 @@ static struct tapir_roles roles_of(const char *provider, const char *event)
 	return *tapir_pairs__roles(&pairs, &view);
 }
 
-static const struct tapir_kind *kind_of(struct tapir_roles roles, unsigned idx)
+static const struct tapir_interval_kind *kind_of(struct tapir_roles roles, unsigned idx)
 {
 	assert_true(idx < roles.cnt);
 	return &pairs.kinds.data[roles.roles[idx].kind];
@@ -184,7 +184,7 @@ static void malformed_pairs_are_refused(void **state)
 
 static void kinds_answer_to_their_names(void **state)
 {
-	const struct tapir_kind *query, *order;
+	const struct tapir_interval_kind *query, *order;
 
 	(void)state;
 	roles_of("postgresql", "query__start");

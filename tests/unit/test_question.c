@@ -77,7 +77,7 @@ static bool has_shop(void *ctx, const struct tapir_probe_view *p)
 	return !tapir_sv__is(p->event, "other");
 }
 
-static bool has_order(void *ctx, const struct tapir_kind *kind)
+static bool has_order(void *ctx, const struct tapir_interval_kind *kind)
 {
 	(void)ctx;
 	return !strcmp(kind->name, "order");
@@ -652,9 +652,10 @@ static void mistakes_are_told_before_anything_comes(void **state)
 
 static void names_of_intervals_mean_their_kinds(void **state)
 {
-	struct tapir_kind gc = {.provider = (char *)"python", .name = (char *)"gc"};
-	struct tapir_kind lock = {.provider = (char *)"postgresql", .name = (char *)"lock"};
-	struct tapir_kind own = {.provider = (char *)"shop", .name = (char *)"order"};
+	struct tapir_interval_kind gc = {.provider = (char *)"python", .name = (char *)"gc"};
+	struct tapir_interval_kind lock = {.provider = (char *)"postgresql",
+					   .name = (char *)"lock"};
+	struct tapir_interval_kind own = {.provider = (char *)"shop", .name = (char *)"order"};
 	struct tapir_interval_specs specs = {};
 	char **spec;
 

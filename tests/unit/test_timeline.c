@@ -151,9 +151,9 @@ static void half_intervals_are_shown(void **state)
 	feeder_sample(&feeder, 100, 1, 20 * MS, 0);
 	finish();
 	assert_int_equal(closed_cnt, 2);
-	assert_int_equal(closed[0].flags, TAPIR_INTERVAL_UNBEGUN);
+	assert_int_equal(closed[0].flags, TAPIR_INTERVAL_NO_BEGIN);
 	assert_int_equal(closed[0].from_ns, 5 * MS);
-	assert_int_equal(closed[1].flags, TAPIR_INTERVAL_UNENDED);
+	assert_int_equal(closed[1].flags, TAPIR_INTERVAL_NO_END);
 	assert_int_equal(closed[1].until_ns, 20 * MS);
 	assert_int_equal(feeder.pairs.kinds.data[0].cnt, 0);
 	assert_int_equal(feeder.pairs.kinds.data[0].unbegun, 1);
@@ -169,7 +169,7 @@ static void gc_without_end_ends_where_the_next_begins(void **state)
 	feeder_sample(&feeder, 100, 1, 30 * MS, 0);
 	finish();
 	assert_int_equal(closed_cnt, 2);
-	assert_int_equal(closed[0].flags, TAPIR_INTERVAL_UNENDED);
+	assert_int_equal(closed[0].flags, TAPIR_INTERVAL_NO_END);
 	assert_int_equal(closed[1].flags, 0);
 	assert_int_equal(sample_cause, TAPIR_CAUSE_NONE);
 }
@@ -183,7 +183,7 @@ static void thread_that_dies_ends_its_intervals(void **state)
 	fire(REQ_END, 1, 22 * MS);
 	finish();
 	assert_int_equal(closed_cnt, 2);
-	assert_int_equal(closed[0].flags, TAPIR_INTERVAL_UNENDED);
+	assert_int_equal(closed[0].flags, TAPIR_INTERVAL_NO_END);
 	assert_int_equal(closed[0].until_ns, 15 * MS);
 	assert_int_equal(closed[1].from_ns, 20 * MS);
 }
@@ -228,8 +228,8 @@ static void tid_of_another_process_is_another_thread(void **state)
 			     .probe_id = REQ_END, .tgid = 200, .tid = 1, .time_ns = 20 * MS});
 	finish();
 	assert_int_equal(closed_cnt, 2);
-	assert_int_equal(closed[0].flags, TAPIR_INTERVAL_UNENDED);
-	assert_int_equal(closed[1].flags, TAPIR_INTERVAL_UNBEGUN);
+	assert_int_equal(closed[0].flags, TAPIR_INTERVAL_NO_END);
+	assert_int_equal(closed[1].flags, TAPIR_INTERVAL_NO_BEGIN);
 }
 
 /* Its record comes ahead of the events before it. */
@@ -245,7 +245,7 @@ static void process_that_ends_ends_all_of_its_intervals(void **state)
 	finish();
 	assert_int_equal(closed_cnt, 4);
 	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(closed[i].flags, TAPIR_INTERVAL_UNENDED);
+		assert_int_equal(closed[i].flags, TAPIR_INTERVAL_NO_END);
 		assert_int_equal(closed[i].until_ns, 50 * MS);
 	}
 	assert_int_equal(closed[3].flags, 0);

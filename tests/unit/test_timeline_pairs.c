@@ -43,7 +43,7 @@ static void key_finds_the_begin_on_another_thread(void **state)
 	assert_int_equal(closed[0].from_ns, 11 * MS);
 	assert_int_equal(closed[0].tid, 1);
 	assert_int_equal(closed[0].end_tid, 2);
-	assert_true(closed[0].flags & TAPIR_INTERVAL_CROSSED);
+	assert_true(closed[0].flags & TAPIR_INTERVAL_MIGRATED);
 	assert_int_equal(closed[1].from_ns, 10 * MS);
 	assert_int_equal(closed[1].end_tid, 3);
 }
@@ -83,7 +83,7 @@ static void activity_is_followed_from_thread_to_thread(void **state)
 	assert_string_equal(closed[0].label, "shop.example");
 	/* From 11 to 14 ms its first thread worked for the other one. */
 	assert_int_equal(closed[0].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNING], 4 * MS);
-	assert_int_equal(closed[0].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN], 9 * MS);
+	assert_int_equal(closed[0].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_AWAITING], 9 * MS);
 }
 
 static void step(uint32_t probe, uint32_t tid, uint64_t time_ns, uint8_t flow, uint8_t parent)
@@ -122,7 +122,8 @@ static void activity_that_waits_for_its_child_is_inside_of_it(void **state)
 	step(ORDER_END, 5, 430 * MS, 1, 0);
 	finish();
 	order_at = closed_at(10 * MS);
-	assert_int_equal(order_at->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_INSIDE], 400 * MS);
+	assert_int_equal(order_at->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_IN_CHILD_ACTIVITY],
+			 400 * MS);
 	assert_int_equal(order_at->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNING], 20 * MS);
 	order_at = closed_at(30 * MS);
 	assert_int_equal(order_at->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNING], 270 * MS);
@@ -141,8 +142,9 @@ static void children_that_overlap_are_counted_once(void **state)
 	step(ORDER_END, 2, 80 * MS, 1, 0);
 	step(HTTP_END, 2, 90 * MS, 4, 1);
 	finish();
-	assert_int_equal(closed_at(10 * MS)->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_INSIDE],
-			 50 * MS);
+	assert_int_equal(
+		closed_at(10 * MS)->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_IN_CHILD_ACTIVITY],
+		50 * MS);
 	assert_int_equal(closed_at(70 * MS)->until_ns, 90 * MS);
 }
 
@@ -163,7 +165,7 @@ static void time_of_a_thread_that_takes_other_work_is_not_the_activitys(void **s
 	parts = &closed_at(10 * MS)->parts;
 	assert_int_equal(parts->ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNING], 5 * MS);
 	assert_int_equal(parts->ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNABLE], 0);
-	assert_int_equal(parts->ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN], 195 * MS);
+	assert_int_equal(parts->ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_AWAITING], 195 * MS);
 	assert_int_equal(closed_at(110 * MS)->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNING],
 			 90 * MS);
 }
@@ -181,12 +183,12 @@ static void activity_leaves_a_thread_that_takes_its_next_work_item(void **state)
 	finish();
 	parts = &closed_at(10 * MS)->parts;
 	assert_int_equal(parts->ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_RUNNING], 20 * MS);
-	assert_int_equal(parts->ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN], 180 * MS);
+	assert_int_equal(parts->ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_AWAITING], 180 * MS);
 }
 
 static void nested_intervals_of_a_thread_are_not_summed(void **state)
 {
-	const struct tapir_kind *kind;
+	const struct tapir_interval_kind *kind;
 
 	(void)state;
 	fire(REQ_BEGIN, 1, 1 * MS);
@@ -218,7 +220,7 @@ static unsigned complete_cnt(void)
 	unsigned cnt = 0;
 
 	for (unsigned i = 0; i < closed_cnt && i < 64; i++)
-		cnt += !(closed[i].flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED));
+		cnt += !(closed[i].flags & (TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END));
 	return cnt;
 }
 
@@ -235,12 +237,12 @@ static void events_of_one_id_are_a_pair_on_any_thread(void **state)
 	assert_int_equal(closed[0].until_ns - closed[0].from_ns, 2 * MS);
 	assert_int_equal(closed[1].until_ns - closed[1].from_ns, 29 * MS);
 	assert_int_equal(complete_cnt(), 2);
-	assert_true(closed[2].flags & TAPIR_INTERVAL_UNBEGUN);
+	assert_true(closed[2].flags & TAPIR_INTERVAL_NO_BEGIN);
 }
 
 static void order_without_ids_has_no_duration_once_it_moves(void **state)
 {
-	const struct tapir_kind *kind;
+	const struct tapir_interval_kind *kind;
 
 	(void)state;
 	order(ORDER_BEGIN, 1, 10 * MS, 0);
@@ -315,8 +317,8 @@ static void gc_between_two_threads_is_a_part_of_the_activity(void **state)
 	finish();
 	assert_int_equal(closed_cnt, 2);
 	assert_string_equal(closed[1].kind, "queued");
-	assert_int_equal(closed[1].parts.ns[TAPIR_CAUSE_GC][TAPIR_THREAD_BETWEEN], 5 * MS);
-	assert_int_equal(closed[1].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN], 5 * MS);
+	assert_int_equal(closed[1].parts.ns[TAPIR_CAUSE_GC][TAPIR_THREAD_AWAITING], 5 * MS);
+	assert_int_equal(closed[1].parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_AWAITING], 5 * MS);
 }
 
 /* Nobody follows it any more: what it did then is not known. */

@@ -126,7 +126,7 @@ static void await_is_reported_with_its_task_and_its_time_in_the_queue(void **sta
 	order(ORDER_END, 1, 110 * MS, 1);
 	finish();
 	assert_int_equal(part(TAPIR_THREAD_RUNNING), 15 * MS);
-	assert_int_equal(part(TAPIR_THREAD_BETWEEN), 65 * MS);
+	assert_int_equal(part(TAPIR_THREAD_AWAITING), 65 * MS);
 	assert_int_equal(part(TAPIR_THREAD_QUEUED), 20 * MS);
 	assert_int_equal(part(TAPIR_THREAD_SLEEPING) + part(TAPIR_THREAD_RUNNABLE), 0);
 	assert_int_equal(all_parts(), 100 * MS);

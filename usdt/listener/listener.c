@@ -284,18 +284,18 @@ int tapir_listener__poll(struct tapir_listener *listener)
 
 int tapir_listener__close(struct tapir_listener *listener)
 {
-	int saved = errno, is_ours, has_left = 1, is_threaded;
+	int saved = errno, is_same_process, has_left = 1, is_threaded;
 	uint32_t session;
 
 	if (!listener)
 		return 0;
 	session = listener->session;
-	is_ours = listener->pid == getpid();
+	is_same_process = listener->pid == getpid();
 	is_threaded = !(listener->flags & TAPIR_LISTENER_POLLED);
-	if (is_ours && (is_threaded ? pthread_equal(listener->thread, pthread_self()) != 0
-				    : prov_load(&listener->is_busy) != 0))
+	if (is_same_process && (is_threaded ? pthread_equal(listener->thread, pthread_self()) != 0
+					    : prov_load(&listener->is_busy) != 0))
 		return -EDEADLK;
-	if (is_ours) {
+	if (is_same_process) {
 		has_left = provider_session__close(listener->session);
 		if (is_threaded)
 			stop_thread(listener);
@@ -304,7 +304,7 @@ int tapir_listener__close(struct tapir_listener *listener)
 	if (!has_left)
 		listener->buffers = NULL; /* a thread is inside: its memory stays */
 	free_listener(listener);
-	if (is_ours)
+	if (is_same_process)
 		provider_session__closed(session);
 	errno = saved;
 	return 0;

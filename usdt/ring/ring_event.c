@@ -260,7 +260,7 @@ struct plan {
 	const struct ring_walk *new_stack; /* NULL: its frames were sent */
 };
 
-static inline void take_stack(struct ring_writer *w, struct plan *plan, uint64_t fp)
+static inline void capture_stack(struct ring_writer *w, struct plan *plan, uint64_t fp)
 {
 	const struct ring_walk *walk = ring_walk__take(w, fp);
 
@@ -547,7 +547,7 @@ static int write_begun(struct tapir_ring_write *write, struct ring_writer *w, st
 			return 0;
 	}
 	if ((plan->word >> TAPIR_RING_STACK_SHIFT) & plan->sessions)
-		take_stack(w, plan, fp);
+		capture_stack(w, plan, fp);
 	payload = write_event_records(w, plan);
 	if (__builtin_expect(!payload, 0))
 		return drop_event(w, plan->event, plan->sessions);

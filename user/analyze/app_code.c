@@ -80,12 +80,12 @@ bool tapir_app_code__is_glue(const struct tapir_tree_node *node, const char *nam
 	       (node->kind == TAPIR_FRAME_JIT && *name != '[' && is_stub(name));
 }
 
-bool tapir_app_code__is_plumbing(const char *name)
+bool tapir_app_code__is_framework_glue(const char *name)
 {
 	struct tapir_sv text = tapir_sv__of(name);
 
 	tapir_lore_for_each (lore)
-		if (tapir_sv__starts_with_any(text, lore->plumbing))
+		if (tapir_sv__starts_with_any(text, lore->framework_glue))
 			return true;
 	return false;
 }
@@ -95,7 +95,7 @@ static uint32_t find_app_frame(const struct tapir_stack_tree *tree, uint32_t nod
 			       uint32_t *library)
 {
 	const struct tapir_tree_node *nodes = tree->nodes.data;
-	uint32_t plumbing = 0;
+	uint32_t framework_glue = 0;
 
 	*library = 0;
 	for (; node && node < tree->nodes.cnt; node = nodes[node].parent) {
@@ -105,12 +105,12 @@ static uint32_t find_app_frame(const struct tapir_stack_tree *tree, uint32_t nod
 			continue;
 		if (!tapir_app_code__is_library(name))
 			return node;
-		if (tapir_app_code__is_plumbing(name))
-			plumbing = plumbing ? plumbing : node;
+		if (tapir_app_code__is_framework_glue(name))
+			framework_glue = framework_glue ? framework_glue : node;
 		else if (!*library)
 			*library = node;
 	}
-	*library = *library ? *library : plumbing;
+	*library = *library ? *library : framework_glue;
 	return 0;
 }
 

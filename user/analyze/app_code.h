@@ -54,7 +54,7 @@ bool tapir_app_code__is_library(const char *name);
  * Returns true if it does something for any caller (plumbing in spec/runtime_db): then it explains
  * nothing.
  */
-bool tapir_app_code__is_plumbing(const char *name);
+bool tapir_app_code__is_framework_glue(const char *name);
 /* Returns true if a function of a program is on the stack of which an interpreter gave no name. */
 bool tapir_app_code__is_unnamed(const struct tapir_stack_tree *tree, uint32_t node);
 /* Returns "Shop.draw(int)" of a JVM's "void Shop.draw(int)"; any other name as it is. */

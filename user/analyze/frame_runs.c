@@ -18,13 +18,13 @@
 /* ---- which frames are of a run ---------------------------------------------------------------- */
 
 /* The runtime whose library has this method for any caller, as tapir_frame__runtime; 0: none. */
-static uint8_t runtime_of_plumbing(const char *name)
+static uint8_t runtime_of_glue(const char *name)
 {
 	uint8_t idx = 0;
 
 	tapir_lore_for_each (lore) {
 		idx++;
-		if (tapir_sv__starts_with_any(tapir_sv__of(name), lore->plumbing))
+		if (tapir_sv__starts_with_any(tapir_sv__of(name), lore->framework_glue))
 			return idx;
 	}
 	return 0;
@@ -37,7 +37,7 @@ static struct tapir_frame_run run_of(const struct tapir_run_frame *frame)
 				      .runtime = frame->runtime};
 
 	if (frame->kind == TAPIR_FRAME_JIT && !run.file.len)
-		run.runtime = runtime_of_plumbing(frame->name);
+		run.runtime = runtime_of_glue(frame->name);
 	run.of = frame->kind == TAPIR_FRAME_KERNEL ? TAPIR_RUN_OF_KERNEL
 		 : run.runtime			   ? TAPIR_RUN_OF_RUNTIME
 		 : run.file.len			   ? TAPIR_RUN_OF_FILE

@@ -110,9 +110,9 @@ static const char *label_of(const struct detail *awaited)
 /* Names the rest of a state that its details, if it has any, do not cover. */
 static const char *label_of_rest(const struct slow *s, uint8_t state, bool has_details)
 {
-	if (has_details && state != TAPIR_THREAD_BETWEEN)
+	if (has_details && state != TAPIR_THREAD_AWAITING)
 		return "(other)";
-	if (state == TAPIR_THREAD_INSIDE)
+	if (state == TAPIR_THREAD_IN_CHILD_ACTIVITY)
 		return "another activity";
 	return state == TAPIR_THREAD_RUNNING && tapir_timeline__stats(s->args.tl)->samples
 		       ? "(no sample)"
@@ -134,8 +134,8 @@ static void add_state(struct slow *s, struct tapir_view_result *result, size_t t
 			      .node = TAPIR_NO_NODE,
 			      .holder_node = TAPIR_NO_NODE};
 	/* Waits are in ns: the remainder of the total is a separate part. */
-	bool is_in_ns = state == TAPIR_THREAD_SLEEPING || state == TAPIR_THREAD_INSIDE ||
-			state == TAPIR_THREAD_BETWEEN;
+	bool is_in_ns = state == TAPIR_THREAD_SLEEPING || state == TAPIR_THREAD_IN_CHILD_ACTIVITY ||
+			state == TAPIR_THREAD_AWAITING;
 	bool is_partly = known.cnt > MAX_ROWS || (is_in_ns && known.amount < whole_ns);
 	uint64_t amount = is_in_ns && known.amount < whole_ns ? whole_ns : known.amount;
 	const struct detail *d;
@@ -152,11 +152,12 @@ static void add_state(struct slow *s, struct tapir_view_result *result, size_t t
 				continue;
 			ns = ns > left_ns || (row == known.cnt && !is_partly) ? left_ns : ns;
 			left_ns -= ns;
-			if (state == TAPIR_THREAD_BETWEEN)
+			if (state == TAPIR_THREAD_AWAITING)
 				add_part(s, result, table, one, d, ns, "awaits", label_of(d));
 			else
 				add_part(s, result, table, one, d, ns, prefix,
-					 state == TAPIR_THREAD_INSIDE ? d->label : d->reason);
+					 state == TAPIR_THREAD_IN_CHILD_ACTIVITY ? d->label
+										 : d->reason);
 		}
 	if (left_ns)
 		add_part(s, result, table, one, &rest, left_ns, prefix,

@@ -63,7 +63,7 @@ bool tapir_interval_name__is_known(const char *name)
 	return false;
 }
 
-bool tapir_interval_name__means(const char *name, const struct tapir_kind *kind)
+bool tapir_interval_name__means(const char *name, const struct tapir_interval_kind *kind)
 {
 	const struct tapir_pair *p;
 

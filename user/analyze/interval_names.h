@@ -15,7 +15,7 @@
 /* Returns true if it is in the table, without "interval:". */
 bool tapir_interval_name__is_known(const char *name);
 /* Returns true if the name means the kind. It may be "PROVIDER:NAME" of a kind in no table. */
-bool tapir_interval_name__means(const char *name, const struct tapir_kind *kind);
+bool tapir_interval_name__means(const char *name, const struct tapir_interval_kind *kind);
 /* The SPECs that record it: yours, each to be freed. -ENOMEM; none: the name is not known. */
 struct tapir_interval_specs tapir_vec(char *);
 int tapir_interval_specs__add(struct tapir_interval_specs *out, const char *spec); /* -ENOMEM */

@@ -23,7 +23,7 @@ const char *tapir_cause__name(unsigned cause)
 
 /* ---- kinds ------------------------------------------------------------------------------ */
 
-static bool init_texts(struct tapir_kind *kind, const struct tapir_pair *like)
+static bool init_texts(struct tapir_interval_kind *kind, const struct tapir_pair *like)
 {
 	kind->provider = strdup(like->provider);
 	kind->name = strdup(like->kind);
@@ -33,7 +33,7 @@ static bool init_texts(struct tapir_kind *kind, const struct tapir_pair *like)
 	       !kind->label == !like->label;
 }
 
-static void fini_texts(struct tapir_kind *kind)
+static void fini_texts(struct tapir_interval_kind *kind)
 {
 	free(kind->provider);
 	free(kind->name);
@@ -61,19 +61,20 @@ static uint32_t find_or_add_kind(struct tapir_pairs *pairs, const struct tapir_p
 				 bool is_guessed)
 {
 	const struct tapir_pair_more *more = is_guessed ? NULL : tapir_lore__pair_more(like);
-	struct tapir_kind kind = {.scope = like->scope,
-				  .cause = like->cause,
-				  .is_guessed = is_guessed,
-				  .is_request = !is_guessed && is_request(like->kind),
-				  .is_call = !is_guessed && is_call(like->kind),
-				  .is_statement = !is_guessed && is_statement(like->kind),
-				  .is_work = !strcmp(like->provider, TAPIR_LORE_TASK_EVENTS) &&
-					     !strcmp(like->kind, "synchronous_work"),
-				  .is_shared = more && more->is_shared,
-				  .is_postgresql_lock = more && more->is_postgresql_lock,
-				  .nesting = more ? more->nesting : TAPIR_NESTS};
+	struct tapir_interval_kind kind = {
+		.scope = like->scope,
+		.cause = like->cause,
+		.is_guessed = is_guessed,
+		.is_request = !is_guessed && is_request(like->kind),
+		.is_call = !is_guessed && is_call(like->kind),
+		.is_statement = !is_guessed && is_statement(like->kind),
+		.is_work = !strcmp(like->provider, TAPIR_LORE_TASK_EVENTS) &&
+			   !strcmp(like->kind, "synchronous_work"),
+		.is_shared = more && more->is_shared,
+		.is_postgresql_lock = more && more->is_postgresql_lock,
+		.nesting = more ? more->nesting : TAPIR_NESTS};
 	uint64_t key = tapir_hash__bytes(1, like->provider, strlen(like->provider) + 1);
-	const struct tapir_kind *known;
+	const struct tapir_interval_kind *known;
 
 	key = tapir_hash__bytes(key, like->kind, strlen(like->kind) + 1);
 	known = tapir_keyed__get(&pairs->kinds, key);
@@ -91,7 +92,7 @@ static uint32_t find_or_add_kind(struct tapir_pairs *pairs, const struct tapir_p
 	return (uint32_t)(pairs->kinds.cnt - 1);
 }
 
-bool tapir_kind__is_called(const struct tapir_kind *kind, const char *text)
+bool tapir_kind__is_called(const struct tapir_interval_kind *kind, const char *text)
 {
 	const char *colon = strrchr(text, ':');
 	size_t provider_len = colon ? (size_t)(colon - text) : 0, name_len;
@@ -442,7 +443,7 @@ const struct tapir_roles *tapir_pairs__roles(struct tapir_pairs *pairs,
 
 void tapir_pairs__fini(struct tapir_pairs *pairs)
 {
-	struct tapir_kind *kind;
+	struct tapir_interval_kind *kind;
 	struct tapir_user_pair *user;
 
 	tapir_vec_for_each (kind, &pairs->kinds)

@@ -21,7 +21,7 @@ const char *tapir_cause__name(unsigned cause); /* "gc"; NONE: "" */
 #define TAPIR_PAIR_MAX_ROLES  12
 #define TAPIR_NO_KIND	      UINT32_MAX
 
-struct tapir_kind {
+struct tapir_interval_kind {
 	char *provider, *name;
 	uint8_t scope, cause;
 	char *key, *label;		    /* NULL: none */
@@ -57,7 +57,7 @@ struct tapir_roles {
 };
 
 struct tapir_pairs {
-	struct tapir_keyed(struct tapir_kind) kinds;
+	struct tapir_keyed(struct tapir_interval_kind) kinds;
 	struct tapir_vec(struct tapir_roles) roles;
 	/* for the pairs alone */
 	struct tapir_map roles_by_probe;
@@ -90,6 +90,6 @@ const struct tapir_roles *tapir_pairs__roles(struct tapir_pairs *pairs,
 void tapir_pairs__fini(struct tapir_pairs *pairs);
 
 /* Returns true if text names the kind: "query", "postgresql:query", or one of its events. */
-bool tapir_kind__is_called(const struct tapir_kind *kind, const char *text);
+bool tapir_kind__is_called(const struct tapir_interval_kind *kind, const char *text);
 
 #endif

@@ -814,7 +814,7 @@ uint64_t tapir_questions__counted(const struct tapir_questions *qs)
 /* Decided once per kind: the names of all known intervals are compared. */
 static bool has_kind(const struct tapir_questions *qs, struct compiled_question *a, uint32_t idx)
 {
-	const struct tapir_kind *kind = &qs->pairs.kinds.data[idx];
+	const struct tapir_interval_kind *kind = &qs->pairs.kinds.data[idx];
 
 	if (!a->question.is_of_intervals)
 		return false;
@@ -847,7 +847,8 @@ static int check_keys(struct tapir_questions *qs, const struct tapir_probe_view 
 	const struct tapir_user_pair *user;
 
 	for (uint32_t i = 0; i < roles->cnt; i++) {
-		const struct tapir_kind *kind = &qs->pairs.kinds.data[roles->roles[i].kind];
+		const struct tapir_interval_kind *kind =
+			&qs->pairs.kinds.data[roles->roles[i].kind];
 
 		if (!kind->lacks_key || !is_asked_for(qs, roles->roles[i].kind))
 			continue;
@@ -944,9 +945,9 @@ static void question_on_close(void *ctx, struct tapir_interval *interval)
 	tapir_vec_for_each (a, &qs->all) {
 		if (qs->err || !has_kind(qs, *a, interval->kind))
 			continue;
-		(*a)->question.counts.unended += !!(interval->flags & TAPIR_INTERVAL_UNENDED);
-		(*a)->question.counts.unbegun += !!(interval->flags & TAPIR_INTERVAL_UNBEGUN);
-		if (!(interval->flags & (TAPIR_INTERVAL_UNENDED | TAPIR_INTERVAL_UNBEGUN)))
+		(*a)->question.counts.unended += !!(interval->flags & TAPIR_INTERVAL_NO_END);
+		(*a)->question.counts.unbegun += !!(interval->flags & TAPIR_INTERVAL_NO_BEGIN);
+		if (!(interval->flags & (TAPIR_INTERVAL_NO_END | TAPIR_INTERVAL_NO_BEGIN)))
 			qs->err = evaluate_for_interval(qs, *a, interval);
 	}
 	if (interval->details)
@@ -1009,7 +1010,7 @@ static bool fill_blank(struct tapir_questions *qs, uint32_t probe_id, struct bla
 
 static void refuse_pairs(struct tapir_questions *qs, const char *reason)
 {
-	const struct tapir_kind *kind = &qs->pairs.kinds.data[qs->pairing.kind];
+	const struct tapir_interval_kind *kind = &qs->pairs.kinds.data[qs->pairing.kind];
 	struct tapir_str name = {};
 
 	qs->pairing.is_refused = true;

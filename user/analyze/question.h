@@ -38,7 +38,7 @@ struct tapir_question_opts {
 	/* The events for which has_event is true, NULL: all; or intervals of such kinds. */
 	bool is_of_intervals;
 	bool (*has_event)(void *ctx, const struct tapir_probe_view *probe);
-	bool (*has_kind)(void *ctx, const struct tapir_kind *kind);
+	bool (*has_kind)(void *ctx, const struct tapir_interval_kind *kind);
 	void *ctx;
 };
 

@@ -163,7 +163,7 @@ static bool find_key(const struct tapir_hit_end *end, const char *key, uint8_t *
 }
 
 /* Makes an end find its begin as the timeline does. Returns why the kernel cannot, or NULL. */
-static const char *make_scope(const struct tapir_hit *hit, const struct tapir_kind *kind,
+static const char *make_scope(const struct tapir_hit *hit, const struct tapir_interval_kind *kind,
 			      struct tapir_hit_question out[2])
 {
 	if (kind->nesting == TAPIR_NESTS_AS_ONE)
@@ -184,7 +184,7 @@ static const char *make_scope(const struct tapir_hit *hit, const struct tapir_ki
 	return NULL;
 }
 
-bool tapir_offer__make_pair(const struct tapir_offer *o, const struct tapir_kind *kind,
+bool tapir_offer__make_pair(const struct tapir_offer *o, const struct tapir_interval_kind *kind,
 			    struct tapir_hit_question out[2], const char **reason)
 {
 	struct tapir_hit_question both = {};

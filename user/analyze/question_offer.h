@@ -29,7 +29,7 @@ bool tapir_offer__make(const struct tapir_offer *offer, struct tapir_hit_questio
  * The same of intervals of a kind, for the probes of both ends, in that order; the hit is one of
  * them. False: both events are needed, *reason says why.
  */
-bool tapir_offer__make_pair(const struct tapir_offer *offer, const struct tapir_kind *kind,
+bool tapir_offer__make_pair(const struct tapir_offer *offer, const struct tapir_interval_kind *kind,
 			    struct tapir_hit_question out[2], const char **reason);
 
 /* Returns an enum tapir_sums_stack_part, of a key that is a stack. */

@@ -49,7 +49,7 @@ const char *tapir_work__purpose_of(const char *function, const struct tapir_lore
 }
 
 /* Returns what a runtime does in intervals of that kind; NULL: anything. */
-static const char *purpose_of_interval(const struct tapir_kind *kind)
+static const char *purpose_of_interval(const struct tapir_interval_kind *kind)
 {
 	tapir_lore_for_each (lore)
 		for (const struct tapir_lore_purpose *p = lore->interval_purposes; p && p->of; p++)

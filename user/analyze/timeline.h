@@ -32,11 +32,12 @@ enum tapir_thread_state {
 	TAPIR_THREAD_RUNNING,
 	TAPIR_THREAD_RUNNABLE,
 	TAPIR_THREAD_SLEEPING,
-	TAPIR_THREAD_BETWEEN, /* of intervals: since one thread's last event of it, before another's
-			       */
-	TAPIR_THREAD_INSIDE,  /* of an activity: in one that it began */
-	TAPIR_THREAD_QUEUED,  /* of an activity: its work was queued, no thread of the pool took it
-			       */
+	TAPIR_THREAD_AWAITING,		/* of intervals: since one thread's last event of it, before
+					 * another's
+					 */
+	TAPIR_THREAD_IN_CHILD_ACTIVITY, /* of an activity: in one that it began */
+	TAPIR_THREAD_QUEUED, /* of an activity: its work was queued, no thread of the pool took it
+			      */
 	TAPIR_THREAD_STATE_CNT
 };
 
@@ -65,12 +66,12 @@ struct tapir_tl_thread {
 	uint32_t tgid, tid;
 	bool is_gone;	 /* it left its last CPU: later records with its id are of another thread */
 	bool has_exited; /* for a while a view may ask what it did */
-	bool has_switched; /* one of its switches was seen */
-	bool has_chosen;   /* it left its CPU in the trace, and where, that was requested */
-	bool is_ours;	   /* tapir's, in a traced process: its waits are not reported */
-	uint8_t look_cnt;  /* stacks that were asked whether it is */
-	uint8_t state;	   /* enum tapir_thread_state */
-	uint8_t own_cause; /* of its innermost interval that has one */
+	bool has_switched;	/* one of its switches was seen */
+	bool had_filtered_wait; /* it left its CPU in the trace, and where, that was requested */
+	bool is_of_tapir;	/* tapir's, in a traced process: its waits are not reported */
+	uint8_t look_cnt;	/* stacks that were asked whether it is */
+	uint8_t state;		/* enum tapir_thread_state */
+	uint8_t own_cause;	/* of its innermost interval that has one */
 	uint16_t out_state, out_flags;
 	uint16_t cpu;		/* on which it came last */
 	uint64_t ran_ns;	/* the last time at which it is known to have run */
@@ -104,9 +105,9 @@ struct tapir_tl_thread {
 
 #define TAPIR_NO_NODE		UINT32_MAX
 
-#define TAPIR_INTERVAL_UNBEGUN	(1u << 0) /* its begin is not in the file: from its start */
-#define TAPIR_INTERVAL_UNENDED	(1u << 1) /* its end is not: until its thread's or the file's */
-#define TAPIR_INTERVAL_CROSSED	(1u << 2) /* it ended on another thread than it began */
+#define TAPIR_INTERVAL_NO_BEGIN (1u << 0) /* its begin is not in the file: from its start */
+#define TAPIR_INTERVAL_NO_END	(1u << 1) /* its end is not: until its thread's or the file's */
+#define TAPIR_INTERVAL_MIGRATED (1u << 2) /* it ended on another thread than it began */
 #define TAPIR_INTERVAL_NESTED	(1u << 3) /* its thread was in another one of its kind */
 /*
  * Tasks show which threads worked for it throughout: time without one is awaited, or in a queue.
@@ -134,9 +135,9 @@ struct tapir_interval {
 	uint64_t last_ns, gc_ns, any_ns; /* its thread's then */
 	struct tapir_tl_thread *thread;	 /* the thread whose time it is at present; NULL: none */
 	uint32_t child_cnt;		 /* activities that it began and that go on */
-	bool is_chosen;			 /* of the trace that was requested */
+	bool matches_filter;		 /* of the trace that was requested */
 	bool has_trace;			 /* of some trace, by its begin event */
-	bool is_away;			 /* awaited: no thread works for it */
+	bool is_suspended;		 /* awaited: no thread works for it */
 	bool is_request;		 /* the kind's */
 	bool has_slept;			 /* its thread, since its last event */
 	struct tapir_request_work *work; /* of a request: who works for it; NULL: not known */

@@ -33,7 +33,7 @@ bool tapir_timeline__reports(const struct tapir_timeline *tl, uint32_t tgid, uin
 static bool is_inside(const struct tapir_tl_thread *t)
 {
 	for (const struct tapir_interval *i = t->open; i; i = i->outer)
-		if (i->is_chosen && i->thread == t)
+		if (i->matches_filter && i->thread == t)
 			return true;
 	return false;
 }
@@ -100,7 +100,7 @@ static void add_parts(struct tapir_parts *parts, unsigned state, unsigned own_ca
 	uint64_t stop_part = less_of(any_ns > gc_part ? any_ns - gc_part : 0, took_ns - gc_part);
 
 	parts->ns[TAPIR_CAUSE_GC][state] += gc_part;
-	parts->ns[TAPIR_CAUSE_STOP][state] += stop_part;
+	parts->ns[TAPIR_CAUSE_SAFEPOINT][state] += stop_part;
 	parts->ns[own_cause][state] += took_ns - gc_part - stop_part;
 }
 
@@ -209,8 +209,8 @@ static struct tapir_interval *of_key(const struct tapir_timeline *tl, uint64_t a
 }
 
 /* Since it was last counted no thread's time was its own. */
-static void add_away(struct tapir_interval *i, const struct tapir_tl_process *p, unsigned state,
-		     uint64_t now_ns)
+static void account_suspended(struct tapir_interval *i, const struct tapir_tl_process *p,
+			      unsigned state, uint64_t now_ns)
 {
 	uint64_t gc_ns = tapir_pauses__at(&p->gc, now_ns);
 	uint64_t any_ns = tapir_pauses__at(&p->any, now_ns);
@@ -258,7 +258,7 @@ static void add_awaited(struct tapir_timeline *tl, struct tapir_interval *i,
 
 	add_queued(i, t, now_ns);
 	ns = now_ns > i->last_ns ? now_ns - i->last_ns : 0;
-	add_away(i, t->process, TAPIR_THREAD_BETWEEN, now_ns);
+	account_suspended(i, t->process, TAPIR_THREAD_AWAITING, now_ns);
 	if ((i->awaits || i->work) && ns)
 		NOTIFY(tl, awaited, i, ns);
 	tapir_interval__forget_await(tl, i);
@@ -273,7 +273,7 @@ static void settle(struct tapir_timeline *tl, struct tapir_interval *i,
 {
 	if (i->thread && i->thread == t)
 		tapir_interval__take_parts(i, now_ns);
-	else if (i->thread || i->is_away)
+	else if (i->thread || i->is_suspended)
 		add_awaited(tl, i, t, now_ns);
 }
 
@@ -290,9 +290,9 @@ void tapir_interval__work_on(struct tapir_timeline *tl, struct tapir_interval *i
 	if (i->thread)
 		tapir_interval__leave(i);
 	tapir_interval__enter(i, t, now_ns);
-	i->is_away = false;
+	i->is_suspended = false;
 	if (t->tid != i->tid)
-		i->flags |= TAPIR_INTERVAL_CROSSED;
+		i->flags |= TAPIR_INTERVAL_MIGRATED;
 }
 
 /*
@@ -308,7 +308,7 @@ void tapir_timeline__sleeps(struct tapir_tl_thread *t, uint64_t now_ns)
 			continue;
 		if (i->awaits) { /* since its last event the thread was on its way to other work */
 			tapir_interval__leave(i);
-			i->is_away = true;
+			i->is_suspended = true;
 			continue;
 		}
 		tapir_interval__take_parts(i, now_ns);
@@ -468,7 +468,7 @@ static void resume(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_
 	}
 	if (i->thread)
 		tapir_interval__leave(i);
-	i->is_away = true;
+	i->is_suspended = true;
 	tapir_interval__work_on(tl, i, t, now_ns);
 }
 
@@ -521,8 +521,8 @@ void tapir_timeline__free_tasks(struct tapir_timeline *tl)
 /* ---- activities ------------------------------------------------------------------------------- */
 
 /* If a thread slept since, it is not known when it began to work for another activity. */
-static void leave_others(struct tapir_tl_thread *t, uint64_t activity, uint64_t related,
-			 bool is_over, uint64_t now_ns)
+static void detach_other_threads(struct tapir_tl_thread *t, uint64_t activity, uint64_t related,
+				 bool is_over, uint64_t now_ns)
 {
 	struct tapir_interval *i, *outer;
 
@@ -534,7 +534,7 @@ static void leave_others(struct tapir_tl_thread *t, uint64_t activity, uint64_t 
 		if (!i->awaits && (is_over || !i->has_slept))
 			tapir_interval__take_parts(i, now_ns);
 		tapir_interval__leave(i);
-		i->is_away = true;
+		i->is_suspended = true;
 	}
 }
 
@@ -549,8 +549,8 @@ static void follow_activity(struct tapir_timeline *tl, struct tapir_tl_thread *t
 
 	if (!activity && !is_over)
 		return;
-	leave_others(t, activity, tapir_timeline__activity_key(t->tgid, event->related_id), is_over,
-		     now_ns);
+	detach_other_threads(t, activity, tapir_timeline__activity_key(t->tgid, event->related_id),
+			     is_over, now_ns);
 	i = is_over ? NULL : of_key(tl, activity);
 	if (i)
 		tapir_interval__work_on(tl, i, t, now_ns);
@@ -577,7 +577,7 @@ void tapir_timeline__leave_requests(struct tapir_tl_thread *t, uint32_t kind,
 		    (i->work && !i->work->is_lost && i->map_key != t->first_of))
 			continue;
 		tapir_interval__leave(i);
-		i->is_away = true;
+		i->is_suspended = true;
 	}
 }
 
@@ -654,7 +654,7 @@ void tapir_interval__begin_child(struct tapir_timeline *tl, struct tapir_interva
 	settle(tl, parent, t, child->from_ns);
 	if (parent->thread)
 		tapir_interval__leave(parent);
-	parent->is_away = true;
+	parent->is_suspended = true;
 }
 
 void tapir_interval__end_child(struct tapir_timeline *tl, const struct tapir_interval *child,
@@ -666,14 +666,14 @@ void tapir_interval__end_child(struct tapir_timeline *tl, const struct tapir_int
 		return;
 	if (!t) /* its thread is gone, and with it perhaps the process */
 		return;
-	add_away(parent, t->process, TAPIR_THREAD_INSIDE, child->until_ns);
+	account_suspended(parent, t->process, TAPIR_THREAD_IN_CHILD_ACTIVITY, child->until_ns);
 	tapir_interval__work_on(tl, parent, t, child->until_ns);
 }
 
 void tapir_interval__end_away(struct tapir_interval *i, const struct tapir_tl_process *p)
 {
 	if (i->child_cnt)
-		add_away(i, p, TAPIR_THREAD_INSIDE, i->until_ns);
-	else if (i->is_away)
-		add_away(i, p, TAPIR_THREAD_BETWEEN, i->until_ns);
+		account_suspended(i, p, TAPIR_THREAD_IN_CHILD_ACTIVITY, i->until_ns);
+	else if (i->is_suspended)
+		account_suspended(i, p, TAPIR_THREAD_AWAITING, i->until_ns);
 }

@@ -49,14 +49,14 @@ bool tapir_interval__is_counted_with_outer(const struct tapir_timeline *tl,
 
 static void count_kind(struct tapir_timeline *tl, const struct tapir_interval *i)
 {
-	struct tapir_kind *kind = &tl->pairs->kinds.data[i->kind];
+	struct tapir_interval_kind *kind = &tl->pairs->kinds.data[i->kind];
 	uint64_t took_ns = i->until_ns - i->from_ns;
 
-	if (i->flags & TAPIR_INTERVAL_UNENDED) {
+	if (i->flags & TAPIR_INTERVAL_NO_END) {
 		kind->unended++;
 		return;
 	}
-	if (i->flags & TAPIR_INTERVAL_UNBEGUN) {
+	if (i->flags & TAPIR_INTERVAL_NO_BEGIN) {
 		kind->unbegun++;
 		return;
 	}
@@ -74,7 +74,7 @@ static void notify_close(struct tapir_timeline *tl, struct tapir_interval *i)
 {
 	if (i->until_ns < tl->opts.from_ns ||
 	    (tl->opts.until_ns && i->from_ns > tl->opts.until_ns) ||
-	    !tapir_timeline__reports(tl, i->tgid, i->tid) || !i->is_chosen ||
+	    !tapir_timeline__reports(tl, i->tgid, i->tid) || !i->matches_filter ||
 	    tapir_interval__is_counted_with_outer(tl, i))
 		return;
 	if ((i->is_request || tl->pairs->kinds.data[i->kind].is_call) &&
@@ -180,7 +180,7 @@ void tapir_timeline__close(struct tapir_timeline *tl, struct tapir_interval *i, 
 	make_whole(i);
 	notify_close(tl, i);
 	tapir_interval__end_child(tl, i, ended_on && ended_on->process ? ended_on : NULL);
-	if (t && i->cause == TAPIR_CAUSE_LOCK && !(i->flags & TAPIR_INTERVAL_UNENDED))
+	if (t && i->cause == TAPIR_CAUSE_LOCK && !(i->flags & TAPIR_INTERVAL_NO_END))
 		t->locked_ns = i->until_ns;
 	remember_label(t, i);
 	tapir_timeline__free_request(tl, i);
@@ -203,7 +203,7 @@ void tapir_timeline__close_thread(struct tapir_timeline *tl, struct tapir_tl_thr
 				i->work->is_lost = true;
 			continue;
 		}
-		i->flags |= TAPIR_INTERVAL_UNENDED;
+		i->flags |= TAPIR_INTERVAL_NO_END;
 		tapir_timeline__close(tl, i, now_ns);
 	}
 }
@@ -212,7 +212,7 @@ void tapir_timeline__close_process(struct tapir_timeline *tl, struct tapir_tl_pr
 				   uint64_t now_ns)
 {
 	while (p->shared) {
-		p->shared->flags |= TAPIR_INTERVAL_UNENDED;
+		p->shared->flags |= TAPIR_INTERVAL_NO_END;
 		tapir_timeline__close(tl, p->shared, now_ns);
 	}
 }

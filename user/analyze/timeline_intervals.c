@@ -57,8 +57,8 @@ struct happening {
 	struct tapir_tl_thread *thread;
 	uint64_t now_ns;
 	bool is_decoded;
-	bool is_chosen; /* of the trace that was requested */
-	uint32_t node;	/* of its stack, or TAPIR_NO_NODE */
+	bool matches_filter; /* of the trace that was requested */
+	uint32_t node;	     /* of its stack, or TAPIR_NO_NODE */
 };
 
 static const struct tapir_event_fields *fields_of(struct tapir_timeline *tl, struct happening *h)
@@ -81,7 +81,7 @@ uint64_t tapir_timeline__key_of(const struct tapir_event_fields *fields, const c
 	return hash ? hash : 1;
 }
 
-static const char *value_name(const struct tapir_kind *kind, const char *name, size_t len,
+static const char *value_name(const struct tapir_interval_kind *kind, const char *name, size_t len,
 			      uint64_t value)
 {
 	char field[64];
@@ -93,7 +93,7 @@ static const char *value_name(const struct tapir_kind *kind, const char *name, s
 	return tapir_lore__value_name(kind->provider, kind->name, field, value);
 }
 
-static void add_to_label(const struct tapir_event_fields *f, const struct tapir_kind *kind,
+static void add_to_label(const struct tapir_event_fields *f, const struct tapir_interval_kind *kind,
 			 const char *name, size_t len, struct tapir_str *out)
 {
 	const struct tapir_value *v = tapir_event_fields__find(f, name, len);
@@ -111,7 +111,7 @@ static void add_to_label(const struct tapir_event_fields *f, const struct tapir_
 }
 
 static char *make_label(struct tapir_timeline *tl, struct happening *h,
-			const struct tapir_kind *kind)
+			const struct tapir_interval_kind *kind)
 {
 	const char *names = kind->label;
 	struct tapir_str out = {};
@@ -134,13 +134,13 @@ static uint64_t activity_of(const struct happening *h)
 
 /* ---- beginning ------------------------------------------------------------------------------ */
 
-static bool is_shared(const struct tapir_kind *kind)
+static bool is_shared(const struct tapir_interval_kind *kind)
 {
 	return kind->scope != TAPIR_PAIR_THREAD;
 }
 
 /* The key by which another thread's event finds the interval. Never 0. */
-static uint64_t map_key_of(const struct tapir_kind *kind, uint32_t kind_idx, uint32_t tgid,
+static uint64_t map_key_of(const struct tapir_interval_kind *kind, uint32_t kind_idx, uint32_t tgid,
 			   uint64_t key, uint64_t activity)
 {
 	uint64_t hash = tapir_hash__mix(tapir_hash__mix(11, kind_idx), tgid);
@@ -172,7 +172,7 @@ static bool limit_nesting(struct tapir_timeline *tl, const struct happening *h, 
 		oldest = i;
 	}
 	if (cnt >= TAPIR_TIMELINE_MAX_NESTED) {
-		oldest->flags |= TAPIR_INTERVAL_UNENDED;
+		oldest->flags |= TAPIR_INTERVAL_NO_END;
 		tapir_timeline__close(tl, oldest, h->now_ns);
 	}
 	return cnt;
@@ -187,7 +187,7 @@ static void end_former(struct tapir_timeline *tl, struct happening *h, uint32_t 
 		outer = i->outer;
 		if (i->kind != kind_idx || i->map_key)
 			continue;
-		i->flags |= TAPIR_INTERVAL_UNENDED;
+		i->flags |= TAPIR_INTERVAL_NO_END;
 		tapir_timeline__close(tl, i, h->now_ns);
 	}
 }
@@ -207,7 +207,7 @@ static uint32_t event_node(struct tapir_timeline *tl, const struct happening *h)
 static struct tapir_interval *new_interval(struct tapir_timeline *tl, const struct happening *h,
 					   uint32_t kind_idx)
 {
-	const struct tapir_kind *kind = &tl->pairs->kinds.data[kind_idx];
+	const struct tapir_interval_kind *kind = &tl->pairs->kinds.data[kind_idx];
 	struct tapir_interval *i = NULL;
 
 	if (tl->open_cnt >= TAPIR_TIMELINE_MAX_OPEN)
@@ -235,7 +235,7 @@ static struct tapir_interval *new_interval(struct tapir_timeline *tl, const stru
 static struct tapir_interval *find_open(struct tapir_timeline *tl, struct happening *h,
 					uint32_t kind_idx)
 {
-	const struct tapir_kind *kind = &tl->pairs->kinds.data[kind_idx];
+	const struct tapir_interval_kind *kind = &tl->pairs->kinds.data[kind_idx];
 	uint64_t key = kind->key ? tapir_timeline__key_of(fields_of(tl, h), kind->key) : 0;
 	uint64_t activity = kind->scope == TAPIR_PAIR_ACTIVITY ? activity_of(h) : 0;
 	struct tapir_interval *i;
@@ -257,7 +257,8 @@ static bool is_of_pool(const struct tapir_timeline *tl, const struct happening *
 }
 
 /* Returns true if the event lacks the key of its kind: it belongs to no interval. */
-static bool lacks_key(struct tapir_timeline *tl, struct happening *h, const struct tapir_kind *kind)
+static bool lacks_key(struct tapir_timeline *tl, struct happening *h,
+		      const struct tapir_interval_kind *kind)
 {
 	const struct tapir_value *v;
 
@@ -275,7 +276,7 @@ static bool lacks_key(struct tapir_timeline *tl, struct happening *h, const stru
 static bool is_unknown(struct tapir_timeline *tl, struct happening *h, uint32_t kind_idx,
 		       bool is_begin)
 {
-	struct tapir_kind *kind = &tl->pairs->kinds.data[kind_idx];
+	struct tapir_interval_kind *kind = &tl->pairs->kinds.data[kind_idx];
 	bool is_open;
 
 	if (lacks_key(tl, h, kind)) {
@@ -299,10 +300,10 @@ static bool is_unknown(struct tapir_timeline *tl, struct happening *h, uint32_t 
 static void describe(struct tapir_timeline *tl, struct happening *h, uint32_t kind_idx,
 		     struct tapir_interval *i)
 {
-	const struct tapir_kind *kind = &tl->pairs->kinds.data[kind_idx];
+	const struct tapir_interval_kind *kind = &tl->pairs->kinds.data[kind_idx];
 
 	i->node = h->node;
-	i->is_chosen = h->is_chosen;
+	i->matches_filter = h->matches_filter;
 	i->has_trace = tapir_trace__is_named(&h->event.rec->h);
 	i->key = kind->key ? tapir_timeline__key_of(fields_of(tl, h), kind->key) : 0;
 	i->activity = kind->scope == TAPIR_PAIR_ACTIVITY ? activity_of(h) : 0;
@@ -317,7 +318,7 @@ static void share(struct tapir_timeline *tl, const struct happening *h, struct t
 	struct tapir_interval *before = shared_of(tl, i->map_key);
 
 	if (before) {
-		before->flags |= TAPIR_INTERVAL_UNENDED;
+		before->flags |= TAPIR_INTERVAL_NO_END;
 		tapir_timeline__close(tl, before, h->now_ns);
 	}
 	add_shared(tl, i, h->thread->process);
@@ -325,7 +326,7 @@ static void share(struct tapir_timeline *tl, const struct happening *h, struct t
 
 static void begin_interval(struct tapir_timeline *tl, struct happening *h, uint32_t kind_idx)
 {
-	const struct tapir_kind *kind = &tl->pairs->kinds.data[kind_idx];
+	const struct tapir_interval_kind *kind = &tl->pairs->kinds.data[kind_idx];
 	struct tapir_interval *i;
 	bool is_nested;
 
@@ -354,7 +355,7 @@ static void begin_interval(struct tapir_timeline *tl, struct happening *h, uint3
 	if (i->map_key)
 		tapir_timeline__pause(h->thread->process, i, true, h->now_ns);
 	if (tapir_timeline__in_range(tl, h->now_ns) &&
-	    tapir_timeline__reports(tl, i->tgid, i->tid) && i->is_chosen &&
+	    tapir_timeline__reports(tl, i->tgid, i->tid) && i->matches_filter &&
 	    !tapir_interval__is_counted_with_outer(tl, i))
 		NOTIFY(tl, open, i);
 }
@@ -368,8 +369,8 @@ static void end_unbegun(struct tapir_timeline *tl, struct happening *h, uint32_t
 	if (!i)
 		return;
 	i->from_ns = tl->stats.first_ns < h->now_ns ? tl->stats.first_ns : h->now_ns;
-	i->flags = TAPIR_INTERVAL_UNBEGUN;
-	i->is_chosen = h->is_chosen;
+	i->flags = TAPIR_INTERVAL_NO_BEGIN;
+	i->matches_filter = h->matches_filter;
 	i->label = make_label(tl, h, &tl->pairs->kinds.data[kind_idx]);
 	tapir_timeline__close(tl, i, h->now_ns);
 }
@@ -391,7 +392,7 @@ static void end(struct tapir_timeline *tl, struct happening *h, uint32_t kind_id
 	if (i->is_request)
 		tapir_timeline__leave_requests(h->thread, kind_idx, i);
 	i->end_tid = h->thread->tid;
-	i->is_chosen |= h->is_chosen;
+	i->matches_filter |= h->matches_filter;
 	tapir_timeline__close(tl, i, h->now_ns);
 }
 
@@ -416,7 +417,7 @@ void tapir_timeline__event(struct tapir_timeline *tl, const struct tapir_rec *re
 	is_await = tapir_timeline__follow(tl, h.thread, h.node, &h.probe, &h.event);
 	if (is_await && tl->has_requests)
 		tapir_timeline__suspend(tl, h.thread, fields_of(tl, &h));
-	h.is_chosen = tapir_timeline__is_chosen(tl, h.thread, rec);
+	h.matches_filter = tapir_timeline__is_chosen(tl, h.thread, rec);
 	tl->now_probe = &h.probe;
 	tl->now_event = &h.event;
 	roles = *tapir_pairs__roles(tl->pairs, &h.probe); /* a kind may be added in the meantime */
@@ -431,6 +432,6 @@ void tapir_timeline__event(struct tapir_timeline *tl, const struct tapir_rec *re
 	tl->now_probe = NULL;
 	tl->now_event = NULL;
 	if (tapir_timeline__in_range(tl, h.now_ns) &&
-	    tapir_timeline__reports(tl, ev->tgid, ev->tid) && h.is_chosen)
+	    tapir_timeline__reports(tl, ev->tgid, ev->tid) && h.matches_filter)
 		NOTIFY(tl, event, h.thread, &h.probe, &h.event);
 }

@@ -73,11 +73,11 @@ static void leave_first(struct tapir_timeline *tl, struct tapir_tl_thread *t)
 	}
 	if (i && i->thread == t) {
 		tapir_interval__leave(i);
-		i->is_away = true;
+		i->is_suspended = true;
 	}
 	if (rider && rider->thread == t) {
 		tapir_interval__leave(rider);
-		rider->is_away = true;
+		rider->is_suspended = true;
 	}
 	t->first_of = t->suspended_ns = 0;
 }
@@ -97,7 +97,7 @@ static void put_down(struct tapir_interval *i, const struct tapir_tl_thread *t, 
 		return;
 	tapir_interval__take_parts(i, now_ns);
 	tapir_interval__leave(i);
-	i->is_away = true;
+	i->is_suspended = true;
 }
 
 /* Another thread that works for it; NULL: none. */

@@ -127,9 +127,9 @@ static void emit_open_ended_wait(struct tapir_timeline *tl, struct tapir_tl_thre
 	}
 	if (from_ns < tl->opts.from_ns)
 		wait.from_ns = tl->opts.from_ns;
-	if (!t->is_ours && wait.from_ns < until_ns && tapir_timeline__in_range(tl, until_ns) &&
+	if (!t->is_of_tapir && wait.from_ns < until_ns && tapir_timeline__in_range(tl, until_ns) &&
 	    tapir_timeline__reports(tl, t->tgid, t->tid) &&
-	    (!tapir_timeline__chooses(tl) || t->has_chosen))
+	    (!tapir_timeline__chooses(tl) || t->had_filtered_wait))
 		NOTIFY(tl, open_ended_wait, &wait);
 }
 
@@ -300,7 +300,7 @@ enum tapir_cause tapir_tl_thread__cause(const struct tapir_tl_thread *t)
 {
 	if (t->process->gc.depth)
 		return TAPIR_CAUSE_GC;
-	return t->process->any.depth ? TAPIR_CAUSE_STOP : t->own_cause;
+	return t->process->any.depth ? TAPIR_CAUSE_SAFEPOINT : t->own_cause;
 }
 
 /* ---- where it was ------------------------------------------------------------------------- */
@@ -406,9 +406,9 @@ static void emit_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 	wait.futex_va = t->out_futex_va;
 	tapir_parts__add_difference(&wait.parts, &t->parts, before);
 	has_waited(tl, t, wait.until_ns);
-	if (!t->is_ours && tapir_timeline__in_range(tl, wait.until_ns) &&
+	if (!t->is_of_tapir && tapir_timeline__in_range(tl, wait.until_ns) &&
 	    tapir_timeline__reports(tl, t->tgid, t->tid) &&
-	    (!tapir_timeline__chooses(tl) || t->has_chosen))
+	    (!tapir_timeline__chooses(tl) || t->had_filtered_wait))
 		NOTIFY(tl, wait, &wait);
 }
 
@@ -457,14 +457,15 @@ static void note_leaving(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 				      .stack_id = rec->out_stack_id,
 				      .kstack_id = rec->out_kstack_id};
 
-	t->has_chosen = tapir_timeline__chooses(tl) && tapir_timeline__is_chosen(tl, t, &rec->h);
+	t->had_filtered_wait =
+		tapir_timeline__chooses(tl) && tapir_timeline__is_chosen(tl, t, &rec->h);
 	t->out_flags = rec->flags;
 	t->out_futex_va = tapir_switch__futex_va(rec);
 	t->offcpu_node = tl->opts.wants_stacks ? tapir_timeline__node(tl, &ref) : TAPIR_NO_NODE;
-	if (!t->is_ours && t->look_cnt < OWN_LOOKS) {
+	if (!t->is_of_tapir && t->look_cnt < OWN_LOOKS) {
 		t->look_cnt++;
-		t->is_ours = tapir_thread_of_tapir__has_stack(tl->catalog, ref.tgid, ref.time_ns,
-							      ref.stack_id);
+		t->is_of_tapir = tapir_thread_of_tapir__has_stack(tl->catalog, ref.tgid,
+								  ref.time_ns, ref.stack_id);
 	}
 }
 
@@ -562,7 +563,7 @@ static void on_switch_in(struct tapir_timeline *tl, const struct tapir_rec_switc
 		has_left_unseen(tl, t);
 	if (t->state == TAPIR_THREAD_UNKNOWN) {
 		if (is_first && tl->opts.where)
-			t->has_chosen = tapir_where__has(tl->opts.where, &rec->h, 1);
+			t->had_filtered_wait = tapir_where__has(tl->opts.where, &rec->h, 1);
 		if (is_first)
 			emit_first_wait(tl, t, rec);
 		tapir_timeline__ran(tl, t, now_ns);
@@ -636,14 +637,14 @@ static void add_whole_wait(struct tapir_timeline *tl, const struct tapir_rec_swi
 {
 	struct tapir_tl_thread *t =
 		tapir_timeline__get_thread(tl, rec->out_tgid, rec->out_tid, since_ns);
-	bool is_away;
+	bool is_suspended;
 
 	tl->stats.has_sums = true;
 	if (!t)
 		return;
-	is_away = (t->state == TAPIR_THREAD_SLEEPING || t->state == TAPIR_THREAD_RUNNABLE) &&
-		  t->out_ns >= since_ns;
-	if (!is_away)
+	is_suspended = (t->state == TAPIR_THREAD_SLEEPING || t->state == TAPIR_THREAD_RUNNABLE) &&
+		       t->out_ns >= since_ns;
+	if (!is_suspended)
 		leave_cpu(tl, t, rec->out_state, later_of(since_ns, t->since_ns));
 	t->has_switched = true;
 	note_leaving(tl, t, rec);
@@ -652,9 +653,9 @@ static void add_whole_wait(struct tapir_timeline *tl, const struct tapir_rec_swi
 
 void tapir_timeline__waits(struct tapir_timeline *tl, const struct tapir_rec_waits *rec)
 {
-	bool is_away = rec->left_ns && rec->left_ns < rec->h.time_ns;
+	bool is_suspended = rec->left_ns && rec->left_ns < rec->h.time_ns;
 	struct tapir_tl_thread *t = tapir_timeline__get_thread(
-		tl, rec->tgid, rec->tid, is_away ? rec->left_ns : rec->h.time_ns);
+		tl, rec->tgid, rec->tid, is_suspended ? rec->left_ns : rec->h.time_ns);
 
 	if (!tl->stats.switched_ns)
 		tl->stats.switched_ns = rec->since_ns;
@@ -670,12 +671,13 @@ void tapir_timeline__waits(struct tapir_timeline *tl, const struct tapir_rec_wai
 		t->is_gone = true;
 		return;
 	}
-	if (is_away && (t->state == TAPIR_THREAD_RUNNING || t->state == TAPIR_THREAD_UNKNOWN)) {
+	if (is_suspended &&
+	    (t->state == TAPIR_THREAD_RUNNING || t->state == TAPIR_THREAD_UNKNOWN)) {
 		leave_cpu(tl, t, rec->out_state, later_of(rec->left_ns, t->since_ns));
 		t->out_flags = 0;
 		t->out_futex_va = 0;
 		t->offcpu_node = TAPIR_NO_NODE;
-		t->has_chosen = false;
+		t->had_filtered_wait = false;
 	}
 }
 

@@ -403,14 +403,14 @@ static void contention_on_close(void *ctx, struct tapir_interval *i)
 
 	if (i->cause != TAPIR_CAUSE_LOCK)
 		return;
-	if (i->flags & TAPIR_INTERVAL_UNBEGUN) {
+	if (i->flags & TAPIR_INTERVAL_NO_BEGIN) {
 		v->half++;
 		return;
 	}
 	lock = lock_of(v, i);
 	if (!lock)
 		return;
-	v->half += i->flags & TAPIR_INTERVAL_UNENDED ? 1 : 0;
+	v->half += i->flags & TAPIR_INTERVAL_NO_END ? 1 : 0;
 	count_waits(v, lock, 1, took_ns, took_ns);
 	if (!lock->way_cnt && i->node != TAPIR_NO_NODE) {
 		lock->ways[lock->way_cnt++] = (struct way){

@@ -13,11 +13,11 @@
 #include "base/reader_words.h"
 #include "analyze/view.h"
 
-#define MAX_COUNTERS 4096u
-#define MAX_POINTS   32768u	/* of a counter: when there are more, two become one */
-#define FEW_POINTS   512u	/* the same when there are more than enough of all */
-#define ENOUGH	     (1u << 21) /* of all: 48 MB */
-#define SPARKS	     32u
+#define MAX_COUNTERS   4096u
+#define MAX_POINTS     32768u	  /* of a counter: when there are more, two become one */
+#define FEW_POINTS     512u	  /* the same when there are more than enough of all */
+#define ENOUGH	       (1u << 21) /* of all: 48 MB */
+#define SPARKLINE_COLS 32u
 
 struct point {
 	uint64_t at_ns, cnt;
@@ -189,9 +189,9 @@ static void write_sparks(struct tapir_view_result *result, size_t t, const struc
 	static const char *const blocks[] = {"\u2581", "\u2582", "\u2583", "\u2584",
 					     "\u2585", "\u2586", "\u2587", "\u2588"};
 	const struct point *points = c->points.data;
-	size_t cnt = c->points.cnt, slots = cnt < SPARKS ? cnt : SPARKS;
+	size_t cnt = c->points.cnt, slots = cnt < SPARKLINE_COLS ? cnt : SPARKLINE_COLS;
 	uint64_t from_ns = points[0].at_ns, span_ns = points[cnt - 1].at_ns - from_ns + 1;
-	double sums[SPARKS] = {}, cnts[SPARKS] = {};
+	double sums[SPARKLINE_COLS] = {}, cnts[SPARKLINE_COLS] = {};
 	struct tapir_str text = {};
 
 	for (size_t i = 0; i < cnt; i++) {
@@ -199,7 +199,7 @@ static void write_sparks(struct tapir_view_result *result, size_t t, const struc
 		size_t slot = (size_t)((double)since_ns / (double)span_ns * (double)slots);
 
 		/* Few values have a character each, whatever their distances. */
-		slot = cnt <= SPARKS ? i : slot < slots ? slot : slots - 1;
+		slot = cnt <= SPARKLINE_COLS ? i : slot < slots ? slot : slots - 1;
 		sums[slot] += points[i].sum;
 		cnts[slot] += (double)points[i].cnt;
 	}

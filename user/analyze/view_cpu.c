@@ -54,7 +54,7 @@ struct self_row {
 
 struct cpu {
 	struct tapir_view_args args;
-	uint64_t cnt, bare_cnt, rowless_cnt, period_sum, works[TAPIR_WORK_CNT];
+	uint64_t cnt, no_stack_cnt, rowless_cnt, period_sum, works[TAPIR_WORK_CNT];
 	struct tapir_works known;
 	struct tapir_thread_names names;
 	struct tapir_vec(struct thread_row) threads; /* a row of names each */
@@ -140,7 +140,7 @@ static void cpu_on_sample(void *ctx, struct tapir_tl_thread *t,
 	if (t->last_node < tree->nodes.cnt)
 		tapir_stack_tree__count(tree, t->last_node, 1);
 	else
-		v->bare_cnt++;
+		v->no_stack_cnt++;
 	if (purpose && t->last_node < tree->nodes.cnt)
 		count_purpose(v, t->last_node, purpose);
 	v->rowless_cnt += !row;
@@ -529,7 +529,7 @@ static void write_intervals(const struct cpu *v, struct tapir_view_result *resul
 	char text[512];
 
 	for (size_t k = 0; k < v->by_kind.cnt && k < pairs->kinds.cnt; k++) {
-		const struct tapir_kind *kind = &pairs->kinds.data[k];
+		const struct tapir_interval_kind *kind = &pairs->kinds.data[k];
 
 		if (!v->by_kind.data[k])
 			continue;
@@ -592,7 +592,7 @@ static int cpu_finish(void *ctx, struct tapir_view_result *result)
 
 static const struct tapir_view_fact facts[] = {
 	{TAPIR_VIEW_FACT(struct cpu, cnt, "samples", NULL, COUNT)},
-	{TAPIR_VIEW_FACT(struct cpu, bare_cnt, "without_stack", NULL, COUNT)},
+	{TAPIR_VIEW_FACT(struct cpu, no_stack_cnt, "without_stack", NULL, COUNT)},
 	{TAPIR_VIEW_FACT(struct cpu, period_sum, "period_sum", NULL, COUNT)},
 	{}};
 

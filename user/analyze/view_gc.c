@@ -222,7 +222,8 @@ static void take_heap(struct gc_view *v, struct gc *gc, struct heap *heap)
 /* A .NET collection is inside the pause made for it. */
 static bool is_dotnet_gc(const struct gc_view *v, const struct tapir_interval *i)
 {
-	const struct tapir_kind *kind = &tapir_timeline__pairs(v->args.tl)->kinds.data[i->kind];
+	const struct tapir_interval_kind *kind =
+		&tapir_timeline__pairs(v->args.tl)->kinds.data[i->kind];
 
 	return i->cause == TAPIR_CAUSE_NONE && !strcmp(kind->name, "gc") &&
 	       !strcmp(kind->provider, "Microsoft-Windows-DotNETRuntime");
@@ -231,7 +232,7 @@ static bool is_dotnet_gc(const struct gc_view *v, const struct tapir_interval *i
 /* Apart from pauses: one in the background has two, of which another one may be in the first. */
 static void count_collection(struct gc_view *v, const struct tapir_interval *i)
 {
-	if (!i->label || i->flags & TAPIR_INTERVAL_UNBEGUN)
+	if (!i->label || i->flags & TAPIR_INTERVAL_NO_BEGIN)
 		return;
 	v->dotnet_cnt++;
 	v->gen2_cnt += i->label[0] == '2';
@@ -281,7 +282,7 @@ static void gc_on_close(void *ctx, struct tapir_interval *i)
 			.tgid = i->tgid,
 			.tid = i->tid,
 			.kind = i->kind,
-			.is_half = i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED)};
+			.is_half = i->flags & (TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END)};
 
 	if (is_dotnet_gc(v, i)) {
 		count_collection(v, i);
@@ -335,7 +336,8 @@ static int by_ns(const void *a, const void *b)
 static const char *reason_text(const struct gc_view *v, const struct gc *gc, char *text,
 			       size_t size)
 {
-	const struct tapir_kind *kind = &tapir_timeline__pairs(v->args.tl)->kinds.data[gc->kind];
+	const struct tapir_interval_kind *kind =
+		&tapir_timeline__pairs(v->args.tl)->kinds.data[gc->kind];
 
 	if (gc->label && !strcmp(kind->provider, "hotspot"))
 		return !strcmp(gc->label, "true") ? "full" : "not full";

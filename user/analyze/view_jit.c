@@ -122,7 +122,7 @@ static void jit_on_close(void *ctx, struct tapir_interval *i)
 
 	if (i->cause != TAPIR_CAUSE_JIT)
 		return;
-	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED)) {
+	if (i->flags & (TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END)) {
 		v->half++;
 		return;
 	}

@@ -192,7 +192,7 @@ static void slow_wait(void *ctx, const struct tapir_wait *w)
 static bool is_slower(const struct slow_one *a, const struct slow_one *b)
 {
 	const uint32_t truncated =
-		TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED | TAPIR_INTERVAL_ATTACH;
+		TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END | TAPIR_INTERVAL_ATTACH;
 
 	if (!(a->flags & truncated) != !(b->flags & truncated))
 		return b->flags & truncated;
@@ -233,9 +233,11 @@ static void keep_if_slow(struct slow *s, struct tapir_interval *i)
 static void count_inside(struct slow *s, const struct tapir_interval *i)
 {
 	struct tapir_interval *parent = tapir_timeline__parent(s->args.tl, i);
-	const struct tapir_kind *kind = &tapir_timeline__pairs(s->args.tl)->kinds.data[i->kind];
-	struct detail like = {
-		.state = TAPIR_THREAD_INSIDE, .node = i->node, .holder_node = TAPIR_NO_NODE};
+	const struct tapir_interval_kind *kind =
+		&tapir_timeline__pairs(s->args.tl)->kinds.data[i->kind];
+	struct detail like = {.state = TAPIR_THREAD_IN_CHILD_ACTIVITY,
+			      .node = i->node,
+			      .holder_node = TAPIR_NO_NODE};
 	struct tapir_str label = {};
 
 	if (!parent || !parent->details)
@@ -254,8 +256,9 @@ static void count_inside(struct slow *s, const struct tapir_interval *i)
 /* "awaits Task.Delay" */
 static void slow_awaited(void *ctx, struct tapir_interval *i, uint64_t ns)
 {
-	struct detail like = {
-		.state = TAPIR_THREAD_BETWEEN, .node = i->await_node, .holder_node = TAPIR_NO_NODE};
+	struct detail like = {.state = TAPIR_THREAD_AWAITING,
+			      .node = i->await_node,
+			      .holder_node = TAPIR_NO_NODE};
 
 	if (!i->details)
 		return;
@@ -283,7 +286,7 @@ static void slow_close(void *ctx, struct tapir_interval *i)
 	if (!is_asked(s, i->kind))
 		return;
 	s->watched -= i->details != NULL;
-	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED))
+	if (i->flags & (TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END))
 		s->half_cnt++;
 	else if (i->flags & TAPIR_INTERVAL_ATTACH)
 		s->attach_cnt++;
@@ -298,9 +301,9 @@ static void slow_close(void *ctx, struct tapir_interval *i)
 
 static const char *how_whole(uint16_t flags)
 {
-	if (flags & TAPIR_INTERVAL_UNBEGUN)
+	if (flags & TAPIR_INTERVAL_NO_BEGIN)
 		return "begin not recorded";
-	if (flags & TAPIR_INTERVAL_UNENDED)
+	if (flags & TAPIR_INTERVAL_NO_END)
 		return "end not recorded";
 	return flags & TAPIR_INTERVAL_ATTACH ? "overlaps the attach" : NULL;
 }
@@ -347,7 +350,8 @@ static void add_sums(struct slow *s, struct tapir_view_result *result)
 				continue;
 			snprintf(text, sizeof(text), "%s%s%s", tapir_slow__cause_text(cause),
 				 tapir_slow__state_text(s, state),
-				 state == TAPIR_THREAD_INSIDE ? " other activities" : "");
+				 state == TAPIR_THREAD_IN_CHILD_ACTIVITY ? " other activities"
+									 : "");
 			tapir_view_result__text(result, table, text);
 			tapir_view_result__u64(result, table, ns);
 			tapir_view_result__share(result, table, ns, s->sum_ns);
@@ -411,7 +415,7 @@ static const char *lacking_key(struct slow *s)
 static int no_such(struct slow *s)
 {
 	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->args.tl);
-	const struct tapir_kind *kind;
+	const struct tapir_interval_kind *kind;
 	struct tapir_str known = {};
 	int err;
 

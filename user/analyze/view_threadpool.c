@@ -318,9 +318,9 @@ static void threadpool_on_close(void *ctx, struct tapir_interval *i)
 
 	if (!is_queued(v, i))
 		return;
-	if (!(i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED)) && v->queue_cnt)
+	if (!(i->flags & (TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END)) && v->queue_cnt)
 		v->queue_cnt--;
-	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED)) {
+	if (i->flags & (TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END)) {
 		v->half++;
 		return;
 	}

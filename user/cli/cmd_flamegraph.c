@@ -203,7 +203,7 @@ static void add_about(const struct folding *f, struct tapir_reader *reader, stru
 {
 	const struct tapir_reader_stats *stats = tapir_reader__stats(reader);
 	bool of_samples = f->samples.nodes.cnt;
-	uint64_t bare_cnt = of_samples ? f->bare_samples : f->bare_events;
+	uint64_t no_stack_cnt = of_samples ? f->bare_samples : f->bare_events;
 	uint64_t from_ns = f->first_ns, until_ns = f->last_ns;
 	struct tapir_sv host = tapir_catalog__meta_value(tapir_reader__catalog(reader), "host");
 
@@ -217,8 +217,8 @@ static void add_about(const struct folding *f, struct tapir_reader *reader, stru
 		tapir_str__addf(out, "%son ", dot);
 		tapir_str__add_printable(out, host.data, host.len);
 	}
-	if (bare_cnt)
-		tapir_str__addf(out, "%s%" PRIu64 " without a stack", dot, bare_cnt);
+	if (no_stack_cnt)
+		tapir_str__addf(out, "%s%" PRIu64 " without a stack", dot, no_stack_cnt);
 }
 
 /*
@@ -268,7 +268,7 @@ static int sort_and_draw(struct folding *f, struct tapir_reader *reader, const c
 {
 	bool of_samples = f->samples.nodes.cnt;
 	struct tapir_stack_tree *tree = of_samples ? &f->samples : &f->events;
-	uint64_t bare_cnt = of_samples ? f->bare_samples : f->bare_events;
+	uint64_t no_stack_cnt = of_samples ? f->bare_samples : f->bare_events;
 
 	if (f->offcpu && tapir_catalog__sums_waits(tapir_reader__catalog(reader)))
 		tapir_warn("%s: " TAPIR_WAITS_ARE_SUMMED ", so these are not in it", path);
@@ -281,8 +281,8 @@ static int sort_and_draw(struct folding *f, struct tapir_reader *reader, const c
 		return tapir_diag__fail(-ENODATA, "%s has no stacks%s%s: record with --stack", path,
 					f->args->event ? " of such events" : "",
 					f->trace.is_set ? " of this trace" : "");
-	if (bare_cnt)
-		tapir_warn("%" PRIu64 " %s have no stack and are left out", bare_cnt,
+	if (no_stack_cnt)
+		tapir_warn("%" PRIu64 " %s have no stack and are left out", no_stack_cnt,
 			   of_samples ? "samples" : "events");
 	if (!f->args->unfold) {
 		tapir_folded_tree__add(&f->drawn, tree);

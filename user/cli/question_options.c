@@ -92,7 +92,7 @@ static bool has_event(void *ctx, const struct tapir_probe_view *probe)
 	return false;
 }
 
-static bool has_kind(void *ctx, const struct tapir_kind *kind)
+static bool has_kind(void *ctx, const struct tapir_interval_kind *kind)
 {
 	const struct tapir_source *s = ctx;
 	const char *const *word;

@@ -4,7 +4,7 @@
  *
  * A note of sys/sdt.h gives the width and location of an argument, not its name or that it is a
  * string: for well-known providers, spec/runtime_db does. A note that names its arguments, and a
- * SPEC, take precedence (record/images/plan.h).
+ * SPEC, take precedence (record/images/site_layout.h).
  */
 #ifndef TAPIR_USER_USDT_HINTS_H
 #define TAPIR_USER_USDT_HINTS_H

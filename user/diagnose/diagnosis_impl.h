@@ -204,7 +204,7 @@ void tapir_finding_machine__append_oversubscription(const struct tapir_diagnosis
 						    struct tapir_str *out);
 
 /* Returns true for kinds of intervals that a client waits for. */
-bool tapir_finding_requests__is_one(const struct tapir_kind *kind);
+bool tapir_finding_requests__is_one(const struct tapir_interval_kind *kind);
 void tapir_finding_requests__event(struct tapir_diagnosis *f,
 				   const struct tapir_diagnosis_event *e);
 void tapir_finding_requests__open(struct tapir_diagnosis *f, const struct tapir_interval *i);

@@ -139,11 +139,11 @@ void tapir_finding_gc__event(struct tapir_diagnosis *f, const struct tapir_diagn
  */
 static void count_dotnet(struct tapir_diagnosis *f, const struct tapir_interval *i)
 {
-	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
+	const struct tapir_interval_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
 	struct tapir_collector *gc;
 	bool is_background;
 
-	if (!i->label || i->flags & TAPIR_INTERVAL_UNBEGUN || strcmp(kind->name, "gc") != 0 ||
+	if (!i->label || i->flags & TAPIR_INTERVAL_NO_BEGIN || strcmp(kind->name, "gc") != 0 ||
 	    strcmp(kind->provider, CLR) != 0)
 		return;
 	gc = collector_of(f, i->tgid);
@@ -153,7 +153,7 @@ static void count_dotnet(struct tapir_diagnosis *f, const struct tapir_interval 
 	gc->dotnet_cnt++;
 	gc->dotnet_gen2_cnt += i->label[0] == '2';
 	gc->background_cnt += is_background;
-	if (is_background || i->flags & TAPIR_INTERVAL_UNENDED ||
+	if (is_background || i->flags & TAPIR_INTERVAL_NO_END ||
 	    i->until_ns - i->from_ns < gc->dotnet_ns)
 		return;
 	gc->dotnet_ns = i->until_ns - i->from_ns;
@@ -169,7 +169,7 @@ void tapir_finding_gc__close(struct tapir_diagnosis *f, const struct tapir_inter
 	if (i->cause == TAPIR_CAUSE_NONE)
 		count_dotnet(f, i);
 	if (i->cause != TAPIR_CAUSE_GC ||
-	    i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED))
+	    i->flags & (TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END))
 		return;
 	gc = collector_of(f, i->tgid);
 	if (!gc)

@@ -268,7 +268,7 @@ static void count_class(struct tapir_diagnosis *f, const struct tapir_interval *
 
 static void count_label(struct tapir_diagnosis *f, const struct tapir_interval *i, uint64_t took_ns)
 {
-	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
+	const struct tapir_interval_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
 	struct tapir_str text = {};
 
 	add_lock_label(f, i, &text);
@@ -284,10 +284,10 @@ void tapir_finding_locks_by_event__close(struct tapir_diagnosis *f, const struct
 {
 	uint64_t took_ns = tapir_timeline__waited_ns(f->tl, i);
 
-	if (i->cause != TAPIR_CAUSE_LOCK || i->flags & TAPIR_INTERVAL_UNBEGUN)
+	if (i->cause != TAPIR_CAUSE_LOCK || i->flags & TAPIR_INTERVAL_NO_BEGIN)
 		return;
-	f->locks.open_cnt += i->flags & TAPIR_INTERVAL_UNENDED ? 1 : 0;
-	if (!(i->flags & TAPIR_INTERVAL_UNENDED))
+	f->locks.open_cnt += i->flags & TAPIR_INTERVAL_NO_END ? 1 : 0;
+	if (!(i->flags & TAPIR_INTERVAL_NO_END))
 		tapir_diagnosis__add_stack(f, &f->locks.acquired, i->node, 1);
 	f->locks.cnt++;
 	f->locks.ns += took_ns;

@@ -72,7 +72,7 @@ void tapir_finding_pool__close(struct tapir_diagnosis *f, const struct tapir_int
 {
 	uint64_t took_ns = i->until_ns - i->from_ns;
 
-	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED) ||
+	if (i->flags & (TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END) ||
 	    strcmp(tapir_timeline__pairs(f->tl)->kinds.data[i->kind].name, "queued") != 0)
 		return;
 	tapir_histogram__add(&f->pool.queued, took_ns);

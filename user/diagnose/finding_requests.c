@@ -10,7 +10,7 @@
 
 #define MAX_KINDS 64u
 
-bool tapir_finding_requests__is_one(const struct tapir_kind *kind)
+bool tapir_finding_requests__is_one(const struct tapir_interval_kind *kind)
 {
 	static const char *const names[] = {"request", "server_request", "http_request", "query",
 					    "sql"};
@@ -45,7 +45,7 @@ void tapir_finding_requests__event(struct tapir_diagnosis *f, const struct tapir
 /* Requests by route, from the first request or call on; awaits of earlier ones are unknown. */
 void tapir_finding_requests__open(struct tapir_diagnosis *f, const struct tapir_interval *i)
 {
-	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
+	const struct tapir_interval_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
 
 	if (!f->routes && (kind->is_request || kind->is_call)) {
 		f->routes = tapir_request_routes__new(f->tl);
@@ -75,7 +75,7 @@ static void count_inside(struct tapir_diagnosis *f, const struct tapir_interval 
 void tapir_finding_requests__awaited(struct tapir_diagnosis *f, const struct tapir_interval *i,
 				     uint64_t ns)
 {
-	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
+	const struct tapir_interval_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
 	struct tapir_request_kind *row = i->await_label && tapir_finding_requests__is_one(kind)
 						 ? request_kind_of(f, i->kind)
 						 : NULL;
@@ -88,7 +88,7 @@ void tapir_finding_requests__awaited(struct tapir_diagnosis *f, const struct tap
 
 void tapir_finding_requests__close(struct tapir_diagnosis *f, struct tapir_interval *i)
 {
-	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
+	const struct tapir_interval_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
 	static const struct tapir_parts none;
 	uint64_t took_ns = i->until_ns - i->from_ns;
 	struct tapir_request_kind *row;
@@ -96,7 +96,7 @@ void tapir_finding_requests__close(struct tapir_diagnosis *f, struct tapir_inter
 	if (f->routes)
 		tapir_request_routes__close(f->routes, i);
 	count_inside(f, i);
-	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED | TAPIR_INTERVAL_ATTACH) ||
+	if (i->flags & (TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END | TAPIR_INTERVAL_ATTACH) ||
 	    !tapir_finding_requests__is_one(kind))
 		return;
 	row = request_kind_of(f, i->kind);
@@ -117,7 +117,8 @@ void tapir_finding_requests__close(struct tapir_diagnosis *f, struct tapir_inter
 bool tapir_finding_requests__is_timed(const struct tapir_diagnosis *f,
 				      const struct tapir_request_kind *row)
 {
-	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
+	const struct tapir_interval_kind *kind =
+		&tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
 
 	/*
 	 * The durations of intervals that were paired before it was seen that they move are not
@@ -147,11 +148,12 @@ void tapir_finding_requests__add_part(const struct tapir_request_kind *row, cons
 					     [TAPIR_THREAD_RUNNING] = "on the CPU",
 					     [TAPIR_THREAD_RUNNABLE] = "waiting for a CPU",
 					     [TAPIR_THREAD_SLEEPING] = "asleep",
-					     [TAPIR_THREAD_BETWEEN] = "awaited",
-					     [TAPIR_THREAD_INSIDE] = "in another activity",
+					     [TAPIR_THREAD_AWAITING] = "awaited",
+					     [TAPIR_THREAD_IN_CHILD_ACTIVITY] =
+						     "in another activity",
 					     [TAPIR_THREAD_QUEUED] = "queued for a thread"};
 	static const char *const causes[] = {[TAPIR_CAUSE_GC] = "in GC",
-					     [TAPIR_CAUSE_STOP] = "stopped",
+					     [TAPIR_CAUSE_SAFEPOINT] = "stopped",
 					     [TAPIR_CAUSE_JIT] = "compiling",
 					     [TAPIR_CAUSE_LOCK] = "waiting for locks",
 					     [TAPIR_CAUSE_IO] = "waiting for a disk"};
@@ -174,12 +176,12 @@ void tapir_finding_requests__add_part(const struct tapir_request_kind *row, cons
 		return;
 	/* A request by key that no thread works for: whether it awaits or is queued is not known.
 	 */
-	if (row->is_by_key && top == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN])
+	if (row->is_by_key && top == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_AWAITING])
 		return;
 	tapir_str__addf(out, ", %.0f%% %s", tapir_diagnosis__percent(top, row->sum_ns), words);
-	if (inside && top == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_INSIDE])
+	if (inside && top == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_IN_CHILD_ACTIVITY])
 		tapir_str__addf(out, "in %s", inside->label);
-	else if (task && top == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_BETWEEN] &&
+	else if (task && top == row->parts.ns[TAPIR_CAUSE_NONE][TAPIR_THREAD_AWAITING] &&
 		 TAPIR_IS_SHARE(DOMINANT, task->ns, top))
 		tapir_str__addf(out, "awaiting %s", task->label);
 	else
@@ -187,7 +189,7 @@ void tapir_finding_requests__add_part(const struct tapir_request_kind *row, cons
 }
 
 /* Prefers the request among a request and its parts. */
-static bool is_more(const struct tapir_kind *kind, const struct tapir_kind *top)
+static bool is_more(const struct tapir_interval_kind *kind, const struct tapir_interval_kind *top)
 {
 	if (top && kind->is_guessed != top->is_guessed)
 		return top->is_guessed;
@@ -196,7 +198,7 @@ static bool is_more(const struct tapir_kind *kind, const struct tapir_kind *top)
 
 static void emit_untimed(const struct tapir_diagnosis *f, struct tapir_findings *list)
 {
-	const struct tapir_kind *kind, *top = NULL;
+	const struct tapir_interval_kind *kind, *top = NULL;
 	struct tapir_str text = {};
 
 	tapir_vec_for_each (kind, &tapir_timeline__pairs(f->tl)->kinds)
@@ -213,7 +215,8 @@ static void emit_untimed(const struct tapir_diagnosis *f, struct tapir_findings 
 static void emit_slowest(struct tapir_diagnosis *f, const struct tapir_request_kind *row,
 			 struct tapir_findings *list)
 {
-	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
+	const struct tapir_interval_kind *kind =
+		&tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
 	const char *label = row->worst_label;
 	uint64_t p99_ns = tapir_histogram__percentile(&row->took, 99);
 	struct tapir_str view = {};

@@ -45,7 +45,7 @@ static void count_statement(struct tapir_diagnosis *f, const char *label, uint64
 static bool is_statement_of(struct tapir_diagnosis *f, const struct tapir_interval *i,
 			    const char *name)
 {
-	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
+	const struct tapir_interval_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
 
 	return kind->scope == TAPIR_PAIR_THREAD && !strcmp(kind->name, name);
 }
@@ -69,7 +69,7 @@ void tapir_finding_statements__close(struct tapir_diagnosis *f, const struct tap
 {
 	struct tapir_statement_session *session;
 
-	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED) ||
+	if (i->flags & (TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END) ||
 	    i->until_ns - i->from_ns > TAPIR_LIMIT_NS(STATEMENT_TIME) || !is_statement(f, i))
 		return;
 	session = session_of(f, i->tid);

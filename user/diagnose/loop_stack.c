@@ -103,7 +103,7 @@ uint32_t tapir_loop_stack__called(struct tapir_diagnosis *f, uint32_t node)
 		if (n->kind == TAPIR_FRAME_JIT || n->kind == TAPIR_FRAME_INTERPRETER)
 			return called;
 		if (n->kind == TAPIR_FRAME_RUNTIME &&
-		    !(tapir_diagnosis__marks(f, node) & TAPIR_MARK_PLUMBING))
+		    !(tapir_diagnosis__marks(f, node) & TAPIR_MARK_GLUE))
 			called = n->name;
 	}
 	return TAPIR_APP_CODE_NONE;

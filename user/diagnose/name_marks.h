@@ -27,7 +27,7 @@ struct tapir_lore_activity;
 	X(CALLER, loop_callers, 0)                                                                 \
 	X(INTERPRETER, interpreter_loops, WHOLE)                                                   \
 	X(LOOP_NAME, loop_names, 0)                                                                \
-	X(PLUMBING, loop_plumbing, 0)                                                              \
+	X(GLUE, loop_glue, 0)                                                                      \
 	X(QUEUE, loop_queue, ONE | WHOLE)                                                          \
 	X(QUEUE_STEP, loop_queue_steps, 0)                                                         \
 	X(SYNC, loop_blocking_calls, 0)                                                            \

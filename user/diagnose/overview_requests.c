@@ -116,7 +116,8 @@ static void add_routes(const struct tapir_view_rows *routes, struct candidates *
 static void add_kind(struct tapir_diagnosis *f, const struct tapir_request_kind *row,
 		     struct candidates *c)
 {
-	const struct tapir_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
+	const struct tapir_interval_kind *kind =
+		&tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
 	uint64_t span_ns = tapir_timeline__span_ns(f->tl);
 	struct tapir_str name = {}, part = {}, spent = {};
 
@@ -144,7 +145,7 @@ static void add_kinds(struct tapir_diagnosis *f, bool has_routes, bool has_calls
 	const struct tapir_request_kind *row;
 
 	tapir_vec_for_each (row, &f->requests) {
-		const struct tapir_kind *kind =
+		const struct tapir_interval_kind *kind =
 			&tapir_timeline__pairs(f->tl)->kinds.data[row->kind];
 
 		if (!(kind->is_request && has_routes) &&

@@ -35,7 +35,7 @@ void tapir_finding_cpu_activity__call(struct tapir_diagnosis *f, const struct ta
 
 void tapir_finding_cpu_activity__close(struct tapir_diagnosis *f, const struct tapir_interval *i)
 {
-	const struct tapir_kind *kinds = tapir_timeline__pairs(f->tl)->kinds.data;
+	const struct tapir_interval_kind *kinds = tapir_timeline__pairs(f->tl)->kinds.data;
 	struct tapir_open_statement *begun =
 		f->cpu_activities.begun.cnt && tapir_finding_requests__is_one(&kinds[i->kind])
 			? tapir_keyed__get(&f->cpu_activities.begun, i->tid)
@@ -48,7 +48,7 @@ void tapir_finding_cpu_activity__close(struct tapir_diagnosis *f, const struct t
 /* Are there events by which its end is known? */
 static bool has_ends(const struct tapir_diagnosis *f)
 {
-	const struct tapir_kind *kind;
+	const struct tapir_interval_kind *kind;
 
 	tapir_vec_for_each (kind, &tapir_timeline__pairs(f->tl)->kinds)
 		if (tapir_finding_requests__is_one(kind))
@@ -82,7 +82,7 @@ static bool add_begun(const struct tapir_diagnosis *f, uint32_t tid, struct tapi
 static bool add_statement_of(struct tapir_diagnosis *f, uint32_t tid, struct tapir_str *out)
 {
 	const struct tapir_tl_thread *thread = tapir_timeline__thread(f->tl, tid);
-	const struct tapir_kind *kinds = tapir_timeline__pairs(f->tl)->kinds.data;
+	const struct tapir_interval_kind *kinds = tapir_timeline__pairs(f->tl)->kinds.data;
 	const struct tapir_interval *i = thread ? thread->open : NULL;
 
 	while (i && (!i->label || !tapir_finding_requests__is_one(&kinds[i->kind])))

@@ -271,7 +271,7 @@ enum tapir_thread_role tapir_diagnosis__role(struct tapir_diagnosis *f,
 {
 	uint64_t second = tapir_tl_memo__second(time_ns), *known;
 
-	if (thread->is_ours)
+	if (thread->is_of_tapir)
 		return TAPIR_ROLE_TRACER;
 	if (thread->role.second == second && thread->role.value != TAPIR_ROLE_TRACER)
 		return (enum tapir_thread_role)thread->role.value;

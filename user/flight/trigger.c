@@ -370,7 +370,7 @@ static bool match_event(struct tapir_triggers *t, struct trigger *trigger, struc
 }
 
 /* The key by which the end of this kind is searched, as analyze/timeline_intervals.c has it. */
-static uint64_t interval_end_key(struct tapir_triggers *t, const struct tapir_kind *kind,
+static uint64_t interval_end_key(struct tapir_triggers *t, const struct tapir_interval_kind *kind,
 				 struct happening *h)
 {
 	const struct tapir_rec_event *rec = h->event.rec;
@@ -392,7 +392,7 @@ static uint64_t interval_end_key(struct tapir_triggers *t, const struct tapir_ki
  * Without an id, such an activity that moved cannot be distinguished from the next one on its
  * thread.
  */
-static bool is_followed(const struct tapir_kind *kind, const struct happening *h)
+static bool is_followed(const struct tapir_interval_kind *kind, const struct happening *h)
 {
 	return !kind->is_guessed || kind->scope != TAPIR_PAIR_ACTIVITY || h->event.activity_id;
 }
@@ -407,7 +407,7 @@ static bool match_slow(struct tapir_triggers *t, size_t at, struct happening *h,
 
 	for (uint32_t i = 0; i < roles->cnt && took_ns <= trigger->limit_ns; i++) {
 		const struct tapir_role *role = &roles->roles[i];
-		const struct tapir_kind *kind = &t->pairs.kinds.data[role->kind];
+		const struct tapir_interval_kind *kind = &t->pairs.kinds.data[role->kind];
 		uint64_t key;
 
 		if (!tapir_kind__is_called(kind, trigger->interval) || !is_followed(kind, h))

@@ -190,7 +190,7 @@ static void diff_on_wait(void *ctx, const struct tapir_wait *wait)
 
 /* ---- intervals and requests -------------------------------------------------------------------- */
 
-static const struct tapir_kind *interval_kind_of(const struct reading *r, uint32_t kind)
+static const struct tapir_interval_kind *interval_kind_of(const struct reading *r, uint32_t kind)
 {
 	return &tapir_timeline__pairs(r->tl)->kinds.data[kind];
 }
@@ -199,7 +199,7 @@ static const struct tapir_kind *interval_kind_of(const struct reading *r, uint32
 static void diff_on_open(void *ctx, struct tapir_interval *i)
 {
 	struct reading *r = ctx;
-	const struct tapir_kind *kind = interval_kind_of(r, i->kind);
+	const struct tapir_interval_kind *kind = interval_kind_of(r, i->kind);
 	uint64_t *source, new_source;
 
 	if (!kind->is_request)
@@ -230,10 +230,10 @@ static void add_request(struct reading *r, const struct tapir_interval *i)
 static void diff_on_close(void *ctx, struct tapir_interval *i)
 {
 	struct reading *r = ctx;
-	const struct tapir_kind *kind = interval_kind_of(r, i->kind);
+	const struct tapir_interval_kind *kind = interval_kind_of(r, i->kind);
 	size_t idx;
 
-	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED) ||
+	if (i->flags & (TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END) ||
 	    i->from_ns < r->side->rows.from_ns || kind->is_unknown_by_thread)
 		return;
 	if (kind->is_request) {

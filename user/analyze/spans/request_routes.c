@@ -64,7 +64,7 @@ void tapir_request_routes__free(struct tapir_request_routes *r)
 
 /* ---- counting ------------------------------------------------------------------------------- */
 
-enum tapir_request_source tapir_request__source(const struct tapir_kind *kind)
+enum tapir_request_source tapir_request__source(const struct tapir_interval_kind *kind)
 {
 	if (!strcmp(kind->provider, DS))
 		return TAPIR_REQUEST_DIAGNOSTICS;
@@ -75,7 +75,7 @@ enum tapir_request_source tapir_request__source(const struct tapir_kind *kind)
 static struct tapir_route_sum *add_route(struct tapir_request_routes *r,
 					 const struct tapir_interval *i, struct tapir_str *name)
 {
-	const struct tapir_kind *kind = tapir_request_routes__kind(r, i->kind);
+	const struct tapir_interval_kind *kind = tapir_request_routes__kind(r, i->kind);
 	uint64_t key = tapir_hash__mix(tapir_hash__bytes(i->kind, name->data, name->len), i->tgid);
 	struct tapir_route_sum *route = tapir_keyed__add(
 		&r->routes, key, MAX_ROUTES,
@@ -98,7 +98,8 @@ static struct tapir_route_sum *add_route(struct tapir_request_routes *r,
 }
 
 /* Appends the name of a row for requests and calls of that label. */
-static void add_route_name(const struct tapir_kind *kind, const char *label, struct tapir_str *out)
+static void add_route_name(const struct tapir_interval_kind *kind, const char *label,
+			   struct tapir_str *out)
 {
 	if (kind->is_statement)
 		tapir_statement_text__add(tapir_sv__of(label), out);
@@ -132,7 +133,8 @@ static enum tapir_request_part part_of(const struct tapir_request_routes *r,
 				       unsigned state)
 {
 	static const uint8_t causes[TAPIR_CAUSE_CNT] = {[TAPIR_CAUSE_GC] = TAPIR_REQUEST_GC,
-							[TAPIR_CAUSE_STOP] = TAPIR_REQUEST_STOP,
+							[TAPIR_CAUSE_SAFEPOINT] =
+								TAPIR_REQUEST_STOP,
 							[TAPIR_CAUSE_JIT] = TAPIR_REQUEST_JIT,
 							[TAPIR_CAUSE_LOCK] = TAPIR_REQUEST_LOCK,
 							[TAPIR_CAUSE_IO] = TAPIR_REQUEST_IO};
@@ -141,13 +143,13 @@ static enum tapir_request_part part_of(const struct tapir_request_routes *r,
 		[TAPIR_THREAD_RUNNING] = TAPIR_REQUEST_CPU,
 		[TAPIR_THREAD_RUNNABLE] = TAPIR_REQUEST_RUNNABLE,
 		[TAPIR_THREAD_SLEEPING] = TAPIR_REQUEST_ASLEEP,
-		[TAPIR_THREAD_BETWEEN] = TAPIR_REQUEST_AWAITED,
-		[TAPIR_THREAD_INSIDE] = TAPIR_REQUEST_INSIDE,
+		[TAPIR_THREAD_AWAITING] = TAPIR_REQUEST_AWAITED,
+		[TAPIR_THREAD_IN_CHILD_ACTIVITY] = TAPIR_REQUEST_INSIDE,
 		[TAPIR_THREAD_QUEUED] = TAPIR_REQUEST_QUEUED};
 
 	if (cause != TAPIR_CAUSE_NONE)
 		return causes[cause];
-	if (state == TAPIR_THREAD_BETWEEN && i->scope == TAPIR_PAIR_KEY &&
+	if (state == TAPIR_THREAD_AWAITING && i->scope == TAPIR_PAIR_KEY &&
 	    !(i->flags & TAPIR_INTERVAL_FOLLOWED))
 		return TAPIR_REQUEST_UNKNOWN;
 	if (state == TAPIR_THREAD_RUNNING && !tapir_timeline__stats(r->tl)->switches)
@@ -291,7 +293,7 @@ static void put(struct tapir_request_routes *r, struct tapir_map *map, uint64_t 
 
 void tapir_request_routes__open(struct tapir_request_routes *r, const struct tapir_interval *i)
 {
-	const struct tapir_kind *kind = tapir_request_routes__kind(r, i->kind);
+	const struct tapir_interval_kind *kind = tapir_request_routes__kind(r, i->kind);
 	uint64_t request = 0;
 
 	if (i->is_work || i->cause || i->scope == TAPIR_PAIR_THREAD)
@@ -434,7 +436,7 @@ static uint64_t request_at(const struct tapir_request_routes *r, uint32_t tid, u
 		    (!taken || t->taken[k].at_ns >= taken->at_ns))
 			taken = &t->taken[k];
 	open = taken ? open_of(r, taken->request) : NULL;
-	if (!open || (open->interval->is_away && open->interval->last_ns < at_ns))
+	if (!open || (open->interval->is_suspended && open->interval->last_ns < at_ns))
 		return 0;
 	tapir_vec_for_each (away, &open->waits.away)
 		if (away->from_ns >= taken->at_ns && away->from_ns < at_ns)
@@ -476,7 +478,7 @@ static void count_request(struct tapir_request_routes *r, const struct tapir_int
 	}
 	route = &r->routes.data[one.route];
 	route->nested_cnt += (i->flags & TAPIR_INTERVAL_NESTED) != 0;
-	if (i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED)) {
+	if (i->flags & (TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END)) {
 		route->half_cnt++;
 		return;
 	}
@@ -500,7 +502,7 @@ static void add_call(struct tapir_request_routes *r, const struct tapir_interval
 
 	if (!request)
 		return;
-	if (!(i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED))) {
+	if (!(i->flags & (TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END))) {
 		add_route_name(tapir_request_routes__kind(r, i->kind), i->label ? i->label : "",
 			       &text);
 		scheme = text.data ? strstr(text.data, "http://") : NULL;
@@ -522,7 +524,7 @@ static void add_call(struct tapir_request_routes *r, const struct tapir_interval
 
 void tapir_request_routes__close(struct tapir_request_routes *r, const struct tapir_interval *i)
 {
-	const struct tapir_kind *kind = tapir_request_routes__kind(r, i->kind);
+	const struct tapir_interval_kind *kind = tapir_request_routes__kind(r, i->kind);
 	struct tapir_open_request *open;
 
 	if (i->is_work || i->cause)

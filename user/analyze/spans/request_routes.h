@@ -17,7 +17,7 @@
 enum tapir_request_source { TAPIR_REQUEST_OTHER, TAPIR_REQUEST_KESTREL, TAPIR_REQUEST_DIAGNOSTICS };
 
 /* Returns of which server or client the requests of a kind are. */
-enum tapir_request_source tapir_request__source(const struct tapir_kind *kind);
+enum tapir_request_source tapir_request__source(const struct tapir_interval_kind *kind);
 
 struct tapir_request_routes;
 

@@ -108,7 +108,7 @@ struct tapir_request_routes {
 	bool failed;
 };
 
-static inline const struct tapir_kind *
+static inline const struct tapir_interval_kind *
 tapir_request_routes__kind(const struct tapir_request_routes *r, uint32_t kind)
 {
 	return &tapir_timeline__pairs(r->tl)->kinds.data[kind];

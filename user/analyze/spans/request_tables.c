@@ -30,7 +30,7 @@ const char *const tapir_request_part_names[TAPIR_REQUEST_PART_CNT] = {"on CPU",
 /* Requests without keys or ids that overlap on a thread cannot be distinguished. */
 static bool is_unknown(const struct tapir_request_routes *r, const struct tapir_route_sum *route)
 {
-	const struct tapir_kind *kind = tapir_request_routes__kind(r, route->kind);
+	const struct tapir_interval_kind *kind = tapir_request_routes__kind(r, route->kind);
 	const struct tapir_route_sum *other;
 
 	if (kind->scope == TAPIR_PAIR_KEY)
@@ -268,7 +268,7 @@ static void add_unknown(const struct tapir_request_routes *r, struct tapir_view_
 			const struct chosen *requests, const struct chosen *calls)
 {
 	uint64_t cnt = requests->unknown_cnt + calls->unknown_cnt;
-	const struct tapir_kind *kind;
+	const struct tapir_interval_kind *kind;
 
 	tapir_vec_for_each (kind, &tapir_timeline__pairs(r->tl)->kinds) {
 		if (!kind->is_request && !kind->is_call)

@@ -113,7 +113,7 @@ void tapir_span_joins__close(struct tapir_span_joins *j, const struct tapir_inte
 
 	if (!slot)
 		return;
-	if (!(i->flags & TAPIR_INTERVAL_UNENDED))
+	if (!(i->flags & TAPIR_INTERVAL_NO_END))
 		j->spans->all.data[*slot - 1].until_ns = i->until_ns;
 	tapir_map__del(&j->span_by_interval, (uintptr_t)i);
 }

@@ -412,7 +412,8 @@ static void begin_view(void *ctx)
 /* "query SELECT price", "GET /tax/7" of a request. Yours to free; NULL: out of memory. */
 static char *interval_label(struct requests *r, const struct tapir_interval *i)
 {
-	const struct tapir_kind *kind = &tapir_timeline__pairs(r->args.tl)->kinds.data[i->kind];
+	const struct tapir_interval_kind *kind =
+		&tapir_timeline__pairs(r->args.tl)->kinds.data[i->kind];
 	bool has_label = i->label && *i->label;
 	struct tapir_str text = {};
 
@@ -427,7 +428,8 @@ static char *interval_label(struct requests *r, const struct tapir_interval *i)
  * themselves. */
 static void join(struct requests *r, const struct tapir_interval *i)
 {
-	const struct tapir_kind *kind = &tapir_timeline__pairs(r->args.tl)->kinds.data[i->kind];
+	const struct tapir_interval_kind *kind =
+		&tapir_timeline__pairs(r->args.tl)->kinds.data[i->kind];
 	const struct tapir_event_view *event;
 	const struct tapir_probe_view *probe;
 

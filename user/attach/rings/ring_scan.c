@@ -69,7 +69,7 @@ void tapir_ring_scan__forget(struct tapir_ring_scan *l, uint32_t tgid)
 	for (size_t i = 0; i < l->bursts.cnt; i++)
 		if (l->bursts.data[i].tgid == tgid)
 			l->bursts.data[i--] = l->bursts.data[--l->bursts.cnt];
-	tapir_map__del(&l->calm, tgid);
+	tapir_map__del(&l->unchanged, tgid);
 }
 
 /* false: it has ended. */
@@ -147,20 +147,20 @@ uint64_t tapir_ring_scan__next_ns(const struct tapir_ring_scan *l)
  */
 static bool is_calm(struct tapir_ring_scan *l, uint32_t tgid)
 {
-	uint64_t pages, *calm;
+	uint64_t pages, *unchanged;
 
 	if (tapir_proc__mapped_pages(tgid, &pages))
 		return false;
 	if (!pages)
 		return true;
-	calm = tapir_map__put(&l->calm, tgid, NULL);
-	if (!calm)
+	unchanged = tapir_map__put(&l->unchanged, tgid, NULL);
+	if (!unchanged)
 		return false;
-	if (*calm / CALM_MAX == pages && *calm % CALM_MAX != CALM_MAX - 1) {
-		++*calm;
+	if (*unchanged / CALM_MAX == pages && *unchanged % CALM_MAX != CALM_MAX - 1) {
+		++*unchanged;
 		return true;
 	}
-	*calm = pages * CALM_MAX;
+	*unchanged = pages * CALM_MAX;
 	return false;
 }
 
@@ -192,5 +192,5 @@ void tapir_ring_scan__turn(struct tapir_ring_scan *l, const struct tapir_map *li
 void tapir_ring_scan__fini(struct tapir_ring_scan *l)
 {
 	tapir_vec__fini(&l->bursts);
-	tapir_map__fini(&l->calm);
+	tapir_map__fini(&l->unchanged);
 }

@@ -27,11 +27,12 @@ struct tapir_ring_burst {
 struct tapir_ring_scan {
 	struct tapir_ring_reader *rings; /* borrowed; NULL: no scans */
 	struct tapir_vec(struct tapir_ring_burst) bursts;
-	size_t cursor;	       /* of the scans in turn */
-	struct tapir_map calm; /* by tgid: what it had mapped at its last look, and turns since */
-	uint64_t free_ns;      /* until then the last look is paid for */
-	uint64_t left_cnt;     /* times that a process had to wait for its turn */
-	bool is_full;	       /* reported; until half of them are done */
+	size_t cursor; /* of the scans in turn */
+	struct tapir_map
+		unchanged; /* by tgid: what it had mapped at its last look, and turns since */
+	uint64_t free_ns;  /* until then the last look is paid for */
+	uint64_t left_cnt; /* times that a process had to wait for its turn */
+	bool is_full;	   /* reported; until half of them are done */
 };
 
 /* Plans scans of a process in which something new is executed. */

@@ -218,7 +218,7 @@ static void page_on_close(void *ctx, struct tapir_interval *i)
 		.kind = i->kind,
 		.label = page_text_number(p, i->label),
 		.other = i->end_tid,
-		.is_cut = !!(i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED))};
+		.is_cut = !!(i->flags & (TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END))};
 
 	for (unsigned cause = 0; cause < TAPIR_CAUSE_CNT; cause++)
 		running_ns += i->parts.ns[cause][TAPIR_THREAD_RUNNING];
@@ -440,7 +440,7 @@ static void write_foreign_names(struct page *p, struct tapir_json *j)
 
 static void write_kinds(const struct tapir_pairs *pairs, struct tapir_json *j)
 {
-	const struct tapir_kind *kind;
+	const struct tapir_interval_kind *kind;
 
 	tapir_json__open(j, "kinds", '[');
 	tapir_vec_for_each (kind, &pairs->kinds) {

@@ -137,7 +137,7 @@ static uint64_t thread_state_sum(const struct tapir_parts *parts, enum tapir_thr
 static void query_on_close(void *ctx, struct tapir_interval *i)
 {
 	struct tapir_pass *p = ctx;
-	const struct tapir_kind *kind = &tapir_timeline__pairs(p->tl)->kinds.data[i->kind];
+	const struct tapir_interval_kind *kind = &tapir_timeline__pairs(p->tl)->kinds.data[i->kind];
 	struct tapir_interval_list_row *row = tapir_pass__add_row(p, sizeof(*row));
 
 	if (!row)
@@ -152,7 +152,7 @@ static void query_on_close(void *ctx, struct tapir_interval *i)
 		.pid = i->tgid,
 		.tid = i->tid,
 		.end_tid = i->end_tid,
-		.is_whole = !(i->flags & (TAPIR_INTERVAL_UNBEGUN | TAPIR_INTERVAL_UNENDED)),
+		.is_whole = !(i->flags & (TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END)),
 		.is_nested = !!(i->flags & TAPIR_INTERVAL_NESTED),
 		.thread = tapir_pass__keep_sv(p, tapir_timeline__comm(p->tl, i->tid, i->until_ns)),
 		.provider = tapir_pass__keep_word(p, kind->provider),

@@ -174,7 +174,7 @@ static bool evaluate_findings(const struct tapir_fail_condition *c,
 	return failed;
 }
 
-static bool is_meant(const struct tapir_fail_condition *c, const struct tapir_kind *kind)
+static bool is_meant(const struct tapir_fail_condition *c, const struct tapir_interval_kind *kind)
 {
 	char *name;
 	bool is_it;
@@ -189,13 +189,13 @@ static bool is_meant(const struct tapir_fail_condition *c, const struct tapir_ki
 
 static bool is_known_interval(const struct tapir_fail_condition *c)
 {
-	struct tapir_kind known;
+	struct tapir_interval_kind known;
 	const struct tapir_pair *p;
 	bool is_known = is_word(c->text, c->name_len, PAUSE);
 
 	for (size_t i = 0; !is_known && (p = tapir_lore__pair(i)); i++) {
-		known = (struct tapir_kind){.provider = (char *)p->provider,
-					    .name = (char *)p->kind};
+		known = (struct tapir_interval_kind){.provider = (char *)p->provider,
+						     .name = (char *)p->kind};
 		is_known = is_meant(c, &known);
 	}
 	return is_known;
@@ -217,7 +217,7 @@ static bool evaluate_unseen(const struct tapir_fail_condition *c)
 static bool evaluate_interval(const struct tapir_fail_condition *c,
 			      const struct tapir_report_view *v)
 {
-	const struct tapir_kind *kind;
+	const struct tapir_interval_kind *kind;
 	struct tapir_str fact = {};
 	bool failed = false, is_seen = false;
 
@@ -287,7 +287,7 @@ static uint64_t finding_cnt(const struct tapir_report_view *v)
 static bool find_interval(struct facts *f, const char *name, size_t len, uint64_t *worst_ns)
 {
 	const struct tapir_fail_condition c = {.text = name, .len = len, .name_len = len};
-	const struct tapir_kind *kind;
+	const struct tapir_interval_kind *kind;
 	bool is_seen = false;
 
 	*worst_ns = 0;
@@ -331,7 +331,7 @@ static bool find_fact(void *ctx, const char *name, size_t len, bool is_field,
 static void list_facts(void *ctx, struct tapir_str *out)
 {
 	const struct facts *f = ctx;
-	const struct tapir_kind *kind;
+	const struct tapir_interval_kind *kind;
 
 	tapir_str__adds(out, "lost, gap, finding, kinds of findings, \"" PAUSE "\"");
 	tapir_vec_for_each (kind, &f->view->pairs->kinds) {

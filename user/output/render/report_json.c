@@ -294,7 +294,7 @@ static void json_loss_times(struct tapir_json *j, const struct tapir_report_view
 /* Writes each kind of interval; half ones began before the file or did not end in it. */
 static void json_intervals(struct tapir_json *j, const struct tapir_pairs *pairs)
 {
-	const struct tapir_kind *kind;
+	const struct tapir_interval_kind *kind;
 
 	tapir_json__open(j, "intervals", '[');
 	tapir_vec_for_each (kind, &pairs->kinds) {

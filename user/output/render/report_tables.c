@@ -117,7 +117,7 @@ static void write_intervals(const struct tapir_report_view *v, const struct tapi
 	static const char *const titles[] = {">COUNT",	  ">TOTAL TIME", ">WORST",
 					     ">UNPAIRED", "INTERVAL",	 NULL};
 	struct tapir_table table = {.titles = titles};
-	const struct tapir_kind *kind;
+	const struct tapir_interval_kind *kind;
 	struct tapir_str name = {};
 	size_t cnt = 0, shown;
 

@@ -140,7 +140,7 @@ static void on_value(void *ctx, const struct tapir_track_value *v)
 
 /* ---- intervals ---------------------------------------------------------------------------------- */
 
-static struct tapir_json open_interval(struct chrome *c, const struct tapir_kind *kind,
+static struct tapir_json open_interval(struct chrome *c, const struct tapir_interval_kind *kind,
 				       const char *phase)
 {
 	struct tapir_json j = open_event(c, phase, tapir_sv__of(kind->name));
@@ -154,15 +154,15 @@ static void close_interval(struct tapir_json *j, const struct tapir_interval *i)
 	tapir_json__open(j, "args", '{');
 	if (i->label)
 		tapir_json__str(j, "label", i->label);
-	if (i->flags & TAPIR_INTERVAL_UNBEGUN)
+	if (i->flags & TAPIR_INTERVAL_NO_BEGIN)
 		tapir_json__bool(j, "has_begin", false);
-	if (i->flags & TAPIR_INTERVAL_UNENDED)
+	if (i->flags & TAPIR_INTERVAL_NO_END)
 		tapir_json__bool(j, "has_end", false);
 	tapir_json__close(j, '}');
 	tapir_json__close(j, '}');
 }
 
-static void on_end(void *ctx, struct tapir_interval *i, const struct tapir_kind *kind)
+static void on_end(void *ctx, struct tapir_interval *i, const struct tapir_interval_kind *kind)
 {
 	struct chrome *c = ctx;
 	struct tapir_json j;

@@ -322,7 +322,7 @@ static void add_firefox_text(struct firefox *f, struct tapir_json *j, struct sch
 	tapir_json__str(j, key, text);
 }
 
-static void on_end(void *ctx, struct tapir_interval *i, const struct tapir_kind *kind)
+static void on_end(void *ctx, struct tapir_interval *i, const struct tapir_interval_kind *kind)
 {
 	struct firefox *f = ctx;
 	struct tapir_str type = {};
@@ -338,9 +338,9 @@ static void on_end(void *ctx, struct tapir_interval *i, const struct tapir_kind 
 		j = open_data(f, schema->name, UINT32_MAX);
 		add_firefox_text(f, &j, schema, "label", i->label);
 		add_firefox_text(f, &j, schema, "begin",
-				 i->flags & TAPIR_INTERVAL_UNBEGUN ? "not recorded" : NULL);
+				 i->flags & TAPIR_INTERVAL_NO_BEGIN ? "not recorded" : NULL);
 		add_firefox_text(f, &j, schema, "end",
-				 i->flags & TAPIR_INTERVAL_UNENDED ? "not recorded" : NULL);
+				 i->flags & TAPIR_INTERVAL_NO_END ? "not recorded" : NULL);
 		add_trace(f, &j, schema, tapir_tracks__ending(&f->tracks));
 		tapir_json__close(&j, '}');
 		keep_marker(f, track_of(f, i->tgid, i->tid),

@@ -673,7 +673,7 @@ static void on_begin(void *ctx, struct tapir_interval *i)
 
 /* One without a lane has a track for itself: readers draw tracks of one name together. */
 static uint64_t track_of(struct perfetto *p, struct tapir_interval *i,
-			 const struct tapir_kind *kind)
+			 const struct tapir_interval_kind *kind)
 {
 	uintptr_t lane = (uintptr_t)i->details;
 	uint64_t *lanes = lane ? lanes_of(p, i) : NULL;
@@ -694,7 +694,7 @@ static uint64_t track_of(struct perfetto *p, struct tapir_interval *i,
 	return uuid;
 }
 
-static void on_end(void *ctx, struct tapir_interval *i, const struct tapir_kind *kind)
+static void on_end(void *ctx, struct tapir_interval *i, const struct tapir_interval_kind *kind)
 {
 	struct perfetto *p = ctx;
 	struct tapir_str *out = &p->tracks.x->out;
@@ -707,9 +707,9 @@ static void on_end(void *ctx, struct tapir_interval *i, const struct tapir_kind 
 	add_u64(out, EVENT_NAME, name);
 	if (i->label)
 		add_perfetto_label(p, "label", i->label);
-	if (i->flags & TAPIR_INTERVAL_UNBEGUN)
+	if (i->flags & TAPIR_INTERVAL_NO_BEGIN)
 		add_perfetto_label(p, "begin", "not recorded");
-	if (i->flags & TAPIR_INTERVAL_UNENDED)
+	if (i->flags & TAPIR_INTERVAL_NO_END)
 		add_perfetto_label(p, "end", "not recorded");
 	add_flow(out, tapir_tracks__ending(&p->tracks));
 	close_two(p, packet, event);

@@ -35,7 +35,8 @@ struct tapir_tracks_fns {
 	void (*wait)(void *ctx, const struct tapir_offcpu_span *wait, uint32_t node);
 	void (*value)(void *ctx, const struct tapir_track_value *value);
 	void (*begin)(void *ctx, struct tapir_interval *interval); /* NULL: not called */
-	void (*end)(void *ctx, struct tapir_interval *interval, const struct tapir_kind *kind);
+	void (*end)(void *ctx, struct tapir_interval *interval,
+		    const struct tapir_interval_kind *kind);
 };
 
 struct tapir_tracks {
@@ -71,7 +72,7 @@ const struct tapir_rec *tapir_tracks__ending(const struct tapir_tracks *t);
  * overlap it there. */
 static inline bool tapir_interval__is_loose(const struct tapir_interval *i)
 {
-	return i->is_request || i->activity || i->flags & TAPIR_INTERVAL_CROSSED;
+	return i->is_request || i->activity || i->flags & TAPIR_INTERVAL_MIGRATED;
 }
 
 static inline uint64_t tapir_tracks__since_start(const struct tapir_tracks *t, uint64_t time_ns)

@@ -37,9 +37,9 @@ static enum frame_class class_of(const char *name)
 			return CLASS_ASYNC;
 		if (matches(lore->async_dispatchers, name))
 			return CLASS_DISPATCHER;
-		if (matches(lore->task_runners, name))
+		if (matches(lore->task_start_functions, name))
 			return CLASS_RUNNER;
-		if (matches(lore->continuers, name))
+		if (matches(lore->continuation_functions, name))
 			return CLASS_CONTINUER;
 	}
 	return CLASS_OTHER;

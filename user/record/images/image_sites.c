@@ -13,7 +13,7 @@
 #include "base/diag.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "record/images/plan.h"
+#include "record/images/site_layout.h"
 #include "elf/function.h"
 #include "elf/go_table.h"
 #include "elf/image.h"
@@ -88,7 +88,7 @@ void tapir_image__report_conditions(struct tapir_images *images, const struct ta
 }
 
 static int announce_site(struct tapir_images *images, const struct tapir_image *image,
-			 const struct tapir_usdt_note *note, const struct tapir_plan *plan,
+			 const struct tapir_usdt_note *note, const struct tapir_site_layout *plan,
 			 bool for_names)
 {
 	struct tapir_rec_probe fixed = {
@@ -135,9 +135,9 @@ static int add_site(struct reading *r, const struct tapir_usdt_note *note,
 	struct tapir_images *images = r->images;
 	struct tapir_image *image = r->image;
 	struct tapir_cfi_row row;
-	struct tapir_plan plan;
+	struct tapir_site_layout plan;
 	uint64_t site_va;
-	int err = tapir_plan__make(note, spec, images->opts.with_stack && !for_names, &plan);
+	int err = tapir_site_layout__make(note, spec, images->opts.with_stack && !for_names, &plan);
 
 	if (err)
 		return err;
@@ -148,7 +148,7 @@ static int add_site(struct reading *r, const struct tapir_usdt_note *note,
 	 */
 	if (r->cfi && tapir_elf__off_to_va(r->elf, note->site_off, &site_va) &&
 	    tapir_cfi__row_at(r->cfi, site_va, &row))
-		tapir_plan__set_caller(&plan, &row);
+		tapir_site_layout__set_caller(&plan, &row);
 	if (images->next_probe_id > tapir_programs__site_cap(images->opts.programs))
 		return tapir_diag__fail(-E2BIG,
 					"more than %u probe sites match: select fewer events",

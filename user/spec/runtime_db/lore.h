@@ -66,8 +66,8 @@ enum tapir_pair_scope {
 /* The cause under which a thread's time in an interval counts, if not its own. */
 enum tapir_cause {
 	TAPIR_CAUSE_NONE,
-	TAPIR_CAUSE_GC,	  /* process: all threads are stopped for the collector */
-	TAPIR_CAUSE_STOP, /* process: they do for something else */
+	TAPIR_CAUSE_GC,	       /* process: all threads are stopped for the collector */
+	TAPIR_CAUSE_SAFEPOINT, /* process: they do for something else */
 	TAPIR_CAUSE_JIT,
 	TAPIR_CAUSE_LOCK,
 	TAPIR_CAUSE_IO,
@@ -305,7 +305,7 @@ struct tapir_lore {
 	/*
 	 * Prefixes of the library functions that do something for any caller: they explain nothing.
 	 */
-	const char *const *plumbing;
+	const char *const *framework_glue;
 	/* Prefixes of functions of a native program that come from elsewhere: the language's. */
 	const char *const *native_library_code;
 	/*
@@ -313,7 +313,8 @@ struct tapir_lore {
 	 * continue these; those that begin other tasks as well; and those that continue methods
 	 * which the runtime suspends, whose names are like any other's.
 	 */
-	const char *const *async_methods, *const *continuers, *const *task_runners;
+	const char *const *async_methods, *const *continuation_functions,
+						  *const *task_start_functions;
 	const char *const *async_dispatchers;
 	/* Prefixes of functions that create and throw exceptions (diagnose/finding_cpu.c). */
 	const char *const *exception_functions;
@@ -349,7 +350,7 @@ struct tapir_lore {
 	const char *const *loop_callers;
 	/* Prefixes of its own functions, by which a thread is known that runs one. */
 	const char *const *loop_names;
-	const char *const *loop_plumbing;
+	const char *const *loop_glue;
 	/* The function that runs callbacks until none is left, what for, and prefixes of functions
 	 * that add them, or go from one to the next. */
 	const char *loop_queue, *loop_queued;

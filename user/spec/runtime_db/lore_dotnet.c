@@ -241,7 +241,7 @@ const struct tapir_lore tapir_lore_dotnet = {
 		"System.", "Microsoft.", "Internal.", "Interop.", "dynamicClass.", "MS.",
 		"FxResources.", "InvokeStub_", "Npgsql.", "MySqlConnector.", "StackExchange.Redis.",
 		"Grpc.", "Dapper.", "MongoDB.", "RabbitMQ.Client.", "Confluent.Kafka."),
-	.plumbing = TAPIR_LIST_OF(
+	.framework_glue = TAPIR_LIST_OF(
 		"System.Runtime.EH.", "System.Runtime.ExceptionServices.",
 		"System.Runtime.CompilerServices.", "System.Diagnostics.Tracing.",
 		"System.Threading.Monitor.", "System.Threading.Lock.", "System.Threading.Thread.",
@@ -251,7 +251,7 @@ const struct tapir_lore tapir_lore_dotnet = {
 		"System.Threading.Tasks.AwaitTaskContinuation.", "System.ThrowHelper."),
 	.stackless = stackless,
 	.async_methods = TAPIR_LIST_OF("* (async)"),
-	.continuers = TAPIR_LIST_OF(
+	.continuation_functions = TAPIR_LIST_OF(
 		"System.Runtime.CompilerServices.*StateMachineBox<*",
 		"System.Runtime.CompilerServices.*Awaiter.*",
 		"System.Runtime.CompilerServices.AsyncMethodBuilderCore.ContinuationWrapper.*",
@@ -265,7 +265,7 @@ const struct tapir_lore tapir_lore_dotnet = {
 	.async_dispatchers = TAPIR_LIST_OF(
 		"System.Runtime.CompilerServices.AsyncHelpers.*Dispatch*",
 		"System.Runtime.CompilerServices.AsyncProfiler.ContinuationWrapper.*"),
-	.task_runners =
+	.task_start_functions =
 		TAPIR_LIST_OF("System.Threading.Tasks.*.InnerInvoke(*",
 			      "System.Threading.Tasks.Task.ExecuteWithThreadLocal(*",
 			      "System.Threading.ExecutionContext.RunFromThreadPoolDispatchLoop(*"),

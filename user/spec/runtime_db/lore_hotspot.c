@@ -81,7 +81,7 @@ static const struct tapir_hint hints[] = {
 #define PROCESS TAPIR_PAIR_PROCESS
 #define NONE	TAPIR_CAUSE_NONE
 #define GC	TAPIR_CAUSE_GC
-#define STOP	TAPIR_CAUSE_STOP
+#define STOP	TAPIR_CAUSE_SAFEPOINT
 #define JIT	TAPIR_CAUSE_JIT
 #define LOCK	TAPIR_CAUSE_LOCK
 

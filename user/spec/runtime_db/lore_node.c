@@ -63,11 +63,10 @@ const struct tapir_lore tapir_lore_node = {
 				     "Builtin:Interpreter"),
 	.loop_function = "uv_run",
 	.loop_prefix = "uv_",
-	.loop_plumbing =
-		TAPIR_LIST_OF("Builtins_CEntry", "Builtins_CallApiCallback",
-			      "Builtins_HandleApiCall", "v8::internal::Builtin_HandleApiCall",
-			      "v8::internal::(anonymous namespace)::HandleApiCallHelper",
-			      "v8::internal::FunctionCallbackArguments::Call"),
+	.loop_glue = TAPIR_LIST_OF("Builtins_CEntry", "Builtins_CallApiCallback",
+				   "Builtins_HandleApiCall", "v8::internal::Builtin_HandleApiCall",
+				   "v8::internal::(anonymous namespace)::HandleApiCallHelper",
+				   "v8::internal::FunctionCallbackArguments::Call"),
 	.loop_queue = "Builtins_RunMicrotasks",
 	.loop_queued = "to make promises and run their callbacks, all at one go",
 	.loop_queue_steps = TAPIR_LIST_OF(

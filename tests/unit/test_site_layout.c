@@ -10,13 +10,13 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "record/images/plan.h"
+#include "record/images/site_layout.h"
 
 #define MAX_BYTES (TAPIR_EVENT_VAR_BYTES - 1)
 
 static struct tapir_usdt_note note;
 static struct tapir_spec *spec;
-static struct tapir_plan plan;
+static struct tapir_site_layout plan;
 
 static int setup(void **state)
 {
@@ -46,7 +46,7 @@ static int make(const char *spec_text)
 	tapir_spec__free(spec);
 	spec = NULL;
 	assert_int_equal(tapir_spec__parse(spec_text, &spec), 0);
-	return tapir_plan__make(&note, spec, false, &plan);
+	return tapir_site_layout__make(&note, spec, false, &plan);
 }
 
 static void fields_are_numbers_when_only_the_operand_is_known(void **state)
@@ -170,7 +170,7 @@ static void spec_is_refused_when_it_cannot_be_done(void **state)
 		"prov:event::arg0=buf(arg11)", "prov:event::arg0=strn(arg2)", /* unreadable */
 		"prov:event::arg0=nonsense",
 	};
-	struct tapir_plan before;
+	struct tapir_site_layout before;
 
 	(void)state;
 	add_arg(TAPIR_OPERAND_REG, 8, false);
@@ -208,23 +208,23 @@ static void flags_say_what_the_site_needs(void **state)
 	for (unsigned i = 0; i < TAPIR_MAX_ARGS; i++)
 		add_arg(TAPIR_OPERAND_TLS, 8, false);
 	assert_int_equal(tapir_spec__parse("prov", &spec), 0);
-	assert_int_equal(tapir_plan__make(&note, spec, true, &plan), 0);
+	assert_int_equal(tapir_site_layout__make(&note, spec, true, &plan), 0);
 	assert_int_equal(plan.site.arg_cnt, TAPIR_MAX_ARGS);
 	assert_int_equal(plan.site.flags, TAPIR_SITE_STACK | TAPIR_SITE_TLS);
-	tapir_plan__set_caller(&plan, &row);
+	tapir_site_layout__set_caller(&plan, &row);
 	assert_int_equal(plan.site.flags, TAPIR_SITE_STACK | TAPIR_SITE_TLS);
 	assert_int_equal(plan.site.caller.rule, TAPIR_UNWIND_SP);
 	assert_int_equal(plan.site.caller.cfa, 3); /* words */
 	assert_int_equal(plan.site.caller.fp, 2);
-	assert_int_equal(tapir_plan__make(&note, spec, false, &plan), 0);
+	assert_int_equal(tapir_site_layout__make(&note, spec, false, &plan), 0);
 	row = (struct tapir_cfi_row){.cfa_is_from_fp = true, .cfa_off = 16};
-	tapir_plan__set_caller(&plan, &row);
+	tapir_site_layout__set_caller(&plan, &row);
 	assert_int_equal(plan.site.caller.rule, TAPIR_UNWIND_FP);
 	assert_int_equal(plan.site.caller.cfa, 2);
 	assert_int_equal(plan.site.caller.fp, TAPIR_UNWIND_FP_SAME);
 	row.cfa_off = 12; /* no multiple of a word: a row cannot hold it */
-	assert_int_equal(tapir_plan__make(&note, spec, false, &plan), 0);
-	tapir_plan__set_caller(&plan, &row);
+	assert_int_equal(tapir_site_layout__make(&note, spec, false, &plan), 0);
+	tapir_site_layout__set_caller(&plan, &row);
 	assert_int_equal(plan.site.caller.rule, TAPIR_UNWIND_GAP);
 }
 

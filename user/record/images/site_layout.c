@@ -4,7 +4,7 @@
  * meaning that the operand cannot have (a string in an 8-bit register) is dropped, because a
  * person's mistake must not make the kernel follow a number.
  */
-#include "record/images/plan.h"
+#include "record/images/site_layout.h"
 
 #include <errno.h>
 #include <string.h>
@@ -143,8 +143,8 @@ static uint8_t size_of(const struct meaning *m, const struct tapir_operand *op)
 	return m->field_type >= TAPIR_FIELD_STR && op->size <= 8 ? 0 : op->size;
 }
 
-static void fill_arg(struct tapir_plan *plan, unsigned idx, const struct tapir_usdt_note *note,
-		     const struct meaning *m)
+static void fill_arg(struct tapir_site_layout *plan, unsigned idx,
+		     const struct tapir_usdt_note *note, const struct meaning *m)
 {
 	const struct tapir_operand *op = &note->args[idx];
 	bool readable = op->kind != TAPIR_OPERAND_NONE;
@@ -168,13 +168,13 @@ static void fill_arg(struct tapir_plan *plan, unsigned idx, const struct tapir_u
 		plan->site.flags |= TAPIR_SITE_TLS;
 }
 
-int tapir_plan__make(const struct tapir_usdt_note *note, const struct tapir_spec *spec,
-		     bool with_stack, struct tapir_plan *out)
+int tapir_site_layout__make(const struct tapir_usdt_note *note, const struct tapir_spec *spec,
+			    bool with_stack, struct tapir_site_layout *out)
 {
 	const struct tapir_hint *hint =
 		tapir_usdt_hint__find(note->provider, note->name, note->arg_cnt);
 	struct meaning meanings[TAPIR_MAX_ARGS] = {};
-	struct tapir_plan plan = {.site.arg_cnt = (uint8_t)note->arg_cnt};
+	struct tapir_site_layout plan = {.site.arg_cnt = (uint8_t)note->arg_cnt};
 	int err;
 
 	for (unsigned i = 0; i < note->arg_cnt; i++) {
@@ -197,7 +197,7 @@ int tapir_plan__make(const struct tapir_usdt_note *note, const struct tapir_spec
 	return 0;
 }
 
-void tapir_plan__set_caller(struct tapir_plan *plan, const struct tapir_cfi_row *row)
+void tapir_site_layout__set_caller(struct tapir_site_layout *plan, const struct tapir_cfi_row *row)
 {
 	int32_t cfa = row->cfa_off / 8, fp = row->fp_is_saved ? -row->fp_off / 8 : 0;
 
