@@ -273,23 +273,27 @@ static void limit_cpu(const struct tapir_serve_limits *limits)
  */
 static void add_events_of_view(const struct tapir_task *task, struct tapir_request *request)
 {
-	static const char *compilers[] = {"Microsoft-Windows-DotNETRuntime:Jit:Verbose",
-					  "hotspot:method__compile__*"};
-	/* Not "allocations": of a JVM, that traps at each object. */
-	static const char *both[] = {TAPIR_PROFILE_DEFAULT, NULL}, *const profiles[] = {
-									   "gc", "exceptions",
-									   "contention",
-									   "threadpool"};
+	static const char *profiles[] = {TAPIR_PROFILE_DEFAULT, NULL}, *specs[4];
+	const struct tapir_view_source *source;
+	const struct tapir_view *view;
+	const char *arg;
+	size_t cnt = 0;
 
 	if (task->run != tapir_task__view || request->specs.cnt || request->profiles.cnt)
 		return;
-	if (!strcmp(task->path_arg, "jit"))
-		request->more_specs = (struct tapir_words){.data = compilers, .cnt = 2, .cap = 2};
-	for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++)
-		if (!strcmp(task->path_arg, profiles[i]))
-			both[1] = profiles[i];
-	if (both[1])
-		request->profiles = (struct tapir_words){.data = both, .cnt = 2, .cap = 2};
+	view = tapir_view__find(task->path_arg, &arg);
+	if (!view)
+		return;
+	source = &view->source;
+	for (; source->specs && source->specs[cnt] && cnt < sizeof(specs) / sizeof(*specs); cnt++)
+		specs[cnt] = source->specs[cnt];
+	if (cnt)
+		request->more_specs = (struct tapir_words){.data = specs, .cnt = cnt, .cap = cnt};
+	if (source->profile == TAPIR_PROFILE_ID_DEFAULT ||
+	    tapir_profile__at(source->profile)->may_be_slow)
+		return;
+	profiles[1] = tapir_profile__name(source->profile);
+	request->profiles = (struct tapir_words){.data = profiles, .cnt = 2, .cap = 2};
 }
 
 /* Records what params request into a file: 0 or -errno with lines; -EEXIST: another process. */

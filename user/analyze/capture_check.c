@@ -11,6 +11,7 @@
 #include "base/diag.h"
 #include "base/reader_words.h"
 #include "decode/dotnet_tables.h"
+#include "decode/profiles.h"
 #include "trace/family.h"
 
 #define CLR	    TAPIR_DOTNET_RUNTIME
@@ -173,26 +174,56 @@ static void add_runtimes(struct tapir_str *out, unsigned bits)
 	}
 }
 
+/* "collections were not recorded: `tapir record --profile gc` records them" */
+static void add_how(struct tapir_str *out, const struct tapir_view_source *s)
+{
+	char words[TAPIR_READER_WORDS_BYTES];
+	struct tapir_str how = {};
+
+	tapir_str__adds(&how, s->how ? s->how : "`tapir record");
+	if (s->profile != TAPIR_PROFILE_ID_DEFAULT)
+		tapir_str__addf(&how, " --profile %s", tapir_profile__name(s->profile));
+	for (const char *const *spec = s->specs; spec && *spec; spec++)
+		tapir_str__addf(&how, " '%s'", *spec);
+	tapir_str__adds(&how, s->how ? "" : "`");
+	if (how.failed)
+		out->failed = true;
+	else
+		tapir_str__addf(out, "%s were not recorded: %s records them", s->description,
+				tapir_reader_words__of(how.data, words));
+	tapir_str__fini(&how);
+}
+
 static void explain_not_recorded(const struct tapir_capture_check *r,
 				 const struct tapir_view_source *s,
 				 struct tapir_view_result *result)
 {
 	bool has_none = !s->is_alone && r->runtimes_seen && !(r->runtimes_seen & reporters(s));
-	char words[TAPIR_READER_WORDS_BYTES];
 	struct tapir_fact *fact;
 
 	tapir_str__clear(&result->headline);
-	tapir_str__addf(&result->headline, "%s were not recorded: ", s->description);
 	if (has_none) {
+		tapir_str__addf(&result->headline, "%s were not recorded: ", s->description);
 		add_runtimes(&result->headline, r->runtimes_seen);
 		tapir_str__adds(&result->headline, " has no events for them that tapir can record");
 	} else {
-		tapir_str__addf(&result->headline, "%s records them",
-				tapir_reader_words__of(s->how, words));
+		add_how(&result->headline, s);
 	}
 	tapir_vec_for_each (fact, &result->facts)
 		fact->column.title = NULL; /* zeros for what was not counted */
 	result->is_unrecorded = true;
+}
+
+static void note_not_recorded(const struct tapir_view_source *s, struct tapir_view_result *result)
+{
+	struct tapir_str text = {};
+
+	add_how(&text, s);
+	if (text.failed)
+		result->failed = true;
+	else
+		tapir_view_result__note(result, "%s", text.data);
+	tapir_str__fini(&text);
 }
 
 /*
@@ -236,6 +267,5 @@ void tapir_capture_check__explain(const struct tapir_capture_check *r,
 	    !tapir_catalog__meta_value(catalog, tapir_families[s->family].meta).len)
 		explain_not_recorded(r, s, result);
 	else if (!s->is_alone)
-		tapir_view_result__note(result, "%s were not recorded: %s records them",
-					s->description, s->how);
+		note_not_recorded(s, result);
 }

@@ -29,8 +29,12 @@ struct tapir_view_event {
  * family, or of that alone.
  */
 struct tapir_view_source {
-	const char *description,
-		*how; /* "collections", "`tapir record --profile gc`"; NULL: ask not */
+	const char *description; /* "block requests"; NULL: ask not */
+	/* The answer to "how": "`tapir record --io`", or a profile that is not the default, or
+	 * SPECs. */
+	const char *how;
+	enum tapir_profile_id profile;
+	const char *const *specs;
 	const struct tapir_view_event *events; /* up to one without a name; NULL: none */
 	enum tapir_cause cause;
 	enum tapir_tally_id tally;

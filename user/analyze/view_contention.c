@@ -583,7 +583,7 @@ const struct tapir_view tapir_view_contention = {
 		.close = contention_on_close,
 		.call = on_call},
 	.nothing = "no thread was seen to wait for a lock",
-	.source = {"events of locks", "`tapir record --profile contention`",
+	.source = {"events of locks", .profile = TAPIR_PROFILE_ID_CONTENTION,
 		   .cause = TAPIR_CAUSE_LOCK, .family = TAPIR_FAMILY_SWITCH},
 	.facts = facts,
 	.has_facts_of_nothing = true,

@@ -586,7 +586,7 @@ const struct tapir_view tapir_view_gc = {
 		.open = gc_on_open,
 		.close = gc_on_close},
 	.nothing = "no collection was seen",
-	.source = {"collections", "`tapir record --profile gc`", .cause = TAPIR_CAUSE_GC},
+	.source = {"collections", .profile = TAPIR_PROFILE_ID_GC, .cause = TAPIR_CAUSE_GC},
 	.facts = facts,
 	.ctx_bytes = sizeof(struct gc_view),
 	.default_top = 10,

@@ -427,15 +427,16 @@ static const struct tapir_view_fact facts[] = {
 	 TITLED_BY(loaded_bytes)},
 	{}};
 
+/* They report each compilation: no profile has them. */
+static const char *const compilers[] = {TAPIR_DOTNET_RUNTIME ":Jit:Verbose",
+					"hotspot:method__compile__*", NULL};
+
 const struct tapir_view tapir_view_jit = {
 	.name = "jit",
 	.summary = "compiled methods, time per method, compiling threads",
 	.fns = {.close = jit_on_close, .event = jit_on_event},
 	.nothing = "no method was seen to be compiled",
-	.source = {"compilations",
-		   "`tapir record '" TAPIR_DOTNET_RUNTIME ":Jit:Verbose' "
-		   "'hotspot:method__compile__*'`",
-		   .cause = TAPIR_CAUSE_JIT},
+	.source = {"compilations", .specs = compilers, .cause = TAPIR_CAUSE_JIT},
 	.facts = facts,
 	.has_facts_of_nothing = true,
 	.ctx_bytes = sizeof(struct jit),

@@ -436,7 +436,7 @@ const struct tapir_view tapir_view_threadpool = {
 		.open = threadpool_on_open,
 		.close = threadpool_on_close},
 	.nothing = "no event of a thread pool was seen",
-	.source = {"events of .NET's thread pool", "`tapir record --profile threadpool`",
+	.source = {"events of .NET's thread pool", .profile = TAPIR_PROFILE_ID_THREADPOOL,
 		   .events = pooled},
 	.facts = facts,
 	.has_facts_of_nothing = true,

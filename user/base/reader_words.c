@@ -20,6 +20,11 @@ bool tapir_reader_words__are_parameters(void)
 	return are_parameters;
 }
 
+const char *tapir_reader_words__of_option(const char *option)
+{
+	return are_parameters ? option + strspn(option, "-") : option;
+}
+
 /* The first that fits is taken. What has no parameter is done on the machine itself. */
 static const struct {
 	const char *option, *parameter;

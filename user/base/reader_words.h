@@ -19,6 +19,8 @@
 void tapir_reader_words__use_parameters(void);
 /* Returns true where parameters are meant, no options. */
 bool tapir_reader_words__are_parameters(void);
+/* The name of an option, "--where", or of its parameter; borrowed from the text. */
+const char *tapir_reader_words__of_option(const char *option);
 
 /*
  * The text, or format, in the words of its reader: text itself, or out, which has

@@ -14,6 +14,9 @@ struct tapir_profile {
 	const char *name;
 	const char *description; /* half a line, for help */
 	bool has_list;		 /* of runtimes, after what */
+	/* A form of the agent offers it, or has it checked. */
+	enum { TAPIR_PROFILE_BY_NAME, TAPIR_PROFILE_OFFERED, TAPIR_PROFILE_CHECKED } choice;
+	bool may_be_slow; /* in some runtimes it traps at each object */
 };
 
 #define TAPIR_PROFILE_DEFAULT "default"

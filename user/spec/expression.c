@@ -641,7 +641,7 @@ int tapir_expression__parse(const char *option, const char *text, struct tapir_e
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return -ENOMEM;
-	e->option = tapir_reader_words__are_parameters() ? option + strspn(option, "-") : option;
+	e->option = tapir_reader_words__of_option(option);
 	e->text = strdup(text);
 	e->texts = malloc(2 * len + 2); /* a text and its NUL take no more than it and its quotes */
 	err = e->text && e->texts && tapir_vec__add(&e->nodes) ? parse_whole(e) : -ENOMEM;

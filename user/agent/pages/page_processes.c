@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/pages/pages_impl.h"
+#include "decode/profiles.h"
 
 /* ---- the list ------------------------------------------------------------------------------- */
 
@@ -267,30 +268,20 @@ static void add_facts(struct tapir_str *out, const json_t *p)
 	tapir_str__adds(out, "</p>\n");
 }
 
-static void add_purposes(struct tapir_str *out, bool is_dotnet)
+static void add_profiles(struct tapir_str *out)
 {
-	static const struct {
-		const char *name, *label;
-		bool is_on;
-	} purposes[] = {
-		{"default", "default of the runtime", true},
-		{"gc", "garbage collection", true},
-		{"exceptions", "exceptions", true},
-		{"contention", "lock contention", true},
-		{"threadpool", "thread pool", true},
-		{"allocations", "allocations", false},
-		{"http", "HTTP requests", false},
-	};
+	const struct tapir_profile *profile;
 
 	tapir_str__adds(out, "<fieldset><legend>Events</legend>\n");
-	for (size_t i = 0; i < sizeof(purposes) / sizeof(purposes[0]); i++)
-		tapir_html__add(out,
-				"<label class=\"check\"><input type=\"checkbox\" name=\"profile\" "
-				"value=\"%s\"%s> %s</label>\n",
-				purposes[i].name, purposes[i].is_on ? " checked" : "",
-				strcmp(purposes[i].name, "allocations") != 0 || is_dotnet
-					? purposes[i].label
-					: "allocations (every object: slows the program)");
+	for (size_t i = 0; (profile = tapir_profile__at(i)); i++)
+		if (profile->choice != TAPIR_PROFILE_BY_NAME)
+			tapir_html__add(out,
+					"<label class=\"check\"><input type=\"checkbox\" "
+					"name=\"profile\" value=\"%s\"%s> %s: %s%s</label>\n",
+					profile->name,
+					profile->choice == TAPIR_PROFILE_CHECKED ? " checked" : "",
+					profile->name, profile->description,
+					profile->may_be_slow ? " (which slows the program)" : "");
 	tapir_str__adds(out, "</fieldset>\n");
 }
 
@@ -308,7 +299,7 @@ static void add_form(struct tapir_str *out, const json_t *caller, const json_t *
 			"<label>Seconds <input name=\"seconds\" type=\"number\" min=\"1\" "
 			"max=\"86400\" value=\"10\" required></label>\n",
 			(unsigned long long)tapir_member__u64(p, "started"));
-	add_purposes(out, is_dotnet);
+	add_profiles(out);
 	if (is_dotnet)
 		tapir_str__adds(out,
 				"<label class=\"check\"><input type=\"checkbox\" "
