@@ -42,7 +42,7 @@ struct args {
 	bool jvm_locks, activities;
 	const char *sched; /* NULL: not given */
 	bool no_sched;
-	bool io, net, signals;
+	bool captures[TAPIR_FAMILY_CNT];
 	struct tapir_words_or_default syscalls, kernel, native_memory;
 	uint64_t native_rate;
 	uint64_t max_size;
@@ -85,18 +85,6 @@ static const struct tapir_option options[] = {
 		"added up by thread, so that a switch costs a tenth ('tapir help waits')",
 		struct args, sched, tapir_sched__name),
 	TAPIR_FLAG("no-sched", 0, "record no context switches", struct args, no_sched),
-	TAPIR_FLAG("io", 0,
-		   "record each request to a block device: its file, who made it, how long it took "
-		   "('tapir help io')",
-		   struct args, io),
-	TAPIR_FLAG("net", 0,
-		   "record each request and answer on TCP connections: peer, time, bytes "
-		   "('tapir help net')",
-		   struct args, net),
-	TAPIR_FLAG("signals", 0,
-		   "record each signal that a traced process sends or gets: who killed whom "
-		   "('tapir help signals')",
-		   struct args, signals),
 	TAPIR_LIST_OR_DEFAULT(
 		"syscalls", 0, "[LIST]",
 		"count system calls: errors and times by process, thread and call; LIST: of which, "
@@ -172,11 +160,27 @@ static const struct tapir_option flight_options[] = {
 		     struct args, flight.dir),
 	{}};
 
+/* A flag for each family that names one. */
+static struct tapir_option family_options[TAPIR_FAMILY_CNT + 1];
+
+static void make_family_options(void)
+{
+	struct tapir_option *option = family_options;
+
+	for (size_t i = 0; i < TAPIR_FAMILY_CNT; i++)
+		if (tapir_families[i].flag)
+			*option++ = (struct tapir_option){.name = tapir_families[i].flag,
+							  .help = tapir_families[i].flag_help,
+							  .type = TAPIR_OPTION_FLAG,
+							  .offset = i * sizeof(bool)};
+}
+
 static const struct tapir_option_group groups[] = {
 	{"Targets", tapir_target_options, offsetof(struct args, target)},
 	{"What to record", tapir_capture_options, offsetof(struct args, capture)},
 	{"Flight recorder", flight_options, 0},
 	{NULL, options, 0},
+	{"Further records", family_options, offsetof(struct args, captures)},
 	{}};
 
 static const struct tapir_positional positionals[] = {
@@ -492,9 +496,7 @@ static int run_record(struct tapir_cli *cli)
 	request.sched = args->sched;
 	request.sum_waits = tapir_sched__sums(args->sched);
 	request.no_sched = args->no_sched;
-	request.captures[TAPIR_FAMILY_IO] = args->io;
-	request.captures[TAPIR_FAMILY_EXCHANGE] = args->net;
-	request.captures[TAPIR_FAMILY_SIGNAL] = args->signals;
+	memcpy(request.captures, args->captures, sizeof(request.captures));
 	request.captures[TAPIR_FAMILY_CALLS] = args->syscalls.is_given;
 	request.syscalls = args->syscalls.words;
 	request.captures[TAPIR_FAMILY_KERNEL] = args->kernel.is_given;
@@ -535,5 +537,6 @@ const struct tapir_command tapir_cmd_record = {
 	.args_bytes = sizeof(struct args),
 	.defaults = &defaults,
 	.reads_foreign_files = true,
+	.make_options = make_family_options,
 	.run = run_record,
 };

@@ -367,6 +367,9 @@ int tapir_cli__parse(struct tapir_cli *cli, int argc, char **argv)
 	struct cursor c = {argc, argv, 1};
 	int err = 0;
 
+	for (const struct tapir_command *const *each = cli->commands; *each; each++)
+		if ((*each)->make_options)
+			(*each)->make_options();
 	if (cli->default_command) {
 		err = choose_command(cli, cli->default_command);
 		cli->is_default = !err;

@@ -189,6 +189,8 @@ struct tapir_command {
 	bool reads_foreign_files; /* of other processes: base/foreign/helper.h */
 	size_t args_bytes;	  /* of the struct the offsets point into */
 	const void *defaults;	  /* its first value; NULL: zeros */
+	/* Fills tables of its options that are made of another table, before any is read. */
+	void (*make_options)(void);
 	int (*run)(struct tapir_cli *cli);
 };
 

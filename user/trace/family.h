@@ -40,6 +40,8 @@ struct tapir_family {
 	const char *programs[TAPIR_FAMILY_PROGRAMS], *maps[TAPIR_FAMILY_MAPS];
 	const char *last_program; /* an iterator that runs once, before the end; NULL: none */
 	const char *meta;	  /* a key of META: it was captured; NULL: it says so otherwise */
+	const char *flag; /* of `tapir record`, which has it captured; NULL: another option does */
+	const char *flag_help;
 };
 
 extern const struct tapir_family tapir_families[TAPIR_FAMILY_CNT];

@@ -1002,6 +1002,9 @@ const struct tapir_family tapir_families[TAPIR_FAMILY_CNT] = {
 			     .maps = {"io_makers", "io_requests", "io_scratches"},
 			     .meta = "io",
 			     .key = "io",
+			     .flag = "io",
+			     .flag_help = "record each request to a block device: its file, who "
+					  "made it, how long it took ('tapir help io')",
 			     .title = ">DISK",
 			     .loss_kind = TAPIR_LOSS_KIND_IO,
 			     .disk_cause = TAPIR_LOSS_IO_DISK,
@@ -1016,6 +1019,10 @@ const struct tapir_family tapir_families[TAPIR_FAMILY_CNT] = {
 				   .maps = {"connections", "net_scratches"},
 				   .last_program = "tapir_net_open",
 				   .meta = "net",
+				   .flag = "net",
+				   .flag_help =
+					   "record each request and answer on TCP connections: "
+					   "peer, time, bytes ('tapir help net')",
 				   .title = ">NET",
 				   .loss_kind = TAPIR_LOSS_KIND_EXCHANGE,
 				   .disk_cause = TAPIR_LOSS_EXCHANGE_DISK,
@@ -1043,6 +1050,10 @@ const struct tapir_family tapir_families[TAPIR_FAMILY_CNT] = {
 				 .programs = {"tapir_signal"},
 				 .maps = {"signal_scratches"},
 				 .meta = "signals",
+				 .flag = "signals",
+				 .flag_help =
+					 "record each signal that a traced process sends or gets: "
+					 "who killed whom ('tapir help signals')",
 				 .title = ">SIGNALS",
 				 .loss_kind = TAPIR_LOSS_KIND_SIGNAL,
 				 .disk_cause = TAPIR_LOSS_SIGNAL_DISK,
