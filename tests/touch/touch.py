@@ -7,7 +7,7 @@ What a stranger writes to add a thing of a kind, as samples: tests/touch/KIND/ h
   new/    files that are added, at their places
   test    what runs in the copy that has both, once it is built
 
-`touch.py` checks that each sample applies, that it touches no more files than LIMITS says, and that
+`touch.py` checks that each sample applies, that what it adds to user/ compiles, that it touches no more files than LIMITS says, and that
 "Where to add things" of user/README.md names these files ("touched" stands for NAME there).
 `touch.py --build [KIND ...]` builds each sample in one copy of the tree and runs its test.
 `touch.py --without RUNTIME ...` (all: each row of TABLE but those of STAY) deletes the runtime's files and its row in the
@@ -22,6 +22,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 HOME = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HOME))
@@ -93,11 +94,23 @@ def bullet(title):
     return " ".join(found[1].split()) if found else None
 
 
+def compile_errors(kind):
+    """What the compiler says of the sample's own files of user/, with its rows in those that they include."""
+    sources = [file for file in new_files(kind) if file.startswith("user/") and file.endswith(".c")]
+    with tempfile.TemporaryDirectory() as copy:
+        write(copy, changed(kind, ROOT))
+        folders = [os.path.join(top, name) for top in (copy, ROOT) for name in ("user", "include")]
+        flags = ["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", *(f"-I{folder}" for folder in folders)]
+        ran = subprocess.run([os.environ.get("CC", "cc"), *flags, *(os.path.join(copy, file) for file in sources)],
+                             stderr=subprocess.PIPE, text=True, check=False) if sources else None
+        return ran.stderr.replace(copy + "/", "").splitlines()[:3] if ran and ran.returncode else []
+
+
 def check(kind):
     limit, title = LIMITS[kind]
     faults = []
     try:
-        changed(kind, ROOT)
+        faults += compile_errors(kind)
     except (OSError, ValueError) as err:
         faults.append(str(err))
     files = touched(kind)

@@ -17,7 +17,7 @@ struct tapir_capture_check {
 void tapir_capture_check__add(struct tapir_capture_check *r, const struct tapir_rec *rec);
 
 /*
- * Call it after the view's finish: if it found nothing (tapir_view_result__nothing) because it was
+ * Call it after the view's finish: if it found nothing because it was
  * not recorded, its headline becomes that, with the option that records it. For a file without
  * "specs" (of an older tapir), nothing changes.
  */

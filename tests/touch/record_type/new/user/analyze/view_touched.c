@@ -6,7 +6,7 @@
 
 struct touched {
 	struct tapir_view_args args;
-	uint64_t cnt[SIGNAL_CNT];
+	uint64_t sum, cnt[SIGNAL_CNT];
 };
 
 static void on_record(void *ctx, const struct tapir_rec *rec)
@@ -24,19 +24,15 @@ static int finish(void *ctx, struct tapir_view_result *result)
 		{"signal", ">SIGNAL", TAPIR_CELL_ID}, {"count", ">COUNT", TAPIR_CELL_COUNT}, {}};
 	struct touched *v = ctx;
 	size_t t = tapir_view_result__table(result, "signals", NULL, columns);
-	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < SIGNAL_CNT; i++) {
 		if (!v->cnt[i])
 			continue;
-		sum += v->cnt[i];
+		v->sum += v->cnt[i];
 		tapir_view_result__u64(result, t, i);
 		tapir_view_result__u64(result, t, v->cnt[i]);
 	}
-	if (sum)
-		tapir_str__addf(&result->headline, "%llu signals", (unsigned long long)sum);
-	else
-		tapir_view_result__nothing(result, "no signals: `tapir record --touched` has them");
+	tapir_str__addf(&result->headline, "%llu signals", (unsigned long long)v->sum);
 	return 0;
 }
 
@@ -44,6 +40,10 @@ const struct tapir_view tapir_view_touched = {
 	.name = "touched",
 	.summary = "signals that were sent, by number",
 	.fns = {.record = on_record},
+	.nothing = "no signal was sent",
+	.source = {"signals", "`tapir record --touched`", .family = TAPIR_FAMILY_TOUCHED,
+		   .is_alone = true},
+	.found_off = TAPIR_VIEW_NUMBER(struct touched, sum),
 	.ctx_bytes = sizeof(struct touched),
 	.finish = finish,
 };
