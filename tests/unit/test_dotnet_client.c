@@ -277,7 +277,7 @@ static void snapshot_is_switched_on_read_switched_off_and_removed(void **state)
 	static const uint8_t expected[] = "DOTNET_IPC_V1\0\x18\0\x04\x05\0\0\x02\0\0\0"
 					  "DOTNET_IPC_V1\0\x14\0\x04\x06\0";
 	struct fake_dotnet *f = *state;
-	struct tapir_dotnet_snapshot snapshot;
+	struct tapir_jitdump_answer snapshot;
 	struct tapir_dotnet_opts opts;
 	tapir_autofree char *requests = NULL;
 	char path[96], text[16] = "";
@@ -304,7 +304,7 @@ static void snapshot_is_switched_on_read_switched_off_and_removed(void **state)
 static void file_that_ends_within_a_record_is_not_all(void **state)
 {
 	struct fake_dotnet *f = *state;
-	struct tapir_dotnet_snapshot snapshot;
+	struct tapir_jitdump_answer snapshot;
 	struct tapir_dotnet_opts opts;
 	tapir_autofree char *requests = NULL;
 	bool has_asked_for_events = false;
@@ -331,7 +331,7 @@ static void file_that_ends_within_a_record_is_not_all(void **state)
 static void file_that_was_there_before_stays(void **state)
 {
 	struct fake_dotnet *f = *state;
-	struct tapir_dotnet_snapshot snapshot;
+	struct tapir_jitdump_answer snapshot;
 	struct tapir_dotnet_opts opts;
 	char path[96];
 
@@ -362,7 +362,7 @@ static void assert_asked_for_events_alone(const struct fake_dotnet *f)
 static void link_in_the_files_place_is_not_followed(void **state)
 {
 	struct fake_dotnet *f = *state;
-	struct tapir_dotnet_snapshot snapshot;
+	struct tapir_jitdump_answer snapshot;
 	struct tapir_dotnet_opts opts;
 	char path[96];
 
@@ -380,7 +380,7 @@ static void link_in_the_files_place_is_not_followed(void **state)
 static void no_link_can_take_the_files_place_once_it_is_asked_for(void **state)
 {
 	struct fake_dotnet *f = *state;
-	struct tapir_dotnet_snapshot snapshot;
+	struct tapir_jitdump_answer snapshot;
 	struct tapir_dotnet_opts opts;
 	char path[96];
 	struct stat st;
@@ -412,7 +412,7 @@ static bool comes_to(const char *path, bool is_there)
 static void file_keeps_its_name_while_the_runtime_may_write_it(void **state)
 {
 	struct fake_dotnet *f = *state;
-	struct tapir_dotnet_snapshot snapshot;
+	struct tapir_jitdump_answer snapshot;
 	struct tapir_dotnet_opts opts;
 	char path[96];
 
@@ -432,7 +432,7 @@ static void nothing_is_written_where_others_replace_files(void **state)
 {
 	static const mode_t modes[] = {0777, 0770, 0707};
 	struct fake_dotnet *f = *state;
-	struct tapir_dotnet_snapshot snapshot;
+	struct tapir_jitdump_answer snapshot;
 	struct tapir_dotnet_opts opts;
 
 	f->writes_dump = true;
@@ -450,7 +450,7 @@ static void nothing_is_written_where_others_replace_files(void **state)
 static void off_is_sent_also_when_on_was_not_answered(void **state)
 {
 	struct fake_dotnet *f = *state;
-	struct tapir_dotnet_snapshot snapshot;
+	struct tapir_jitdump_answer snapshot;
 	struct tapir_dotnet_opts opts;
 	tapir_autofree char *requests = NULL;
 	char path[96];
@@ -471,7 +471,7 @@ static void off_is_sent_also_when_on_was_not_answered(void **state)
 static void file_of_one_that_is_killed_meanwhile_is_removed(void **state)
 {
 	struct fake_dotnet *f = *state;
-	struct tapir_dotnet_snapshot snapshot;
+	struct tapir_jitdump_answer snapshot;
 	struct tapir_dotnet_opts opts;
 	char path[96];
 
@@ -487,7 +487,7 @@ static void file_of_one_that_is_killed_meanwhile_is_removed(void **state)
 static void one_that_says_it_wrote_but_did_not_is_reported(void **state)
 {
 	struct fake_dotnet *f = *state;
-	struct tapir_dotnet_snapshot snapshot;
+	struct tapir_jitdump_answer snapshot;
 	struct tapir_dotnet_opts opts;
 
 	answer(f, 0, "\0\0\0", 4);

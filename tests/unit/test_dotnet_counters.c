@@ -17,7 +17,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "runtime/dotnet/lanes/counter_choice.h"
+#include "record/counter_choice.h"
 #include "decode/dotnet_counters.h"
 #include "decode/event_layout.h"
 #include "trace/recbuf.h"

@@ -16,6 +16,8 @@
 #include "base/diag.h"
 #include "record/names/dotnet_names.h"
 
+extern const struct tapir_runtime_ops tapir_runtime_dotnet;
+
 #define VA  0x7f0000001000ull
 #define SEC TAPIR_NS_PER_SEC
 
@@ -61,7 +63,8 @@ static bool asks_at(uint64_t now_ns)
 /* As after a snapshot that was taken then. */
 static void has_snapshot_of(uint64_t time_ns)
 {
-	tapir_dotnet_names__start(&names, queries, (uint32_t)stopped, 0, false);
+	tapir_dotnet_names__start(&names, queries, &tapir_runtime_dotnet, (uint32_t)stopped, 0,
+				  false);
 	names.last_ns = time_ns;
 	names.missed_ns = 0;
 }
@@ -69,7 +72,8 @@ static void has_snapshot_of(uint64_t time_ns)
 static void process_that_will_not_tell_is_asked_at_once(void **state)
 {
 	(void)state;
-	tapir_dotnet_names__start(&names, queries, (uint32_t)stopped, 0, false);
+	tapir_dotnet_names__start(&names, queries, &tapir_runtime_dotnet, (uint32_t)stopped, 0,
+				  false);
 	assert_true(asks_at(tapir_clock__now_ns()));
 }
 
@@ -78,7 +82,8 @@ static void process_that_will_tell_is_asked_when_it_does(void **state)
 	uint64_t now = tapir_clock__now_ns();
 
 	(void)state;
-	tapir_dotnet_names__start(&names, queries, (uint32_t)stopped, 0, true);
+	tapir_dotnet_names__start(&names, queries, &tapir_runtime_dotnet, (uint32_t)stopped, 0,
+				  true);
 	assert_false(asks_at(now + SEC / 10));
 	tapir_dotnet_names__reports_methods(&names, now);
 	assert_true(asks_at(now + SEC / 10));
@@ -89,7 +94,8 @@ static void process_that_never_tells_is_asked_after_a_moment(void **state)
 	uint64_t now = tapir_clock__now_ns();
 
 	(void)state;
-	tapir_dotnet_names__start(&names, queries, (uint32_t)stopped, 0, true);
+	tapir_dotnet_names__start(&names, queries, &tapir_runtime_dotnet, (uint32_t)stopped, 0,
+				  true);
 	assert_false(asks_at(now + SEC / 10));
 	assert_true(asks_at(now + SEC));
 }
@@ -100,7 +106,8 @@ static void telling_may_begin_before_its_mappings_are_known(void **state)
 
 	(void)state;
 	tapir_dotnet_names__reports_methods(&names, now);
-	tapir_dotnet_names__start(&names, queries, (uint32_t)stopped, 0, true);
+	tapir_dotnet_names__start(&names, queries, &tapir_runtime_dotnet, (uint32_t)stopped, 0,
+				  true);
 	assert_true(asks_at(now));
 }
 

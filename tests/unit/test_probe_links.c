@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "base/diag.h"
-#include "runtime/dotnet/lanes/probe_links.h"
+#include "runtime/peer/probe_links.h"
 
 #define PAGE 4096ull
 

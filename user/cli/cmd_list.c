@@ -25,7 +25,7 @@
 #include "output/render/list_view.h"
 #include "output/render/screen.h"
 #include "cli/terminal.h"
-#include "runtime/dotnet/lanes/probe_links.h"
+#include "runtime/peer/probe_links.h"
 #include "attach/flow/seen_names.h"
 #include "base/foreign/foreign_file.h"
 #include "spec/runtime_db/lore.h"

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "record/command.h"
-#include "runtime/dotnet/lanes/counter_choice.h"
+#include "record/counter_choice.h"
 #include "decode/profiles.h"
 #include "spec/runtime_db/lore.h"
 

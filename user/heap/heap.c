@@ -13,7 +13,6 @@
 #include "decode/probe_name.h"
 #include "heap/heap_ops.h"
 #include "spec/runtime_db/lore.h"
-#include "runtime/dotnet/dotnet.h"
 #include "runtime/recognize.h"
 
 #define NAME "the snapshot" /* in messages */
@@ -37,12 +36,12 @@ int tapir_heap__open(const char *path, struct tapir_heap_snapshot *out)
 	return err;
 }
 
-/* ---- .NET --------------------------------------------------------------------------------------- */
+/* ---- runtimes that list objects --------------------------------------------------------------------------------------- */
 
 /*
  * A recording that is not kept is neither compressed nor read while it arrives: the process waits.
  */
-static int take_dotnet(const struct tapir_heap_request *request, struct tapir_heap_snapshot *out)
+static int take_by_events(const struct tapir_heap_request *request, struct tapir_heap_snapshot *out)
 {
 	struct tapir_heap_reading reading = {.tgid = request->tgid, .is_spooled = true};
 	struct tapir_heap_record_opts opts = {
@@ -53,10 +52,8 @@ static int take_dotnet(const struct tapir_heap_request *request, struct tapir_he
 		.ctx = &reading,
 	};
 	uint64_t lost_cnt = 0;
-	int err = tapir_dotnet__check_runs(request->tgid, "list the heap");
+	int err = tapir_heap__record(&opts, &lost_cnt);
 
-	if (!err)
-		err = tapir_heap__record(&opts, &lost_cnt);
 	if (err) {
 		tapir_heap_reading__fini(&reading);
 		return err;
@@ -70,20 +67,6 @@ static int take_dotnet(const struct tapir_heap_request *request, struct tapir_he
 
 /* ---- runtimes that are asked -------------------------------------------------------------------- */
 
-/* 1 and *out: one that is asked for its heap; 0: it is none; -errno with a line. */
-static int find_heap(uint32_t tgid, const struct tapir_heap_ops **out)
-{
-	int is_one = 0;
-
-	for (size_t i = 0; tapir_runtimes[i] && !is_one; i++) {
-		struct tapir_runtime_info info;
-
-		*out = tapir_runtimes[i]->heap;
-		is_one = *out ? tapir_runtimes[i]->inspect(tgid, &info) : 0;
-	}
-	return is_one;
-}
-
 static int fail_to_ask(uint32_t tgid)
 {
 	return tapir_diag__fail(-ESRCH, "process %u has ended, or runs something else now", tgid);
@@ -92,7 +75,7 @@ static int fail_to_ask(uint32_t tgid)
 int tapir_heap__begin_live(uint32_t tgid, const char **note)
 {
 	const struct tapir_heap_ops *heap;
-	int is_one = find_heap(tgid, &heap);
+	int is_one = tapir_heap_ops__find(tgid, &heap);
 
 	if (is_one <= 0)
 		return is_one ? is_one : fail_to_ask(tgid);
@@ -103,7 +86,7 @@ int tapir_heap__begin_live(uint32_t tgid, const char **note)
 int tapir_heap__end_live(uint32_t tgid, struct tapir_heap_live *out)
 {
 	const struct tapir_heap_ops *heap;
-	int is_one = find_heap(tgid, &heap);
+	int is_one = tapir_heap_ops__find(tgid, &heap);
 
 	if (is_one <= 0)
 		return is_one ? is_one : fail_to_ask(tgid);
@@ -132,14 +115,12 @@ enum tapir_heap_live_way tapir_heap__live_way(uint32_t tgid)
 {
 	enum tapir_heap_live_way way = TAPIR_HEAP_LIVE_NONE;
 	const struct tapir_heap_ops *heap;
-	struct tapir_dotnet_info dotnet;
 	int mark = tapir_diag__cnt();
 
-	if (find_heap(tgid, &heap) == 1)
-		way = TAPIR_HEAP_LIVE_ASKED;
-	else if (tapir_dotnet__inspect(tgid, &dotnet) == 1 &&
-		 dotnet.kind != TAPIR_DOTNET_NATIVE_AOT)
-		way = TAPIR_HEAP_LIVE_DOTNET;
+	if (tapir_heap_ops__find(tgid, &heap) == 1)
+		way = !heap->collect		? TAPIR_HEAP_LIVE_ASKED
+		      : !heap->check_kind(tgid) ? TAPIR_HEAP_LIVE_DOTNET
+						: TAPIR_HEAP_LIVE_NONE;
 	tapir_diag__rewind(mark);
 	return way;
 }
@@ -152,21 +133,14 @@ int tapir_heap__refuse_live(uint32_t tgid)
 int tapir_heap__take(const struct tapir_heap_request *request, struct tapir_heap_snapshot *out)
 {
 	const struct tapir_heap_ops *heap;
-	struct tapir_dotnet_info dotnet;
-	int is_one = tapir_dotnet__inspect(request->tgid, &dotnet);
+	int is_one = tapir_heap_ops__find(request->tgid, &heap), err;
 
-	if (is_one < 0)
-		return is_one;
-	if (is_one && dotnet.kind == TAPIR_DOTNET_NATIVE_AOT)
-		return tapir_diag__fail(
-			-EOPNOTSUPP,
-			"cannot list the heap of process %u: it was compiled ahead of time "
-			"(NativeAOT)",
-			request->tgid);
-	if (is_one)
-		return take_dotnet(request, out);
-	is_one = find_heap(request->tgid, &heap);
-	if (is_one < 0)
-		return is_one;
-	return is_one ? heap->take(request, out) : refuse(request->tgid, "list the heap", false);
+	if (is_one <= 0)
+		return is_one ? is_one : refuse(request->tgid, "list the heap", false);
+	if (!heap->collect)
+		return heap->take(request, out);
+	err = heap->check_kind(request->tgid);
+	if (!err)
+		err = heap->check_runs(request->tgid);
+	return err ? err : take_by_events(request, out);
 }

@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "record/request.h"
 #include "heap/heap_events.h"
+#include "heap/heap_ops.h"
 #include "heap/heap_trigger.h"
 
 /* GC, Type, GCHeapDump, GCHeapCollect, GCHeapAndTypeNames: as Microsoft's dotnet-gcdump asks. */
@@ -89,14 +90,22 @@ static void on_ready(void *ctx, const struct tapir_recording_ready *ready)
 static int run_heap_recording(struct tapir_recording_plan *plan,
 			      const struct tapir_heap_record_opts *opts, uint64_t *lost_cnt)
 {
-	struct watch watch = {.end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .opts = opts};
+	struct watch watch = {.end_fd = -1, .opts = opts};
+	const struct tapir_heap_ops *heap;
 	struct tapir_recording_result result = {};
-	int err, trigger_err;
+	int is_one = tapir_heap_ops__find(opts->tgid, &heap), err, trigger_err;
 
+	if (is_one <= 0 || !heap->collect)
+		return is_one < 0
+			       ? is_one
+			       : tapir_diag__fail(-EOPNOTSUPP, "process %u cannot list its objects",
+						  opts->tgid);
+	watch.end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (watch.end_fd < 0)
 		return tapir_diag__fail(-errno, "cannot make an eventfd: %s",
 					tapir_errno__text(errno));
 	watch.trigger = (struct tapir_heap_trigger){.tgid = opts->tgid,
+						    .collect = heap->collect,
 						    .after_ns = opts->follow_ns,
 						    .timeout_ns = START_NS + opts->max_pause_ns,
 						    .failed_fd = watch.end_fd};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * See heap_trigger.h. The thread waits for its time or a cancel, then opens a session of the
- * runtime, which answers when it has collected; nothing of the session is read.
+ * See heap_trigger.h. The thread waits for its time or a cancel, then for the runtime, which
+ * answers when it has collected.
  */
 #include "heap/heap_trigger.h"
 
@@ -14,11 +14,6 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
-#include "heap/heap_events.h"
-#include "runtime/dotnet/dotnet_stream.h"
-
-#define GC_HEAP_COLLECT 0x800000u
-#define INFORMATIONAL	4u
 
 /* true: it is time; false: cancelled. */
 static bool wait_for_it(const struct tapir_heap_trigger *t)
@@ -35,29 +30,13 @@ static bool wait_for_it(const struct tapir_heap_trigger *t)
 	return true;
 }
 
-/* The runtime answers when it has collected. */
-static int request_collection(const struct tapir_heap_trigger *t)
-{
-	const struct tapir_dotnet_provider provider = {
-		.name = TAPIR_HEAP_PROVIDER, .keywords = GC_HEAP_COLLECT, .level = INFORMATIONAL};
-	const struct tapir_dotnet_session session = {
-		.buffer_mb = 1, .providers = &provider, .provider_cnt = 1};
-	const struct tapir_dotnet_opts opts = {
-		.tgid = t->tgid, .cancel_fd = t->cancel_fd, .timeout_ns = t->timeout_ns};
-	struct tapir_dotnet_stream stream = {.fd = -1};
-	int err = tapir_dotnet_stream__open(&opts, &session, &stream);
-
-	tapir_guard__fd(&stream.fd);
-	return err;
-}
-
 static void *run_trigger(void *arg)
 {
 	struct tapir_heap_trigger *t = arg;
 
 	pthread_setname_np(pthread_self(), "tapir-collect");
 	if (wait_for_it(t))
-		t->err = request_collection(t);
+		t->err = t->collect(t->tgid, t->cancel_fd, t->timeout_ns);
 	if (t->err)
 		(void)eventfd_write(t->failed_fd, 1);
 	t->lines = tapir_diag__take();

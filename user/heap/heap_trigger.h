@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * heap_trigger.h - makes a .NET process collect all generations, once, at the end of a time in
- * which a recording of its heap's events is on already: a second session, of which nothing is read,
- * asks for it (keyword GCHeapCollect).
+ * heap_trigger.h - makes a process collect all generations, once, at the end of a time in which a
+ * recording of its heap's events is on already (struct tapir_heap_ops).
  *
- * A thread of its own, with all signals blocked. Privileges: dotnet_client.h.
+ * A thread of its own, with all signals blocked. Privileges: those of asking the runtime.
  */
 #ifndef TAPIR_USER_HEAP_TRIGGER_H
 #define TAPIR_USER_HEAP_TRIGGER_H
@@ -17,6 +16,7 @@ struct tapir_diag;
 
 struct tapir_heap_trigger {
 	uint32_t tgid;
+	int (*collect)(uint32_t tgid, int cancel_fd, uint64_t timeout_ns);
 	uint64_t after_ns;   /* since __start */
 	uint64_t timeout_ns; /* for the collection */
 	int failed_fd;	     /* eventfd, borrowed: written when the process did not collect */

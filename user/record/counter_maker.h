@@ -10,7 +10,7 @@
 #ifndef TAPIR_USER_COUNTER_MAKER_H
 #define TAPIR_USER_COUNTER_MAKER_H
 
-#include "runtime/dotnet/lanes/counter_choice.h"
+#include "record/counter_choice.h"
 #include "trace/catalog.h"
 
 struct tapir_counter_maker;

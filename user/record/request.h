@@ -12,7 +12,7 @@
 
 #include "base/str.h"
 #include "record/recording.h"
-#include "runtime/dotnet/lanes/counter_choice.h"
+#include "record/counter_choice.h"
 #include "runtime/dotnet/dotnet_assembly.h"
 
 struct tapir_request {

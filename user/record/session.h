@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "attach/programs.h"
-#include "runtime/dotnet/lanes/counter_choice.h"
+#include "record/counter_choice.h"
 #include "attach/flow/lane_coverage.h"
 #include "attach/flow/queue.h"
 #include "trace/family.h"

@@ -45,6 +45,14 @@ struct tapir_runtime_watch_ops {
 	uint64_t (*poll)(void *watch, uint64_t now_ns, bool is_last);
 };
 
+/* The names of all code of a process at one moment. */
+struct tapir_jitdump_answer {
+	int fd;			   /* of the jitdump, for reading */
+	uint64_t dev, inode;	   /* which file it is */
+	uint64_t begin_ns, end_ns; /* when it was taken */
+	bool is_rundown;	   /* tapir wrote it, of events: it is no file of the process */
+};
+
 /* Compiled code that an event reports. */
 struct tapir_code_method {
 	uint64_t start_va, size;
@@ -60,15 +68,13 @@ struct tapir_runtime_ops {
 
 	/*
 	 * Requests the names of its code; blocks until the answer, a timeout, or until cancel_fd is
-	 * readable. answer: answer_bytes of zeros, in a format that its reader in names/ knows. 0,
+	 * readable. answer: answer_bytes of zeros, a perf map or a jitdump. 0,
 	 * or -errno with a line; -EALREADY: the names come without being requested.
 	 */
 	int (*ask_names)(uint32_t tgid, int cancel_fd, void *answer);
-	/*
-	 * An answer that is a perf map: the path of its file, as the process names it. NULL: its
-	 * reader is in names/.
-	 */
+	/* An answer that is a perf map: the path of its file, as the process names it; or NULL. */
 	void (*path_of_answer)(const void *answer, char *out, size_t max);
+	bool answers_jitdump; /* an answer is a struct tapir_jitdump_answer */
 	/* Discards an answer that is no longer needed: removes what the runtime wrote for tapir. */
 	void (*discard_names)(uint32_t tgid, void *answer);
 	size_t answer_bytes;
@@ -104,7 +110,6 @@ struct tapir_runtime_ops {
 	const struct tapir_runtime_watch_ops *watch;
 };
 
-extern const struct tapir_runtime_ops tapir_runtime_dotnet;
 extern const struct tapir_runtime_ops *const tapir_runtimes[]; /* ended by NULL */
 
 #define TAPIR_RUNTIME_ONE(name) +1

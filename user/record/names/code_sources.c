@@ -16,7 +16,6 @@
 #include "attach/proc.h"
 #include "base/clock.h"
 #include "base/diag.h"
-#include "runtime/dotnet/dotnet.h"
 
 #define FIRST_OPEN_WAIT_NS (50 * TAPIR_NS_PER_MS)
 #define MAX_OPEN_WAIT_NS   (2 * TAPIR_NS_PER_SEC)
@@ -117,8 +116,8 @@ void tapir_code_sources__on_mapping(struct tapir_code_sources *s,
 		s->runtime = runtime;
 	if (runtime && runtime->path_of_answer && !s->question)
 		s->question = tapir_runtime_queries__ask(queries, runtime, s->tgid);
-	if (tapir_dotnet__is_path(view.path.data, view.path.len))
-		tapir_dotnet_names__start(&s->dotnet, queries, s->tgid, s->uid,
+	if (runtime && runtime->answers_jitdump)
+		tapir_dotnet_names__start(&s->dotnet, queries, runtime, s->tgid, s->uid,
 					  s->dotnet_reports_methods);
 }
 

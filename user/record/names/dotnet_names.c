@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/log.h"
-#include "runtime/dotnet/dotnet_snapshot.h"
 
 #define FIRST_WAIT_NS	 (1 * TAPIR_NS_PER_SEC)
 #define WAIT_NS		 (10 * TAPIR_NS_PER_SEC)
@@ -23,7 +22,8 @@
 #define ASKED_FOR_MAX	 65536u
 
 void tapir_dotnet_names__start(struct tapir_dotnet_names *n, struct tapir_runtime_queries *queries,
-			       uint32_t tgid, uint32_t uid, bool will_announce)
+			       const struct tapir_runtime_ops *runtime, uint32_t tgid, uint32_t uid,
+			       bool will_announce)
 {
 	uint64_t now_ns = tapir_clock__now_ns();
 
@@ -31,6 +31,7 @@ void tapir_dotnet_names__start(struct tapir_dotnet_names *n, struct tapir_runtim
 		return;
 	*n = (struct tapir_dotnet_names){
 		.queries = queries,
+		.runtime = runtime,
 		.tgid = tgid,
 		.uid = uid,
 		.missed_ns = now_ns,
@@ -97,7 +98,7 @@ static void fail_dotnet_names(struct tapir_dotnet_names *n, int err, uint64_t no
 
 static void take_answer(struct tapir_dotnet_names *n, uint64_t now_ns)
 {
-	const struct tapir_dotnet_snapshot *snapshot = tapir_runtime_query__answer(n->question);
+	const struct tapir_jitdump_answer *snapshot = tapir_runtime_query__answer(n->question);
 	struct tapir_jitdump_opts opts = {.sz = sizeof(opts), .tgid = n->tgid, .uid = n->uid};
 	int mark = tapir_diag__cnt();
 
@@ -144,7 +145,7 @@ static void ask_again(struct tapir_dotnet_names *n, uint64_t now_ns, bool is_las
 
 	if (n->is_over || !has || (now_ns < n->next_ns && !is_last))
 		return;
-	n->question = tapir_runtime_queries__ask(n->queries, &tapir_runtime_dotnet, n->tgid);
+	n->question = tapir_runtime_queries__ask(n->queries, n->runtime, n->tgid);
 }
 
 bool tapir_dotnet_names__read(struct tapir_dotnet_names *n, uint64_t now_ns, bool is_last,

@@ -32,7 +32,8 @@ enum tapir_dotnet_dumps {
 };
 
 struct tapir_dotnet_names {
-	struct tapir_runtime_queries *queries; /* NULL: it is no .NET process; borrowed */
+	struct tapir_runtime_queries *queries; /* NULL: it is no such process; borrowed */
+	const struct tapir_runtime_ops *runtime;
 	uint32_t tgid, uid;
 	struct tapir_runtime_query *question;
 	struct tapir_jitdump *dump;   /* the answer, being read */
@@ -54,7 +55,8 @@ struct tapir_dotnet_names {
  * nothing.
  */
 void tapir_dotnet_names__start(struct tapir_dotnet_names *n, struct tapir_runtime_queries *queries,
-			       uint32_t tgid, uint32_t uid, bool will_announce);
+			       const struct tapir_runtime_ops *runtime, uint32_t tgid, uint32_t uid,
+			       bool will_announce);
 void tapir_dotnet_names__fini(struct tapir_dotnet_names *n);
 
 /*

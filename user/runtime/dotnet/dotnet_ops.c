@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * .NET as a runtime that can be asked for the names of its code (runtime/runtime_ops.h). An answer
- * is a struct tapir_dotnet_snapshot; NativeAOT has ELF symbols instead.
+ * is a struct tapir_jitdump_answer; NativeAOT has ELF symbols instead.
  */
 #include <stdio.h>
 
@@ -64,12 +64,14 @@ const struct tapir_runtime_ops tapir_runtime_dotnet = {
 	.inspect = inspect_dotnet,
 	.ask_names = ask_names,
 	.discard_names = discard_names,
-	.answer_bytes = sizeof(struct tapir_dotnet_snapshot),
+	.answer_bytes = sizeof(struct tapir_jitdump_answer),
+	.answers_jitdump = true,
 	.kind = ".NET process",
 	.no_names = "its methods have no names",
 	.reports_methods = reports_methods,
 	.read_method = read_method,
 	.is_code_memory = tapir_dotnet__is_code_memory,
 	.check = tapir_dotnet_doctor__check,
+	.heap = &tapir_dotnet_heap_ops,
 	.locks = &tapir_dotnet_lock_ops,
 };

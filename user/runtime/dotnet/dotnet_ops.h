@@ -8,6 +8,9 @@
 /* Finds who holds monitors: dotnet_seekers.c */
 extern const struct tapir_lock_ops tapir_dotnet_lock_ops;
 
+/* Has it list its objects: heap/dotnet_heap.c */
+extern const struct tapir_heap_ops tapir_dotnet_heap_ops;
+
 /*
  * Adds the doctor's lines: whether it is .NET, whether its socket answers, and how its events would
  * be recorded. If they can be without BPF, what is missing for BPF becomes a limit. Queries only

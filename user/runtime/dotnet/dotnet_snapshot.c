@@ -42,7 +42,7 @@ static int run_on_file(struct tapir_dotnet_talk *talk, tapir_peer_act act,
 	return tapir_peer_helper__run(&talk->job, answer, fd);
 }
 
-static int open_dump(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out)
+static int open_dump(struct tapir_dotnet_talk *talk, struct tapir_jitdump_answer *out)
 {
 	struct tapir_peer_answer file;
 	tapir_autofd int path_fd = -1;
@@ -178,7 +178,7 @@ static int make_dump(const struct tapir_dotnet_talk *talk, int dir_fd, bool *is_
 		   : 0;
 }
 
-static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out,
+static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_jitdump_answer *out,
 			  bool *is_truncated)
 {
 	struct tapir_peer_answer before;
@@ -227,7 +227,7 @@ static int write_and_open(struct tapir_dotnet_talk *talk, struct tapir_dotnet_sn
  * The rundown has the same names as the dump. If it fails, err remains, with its lines from
  * line_cnt on, or what there is of a file.
  */
-static int take_rundown(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out, int err,
+static int take_rundown(struct tapir_dotnet_talk *talk, struct tapir_jitdump_answer *out, int err,
 			int line_cnt)
 {
 	const struct tapir_dotnet_opts opts = {
@@ -261,7 +261,7 @@ static bool needs_no_file(int err)
 	return false;
 }
 
-static int run_snapshot(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snapshot *out)
+static int run_snapshot(struct tapir_dotnet_talk *talk, struct tapir_jitdump_answer *out)
 {
 	int line_cnt = tapir_diag__cnt();
 	tapir_autofd int lock_fd = -1;
@@ -279,9 +279,9 @@ static int run_snapshot(struct tapir_dotnet_talk *talk, struct tapir_dotnet_snap
 	return err;
 }
 
-int tapir_dotnet__snapshot(const struct tapir_dotnet_opts *opts, struct tapir_dotnet_snapshot *out)
+int tapir_dotnet__snapshot(const struct tapir_dotnet_opts *opts, struct tapir_jitdump_answer *out)
 {
-	struct tapir_dotnet_snapshot snapshot = {.fd = -1};
+	struct tapir_jitdump_answer snapshot = {.fd = -1};
 	struct tapir_dotnet_talk talk;
 	int err = tapir_dotnet_talk__init(&talk, opts);
 
@@ -296,7 +296,7 @@ int tapir_dotnet__snapshot(const struct tapir_dotnet_opts *opts, struct tapir_do
 	return err;
 }
 
-void tapir_dotnet_snapshot__fini(struct tapir_dotnet_snapshot *snapshot)
+void tapir_dotnet_snapshot__fini(struct tapir_jitdump_answer *snapshot)
 {
 	tapir_guard__fd(&snapshot->fd);
 }

@@ -23,19 +23,13 @@
 #define TAPIR_USER_DOTNET_SNAPSHOT_H
 
 #include "runtime/dotnet/dotnet_client.h"
-
-struct tapir_dotnet_snapshot {
-	int fd;			   /* of the jitdump, for reading */
-	uint64_t dev, inode;	   /* which file it is */
-	uint64_t begin_ns, end_ns; /* when it was taken */
-	bool is_rundown;	   /* written by us: dotnet_rundown.h */
-};
+#include "runtime/runtime_ops.h"
 
 /*
  * -EALREADY, without a line: the process writes such files itself. Else as dotnet_client.h and
  * dotnet_rundown.h. On success out needs __fini.
  */
-int tapir_dotnet__snapshot(const struct tapir_dotnet_opts *opts, struct tapir_dotnet_snapshot *out);
-void tapir_dotnet_snapshot__fini(struct tapir_dotnet_snapshot *snapshot); /* twice is fine */
+int tapir_dotnet__snapshot(const struct tapir_dotnet_opts *opts, struct tapir_jitdump_answer *out);
+void tapir_dotnet_snapshot__fini(struct tapir_jitdump_answer *snapshot); /* twice is fine */
 
 #endif

@@ -18,7 +18,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "runtime/dotnet/lanes/probe_links.h"
+#include "runtime/peer/probe_links.h"
 #include "base/str.h"
 #include "elf/image.h"
 #include "elf/notes.h"

@@ -5,7 +5,7 @@
  * by the choice. Its limits (histograms, time series) are left as they are: tools that share a
  * session have to agree on them.
  */
-#include "runtime/dotnet/lanes/counter_choice.h"
+#include "record/counter_choice.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * The links of published probes below /run/tapir. Several tapirs may work on the directory: what is
  * gone already is not a failure, and what another one has made, and is alive, stays.
  */
-#include "runtime/dotnet/lanes/probe_links.h"
+#include "runtime/peer/probe_links.h"
 
 #include <ctype.h>
 #include <dirent.h>
