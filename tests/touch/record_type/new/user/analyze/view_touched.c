@@ -14,8 +14,10 @@ static void on_record(void *ctx, const struct tapir_rec *rec)
 	const struct tapir_rec_touched *touched = (const void *)rec;
 	struct touched *v = ctx;
 
-	if (rec->type == TAPIR_REC_TOUCHED && touched->signal < SIGNAL_CNT)
-		v->cnt[touched->signal]++;
+	if (rec->type != TAPIR_REC_TOUCHED || touched->signal >= SIGNAL_CNT)
+		return;
+	v->cnt[touched->signal]++;
+	v->sum++;
 }
 
 static int finish(void *ctx, struct tapir_view_result *result)
@@ -28,7 +30,6 @@ static int finish(void *ctx, struct tapir_view_result *result)
 	for (unsigned i = 0; i < SIGNAL_CNT; i++) {
 		if (!v->cnt[i])
 			continue;
-		v->sum += v->cnt[i];
 		tapir_view_result__u64(result, t, i);
 		tapir_view_result__u64(result, t, v->cnt[i]);
 	}
