@@ -18,7 +18,7 @@ static volatile size_t sum;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct tapir_dotnet_sources sources = {};
+	struct tapir_event_sources sources = {};
 	const struct tapir_layout_provider *p;
 	struct metadata_builder b;
 
@@ -39,6 +39,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (size_t i = 0; i < p->event_cnt; i++)
 			sum += strlen(p->events[i].name);
 	}
-	tapir_dotnet_sources__fini(&sources);
+	tapir_event_sources__fini(&sources);
 	return 0;
 }

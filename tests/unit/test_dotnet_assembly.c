@@ -17,7 +17,7 @@
 
 static void source_has_its_name_keywords_and_events(void **state)
 {
-	struct tapir_dotnet_sources sources = {};
+	struct tapir_event_sources sources = {};
 	const struct tapir_layout_provider *p;
 	struct metadata_builder b;
 
@@ -35,11 +35,11 @@ static void source_has_its_name_keywords_and_events(void **state)
 	assert_int_equal(p->events[0].id, 7);
 	assert_int_equal(p->events[0].level, 2);
 	assert_true(p->events[0].keywords == 4);
-	tapir_dotnet_sources__fini(&sources);
+	tapir_event_sources__fini(&sources);
 }
 
 /* What is kept of it, walked to the last byte. */
-static size_t weigh(const struct tapir_dotnet_sources *sources)
+static size_t weigh(const struct tapir_event_sources *sources)
 {
 	const struct tapir_layout_provider *p;
 	size_t sum = 0;
@@ -62,7 +62,7 @@ static void one_that_is_cut_at_any_byte_is_refused_or_less(void **state)
 	(void)state;
 	metadata__build(&b);
 	for (size_t len = 0; len < b.len; len++) {
-		struct tapir_dotnet_sources sources = {};
+		struct tapir_event_sources sources = {};
 		/* in memory of its own size: a sanitizer sees a step too far */
 		uint8_t *cut = malloc(len ? len : 1);
 
@@ -71,7 +71,7 @@ static void one_that_is_cut_at_any_byte_is_refused_or_less(void **state)
 		if (tapir_dotnet_sources__add_metadata(&sources, cut, len))
 			refused_cnt++;
 		assert_true(weigh(&sources) < 100);
-		tapir_dotnet_sources__fini(&sources);
+		tapir_event_sources__fini(&sources);
 		free(cut);
 	}
 	assert_true(refused_cnt > b.len / 2);
@@ -86,13 +86,13 @@ static void one_with_any_byte_changed_harms_nobody(void **state)
 	metadata__build(&b);
 	for (size_t at = 0; at < b.len; at++)
 		for (size_t i = 0; i < sizeof(values); i++) {
-			struct tapir_dotnet_sources sources = {};
+			struct tapir_event_sources sources = {};
 			uint8_t before = b.bytes[at];
 
 			b.bytes[at] = values[i];
 			(void)tapir_dotnet_sources__add_metadata(&sources, b.bytes, b.len);
 			assert_true(weigh(&sources) < 4096);
-			tapir_dotnet_sources__fini(&sources);
+			tapir_event_sources__fini(&sources);
 			b.bytes[at] = before;
 		}
 }
@@ -127,7 +127,7 @@ static int make_file(const struct metadata_builder *b)
 
 static void file_leads_to_its_metadata(void **state)
 {
-	struct tapir_dotnet_sources sources = {};
+	struct tapir_event_sources sources = {};
 	struct metadata_builder b;
 	int fd;
 
@@ -141,7 +141,7 @@ static void file_leads_to_its_metadata(void **state)
 	assert_int_equal(ftruncate(fd, 0), 0);
 	assert_true(tapir_dotnet_sources__add_file(&sources, fd) < 0);
 	assert_int_equal(sources.all.cnt, 1);
-	tapir_dotnet_sources__fini(&sources);
+	tapir_event_sources__fini(&sources);
 	close(fd);
 }
 

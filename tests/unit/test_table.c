@@ -77,7 +77,7 @@ static void names_are_escaped_once_when_a_program_has_odd_ones(void **state)
 					       .keyword_cnt = 1,
 					       .events = &event,
 					       .event_cnt = 1};
-	struct tapir_dotnet_sources sources = {.all = {.data = &source, .cnt = 1}};
+	struct tapir_event_sources sources = {.all = {.data = &source, .cnt = 1}};
 	struct tapir_str out = {};
 
 	(void)state;

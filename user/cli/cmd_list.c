@@ -29,6 +29,7 @@
 #include "attach/flow/seen_names.h"
 #include "base/foreign/foreign_file.h"
 #include "spec/runtime_db/lore.h"
+#include "runtime/event_ops.h"
 #include "runtime/runtime_ops.h"
 #include "runtime/started_with.h"
 
@@ -104,7 +105,7 @@ struct found {
 	struct tapir_discovery sites;
 	struct tapir_ring_event_list rings; /* of the processes that were named */
 	struct tapir_ring_counter_list counters;
-	struct tapir_dotnet_sources dotnet; /* of the last of them that is .NET */
+	struct tapir_event_sources dotnet; /* of the last of them that is .NET */
 };
 
 static int discover_process(uint32_t tgid, struct found *found)
@@ -124,9 +125,10 @@ static int discover_process(uint32_t tgid, struct found *found)
 	if (err)
 		return err;
 	if (print_runtime(tgid)) {
-		tapir_dotnet_sources__fini(&found->dotnet);
-		found->dotnet = (struct tapir_dotnet_sources){};
-		err = tapir_list_dotnet__add(tgid, &found->dotnet);
+		tapir_event_sources__fini(&found->dotnet);
+		found->dotnet = (struct tapir_event_sources){};
+		tapir_event_specs__add_sources(&found->dotnet, tgid);
+		err = tapir_list_dotnet__add(&found->dotnet);
 	}
 	if (!err)
 		err = tapir_discover__process(tgid, &found->sites);
@@ -360,7 +362,7 @@ static int run_list(struct tapir_cli *cli)
 	tapir_discovery__fini(&found.sites);
 	tapir_ring_events__fini(&found.rings);
 	tapir_ring_counters__fini(&found.counters);
-	tapir_dotnet_sources__fini(&found.dotnet);
+	tapir_event_sources__fini(&found.dotnet);
 	return err;
 }
 

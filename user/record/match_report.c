@@ -12,8 +12,7 @@
 #include "base/exhaustion.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "runtime/dotnet/lanes/dotnet_suggest.h"
-#include "runtime/dotnet/lanes/dotnet_specs.h"
+#include "runtime/event_ops.h"
 
 static void collect_seen(const struct tapir_match_report *m, struct tapir_seen_names *out)
 {
@@ -34,14 +33,7 @@ static bool is_matched(const struct tapir_match_report *m, size_t spec_idx)
 /* SPECs that need no report if nothing matches. */
 static bool is_silent(const struct tapir_match_report *m, const struct tapir_spec *spec)
 {
-	return spec->is_silent || (m->may_be_silent && tapir_dotnet_specs__is_known(spec));
-}
-
-/* Returns true if it may come, or have come, from .NET, as far as known. */
-static bool is_defined(const struct tapir_match_report *m, const struct tapir_spec *spec)
-{
-	return m->sources &&
-	       tapir_dotnet_specs__is_defined(spec, m->sources->all.data, m->sources->all.cnt);
+	return spec->is_silent || (m->may_be_silent && tapir_event_specs__are_known(spec));
 }
 
 static void suggest(const struct tapir_match_report *m, const struct tapir_spec *spec,
@@ -49,10 +41,7 @@ static void suggest(const struct tapir_match_report *m, const struct tapir_spec 
 {
 	const char *near;
 
-	if (m->sources && m->sources->all.cnt && tapir_dotnet_specs__is_for(spec) &&
-	    !is_defined(m, spec))
-		tapir_dotnet_suggest__add_nearest(spec, m->sources->all.data, m->sources->all.cnt,
-						  out);
+	tapir_event_specs__add_nearest(spec, m->sources, out);
 	if (out->len)
 		return;
 	near = tapir_spec__suggest(spec, seen->all.data, seen->all.cnt);
@@ -64,11 +53,11 @@ static const char *why(const struct tapir_match_report *m, const struct tapir_sp
 {
 	if (tapir_exhaustion__err())
 		return "memory or file descriptors ran out";
-	if (m->is_waiting && tapir_dotnet_specs__is_for(spec))
+	if (m->is_waiting && tapir_event_specs__are_for(spec))
 		return "the .NET process does not answer";
-	if (m->undeclared_cnt && !m->may_be_silent && tapir_dotnet_specs__is_for(spec))
+	if (m->undeclared_cnt && !m->may_be_silent && tapir_event_specs__are_for(spec))
 		return "no process has such a probe, or declares such an event source (with -p PID, tapir waits for one that is made at run time)";
-	if (!m->rings && !m->streams && is_defined(m, spec))
+	if (!m->rings && !m->streams && tapir_event_specs__are_defined(spec, m->sources))
 		return ".NET events require --lane auto, ring or stream";
 	return NULL;
 }
@@ -193,7 +182,8 @@ static bool matched_nothing(const struct tapir_match_report *m)
 	for (size_t i = 0; i < m->specs->cnt; i++) {
 		const struct tapir_spec *spec = m->specs->data[i];
 
-		if (is_matched(m, i) || (!spec->is_silent && is_defined(m, spec)))
+		if (is_matched(m, i) ||
+		    (!spec->is_silent && tapir_event_specs__are_defined(spec, m->sources)))
 			return false;
 		is_vain |= !spec->is_silent;
 	}

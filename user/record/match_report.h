@@ -9,7 +9,7 @@
 #include "runtime/dotnet/lanes/dotnet_streams.h"
 #include "record/images/images.h"
 #include "attach/rings/ring_reader.h"
-#include "runtime/dotnet/dotnet_assembly.h"
+#include "decode/event_sources.h"
 
 /* The SPECs that were requested, and where they were searched; all borrowed. */
 struct tapir_match_report {
@@ -22,7 +22,7 @@ struct tapir_match_report {
 	 * The event sources that .NET's assemblies define; NULL, or empty: they were not read, or
 	 * there is no .NET.
 	 */
-	const struct tapir_dotnet_sources *sources;
+	const struct tapir_event_sources *sources;
 	bool may_be_silent;    /* .NET's providers show only when they fire */
 	bool is_waiting;       /* for a .NET process that does not answer */
 	size_t undeclared_cnt; /* .NET processes that declare no event source of a SPEC */

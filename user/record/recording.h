@@ -17,7 +17,7 @@
 #include "record/images/images.h"
 #include "record/session.h"
 #include "record/targets.h"
-#include "runtime/dotnet/dotnet_assembly.h"
+#include "decode/event_sources.h"
 #include "spec/machine_source.h"
 #include "trace/family.h"
 #include "trace/writer.h"
@@ -70,7 +70,7 @@ struct tapir_recording_opts {
 	 * The event sources that the assemblies of the named processes define, for near misses;
 	 * NULL: not read.
 	 */
-	const struct tapir_dotnet_sources *sources;
+	const struct tapir_event_sources *sources;
 	const struct tapir_counter_choice *counters; /* whose SPECs are among them; NULL: none */
 	bool jvm_counters;     /* what JVMs count themselves, also without a file */
 	bool no_command_lines; /* the arguments of processes are left out */

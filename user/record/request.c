@@ -13,12 +13,9 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "decode/dotnet_tables.h"
 #include "decode/profiles.h"
 #include "decode/record_where.h"
-#include "runtime/dotnet/dotnet_config.h"
-#include "runtime/dotnet/lanes/dotnet_specs.h"
-#include "runtime/dotnet/lanes/dotnet_suggest.h"
+#include "runtime/event_ops.h"
 #include "spec/runtime_db/lore.h"
 #include "trace/kernel_work.h"
 #include "trace/native_memory.h"
@@ -122,54 +119,12 @@ static int add_activities(struct tapir_recording_plan *p)
 	return err;
 }
 
-/* Before much time is spent on it; one that the program makes when it runs is waited for. */
-static void warn_of_near_misses(const struct tapir_recording_plan *p)
-{
-	const struct tapir_layout_provider *all = p->sources.all.data;
-	size_t cnt = p->sources.all.cnt;
-	struct tapir_str near = {};
-
-	for (size_t i = 0; cnt && i < p->specs.cnt; i++) {
-		const struct tapir_spec *spec = p->specs.data[i];
-
-		tapir_str__clear(&near);
-		if (!spec->is_silent && tapir_dotnet_specs__is_for(spec) &&
-		    !tapir_dotnet_specs__is_defined(spec, all, cnt))
-			tapir_dotnet_suggest__add_nearest(spec, all, cnt, &near);
-		if (near.len)
-			tapir_warn(
-				"no assembly of the process declares %s: waiting for it; the nearest is %s",
-				spec->text, near.data);
-	}
-	tapir_str__fini(&near);
-}
-
-/* The keywords and names that the EventSources of the named processes declare. */
+/* The keywords and names that the event sources of the named processes declare. */
 static int resolve_names(struct tapir_recording_plan *p, const struct tapir_pids *pids)
 {
-	struct tapir_dotnet_sources *sources = &p->sources;
-	int mark = tapir_diag__cnt(), err;
-	const uint32_t *pid;
-
-	if (tapir_dotnet_specs__need_sources(&p->specs))
-		tapir_vec_for_each (pid, pids) {
-			(void)tapir_dotnet_sources__add_process(sources, *pid);
-			if (tapir_dotnet_config__has_no_event_sources(*pid))
-				tapir_warn("process %u: its runtimeconfig.json switches "
-					   "EventSources off (" TAPIR_DOTNET_EVENT_SOURCES
-					   "): only the runtime's own events can arrive",
-					   *pid);
-		}
-	tapir_diag__rewind(mark);
-	p->opts.sources = sources;
-	err = tapir_dotnet_specs__expand(&p->specs, sources->all.data, sources->all.cnt);
-	if (!err)
-		err = tapir_dotnet_specs__resolve(&p->specs, sources->all.data, sources->all.cnt);
-	if (!err)
-		tapir_dotnet_specs__warn_of_zeros(&p->specs);
-	if (!err && p->opts.lanes != TAPIR_LANES_PROBE)
-		warn_of_near_misses(p);
-	return err;
+	p->opts.sources = &p->sources;
+	return tapir_event_specs__resolve(&p->specs, pids, p->opts.lanes != TAPIR_LANES_PROBE,
+					  &p->sources);
 }
 
 static int add_counters(struct tapir_recording_plan *p, const struct tapir_request *q)
@@ -245,14 +200,10 @@ static bool wants_budgeted_awaits(const struct tapir_recording_plan *p,
 static bool asks_for_heap(const struct tapir_recording_plan *p)
 {
 	struct tapir_spec *const *spec;
-	const struct tapir_spec_item *item;
 
 	tapir_vec_for_each (spec, &p->specs)
-		tapir_vec_for_each (item, &(*spec)->items)
-			if (item->kind == TAPIR_SPEC_MASK && !item->negated &&
-			    item->mask & TAPIR_DOTNET_HEAP_COLLECT &&
-			    !strcmp((*spec)->provider, TAPIR_DOTNET_RUNTIME))
-				return true;
+		if (tapir_event_specs__list_heap(*spec))
+			return true;
 	return false;
 }
 
@@ -458,7 +409,7 @@ void tapir_recording_plan__fini(struct tapir_recording_plan *p)
 	tapir_vec_for_each (source, &p->machine)
 		tapir_machine_source__free(*source);
 	tapir_vec__fini(&p->machine);
-	tapir_dotnet_sources__fini(&p->sources);
+	tapir_event_sources__fini(&p->sources);
 	tapir_counter_choice__fini(&p->counters);
 	tapir_str__fini(&p->command_line);
 }

@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "record/recording.h"
 #include "record/counter_choice.h"
-#include "runtime/dotnet/dotnet_assembly.h"
+#include "decode/event_sources.h"
 
 struct tapir_request {
 	size_t sz;
@@ -51,7 +51,7 @@ struct tapir_recording_plan {
 	struct tapir_recording_opts opts;
 	struct tapir_spec_list specs;
 	struct tapir_machine_source_list machine;
-	struct tapir_dotnet_sources sources; /* of the processes that are named */
+	struct tapir_event_sources sources; /* of the processes that are named */
 	struct tapir_counter_choice counters;
 	struct tapir_call_choice calls;
 	struct tapir_native_choice native;

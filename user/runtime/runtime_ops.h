@@ -18,6 +18,7 @@
 #include "trace/catalog.h"
 
 struct tapir_checkup;
+struct tapir_event_ops;
 struct tapir_heap_ops;
 
 struct tapir_runtime_info {
@@ -105,7 +106,8 @@ struct tapir_runtime_ops {
 	void (*ask_owners)(uint32_t tgid, struct tapir_lock_waits *out);
 
 	const struct tapir_code_ops *code;
-	const struct tapir_heap_ops *heap; /* heap/heap_ops.h */
+	const struct tapir_event_ops *events; /* event_ops.h */
+	const struct tapir_heap_ops *heap;    /* heap/heap_ops.h */
 	const struct tapir_lock_ops *locks;
 	const struct tapir_runtime_watch_ops *watch;
 };

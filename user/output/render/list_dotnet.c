@@ -26,7 +26,7 @@ static bool is_native(const char *name)
  * The runtime's own providers have a class of their name in its library: the built-in tables are
  * more complete.
  */
-static void drop_natives(struct tapir_dotnet_sources *sources)
+static void drop_natives(struct tapir_event_sources *sources)
 {
 	size_t kept = 0;
 
@@ -43,11 +43,10 @@ static int by_name(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-int tapir_list_dotnet__add(uint32_t tgid, struct tapir_dotnet_sources *sources)
+int tapir_list_dotnet__add(struct tapir_event_sources *sources)
 {
 	const struct tapir_layout_provider *p;
 
-	(void)tapir_dotnet_sources__add_process(sources, tgid);
 	drop_natives(sources);
 	for (unsigned i = 0; (p = tapir_dotnet_provider__at(i)); i++)
 		if (is_native(p->name) && !tapir_vec__push(&sources->all, *p))
@@ -57,7 +56,7 @@ int tapir_list_dotnet__add(uint32_t tgid, struct tapir_dotnet_sources *sources)
 	return 0;
 }
 
-void tapir_list_dotnet__add_seen(const struct tapir_dotnet_sources *sources,
+void tapir_list_dotnet__add_seen(const struct tapir_event_sources *sources,
 				 struct tapir_seen_names *seen)
 {
 	const struct tapir_layout_provider *p;
@@ -79,7 +78,7 @@ static bool is_chosen(const struct tapir_layout_provider *p, const struct tapir_
 }
 
 /* A provider whose events are not known stays if its name is what was meant. */
-static bool keep_events(struct tapir_dotnet_sources *sources, struct tapir_layout_provider *p,
+static bool keep_events(struct tapir_event_sources *sources, struct tapir_layout_provider *p,
 			const char *word, const struct tapir_spec *spec)
 {
 	struct tapir_layout_event *kept =
@@ -99,7 +98,7 @@ static bool keep_events(struct tapir_dotnet_sources *sources, struct tapir_layou
 	return cnt > 0;
 }
 
-void tapir_list_dotnet__choose(struct tapir_dotnet_sources *sources, const char *word,
+void tapir_list_dotnet__choose(struct tapir_event_sources *sources, const char *word,
 			       const struct tapir_spec *spec)
 {
 	size_t kept = 0;
@@ -159,7 +158,7 @@ static void add_provider(struct tapir_table *table, struct tapir_str *text,
 	cell_keywords(table, text, p, UINT64_MAX);
 }
 
-void tapir_list_dotnet__write_table(const struct tapir_dotnet_sources *sources, bool with_events,
+void tapir_list_dotnet__write_table(const struct tapir_event_sources *sources, bool with_events,
 				    const struct tapir_palette *p, struct tapir_str *out)
 {
 	static const char *const providers[] = {".NET PROVIDER", ">EVENTS", "KEYWORDS", NULL};
@@ -219,8 +218,7 @@ static void write_provider(const struct tapir_layout_provider *p, struct tapir_s
 	tapir_str__addc(out, '\n');
 }
 
-void tapir_list_dotnet__write_json(const struct tapir_dotnet_sources *sources,
-				   struct tapir_str *out)
+void tapir_list_dotnet__write_json(const struct tapir_event_sources *sources, struct tapir_str *out)
 {
 	const struct tapir_layout_provider *p;
 

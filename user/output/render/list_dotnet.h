@@ -10,24 +10,23 @@
 #include "base/str.h"
 #include "output/render/screen.h"
 #include "attach/flow/seen_names.h"
-#include "runtime/dotnet/dotnet_assembly.h"
+#include "decode/event_sources.h"
 
 /*
- * Adds the sources of a process that runs .NET; one that cannot be inspected has only the
- * runtime's.
+ * Adds the runtime's own to the sources that the files of a .NET process declare, in their order.
  */
-int tapir_list_dotnet__add(uint32_t tgid, struct tapir_dotnet_sources *sources);
-void tapir_list_dotnet__add_seen(const struct tapir_dotnet_sources *sources,
+int tapir_list_dotnet__add(struct tapir_event_sources *sources);
+void tapir_list_dotnet__add_seen(const struct tapir_event_sources *sources,
 				 struct tapir_seen_names *seen);
 
 /* Keeps the events that match: by the SPEC, or, where word is not NULL, in provider or event. */
-void tapir_list_dotnet__choose(struct tapir_dotnet_sources *sources, const char *word,
+void tapir_list_dotnet__choose(struct tapir_event_sources *sources, const char *word,
 			       const struct tapir_spec *spec);
 
 /* A row a provider; with_events: a row an event. */
-void tapir_list_dotnet__write_table(const struct tapir_dotnet_sources *sources, bool with_events,
+void tapir_list_dotnet__write_table(const struct tapir_event_sources *sources, bool with_events,
 				    const struct tapir_palette *p, struct tapir_str *out);
-void tapir_list_dotnet__write_json(const struct tapir_dotnet_sources *sources,
+void tapir_list_dotnet__write_json(const struct tapir_event_sources *sources,
 				   struct tapir_str *out);
 
 #endif

@@ -31,7 +31,7 @@ struct source {
 
 struct scan {
 	struct tapir_metadata m;
-	struct tapir_dotnet_sources *out;
+	struct tapir_event_sources *out;
 	struct tapir_vec(struct source) found;
 };
 
@@ -359,7 +359,7 @@ static void put_source(struct scan *s, struct source *source)
 		tapir_vec__push(&s->out->all, provider);
 }
 
-int tapir_dotnet_sources__add_metadata(struct tapir_dotnet_sources *sources, const void *bytes,
+int tapir_dotnet_sources__add_metadata(struct tapir_event_sources *sources, const void *bytes,
 				       size_t len)
 {
 	struct scan s = {.out = sources};
@@ -385,10 +385,4 @@ int tapir_dotnet_sources__add_metadata(struct tapir_dotnet_sources *sources, con
 	}
 	tapir_vec__fini(&s.found);
 	return 0;
-}
-
-void tapir_dotnet_sources__fini(struct tapir_dotnet_sources *sources)
-{
-	tapir_vec__fini(&sources->all);
-	tapir_arena__fini(&sources->arena);
 }

@@ -10,29 +10,20 @@
 #ifndef TAPIR_USER_DOTNET_ASSEMBLY_H
 #define TAPIR_USER_DOTNET_ASSEMBLY_H
 
-#include "base/arena.h"
-#include "base/vec.h"
-#include "decode/layout.h"
-
-struct tapir_dotnet_sources {
-	struct tapir_vec(struct tapir_layout_provider) all; /* events without fields */
-	struct tapir_arena arena;			    /* their texts */
-};
+#include "decode/event_sources.h"
 
 /*
  * Adds the sources of an assembly (PE file, also ReadyToRun). 0, or -errno without a line: it is
  * not an assembly.
  */
-int tapir_dotnet_sources__add_file(struct tapir_dotnet_sources *sources, int fd);
+int tapir_dotnet_sources__add_file(struct tapir_event_sources *sources, int fd);
 /* The same of its metadata alone. */
-int tapir_dotnet_sources__add_metadata(struct tapir_dotnet_sources *sources, const void *bytes,
+int tapir_dotnet_sources__add_metadata(struct tapir_event_sources *sources, const void *bytes,
 				       size_t len);
 /*
  * Adds the EventSources of every .dll that the process maps. -errno with a line: it cannot be
  * inspected.
  */
-int tapir_dotnet_sources__add_process(struct tapir_dotnet_sources *sources, uint32_t tgid);
-/* Frees all sources and their names. */
-void tapir_dotnet_sources__fini(struct tapir_dotnet_sources *sources);
+int tapir_dotnet_sources__add_process(struct tapir_event_sources *sources, uint32_t tgid);
 
 #endif

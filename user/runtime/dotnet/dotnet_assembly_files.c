@@ -18,7 +18,7 @@
 
 #define FILES_MAX 2048u
 
-int tapir_dotnet_sources__add_file(struct tapir_dotnet_sources *sources, int fd)
+int tapir_dotnet_sources__add_file(struct tapir_event_sources *sources, int fd)
 {
 	tapir_autofd int content_fd = tapir_foreign__content(fd);
 	tapir_autofree void *bytes = NULL;
@@ -36,7 +36,7 @@ int tapir_dotnet_sources__add_file(struct tapir_dotnet_sources *sources, int fd)
 struct walk {
 	uint32_t tgid;
 	struct tapir_map seen; /* files, by device and inode */
-	struct tapir_dotnet_sources *sources;
+	struct tapir_event_sources *sources;
 };
 
 static int see_mapping(const struct tapir_mapping_line *line, void *ctx)
@@ -58,7 +58,7 @@ static int see_mapping(const struct tapir_mapping_line *line, void *ctx)
 	return walk->seen.cnt >= FILES_MAX;
 }
 
-int tapir_dotnet_sources__add_process(struct tapir_dotnet_sources *sources, uint32_t tgid)
+int tapir_dotnet_sources__add_process(struct tapir_event_sources *sources, uint32_t tgid)
 {
 	struct walk walk = {.tgid = tgid, .sources = sources};
 	int err = tapir_proc__each_mapping(tgid, see_mapping, &walk);

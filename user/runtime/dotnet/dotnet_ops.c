@@ -72,6 +72,7 @@ const struct tapir_runtime_ops tapir_runtime_dotnet = {
 	.read_method = read_method,
 	.is_code_memory = tapir_dotnet__is_code_memory,
 	.check = tapir_dotnet_doctor__check,
+	.events = &tapir_dotnet_event_ops,
 	.heap = &tapir_dotnet_heap_ops,
 	.locks = &tapir_dotnet_lock_ops,
 };

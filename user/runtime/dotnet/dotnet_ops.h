@@ -3,10 +3,14 @@
 #ifndef TAPIR_USER_DOTNET_OPS_H
 #define TAPIR_USER_DOTNET_OPS_H
 
+#include "runtime/event_ops.h"
 #include "runtime/runtime_ops.h"
 
 /* Finds who holds monitors: dotnet_seekers.c */
 extern const struct tapir_lock_ops tapir_dotnet_lock_ops;
+
+/* Has events without probes: lanes/dotnet_events.c */
+extern const struct tapir_event_ops tapir_dotnet_event_ops;
 
 /* Has it list its objects: heap/dotnet_heap.c */
 extern const struct tapir_heap_ops tapir_dotnet_heap_ops;

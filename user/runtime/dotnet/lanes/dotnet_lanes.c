@@ -268,7 +268,7 @@ static void note_telling(const struct tapir_dotnet_lanes *l, uint32_t tgid)
 static int check_declared(const struct tapir_dotnet_lanes *l, uint32_t tgid)
 {
 	const struct tapir_spec_list *specs = l->opts.declared;
-	struct tapir_dotnet_sources sources = {};
+	struct tapir_event_sources sources = {};
 	bool is_declared = false;
 	int err;
 
@@ -279,7 +279,7 @@ static int check_declared(const struct tapir_dotnet_lanes *l, uint32_t tgid)
 		is_declared |= tapir_dotnet_specs__is_for(specs->data[i]) &&
 			       tapir_dotnet_specs__is_defined(specs->data[i], sources.all.data,
 							      sources.all.cnt);
-	tapir_dotnet_sources__fini(&sources);
+	tapir_event_sources__fini(&sources);
 	return err || is_declared ? err : -ENODATA;
 }
 

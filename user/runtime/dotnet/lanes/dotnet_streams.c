@@ -215,7 +215,7 @@ static int request_stream(struct tapir_dotnet_streams *all, uint32_t tgid, int c
 			  struct tapir_dotnet_stream *port)
 {
 	tapir_autofree struct tapir_stream_providers *providers = calloc(1, sizeof(*providers));
-	struct tapir_dotnet_sources sources = {};
+	struct tapir_event_sources sources = {};
 	int mark = tapir_diag__cnt(), err;
 
 	if (!providers)
@@ -226,7 +226,7 @@ static int request_stream(struct tapir_dotnet_streams *all, uint32_t tgid, int c
 	tapir_stream_providers__fill(providers, all->opts.request, sources.all.data,
 				     sources.all.cnt);
 	err = ask_for(all, tgid, cancel_fd, providers, port);
-	tapir_dotnet_sources__fini(&sources);
+	tapir_event_sources__fini(&sources);
 	return err;
 }
 
