@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A runtime's stream as records: what is described alike has one id, and limits are counted. */
+/*
+ * A runtime's stream as records: what is described alike has one id, and limits are counted.
+ *
+ * runtimes: dotnet
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -20,14 +20,14 @@ static void collect_seen(const struct tapir_match_report *m, struct tapir_seen_n
 		tapir_seen_names__add_all(out, tapir_images__seen(m->images));
 	if (m->rings)
 		tapir_ring_reader__add_seen(m->rings, out);
-	tapir_dotnet_streams__add_seen(m->streams, out);
+	tapir_event_lanes__add_seen(m->events, out);
 }
 
 static bool is_matched(const struct tapir_match_report *m, size_t spec_idx)
 {
 	return (m->images && tapir_images__spec_matched(m->images, spec_idx)) ||
 	       (m->rings && tapir_ring_reader__spec_matched(m->rings, spec_idx)) ||
-	       tapir_dotnet_streams__spec_matched(m->streams, spec_idx);
+	       tapir_event_lanes__spec_matched(m->events, spec_idx);
 }
 
 /* SPECs that need no report if nothing matches. */
@@ -57,7 +57,7 @@ static const char *why(const struct tapir_match_report *m, const struct tapir_sp
 		return "the .NET process does not answer";
 	if (m->undeclared_cnt && !m->may_be_silent && tapir_event_specs__are_for(spec))
 		return "no process has such a probe, or declares such an event source (with -p PID, tapir waits for one that is made at run time)";
-	if (!m->rings && !m->streams && tapir_event_specs__are_defined(spec, m->sources))
+	if (!m->rings && !m->has_streams && tapir_event_specs__are_defined(spec, m->sources))
 		return ".NET events require --lane auto, ring or stream";
 	return NULL;
 }

@@ -6,7 +6,7 @@
 #ifndef TAPIR_USER_MATCH_REPORT_H
 #define TAPIR_USER_MATCH_REPORT_H
 
-#include "runtime/dotnet/lanes/dotnet_streams.h"
+#include "runtime/event_lanes.h"
 #include "record/images/images.h"
 #include "attach/rings/ring_reader.h"
 #include "decode/event_sources.h"
@@ -15,9 +15,10 @@
 struct tapir_match_report {
 	const struct tapir_spec_list *specs;
 	bool specs_are_defaults;
-	const struct tapir_images *images;    /* NULL: no search for probes */
-	struct tapir_ring_reader *rings;      /* NULL: no ring lanes were */
-	struct tapir_dotnet_streams *streams; /* NULL: no event streams were */
+	const struct tapir_images *images;	/* NULL: no search for probes */
+	struct tapir_ring_reader *rings;	/* NULL: no ring lanes were */
+	const struct tapir_event_lanes *events; /* of runtimes that send them without probes */
+	bool has_streams;
 	/*
 	 * The event sources that .NET's assemblies define; NULL, or empty: they were not read, or
 	 * there is no .NET.

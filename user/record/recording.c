@@ -121,7 +121,7 @@ static int poll_timeout_ms(const struct recording *r, uint64_t next_ns)
 	uint64_t due_ns = tapir_targets__next_scan_ns(r->targets);
 
 	until = due_ns < until ? due_ns : until;
-	due_ns = tapir_publish__next_ns(r->publish);
+	due_ns = tapir_event_lanes__next_ns(&r->events);
 	until = due_ns < until ? due_ns : until;
 	if (r->is_unprivileged && until > now + LOOK_AGAIN_NS)
 		until = now + LOOK_AGAIN_NS;
@@ -332,7 +332,7 @@ static int watch(struct recording *r)
 		if (r->is_unprivileged)
 			tapir_targets__scan_mappings(r->targets);
 		tapir_unprivileged_samples__drain(r->unprivileged_samples);
-		tapir_publish__poll(r->publish, tapir_clock__now_ns());
+		tapir_event_lanes__poll(&r->events, tapir_clock__now_ns());
 		if (tapir_clock__now_ns() >= next_ns) {
 			poll_sources(r);
 			next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS;
@@ -503,11 +503,7 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 	r->holder = NULL;
 	tapir_drain__stop(r->drain);
 	r->drain = NULL;
-	tapir_publish__stop(r->publish);
-	tapir_dotnet_flush__free(r->dotnet.flush, has_begun);
-	r->dotnet.flush = NULL;
-	tapir_dotnet_lanes__stop(r->dotnet.lanes);
-	tapir_dotnet_streams__stop(r->dotnet.streams);
+	tapir_event_lanes__stop(&r->events, has_begun);
 	tapir_ring_reader__stop(r->rings);
 	tapir_recording__free_snapshots(r);
 	tapir_usage_watch__free(r->usage);
@@ -547,8 +543,6 @@ static void tear_down(struct recording *r)
 	r->images = NULL;
 	tapir_targets__free(r->targets);
 	tapir_spec__free(r->name_spec);
-	tapir_spec__free(r->dotnet_name_spec);
-	tapir_spec__free(r->budget_spec);
 	tapir_sideband__close(r->sideband);
 	tapir_session__free(r->session);
 	tapir_ring_reader__free(r->rings);
@@ -559,12 +553,7 @@ static void tear_down(struct recording *r)
 	tapir_bpf_ring__close(&r->control);
 	tapir_command_run__free(r->command);
 	tapir_writer__free(r->writer);
-	tapir_publish__free(r->publish);
-	tapir_dotnet_lanes__free(r->dotnet.lanes);
-	tapir_dotnet_streams__free(r->dotnet.streams);
-	tapir_dotnet_port__free(r->dotnet.port);
-	tapir_run_dir__close(&r->dotnet.dir);
-	free(r->dotnet.request);
+	tapir_event_lanes__free(&r->events);
 	tapir_guard__fd(&r->signal_fd);
 	tapir_guard__fd(&r->clock_fd);
 	tapir_guard__fd(&r->freeze_fd);
@@ -625,7 +614,6 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 		.opts = opts,
 		.rules = opts->rules,
 		.signal_fd = -1,
-		.dotnet.dir = TAPIR_NO_RUN_DIR,
 		.control.fd = -1,
 		.clock_fd = -1,
 		.freeze_fd = -1,

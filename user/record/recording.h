@@ -18,6 +18,7 @@
 #include "record/session.h"
 #include "record/targets.h"
 #include "decode/event_sources.h"
+#include "runtime/event_lanes.h"
 #include "spec/machine_source.h"
 #include "trace/family.h"
 #include "trace/writer.h"
@@ -42,14 +43,6 @@ struct tapir_sampling {
 	const struct tapir_sample_event *event;
 	unsigned hz;	   /* a CPU; 0: none */
 	bool is_a_default; /* not requested: a warning if there can be none */
-};
-
-/* The lanes by which events are taken. */
-enum tapir_lanes {
-	TAPIR_LANES_AUTO,   /* by rings where the program offers them, by probes elsewhere */
-	TAPIR_LANES_PROBE,  /* by probes alone */
-	TAPIR_LANES_RING,   /* by rings alone */
-	TAPIR_LANES_STREAM, /* by the event streams of .NET's runtimes alone */
 };
 
 /* The options of a recording that keeps its last part only, and freezes it on request. */

@@ -14,16 +14,12 @@
 #include "record/native_watch.h"
 #include "record/pressure_watch.h"
 #include "record/command.h"
-#include "runtime/dotnet/lanes/dotnet_flush.h"
-#include "runtime/dotnet/lanes/dotnet_lanes.h"
 #include "record/drain.h"
 #include "record/unprivileged_samples.h"
-#include "runtime/dotnet/lanes/publish.h"
 #include "record/machine.h"
 #include "record/match_report.h"
 #include "record/recording.h"
 #include "attach/rings/ring_reader.h"
-#include "runtime/peer/run_dir.h"
 #include "tapir/ring.h"
 
 struct tapir_otel_watch;
@@ -40,10 +36,8 @@ struct recording {
 	struct tapir_holder *holder;	   /* NULL: nothing is held */
 	struct tapir_sampler *sampler;
 	struct tapir_unprivileged_samples *unprivileged_samples; /* instead, without programs */
-	struct tapir_spec *name_spec;	     /* for the names of generated code; NULL: no stacks */
-	struct tapir_spec *dotnet_name_spec; /* NULL: no .NET process is entered */
-	struct tapir_spec *budget_spec;	     /* what .NET processes send as long as it is little */
-	struct tapir_machine *machine;	     /* NULL: no sources of the machine */
+	struct tapir_spec *name_spec;  /* for the names of generated code; NULL: no stacks */
+	struct tapir_machine *machine; /* NULL: no sources of the machine */
 	struct tapir_images *images;
 	struct tapir_targets *targets;
 	struct tapir_sideband *sideband;
@@ -57,22 +51,8 @@ struct recording {
 	size_t running_cnt;		 /* threads of snapshots that were not asleep at any look */
 	struct tapir_usage_watch *usage; /* NULL: CPUs are not watched */
 	struct tapir_otel_watch *publishers; /* of their resources; NULL: not requested */
-	struct {
-		struct tapir_ring_request *request; /* of .NET's processes */
-		bool is_wanted;			    /* of .NET's processes, too */
-		uint64_t key;
-		struct tapir_run_dir dir; /* for a program that is started; it loads: */
-		char library_path[TAPIR_RUN_DIR_PATH_BYTES + TAPIR_PEER_NAME_BYTES];
-		struct tapir_dotnet_port *port; /* or connects to; NULL: none */
-		char start_why[256]; /* why it has neither from its start; "": it has one */
-		struct tapir_dotnet_lanes *lanes;     /* NULL: none */
-		struct tapir_dotnet_streams *streams; /* NULL: none */
-		struct tapir_dotnet_flush *flush;     /* NULL: no buffers of async methods */
-		pthread_t early;		      /* places it in what runs already */
-		bool is_early;
-	} dotnet;
-	struct tapir_publish *publish; /* NULL: not requested */
-	char lanes[96];		       /* their entry in the file */
+	struct tapir_event_lanes events;     /* of runtimes that send them without probes */
+	char lanes[96];			     /* their entry in the file */
 	int signal_fd, sink_fd, clock_fd;
 	int freeze_fd; /* SIGUSR2; -1: there is no ring */
 	bool use_multi, use_sessions, link_by_pid;
@@ -139,32 +119,6 @@ int tapir_recording__begin_snapshots(struct recording *r);
 void tapir_recording__end_snapshots(struct recording *r);
 /* Waits until both are in the queue. */
 void tapir_recording__free_snapshots(struct recording *r);
-
-/* ---- recording_dotnet.c -------------------------------------------------------------------- */
-
-/* First: what SPECs ask of .NET, and whether anything. */
-int tapir_recording__plan_dotnet(struct recording *r);
-/*
- * Returns true if only .NET processes that are queried by their library are traced, and no
- * children: nothing has to be probed.
- */
-bool tapir_recording__is_dotnet_alone(const struct recording *r);
-/* Lets runtimes load our library while programs are loaded, which is up to the kernel. */
-void tapir_recording__begin_dotnet(struct recording *r);
-void tapir_recording__join_dotnet(struct recording *r);
-/*
- * Appends the additions to the environment of a program that tapir starts; nothing: there are none.
- * 0 or -ENOMEM.
- */
-int tapir_recording__dotnet_environment(struct recording *r, struct tapir_str *out);
-/* Call it after the ring reader was started, before the targets. */
-int tapir_recording__start_dotnet(struct recording *r);
-/*
- * After __await_dotnet: fails with a line where processes were named, and none of them can publish.
- */
-int tapir_recording__check_publish(const struct recording *r);
-/* Waits until attaching to those that run already has succeeded or failed, or a signal arrives. */
-void tapir_recording__await_dotnet(struct recording *r);
 
 /*
  * Does everything up to the moment at which probes are on and the program runs. On failure, what

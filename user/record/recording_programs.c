@@ -232,8 +232,8 @@ static bool take_ready(struct recording *r, const struct tapir_programs_opts *op
 	r->programs = ready.programs;
 	r->link_by_pid = may_link && ready.link_by_pid;
 	ready.programs = NULL;
-	tapir_recording__begin_dotnet(r);
-	tapir_recording__join_dotnet(r);
+	tapir_event_lanes__begin(&r->events);
+	tapir_event_lanes__join(&r->events);
 	return true;
 }
 
@@ -261,7 +261,7 @@ static int set_opts(struct recording *r, const struct tapir_features *features,
 	opts->no_processes = r->opts->snapshot_rounds;
 	opts->probes_later = !r->opts->program; /* children come before threads */
 	opts->probes_unlikely = opts->probes_later && ((r->machine && !r->opts->specs->cnt) ||
-						       tapir_recording__is_dotnet_alone(r));
+						       tapir_event_lanes__are_alone(&r->events));
 	return tapir_target_rules__filter(&r->rules, &opts->filter);
 }
 
@@ -276,9 +276,9 @@ static int load(struct recording *r, struct tapir_programs_opts *opts)
 	if (take_ready(r, opts, may_link))
 		return 0;
 	is_testing = may_link && !pthread_create(&tester, NULL, test_pid_filter, &pid_filter);
-	tapir_recording__begin_dotnet(r);
+	tapir_event_lanes__begin(&r->events);
 	err = tapir_programs__load(opts, &r->programs);
-	tapir_recording__join_dotnet(r);
+	tapir_event_lanes__join(&r->events);
 	if (is_testing)
 		pthread_join(tester, NULL);
 	r->link_by_pid = pid_filter == 1;

@@ -37,8 +37,13 @@
 static int prepare_program(struct recording *r)
 {
 	struct tapir_str env = {};
-	int err = tapir_recording__traces_program(r) ? tapir_recording__dotnet_environment(r, &env)
-						     : 0;
+	char path[PATH_MAX];
+	int err = 0;
+
+	if (tapir_recording__traces_program(r))
+		err = tapir_event_lanes__add_environment(
+			&r->events, tapir_command__find(r->opts->program[0], path) ? path : NULL,
+			&env);
 
 	if (!err)
 		err = tapir_command_run__prepare(r->opts->program, &env, &r->command);
@@ -108,8 +113,8 @@ static int start_threads(struct recording *r)
 		.with_unwinding = r->opts->with_stack || tapir_recording__wants_any(r->opts),
 		.unwind_bytes = r->opts->unwind_bytes,
 		.cover = r->cover,
-		.dotnet_reports_methods =
-			r->dotnet.is_wanted && r->opts->lanes != TAPIR_LANES_STREAM,
+		.dotnet_reports_methods = tapir_event_lanes__request(&r->events).request &&
+					  r->opts->lanes != TAPIR_LANES_STREAM,
 		.wake_fd = r->sink_fd,
 	};
 	struct tapir_drain_opts drain = {
@@ -147,6 +152,7 @@ static int start_rings(struct recording *r)
 	bool both = r->opts->lanes == TAPIR_LANES_AUTO;
 	bool has_rings =
 		r->opts->lanes != TAPIR_LANES_PROBE && r->opts->lanes != TAPIR_LANES_STREAM;
+	const struct tapir_event_lane_request sent = tapir_event_lanes__request(&r->events);
 	struct tapir_ring_reader_opts opts;
 
 	r->cover = has_rings ? tapir_lane_coverage__new() : NULL;
@@ -160,11 +166,11 @@ static int start_rings(struct recording *r)
 		.cover = r->cover,
 		.with_stack = !r->opts->no_ring_stacks, /* nothing to what a trap costs */
 		.with_every_stack = r->opts->with_stack,
-		.private_request = r->dotnet.is_wanted ? r->dotnet.request : NULL,
+		.private_request = sent.request,
 		.with_children = wants_children(r),
 		.has_probes = both && !r->is_unprivileged && wants_children(r),
-		.name_spec = r->dotnet_name_spec,
-		.budget_spec = r->budget_spec,
+		.name_spec = sent.name_spec,
+		.budget_spec = sent.budget_spec,
 		.with_probes = r->opts->publishes,
 		.wait_ms = r->opts->ring_wait_ms,
 	};
@@ -175,7 +181,7 @@ static int start_rings(struct recording *r)
 	if (!err && both)
 		tapir_programs__set_ring_session(r->programs,
 						 tapir_ring_reader__session_id(r->rings));
-	return err ? err : tapir_recording__start_dotnet(r);
+	return err ? err : tapir_event_lanes__start(&r->events, r->rings, r->queue);
 }
 
 /* A file about the whole machine is read later, so wake-ups can be combined. */
@@ -229,7 +235,7 @@ static int make_parts(struct recording *r)
 		.no_command_lines = r->opts->no_command_lines,
 		.coalesces_wakeups = tapir_recording__coalesces_wakeups(r),
 		.rings = r->rings,
-		.lanes = r->dotnet.lanes,
+		.events = &r->events,
 	};
 	int err = 0;
 
@@ -297,16 +303,19 @@ size_t tapir_recording__ring_events(const struct recording *r)
 
 struct tapir_match_report tapir_recording__match_report(const struct recording *r)
 {
+	const struct tapir_event_lane_facts sent = tapir_event_lanes__facts(&r->events);
+
 	return (struct tapir_match_report){
 		.specs = r->opts->specs,
 		.specs_are_defaults = r->opts->specs_are_defaults,
 		.images = tapir_recording__is_without_probes(r) ? NULL : r->images,
 		.rings = r->rings,
-		.streams = r->dotnet.streams,
+		.events = &r->events,
+		.has_streams = sent.has_streams,
 		.sources = r->opts->sources,
-		.may_be_silent = tapir_dotnet_lanes__attached_cnt(r->dotnet.lanes) > 0,
-		.is_waiting = tapir_dotnet_lanes__may_come(r->dotnet.lanes),
-		.undeclared_cnt = tapir_dotnet_lanes__undeclared_cnt(r->dotnet.lanes),
+		.may_be_silent = sent.attached_cnt > 0,
+		.is_waiting = sent.may_come,
+		.undeclared_cnt = sent.undeclared_cnt,
 		.are_named = r->rules.pids.cnt > 0,
 		.is_unprivileged = r->is_unprivileged,
 	};
@@ -316,7 +325,7 @@ int tapir_recording__post_lanes(struct recording *r)
 {
 	struct tapir_ring_reader_stats stats = {};
 	char ring[40] = "", stream[40] = "", lanes[sizeof(r->lanes)];
-	size_t stream_cnt = tapir_dotnet_streams__process_cnt(r->dotnet.streams);
+	size_t stream_cnt = tapir_event_lanes__facts(&r->events).stream_cnt;
 	bool has_probes = !tapir_recording__is_without_probes(r) && !r->is_unprivileged;
 
 	if (r->rings)
@@ -464,10 +473,10 @@ static int attach_all(struct recording *r)
 
 	if (err)
 		return err;
-	tapir_recording__await_dotnet(r);
+	tapir_event_lanes__await(&r->events, r->program ? tapir_command_run__tgid(r->program) : 0);
 	await_followers(r);
 	await_unwinding(r);
-	err = tapir_recording__check_publish(r);
+	err = tapir_event_lanes__check(&r->events);
 	return err ? err : check_attached(r);
 }
 
@@ -478,7 +487,7 @@ static void hint_at_other_probes(const struct recording *r)
 
 	if (seen->all.cnt && r->rules.pids.cnt && r->opts->specs_are_defaults &&
 	    !r->opts->with_uses && r->opts->specs->cnt && !tapir_images__site_cnt(r->images) &&
-	    !tapir_dotnet_lanes__may_come(r->dotnet.lanes))
+	    !tapir_event_lanes__facts(&r->events).may_come)
 		tapir_info(
 			"no default events in this process; %zu other probes can be named (%s ...): 'tapir list -p %u' shows them",
 			seen->all.cnt, seen->all.data[0], r->rules.pids.data[0]);
@@ -489,7 +498,7 @@ static void notify_ready(const struct recording *r)
 	const struct tapir_recording_ready ready = {
 		.probe_cnt = tapir_images__attached_cnt(r->images) + tapir_machine__cnt(r->machine),
 		.ring_event_cnt = tapir_recording__ring_events(r),
-		.dotnet_cnt = tapir_dotnet_lanes__attached_cnt(r->dotnet.lanes),
+		.dotnet_cnt = tapir_event_lanes__facts(&r->events).attached_cnt,
 		.took_ns = tapir_clock__now_ns() - r->start_ns,
 	};
 
@@ -510,6 +519,35 @@ static int watch_publishers(struct recording *r)
 	return r->publishers ? 0 : -ENOMEM;
 }
 
+static void drain_while_waiting(void *r)
+{
+	tapir_recording__drain_control(r);
+}
+
+static int plan_events(struct recording *r)
+{
+	const struct tapir_recording_opts *opts = r->opts;
+
+	return tapir_event_lanes__plan(
+		&r->events, &(struct tapir_event_lanes_opts){
+				    .sz = sizeof(struct tapir_event_lanes_opts),
+				    .specs = opts->specs,
+				    .pids = &r->rules.pids,
+				    .is_all = r->rules.all,
+				    .with_children = r->rules.children,
+				    .is_by_default = opts->specs_are_defaults &&
+						     !opts->wants_events && !opts->counters,
+				    .has_program = tapir_recording__traces_program(r),
+				    .with_budgeted_awaits = opts->with_budgeted_awaits,
+				    .with_stack = !opts->no_ring_stacks,
+				    .publishes = opts->publishes,
+				    .lanes = opts->lanes,
+				    .signal_fd = r->signal_fd,
+				    .while_waiting = drain_while_waiting,
+				    .ctx = r,
+			    });
+}
+
 static int plan(struct recording *r)
 {
 	/* Before any thread is there: each inherits the mask, and no other takes a signal. */
@@ -517,11 +555,9 @@ static int plan(struct recording *r)
 
 	r->native.limit_hz = r->opts->native ? r->opts->native->limit_hz : 0;
 	if (!err)
-		err = tapir_recording__plan_dotnet(r);
+		err = plan_events(r);
 	if (!err && r->opts->machine)
 		err = tapir_machine__new(r->opts->machine, r->opts->with_stack, &r->machine);
-	if (!err && r->opts->publishes)
-		err = tapir_publish__open(&r->publish);
 	return err;
 }
 

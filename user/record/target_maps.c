@@ -23,7 +23,6 @@
 #include "base/str.h"
 #include "record/describe.h"
 #include "base/foreign/foreign_file.h"
-#include "runtime/dotnet/dotnet.h"
 
 /* Mappings that wait for the session thread; a process can make 100,000 a second. */
 #define REPORTED_MAX 65536 /* a process can map new code for ever */
@@ -82,15 +81,12 @@ static void post_gap(struct tapir_targets *t, uint32_t tgid, const char *path, u
 	post_gap_until(t, tgid, path, from_ns, tapir_clock__now_ns(), reason);
 }
 
-static void detect_dotnet(struct tapir_targets *t, uint32_t tgid,
-			  const struct tapir_mapping_line *line)
+static void detect_runtime(struct tapir_targets *t, uint32_t tgid,
+			   const struct tapir_mapping_line *line)
 {
-	if (!t->opts.lanes || !line->path)
-		return;
-	if (tapir_dotnet__is_path(line->path, line->path_len))
-		tapir_dotnet_lanes__see(t->opts.lanes, tgid);
-	else if (tapir_sv__ends_with((struct tapir_sv){line->path, line->path_len}, ".dll"))
-		tapir_dotnet_lanes__see_assembly(t->opts.lanes, tgid);
+	if (line->path)
+		tapir_event_lanes__see(t->opts.events, tgid,
+				       (struct tapir_sv){line->path, line->path_len});
 }
 
 void tapir_targets__post_late(void *ctx, const struct tapir_late_mapping *late)
@@ -358,7 +354,7 @@ static void post_reported(struct tapir_targets *t, const struct tapir_sideband_m
 	};
 
 	line.path_len = strlen(line.path);
-	detect_dotnet(t, mmap->tgid, &line);
+	detect_runtime(t, mmap->tgid, &line);
 	note_ring_image(t, mmap->tgid, mmap->time_ns, image);
 	see_otel_tls_location(t, mmap->tgid, line.start_va, line.file_off, image);
 	tapir_targets__post(
@@ -472,7 +468,7 @@ static int see_mapping(const struct tapir_mapping_line *line, void *ctx)
 	if (!tapir_programs__are_there(walk->t->opts.programs) &&
 	    was_reported(walk->t, walk->tgid, line))
 		return 0;
-	detect_dotnet(walk->t, walk->tgid, line);
+	detect_runtime(walk->t, walk->tgid, line);
 	if (tapir_mapping_line__is_file(line))
 		walk->err = see_file(walk, line);
 	else

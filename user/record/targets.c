@@ -471,12 +471,12 @@ static void on_process(struct tapir_targets *t, const struct tapir_rec_process *
 	bool is_new = false;
 
 	if (rec->kind == TAPIR_PROCESS_EXEC) {
-		tapir_dotnet_lanes__restart(t->opts.lanes, rec->tgid);
+		tapir_event_lanes__restart(t->opts.events, rec->tgid);
 		tapir_late_attach__on_exec(&t->late_attach, rec->tgid, rec->h.time_ns);
 	}
 	if (rec->kind == TAPIR_PROCESS_EXIT) {
 		note_target_ended(t, rec->tgid, rec->start_ns, rec->h.time_ns);
-		tapir_dotnet_lanes__forget(t->opts.lanes, rec->tgid);
+		tapir_event_lanes__forget(t->opts.events, rec->tgid);
 		tapir_ring_scan__forget(&t->looks, rec->tgid);
 	} else if (rec->kind == TAPIR_PROCESS_EXEC || t->opts.rules->children ||
 		   !t->opts.rules->pids.cnt) {

@@ -18,7 +18,7 @@
 #include "attach/programs.h"
 #include "attach/sideband.h"
 #include "base/vec.h"
-#include "runtime/dotnet/lanes/dotnet_lanes.h"
+#include "runtime/event_lanes.h"
 #include "record/images/images.h"
 #include "attach/flow/queue.h"
 #include "attach/rings/ring_scan.h"
@@ -50,7 +50,7 @@ struct tapir_targets_opts {
 	struct tapir_queue *queue;
 	struct tapir_ring_reader *rings;	/* NULL: probes alone */
 	struct tapir_lane_coverage *ring_cover; /* no probe has what rings have; NULL: they do */
-	struct tapir_dotnet_lanes *lanes;	/* NULL: .NET is not asked for its events */
+	struct tapir_event_lanes *events;	/* NULL: no runtime is asked for its events */
 	struct tapir_holder *holder;		/* NULL: nothing is held */
 	bool link_by_pid;			/* attach in each process alone, not everywhere */
 	bool hands_over;	/* probes are detached while rings have their events */

@@ -19,13 +19,6 @@
  */
 #define TAPIR_CODE_NAMES_SPEC "hotspot:compiled__method__load"
 
-/*
- * The like for .NET processes that are entered for other events. The runtime sends loads to each
- * session that enables all of the JIT's events, at level 5.
- */
-#define TAPIR_CODE_NAMES_DOTNET_SPEC                                                               \
-	"Microsoft-Windows-DotNETRuntime:ev=MethodLoadVerbose,ev=MethodUnloadVerbose:Verbose"
-
 struct tapir_code_names;
 
 /*

@@ -11,6 +11,8 @@ extern const struct tapir_lock_ops tapir_dotnet_lock_ops;
 
 /* Has events without probes: lanes/dotnet_events.c */
 extern const struct tapir_event_ops tapir_dotnet_event_ops;
+/* Brings them into a recording: lanes/dotnet_recording.c */
+extern const struct tapir_event_lane_ops tapir_dotnet_event_lane_ops;
 
 /* Has it list its objects: heap/dotnet_heap.c */
 extern const struct tapir_heap_ops tapir_dotnet_heap_ops;

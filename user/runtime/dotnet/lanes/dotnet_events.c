@@ -95,4 +95,5 @@ const struct tapir_event_ops tapir_dotnet_event_ops = {
 	.lists_heap = lists_heap,
 	.add_sources = tapir_dotnet_sources__add_process,
 	.resolve = resolve,
+	.lanes = &tapir_dotnet_event_lane_ops,
 };
