@@ -115,22 +115,45 @@ static bool passes_there(const struct tapir_diagnosis *f, const struct tapir_wai
 	return false;
 }
 
+/*
+ * Returns true if complete stacks of the thread pass where the row's is cut, all for that reason.
+ * decided: the answers so far by what they depend on, of which a thread has few: where memory is
+ * short for one, it is found again.
+ */
+static bool is_for_reason(const struct tapir_diagnosis *f, const struct tapir_wait_row *row,
+			  const char *reason, struct tapir_map *decided)
+{
+	uint64_t key = tapir_hash__mix(tapir_hash__mix(5, (uintptr_t)row->wait), row->futex);
+	const uint64_t *known = tapir_map__get(decided, key);
+	bool is_for_it;
+	uint64_t *put;
+
+	if (known)
+		return *known;
+	is_for_it = passes_there(f, row, reason, true) && !passes_there(f, row, reason, false);
+	put = tapir_map__put(decided, key, NULL);
+	if (put)
+		*put = is_for_it;
+	return is_for_it;
+}
+
 uint64_t tapir_wait_table__truncated(const struct tapir_diagnosis *f, uint32_t tid,
 				     const char *reason, uint64_t ns, uint64_t *cnt)
 {
 	const uint64_t *first = tapir_map__get(&f->wait_table.first_by_tid, tid);
 	const struct tapir_wait_row *row;
+	struct tapir_map decided = {};
 	uint64_t sum_ns = 0;
 
 	*cnt = 0;
 	for (size_t at = first ? *first : 0; at; at = row->next) {
 		row = &f->wait_table.rows.data[at - 1];
-		if (!row->is_truncated || !passes_there(f, row, reason, true) ||
-		    passes_there(f, row, reason, false))
+		if (!row->is_truncated || !is_for_reason(f, row, reason, &decided))
 			continue;
 		sum_ns += row->ns;
 		*cnt += row->cnt;
 	}
+	tapir_map__fini(&decided);
 	if (sum_ns + ns <= ns * TAPIR_LIMIT(TRUNCATED_WAITS))
 		return sum_ns;
 	*cnt = 0;
