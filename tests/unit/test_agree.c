@@ -2,6 +2,8 @@
 /*
  * Random recordings: whatever is in one, what leads the report and what its views say agree,
  * percentiles are in order, and parts add up to the whole.
+ *
+ * runtimes: dotnet
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Stacks of async methods: from events of tasks, or as they were where these do not say. */
+/*
+ * Stacks of async methods: from events of tasks, or as they were where these do not say.
+ *
+ * runtimes: dotnet
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

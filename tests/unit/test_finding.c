@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the report leads with, of made-up recordings: events of a runtime. */
+/*
+ * What the report leads with, of made-up recordings: events of a runtime.
+ *
+ * runtimes: dotnet
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

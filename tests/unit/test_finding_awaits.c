@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the report says of awaits of .NET's tasks, where they were recorded. */
+/*
+ * What the report says of awaits of .NET's tasks, where they were recorded.
+ *
+ * runtimes: dotnet
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

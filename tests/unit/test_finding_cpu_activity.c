@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* CPU time that .NET uses for what is meant to be done once, and processes that are started. */
+/*
+ * CPU time that .NET uses for what is meant to be done once, and processes that are started.
+ *
+ * runtimes: dotnet
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the report says of a heap of .NET that grows, or seems to. */
+/*
+ * What the report says of a heap of .NET that grows, or seems to.
+ *
+ * runtimes: dotnet
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

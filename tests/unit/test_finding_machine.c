@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the report leads with, of made-up recordings: CPU and memory. */
+/*
+ * What the report leads with, of made-up recordings: CPU and memory.
+ *
+ * runtimes: dotnet
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is found of .NET's thread pool, of made-up recordings. */
+/*
+ * What is found of .NET's thread pool, of made-up recordings.
+ *
+ * runtimes: dotnet
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which frames are one for a person, what they are called, and trees of them. */
+/*
+ * Which frames are one for a person, what they are called, and trees of them.
+ *
+ * runtimes: dotnet
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

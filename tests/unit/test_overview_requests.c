@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Requests of the first screen: rows by route, of one process or several, and what has no route. */
+/*
+ * Requests of the first screen: rows by route, of one process or several, and what has no route.
+ *
+ * runtimes: dotnet
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which event begins and ends what: the table, the user's own, names; and the grammar of --pair. */
+/*
+ * Which event begins and ends what: the table, the user's own, names; and the grammar of --pair.
+ *
+ * runtimes: dotnet
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Questions to records that are made here: what is counted, and that nothing is left out of the
- * sum. */
+/*
+ * Questions to records that are made here: what is counted, and that nothing is left out of the
+ * sum.
+ *
+ * runtimes: dotnet
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

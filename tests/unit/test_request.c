@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Requests as a service would make them: without a command line, with a line for each that is
- * wrong. */
+/*
+ * Requests as a service would make them: without a command line, with a line for each that is
+ * wrong.
+ *
+ * runtimes: dotnet
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

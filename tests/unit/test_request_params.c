@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Routes, their parameters as text and as JSON, and the description made of both. */
+/*
+ * Routes, their parameters as text and as JSON, and the description made of both.
+ *
+ * runtimes: dotnet
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

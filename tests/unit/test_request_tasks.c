@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Requests that are followed by .NET's tasks from thread to thread, and what they await. */
+/*
+ * Requests that are followed by .NET's tasks from thread to thread, and what they await.
+ *
+ * runtimes: dotnet
+ */
 #include "exchange_feeder.h"
 #include "view_fixture.h"
 

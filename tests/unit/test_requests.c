@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Requests by route: pairs by key, what their time is, the attach, and paths that clients make up.
+/*
+ * Requests by route: pairs by key, what their time is, the attach, and paths that clients make up.
+ *
+ * runtimes: dotnet
  */
 #include "analyze/spans/route_of_path.h"
 #include "view_fixture.h"

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* One tree of two processes, of a trace whose ids are in events and on threads. */
+/*
+ * One tree of two processes, of a trace whose ids are in events and on threads.
+ *
+ * runtimes: dotnet
+ */
 #include "view_fixture.h"
 
 #include "analyze/spans/span_joins.h"

@@ -2,6 +2,8 @@
 /*
  * The join on made-up recordings: every nanosecond once, intervals whole, half, nested, crossing
  * threads; ids used again; files that lie.
+ *
+ * runtimes: dotnet
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which event ends which interval: by thread, by key, by activity; and what is not known. */
+/*
+ * Which event ends which interval: by thread, by key, by activity; and what is not known.
+ *
+ * runtimes: dotnet
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

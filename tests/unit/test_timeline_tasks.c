@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What an activity awaits, and its time in the queue: by events of .NET's tasks and its pool. */
+/*
+ * What an activity awaits, and its time in the queue: by events of .NET's tasks and its pool.
+ *
+ * runtimes: dotnet
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

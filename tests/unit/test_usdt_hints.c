@@ -3,6 +3,8 @@
  * The hints, held against themselves and against the notes of the programs they are about:
  * every name in the table is a probe with that many arguments, wide enough for their types in
  * the table. A program that is not installed is skipped and named.
+ *
+ * runtimes: dotnet
  */
 #include <setjmp.h>
 #include <stdarg.h>

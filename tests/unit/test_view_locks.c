@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The view of lock waits: locks by waited time, who held them and others up. */
+/*
+ * The view of lock waits: locks by waited time, who held them and others up.
+ *
+ * runtimes: dotnet
+ */
 #include "view_fixture.h"
 
 static void locks_come_by_waited_time_with_who_held_them(void **state)

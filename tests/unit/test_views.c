@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Views on made-up recordings: what their results say, cell by cell. */
+/*
+ * Views on made-up recordings: what their results say, cell by cell.
+ *
+ * runtimes: dotnet
+ */
 #include "view_fixture.h"
 
 /* ---- cpu -------------------------------------------------------------------------------------- */

@@ -114,11 +114,11 @@ struct tapir_event_lane_facts tapir_event_lanes__facts(const struct tapir_event_
 
 bool tapir_event_lanes__spec_matched(const struct tapir_event_lanes *l, size_t spec_idx)
 {
-	return l->state && l->ops->spec_matched(l->state, spec_idx);
+	return l && l->state && l->ops->spec_matched(l->state, spec_idx);
 }
 
 void tapir_event_lanes__add_seen(const struct tapir_event_lanes *l, struct tapir_seen_names *out)
 {
-	if (l->state)
+	if (l && l->state)
 		l->ops->add_seen(l->state, out);
 }

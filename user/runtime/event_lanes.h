@@ -117,7 +117,7 @@ uint64_t tapir_event_lanes__next_ns(const struct tapir_event_lanes *l);
 /* Before the ring reader's __stop. The session thread must still be taking blocks. */
 void tapir_event_lanes__stop(struct tapir_event_lanes *l, bool has_begun);
 struct tapir_event_lane_facts tapir_event_lanes__facts(const struct tapir_event_lanes *l);
-/* Both are about streams, which no ring reader sees. */
+/* Both are about streams, which no ring reader sees; l: NULL is fine. */
 bool tapir_event_lanes__spec_matched(const struct tapir_event_lanes *l, size_t spec_idx);
 void tapir_event_lanes__add_seen(const struct tapir_event_lanes *l, struct tapir_seen_names *out);
 
