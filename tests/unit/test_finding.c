@@ -163,6 +163,20 @@ static void exceptions_are_reported_with_their_thrower(void **state)
 	assert_string_equal(found.rows.data[0].subject, "Shop.Draw(int)");
 }
 
+static void rate_is_a_lower_limit_where_events_were_lost(void **state)
+{
+	struct tapir_rec_loss loss = {.cause = TAPIR_LOSS_RING_FULL, .count = 1};
+
+	(void)state;
+	for (unsigned i = 0; i < 50; i++)
+		fire_on(THROWN, 1, (1 + i) * MS, 0, "System.FormatException", 1);
+	tapir_rec__init(&loss.h, TAPIR_REC_LOSS, sizeof(loss), 60 * MS);
+	feeder_add(&f, &loss.h);
+	fire(TICK, 501 * MS, 0, "Object", 0);
+	expect_finding("at least 100 exceptions a second, 100% of them System.FormatException, "
+		       "thrown by Shop.Draw(int)");
+}
+
 /* A table of findings is bounded: what finds no room in it is counted. */
 static void types_beyond_the_table_are_counted(void **state)
 {
@@ -571,6 +585,7 @@ int main(void)
 		TEST(waits_that_have_not_ended_count),
 		TEST(wait_from_before_the_events_counts_by_its_stack),
 		TEST(exceptions_are_reported_with_their_thrower),
+		TEST(rate_is_a_lower_limit_where_events_were_lost),
 		TEST(types_beyond_the_table_are_counted),
 		TEST(functions_beyond_the_sums_are_counted),
 		TEST(thrower_is_that_of_the_type),

@@ -275,6 +275,11 @@ int tapir_timeline__add(struct tapir_timeline *tl, const struct tapir_rec *rec)
 	return tapir_timeline__add_hinted(tl, rec, 0);
 }
 
+static uint64_t lost_events_of(const struct tapir_rec_loss *loss)
+{
+	return tapir_loss__kind(loss->cause) == TAPIR_LOSS_KIND_EVENT ? loss->count : 0;
+}
+
 int tapir_timeline__add_hinted(struct tapir_timeline *tl, const struct tapir_rec *rec,
 			       uint64_t hint)
 {
@@ -287,6 +292,8 @@ int tapir_timeline__add_hinted(struct tapir_timeline *tl, const struct tapir_rec
 	tl->stats.records++;
 	if (rec->type == TAPIR_REC_PROCESS)
 		NOTIFY(tl, process, rec);
+	if (rec->type == TAPIR_REC_LOSS)
+		tl->stats.lost_events += lost_events_of((const void *)rec);
 	if (rec->time_ns > tl->stats.any_ns)
 		tl->stats.any_ns = rec->time_ns;
 	if (tapir_family__of(rec->type) >= 0 || rec->type == TAPIR_REC_COUNTER ||

@@ -257,7 +257,8 @@ struct tapir_timeline_stats {
 	 * interval that has a trace.
 	 */
 	uint64_t delivered_samples, delivered_with_ids, delivered_joined;
-	uint64_t no_room; /* threads, processes, intervals, tasks beyond the bounds */
+	uint64_t lost_events; /* by LOSS records, of all processes */
+	uint64_t no_room;     /* threads, processes, intervals, tasks beyond the bounds */
 	uint64_t first_ns, last_ns;
 	uint64_t any_ns;      /* of the last record, whatever it is */
 	uint64_t switched_ns; /* of the first context switch or snapshot; 0: none */

@@ -117,11 +117,28 @@ static bool add_figure(double number, struct tapir_sv name, struct tapir_sv how,
 	return number != 0;
 }
 
-/* No other place says that a figure is a lower limit. */
-static bool add_number(const struct tapir_rule_fact *fact, size_t at, struct tapir_sv name,
-		       struct tapir_sv how, struct tapir_str *out)
+#define STACK		   NULL
+#define SOURCE(id, source) source,
+static const char *const sources[] = {TAPIR_FACTS(SOURCE)};
+
+/* Times that go beyond the recording, and rates of events of which some were lost. */
+static bool is_lower_limit(const struct tapir_diagnosis *f, const struct tapir_rule_fact *fact,
+			   size_t at)
 {
-	if (fact->is_least && at == NUMBER(ns) && fact->ns != 0)
+	const char *source = sources[fact->fact_kind];
+
+	return (at == NUMBER(ns) && fact->is_least && fact->ns != 0) ||
+	       (at == NUMBER(per_s) && tapir_timeline__stats(f->tl)->lost_events && source &&
+		fact->per_s != 0 && tapir_sv__starts_with(tapir_sv__of(source), "event"));
+}
+
+/* No other place says that a figure is a lower limit. */
+static bool add_number(const struct tapir_diagnosis *f, const struct tapir_rule_fact *fact,
+		       size_t at, struct tapir_sv name, struct tapir_sv how, struct tapir_str *out)
+{
+	bool is_word = memchr(how.data, '|', how.len) != NULL;
+
+	if (!is_word && is_lower_limit(f, fact, at))
 		tapir_str__adds(out, "at least ");
 	return add_figure(number_at(fact, at), name, how, out);
 }
@@ -148,9 +165,9 @@ static bool add_rule_value(const struct tapir_diagnosis *f, const struct tapir_r
 		len++;
 	for (size_t i = 0; i < NUMBER_CNT; i++)
 		if (tapir_sv__is((struct tapir_sv){value.data, len}, numbers[i].name))
-			return add_number(fact, numbers[i].at, (struct tapir_sv){value.data, len},
-					  (struct tapir_sv){value.data + len, value.len - len},
-					  out);
+			return add_number(
+				f, fact, numbers[i].at, (struct tapir_sv){value.data, len},
+				(struct tapir_sv){value.data + len, value.len - len}, out);
 	if (tapir_sv__is(value, "sampled"))
 		return tapir_rules__add_share(fact->cnt, fact->of, out), fact->cnt != 0;
 	return tapir_sv__is(value, "place")	  ? add_rule_function(f, fact->where, out)
@@ -216,9 +233,6 @@ static void add_facts(const struct tapir_rule_fact *fact, struct tapir_str *out)
 static void add_source(const struct tapir_diagnosis *f, const struct tapir_rule_fact *fact,
 		       struct tapir_str *out)
 {
-#define STACK		   NULL
-#define SOURCE(id, source) source,
-	static const char *const sources[] = {TAPIR_FACTS(SOURCE)};
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(f->tl);
 	uint32_t node = fact->where && fact->where->top ? fact->where->node : 0;
 	bool has_stack = !sources[fact->fact_kind] && node && node < tree->nodes.cnt;

@@ -15,9 +15,10 @@
 struct tapir_match_report {
 	const struct tapir_spec_list *specs;
 	bool specs_are_defaults;
-	const struct tapir_images *images;	/* NULL: no search for probes */
-	struct tapir_ring_reader *rings;	/* NULL: no ring lanes were */
-	const struct tapir_event_lanes *events; /* of runtimes that send them without probes; NULL: not asked */
+	const struct tapir_images *images; /* NULL: no search for probes */
+	struct tapir_ring_reader *rings;   /* NULL: no ring lanes were */
+	const struct tapir_event_lanes
+		*events; /* of runtimes that send them without probes; NULL: not asked */
 	bool has_streams;
 	/*
 	 * The event sources that .NET's assemblies define; NULL, or empty: they were not read, or

@@ -25,7 +25,7 @@ int BPF_PROG(tapir_touched, int sig, struct kernel_siginfo *info, struct task_st
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct tapir_live *now = tapir_live();
 
-	if (!f || !s || !now || !now->enabled || !is_ours(f, task))
+	if (!f || !s || !now || !now->enabled || !is_traced(f, task))
 		return 0;
 	__builtin_memset(&s->rec, 0, sizeof(s->rec));
 	s->rec.h.type = TAPIR_REC_TOUCHED;
