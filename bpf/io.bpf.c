@@ -130,7 +130,7 @@ struct io_path {
 	struct io_scratch *s;
 	struct dentry *dentry;
 	__u32 at; /* of the path's beginning in the text */
-	__u32 is_whole;
+	__u32 is_complete;
 };
 
 /* One step towards the file system's root; 1 ends the walk. */
@@ -141,7 +141,7 @@ static long io_step_up(__u64 idx, void *ctx)
 	__u32 len = BPF_CORE_READ(dentry, d_name.len);
 
 	if (parent == dentry) {
-		walk->is_whole = 1;
+		walk->is_complete = 1;
 		return 1;
 	}
 	if (!len || len >= NAME_BYTES || len >= walk->at)
@@ -173,7 +173,7 @@ static __noinline int read_path(struct io_scratch *s, struct inode *inode)
 	barrier_var(len);
 	if (!len || len >= TAPIR_IO_PATH_BYTES)
 		return 0;
-	if (!walk.is_whole)
+	if (!walk.is_complete)
 		rec->flags |= TAPIR_IO_PATH_CUT;
 	bpf_probe_read_kernel(s->request.path, len, &s->text[walk.at & (TAPIR_IO_PATH_BYTES - 1)]);
 	rec->path_len = len;

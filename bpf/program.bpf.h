@@ -26,7 +26,7 @@ struct path_walk {
 	struct dentry *root; /* of the process, where the path begins */
 	struct vfsmount *root_mnt;
 	__u32 at; /* of the path's beginning */
-	__u32 is_whole;
+	__u32 is_complete;
 };
 
 /* A mount is around the part of it that others see. */
@@ -44,7 +44,7 @@ static __always_inline long leave_mount(struct path_walk *walk, struct mount *mo
 	struct mount *above = BPF_CORE_READ(mount, mnt_parent);
 
 	if (above == mount) {
-		walk->is_whole = 1;
+		walk->is_complete = 1;
 		return 1;
 	}
 	walk->dentry = BPF_CORE_READ(mount, mnt_mountpoint);
@@ -61,7 +61,7 @@ static long step_up(__u64 idx, void *ctx)
 	__u32 len = BPF_CORE_READ(dentry, d_name.len);
 
 	if (dentry == walk->root && mnt == walk->root_mnt) {
-		walk->is_whole = 1;
+		walk->is_complete = 1;
 		return 1;
 	}
 	if (dentry == BPF_CORE_READ(mnt, mnt_root))
@@ -96,7 +96,7 @@ static __noinline __u32 read_exe(struct task_struct *task, struct exe_path *path
 	if (!file || !BPF_CORE_READ(dentry, d_hash.pprev))
 		return 0;
 	bpf_loop(PATH_PARTS, step_up, &walk, 0);
-	if (!walk.is_whole || walk.at >= EXE_BYTES - 1)
+	if (!walk.is_complete || walk.at >= EXE_BYTES - 1)
 		return 0;
 	*at = walk.at;
 	return EXE_BYTES - 1 - walk.at;

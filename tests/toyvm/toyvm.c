@@ -28,7 +28,7 @@ static struct gc_functions gc;
 static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER, work_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work_came = PTHREAD_COND_INITIALIZER;
 static uint64_t to_compile, next_request, request_cnt;
-static bool is_over;
+static bool has_ended;
 
 static struct {
 	const char *name;
@@ -114,7 +114,7 @@ static void *run_compiler(void *arg)
 
 	pthread_mutex_lock(&work_lock);
 	for (;;) {
-		while (compiled == to_compile && !is_over)
+		while (compiled == to_compile && !has_ended)
 			pthread_cond_wait(&work_came, &work_lock);
 		if (compiled == to_compile)
 			break;
@@ -130,7 +130,7 @@ static void ask_for_code(bool is_last)
 {
 	pthread_mutex_lock(&work_lock);
 	to_compile += !is_last;
-	is_over |= is_last;
+	has_ended |= is_last;
 	pthread_cond_signal(&work_came);
 	pthread_mutex_unlock(&work_lock);
 }

@@ -23,7 +23,7 @@ struct previous_counts {
 	uint64_t of[PREVIOUS_TYPES]; /* by their type */
 	uint64_t lost;		     /* sum of the LOSS records */
 	uint64_t chunks_skipped;
-	bool is_whole; /* each byte was one of a chunk or record, and the last chunk is an END */
+	bool is_complete; /* each byte was one of a chunk or record, and the last chunk is an END */
 };
 
 struct previous_chunk {
@@ -104,7 +104,7 @@ static inline struct previous_counts previous_read(const char *path)
 
 	while (is_fine && fread(&chunk, sizeof(chunk), 1, file) == 1)
 		is_fine = previous_read_chunk(file, &chunk, stored, raw, &c);
-	c.is_whole = is_fine && feof(file) && chunk.type == 3;
+	c.is_complete = is_fine && feof(file) && chunk.type == 3;
 	if (file)
 		fclose(file);
 	free(stored);

@@ -118,7 +118,7 @@ static void record_is_passed_over_when_discarded(void **state)
 	assert_int_equal(tapir_bpf_ring__used_bytes(&fake.ring), 0);
 }
 
-static void record_is_whole_when_it_wraps(void **state)
+static void record_is_complete_when_it_wraps(void **state)
 {
 	char rec[1000];
 
@@ -242,7 +242,7 @@ int main(void)
 		CASE(space_is_given_back_when_released),
 		CASE(nothing_comes_behind_a_record_when_it_is_busy),
 		CASE(record_is_passed_over_when_discarded),
-		CASE(record_is_whole_when_it_wraps),
+		CASE(record_is_complete_when_it_wraps),
 		CASE(records_come_when_positions_pass_four_gigabytes),
 		CASE(opening_fails_with_a_line_when_it_is_no_ring),
 		CASE(records_are_what_the_kernel_wrote),

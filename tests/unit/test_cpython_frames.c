@@ -418,7 +418,7 @@ static void functions_follow_the_call_of_the_loop_that_runs_them(void **state)
 
 /* What was about to begin, or just ended, is innermost: the outermost calls have their functions.
  */
-static void functions_belong_to_the_outermost_calls_when_the_stack_is_whole(void **state)
+static void functions_belong_to_the_outermost_calls_when_the_stack_is_complete(void **state)
 {
 	static const struct tapir_interp_function frames[] = {{0x1000, true}, {0x2000, true}};
 	static const uint64_t native[] = {LOOP + 1, 0x10, LOOP + 5, 0x20, LOOP + 9, 0x30},
@@ -546,7 +546,7 @@ int main(void)
 		CASE(what_is_no_code_has_no_name),
 		CASE(long_names_are_cut),
 		CASE(functions_follow_the_call_of_the_loop_that_runs_them),
-		CASE(functions_belong_to_the_outermost_calls_when_the_stack_is_whole),
+		CASE(functions_belong_to_the_outermost_calls_when_the_stack_is_complete),
 		CASE(key_of_the_state_is_where_the_code_has_it),
 		CASE(state_may_be_a_thread_local_variable),
 		CASE(frames_that_do_not_fit_are_not_walked),

@@ -260,7 +260,7 @@ static void messages_are_whole_or_none(void **state)
 	assert_int_equal(tapir_dotnet__parse_reply(bytes, len, &reply), -EPROTO);
 }
 
-static void an_advertisement_is_whole_or_none(void **state)
+static void an_advertisement_is_complete_or_none(void **state)
 {
 	char bytes[TAPIR_DOTNET_ADVERT_BYTES + 1] = "ADVR_V1";
 
@@ -309,7 +309,7 @@ int main(void)
 		cmocka_unit_test(messages_are_whole_or_none),
 		cmocka_unit_test(lone_surrogates_are_replaced),
 		cmocka_unit_test(every_error_has_words),
-		cmocka_unit_test(an_advertisement_is_whole_or_none),
+		cmocka_unit_test(an_advertisement_is_complete_or_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -500,12 +500,12 @@ static void a_child_does_not_write_its_parents_image(void **state)
 
 static struct {
 	struct tapir_event *event;
-	uint32_t is_over;
+	uint32_t has_ended;
 } shared;
 
 static void *fire_until_over(void *unused)
 {
-	while (!__atomic_load_n(&shared.is_over, __ATOMIC_RELAXED))
+	while (!__atomic_load_n(&shared.has_ended, __ATOMIC_RELAXED))
 		for (int i = 0; i < 100; i++)
 			tapir_event__fire(shared.event, payload, PAYLOAD_BYTES);
 	return unused;
@@ -534,7 +534,7 @@ static void events_fire_while_others_are_defined_and_freed(void **state)
 	pthread_t firing[4], defining[4];
 
 	(void)state;
-	shared.is_over = 0;
+	shared.has_ended = 0;
 	assert_int_equal(tapir_event__define(d, &about, &shared.event), 0);
 	shared.event->word.half.semaphore = 1;
 	for (int i = 0; i < 4; i++) {
@@ -543,7 +543,7 @@ static void events_fire_while_others_are_defined_and_freed(void **state)
 	}
 	for (int i = 0; i < 4; i++)
 		pthread_join(defining[i], NULL);
-	__atomic_store_n(&shared.is_over, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&shared.has_ended, 1, __ATOMIC_RELAXED);
 	for (int i = 0; i < 4; i++)
 		pthread_join(firing[i], NULL);
 	assert_int_equal(tapir_dynamic__probe_error(d), 0);

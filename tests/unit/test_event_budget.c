@@ -40,7 +40,7 @@ static void too_many_end_them_once(void **state)
 		second++;
 	}
 	assert_int_equal(second, 12);
-	assert_true(b.is_over);
+	assert_true(b.has_ended);
 	assert_false(tapir_event_budget__is_exceeded(&b, 2 * second * TAPIR_NS_PER_SEC));
 }
 

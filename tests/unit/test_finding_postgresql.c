@@ -171,7 +171,7 @@ static void abort_without_a_wait_ends_nothing(void **state)
 	fire(ABORT, 12, 802, 5, NULL);
 	end_at(2001);
 	tapir_vec_for_each (kind, &tapir_timeline__pairs(f.tl)->kinds)
-		if (tapir_kind__is_called(kind, "lock")) {
+		if (tapir_interval_kind__is_called(kind, "lock")) {
 			assert_int_equal(kind->cnt, 1);
 			assert_int_equal(kind->unbegun, 0);
 		}
@@ -182,7 +182,7 @@ static const struct tapir_interval_kind *kind_called(const char *name)
 	const struct tapir_interval_kind *kind;
 
 	tapir_vec_for_each (kind, &tapir_timeline__pairs(f.tl)->kinds)
-		if (tapir_kind__is_called(kind, name))
+		if (tapir_interval_kind__is_called(kind, name))
 			return kind;
 	fail();
 	return NULL;

@@ -28,7 +28,7 @@
 
 static const struct name_case {
 	const char *class_name, *method, *signature, *name;
-	bool is_whole;
+	bool is_complete;
 } name_cases[] = {
 	{"Foo", "main", "([Ljava/lang/String;IJ)V", "void Foo.main(java.lang.String[], int, long)",
 	 true},
@@ -74,15 +74,15 @@ static void names_are_spelled_as_the_perf_map_spells_them(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(name_cases) / sizeof(name_cases[0]); i++) {
 		const struct name_case *c = &name_cases[i];
-		bool is_whole;
+		bool is_complete;
 
 		tapir_str__clear(&out);
 		tapir_str__adds(&out, "kept|");
-		is_whole = tapir_java_name__add(&out, SV(c->class_name), SV(c->method),
-						SV(c->signature));
+		is_complete = tapir_java_name__add(&out, SV(c->class_name), SV(c->method),
+						   SV(c->signature));
 		assert_memory_equal(out.data, "kept|", 5);
 		assert_string_equal(out.data + 5, c->name);
-		assert_int_equal(is_whole, c->is_whole);
+		assert_int_equal(is_complete, c->is_complete);
 	}
 	tapir_str__fini(&out);
 }
@@ -90,15 +90,15 @@ static void names_are_spelled_as_the_perf_map_spells_them(void **state)
 static bool add_arrays(struct tapir_str *out, unsigned dimensions)
 {
 	struct tapir_str signature = {};
-	bool is_whole;
+	bool is_complete;
 
 	tapir_str__addc(&signature, '(');
 	for (unsigned i = 0; i < dimensions; i++)
 		tapir_str__addc(&signature, '[');
 	tapir_str__adds(&signature, "I)V");
-	is_whole = tapir_java_name__add(out, SV("A"), SV("f"), SV(signature.data));
+	is_complete = tapir_java_name__add(out, SV("A"), SV("f"), SV(signature.data));
 	tapir_str__fini(&signature);
-	return is_whole;
+	return is_complete;
 }
 
 static void arrays_have_at_most_255_dimensions(void **state)

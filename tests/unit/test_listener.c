@@ -25,7 +25,7 @@ TAPIR_EVENT(Quiet, "Unit-Listener", "Quiet", 2, 0, TAPIR_VERBOSE, 0x2);
 static struct tapir_event *const events[] = {&Heard, &Quiet};
 static const struct tapir_selection all = {"Unit-*", NULL, NULL, 0, 0, {0}};
 static struct tapir_provider *provider;
-static uint32_t is_over, fired_cnt[FIRERS];
+static uint32_t has_ended, fired_cnt[FIRERS];
 
 struct seen {
 	uint64_t cnt, last_ns, wrong_cnt, unordered_cnt;
@@ -56,7 +56,7 @@ static void see(const struct tapir_event_record *r, void *ctx)
 static int setup(void **state)
 {
 	(void)state;
-	is_over = 0;
+	has_ended = 0;
 	memset(fired_cnt, 0, sizeof(fired_cnt));
 	return tapir_provider__new("Unit-Listener", NULL, events, 2, NULL, &provider);
 }
@@ -72,7 +72,7 @@ static void *fire(void *arg)
 {
 	uint32_t thread = (uint32_t)(uintptr_t)arg;
 
-	for (uint32_t i = 0; !__atomic_load_n(&is_over, __ATOMIC_RELAXED); i++) {
+	for (uint32_t i = 0; !__atomic_load_n(&has_ended, __ATOMIC_RELAXED); i++) {
 		TAPIR_FIRE(Heard, thread, i, "text");
 		__atomic_store_n(&fired_cnt[thread], i + 1, __ATOMIC_RELAXED);
 		if (i % 64 == 0)
@@ -89,7 +89,7 @@ static void start_firing(pthread_t *threads)
 
 static void stop_firing(pthread_t *threads)
 {
-	__atomic_store_n(&is_over, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&has_ended, 1, __ATOMIC_RELAXED);
 	for (int i = 0; i < FIRERS; i++)
 		pthread_join(threads[i], NULL);
 }

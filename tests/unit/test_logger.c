@@ -335,14 +335,14 @@ static void wrong_arguments_are_refused(void **state)
 	assert_null(l);
 }
 
-static uint32_t is_over;
+static uint32_t has_ended;
 static uint64_t fired_cnt;
 
 static void *fire_on(void *arg)
 {
 	uint64_t cnt = 0;
 
-	for (; !__atomic_load_n(&is_over, __ATOMIC_ACQUIRE); cnt++)
+	for (; !__atomic_load_n(&has_ended, __ATOMIC_ACQUIRE); cnt++)
 		Said_fire((uint32_t)cnt, "text");
 	__atomic_fetch_add(&fired_cnt, cnt, __ATOMIC_RELAXED);
 	return arg;
@@ -361,7 +361,7 @@ static void loggers_come_and_go_while_threads_fire(void **state)
 	pthread_t threads[FIRERS];
 
 	(void)state;
-	is_over = 0;
+	has_ended = 0;
 	for (int i = 0; i < FIRERS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, fire_on, NULL), 0);
 	for (int i = 0; i < 50; i++) {
@@ -375,7 +375,7 @@ static void loggers_come_and_go_while_threads_fire(void **state)
 		*is_open = 0; /* and a sanitizer sees who reads it now */
 		free(is_open);
 	}
-	__atomic_store_n(&is_over, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&has_ended, 1, __ATOMIC_RELEASE);
 	for (int i = 0; i < FIRERS; i++)
 		pthread_join(threads[i], NULL);
 	assert_true(fired_cnt > 0);

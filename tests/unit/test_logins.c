@@ -49,7 +49,7 @@ static void cookie_that_was_not_given_is_none(void **state)
 	assert_null(tapir_logins__find(&logins, cookie, 0));
 }
 
-static void removed_login_is_over(void **state)
+static void removed_login_has_ended(void **state)
 {
 	char cookie[TAPIR_COOKIE_DIGITS + 1];
 
@@ -83,7 +83,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(cookie_represents_its_token_for_twelve_hours, clear),
 		cmocka_unit_test_setup(cookie_that_was_not_given_is_none, clear),
-		cmocka_unit_test_setup(removed_login_is_over, clear),
+		cmocka_unit_test_setup(removed_login_has_ended, clear),
 		cmocka_unit_test_setup(oldest_login_makes_room, clear),
 	};
 

@@ -166,7 +166,7 @@ static void counters_of_programs_are_reported_by_probe_and_cause(void **state)
 }
 
 /* The session polls the programs first, then its own: both of them for the same second. */
-static void interval_is_whole_when_programs_were_polled_in_between(void **state)
+static void interval_is_complete_when_programs_were_polled_in_between(void **state)
 {
 	(void)state;
 	load_programs();
@@ -187,7 +187,7 @@ int main(void)
 		CASE(nothing_is_reported_when_a_count_falls),
 		CASE(interval_is_since_the_last_look),
 		CASE(counters_of_programs_are_reported_by_probe_and_cause),
-		CASE(interval_is_whole_when_programs_were_polled_in_between),
+		CASE(interval_is_complete_when_programs_were_polled_in_between),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

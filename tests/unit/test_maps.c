@@ -22,7 +22,7 @@ static bool parse(const char *text, char *buf, struct tapir_mapping_line *m)
 	return tapir_mapping_line__parse(buf, strlen(buf), m);
 }
 
-static void line_is_read_when_it_is_whole(void **state)
+static void line_is_read_when_it_is_complete(void **state)
 {
 	static const struct {
 		const char *line, *path;
@@ -255,7 +255,7 @@ static void other_memory_beside_code_is_no_moved_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(line_is_read_when_it_is_whole),
+		cmocka_unit_test(line_is_read_when_it_is_complete),
 		cmocka_unit_test(line_is_refused_when_it_is_not),
 		cmocka_unit_test(bad_lines_are_counted_and_good_ones_seen),
 		cmocka_unit_test(walk_ends_when_the_callback_says_so),

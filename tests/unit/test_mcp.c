@@ -304,11 +304,11 @@ static json_t *schema_of(const char *tool, const char *argument)
 	return found;
 }
 
-static bool takes_number(const char *tool, const char *argument, double value, bool is_whole)
+static bool takes_number(const char *tool, const char *argument, double value, bool is_complete)
 {
 	char text[128];
 
-	snprintf(text, sizeof(text), is_whole ? "{\"%s\":%.0f%s}" : "{\"%s\":%.3f%s}", argument,
+	snprintf(text, sizeof(text), is_complete ? "{\"%s\":%.0f%s}" : "{\"%s\":%.3f%s}", argument,
 		 value,
 		 !strcmp(argument, "pid") ? ""
 		 : !strcmp(tool, "view")  ? ",\"view\":\"cpu\""
@@ -332,17 +332,17 @@ static void schemas_have_the_limits_that_are_held(void **state)
 	assert_false(text_of(call("record", "{\"pid\":7}"), text)); /* one to look at */
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
 		const char *tool = numbers[i].tool, *argument = numbers[i].argument;
-		bool is_whole = numbers[i].step == 1;
+		bool is_complete = numbers[i].step == 1;
 		double least, most;
 
 		schema = schema_of(tool, argument);
 		least = json_number_value(json_object_get(schema, "minimum"));
 		most = json_number_value(json_object_get(schema, "maximum"));
 		assert_true(least < most);
-		assert_true(takes_number(tool, argument, least, is_whole));
-		assert_true(takes_number(tool, argument, most, is_whole));
-		assert_false(takes_number(tool, argument, least - numbers[i].step, is_whole));
-		assert_false(takes_number(tool, argument, most + numbers[i].step, is_whole));
+		assert_true(takes_number(tool, argument, least, is_complete));
+		assert_true(takes_number(tool, argument, most, is_complete));
+		assert_false(takes_number(tool, argument, least - numbers[i].step, is_complete));
+		assert_false(takes_number(tool, argument, most + numbers[i].step, is_complete));
 		json_decref(schema);
 	}
 	schema = schema_of("record", "profile");

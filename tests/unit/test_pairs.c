@@ -195,16 +195,16 @@ static void kinds_answer_to_their_names(void **state)
 	roles_of("shop", "order__start");
 	query = &pairs.kinds.data[0];
 	order = &pairs.kinds.data[1];
-	assert_true(tapir_kind__is_called(query, "query"));
-	assert_true(tapir_kind__is_called(query, "postgresql:query"));
-	assert_true(tapir_kind__is_called(query, "postgresql:query__start"));
-	assert_true(tapir_kind__is_called(order, "order__start"));
-	assert_true(tapir_kind__is_called(order, "shop:order"));
-	assert_false(tapir_kind__is_called(query, "order"));
-	assert_false(tapir_kind__is_called(query, "mysql:query"));
-	assert_false(tapir_kind__is_called(query, ""));
-	assert_false(tapir_kind__is_called(order, ""));
-	assert_false(tapir_kind__is_called(order, ":"));
+	assert_true(tapir_interval_kind__is_called(query, "query"));
+	assert_true(tapir_interval_kind__is_called(query, "postgresql:query"));
+	assert_true(tapir_interval_kind__is_called(query, "postgresql:query__start"));
+	assert_true(tapir_interval_kind__is_called(order, "order__start"));
+	assert_true(tapir_interval_kind__is_called(order, "shop:order"));
+	assert_false(tapir_interval_kind__is_called(query, "order"));
+	assert_false(tapir_interval_kind__is_called(query, "mysql:query"));
+	assert_false(tapir_interval_kind__is_called(query, ""));
+	assert_false(tapir_interval_kind__is_called(order, ""));
+	assert_false(tapir_interval_kind__is_called(order, ":"));
 }
 
 static void kinds_are_bounded_when_file_is_hostile(void **state)

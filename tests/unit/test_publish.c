@@ -154,7 +154,7 @@ static void nested_objects_and_arrays_are_as_tapir_decodes_them(void **state)
 			    "\"Raw\":\"ddeeff\",\"Last\":\"end\"}");
 }
 
-static void json_is_whole_when_the_payload_is_not(void **state)
+static void json_is_complete_when_the_payload_is_not(void **state)
 {
 	struct bytes blob, payload, part;
 
@@ -505,7 +505,7 @@ int main(void)
 		cmocka_unit_test(every_type_is_as_tapir_decodes_it),
 		cmocka_unit_test(nested_objects_and_arrays_are_as_tapir_decodes_them),
 		cmocka_unit_test(a_thousand_descriptions_by_chance_are_as_tapir_decodes_them),
-		cmocka_unit_test(json_is_whole_when_the_payload_is_not),
+		cmocka_unit_test(json_is_complete_when_the_payload_is_not),
 		cmocka_unit_test(json_says_so_when_it_finds_no_room),
 		cmocka_unit_test(fields_are_reported_with_their_types_and_names),
 		cmocka_unit_test(doubles_are_short_and_read_back_the_same),

@@ -258,7 +258,7 @@ static void counter_has_the_name_of_its_process(void **state)
 	assert_string_equal(text, "shop");
 }
 
-static void statement_ends_when_its_time_is_over(void **state)
+static void statement_ends_when_its_time_has_ended(void **state)
 {
 	(void)state;
 	assert_int_equal(outcome("SELECT count(*) FROM events WHERE tid = 0", 1), -ETIMEDOUT);
@@ -361,7 +361,7 @@ int main(void)
 		cmocka_unit_test(kept_rows_are_those_that_are_read),
 		cmocka_unit_test(kernel_stack_of_an_event_is_found),
 		cmocka_unit_test(counter_has_the_name_of_its_process),
-		cmocka_unit_test(statement_ends_when_its_time_is_over),
+		cmocka_unit_test(statement_ends_when_its_time_has_ended),
 		cmocka_unit_test(controls_of_terminals_are_not_printed),
 		cmocka_unit_test(memory_that_is_refused_is_an_error),
 	};

@@ -56,10 +56,10 @@ static void every_id_and_time_of_the_schema_is_moved(void **state)
 
 	(void)state;
 	for (unsigned type = 1; type < TAPIR_REC_TYPE_CNT; type++) {
-		bool is_whole = type == TAPIR_REC_CLOCK || type == TAPIR_REC_HOST;
+		bool is_complete = type == TAPIR_REC_CLOCK || type == TAPIR_REC_HOST;
 
 		for (const struct tapir_member *m = tapir_schemas[type].members;
-		     !is_whole && !tapir_member__ends(m); m++) {
+		     !is_complete && !tapir_member__ends(m); m++) {
 			if (!m->name)
 				continue;
 			if (is_moved(m) != tapir_rehost__moves(type, m->offset) &&

@@ -102,7 +102,7 @@ static void ids_stand_around_the_payload(void **state)
 	in_child(all_combinations);
 }
 
-static void a_payload_of_64_kb_is_whole_with_any_ids(void **state)
+static void a_payload_of_64_kb_is_complete_with_any_ids(void **state)
 {
 	(void)state;
 	in_child(largest);
@@ -112,7 +112,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ids_stand_around_the_payload),
-		cmocka_unit_test(a_payload_of_64_kb_is_whole_with_any_ids),
+		cmocka_unit_test(a_payload_of_64_kb_is_complete_with_any_ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

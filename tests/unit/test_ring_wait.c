@@ -20,7 +20,7 @@
 
 static struct tapir_ring_event event;
 static const struct tapir_ring_about about = {.provider = "heap", .event = "nodes", .level = 4};
-static bool is_over; /* atomic */
+static bool has_ended; /* atomic */
 
 static int setup(void **state)
 {
@@ -57,7 +57,7 @@ static void end(struct taker *t)
 
 static void *take_all(void *taker)
 {
-	while (!__atomic_load_n(&is_over, __ATOMIC_ACQUIRE)) {
+	while (!__atomic_load_n(&has_ended, __ATOMIC_ACQUIRE)) {
 		taker_take(taker);
 		usleep(2000);
 	}
@@ -72,11 +72,11 @@ static void nothing_is_lost_while_the_tracer_reads(void **state)
 
 	(void)state;
 	begin(&t, 600000, 1);
-	is_over = false;
+	has_ended = false;
 	assert_int_equal(pthread_create(&thread, NULL, take_all, &t), 0);
 	for (unsigned i = 0; i < 2000; i++)
 		assert_true(fire());
-	__atomic_store_n(&is_over, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&has_ended, true, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
 	end(&t);
 	assert_int_equal(t.read[0], 2000);

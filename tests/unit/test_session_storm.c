@@ -37,7 +37,7 @@ static const struct tapir_selection all = {PROVIDER "*", NULL, NULL, 0, 0, {0}},
 static struct tapir_provider *provider;
 static struct tapir_counter *counter;
 static uint64_t fired_cnt, wrong_cnt, steady_cnt, seen_cnt, read_cnt, called_cnt;
-static uint32_t is_over;
+static uint32_t has_ended;
 
 static void check_payload(const char *name, const uint8_t *payload, uint32_t bytes)
 {
@@ -80,7 +80,7 @@ static void *fire_until_over(void *arg)
 {
 	uint32_t number = (uint32_t)(uintptr_t)arg << 24;
 
-	for (; !__atomic_load_n(&is_over, __ATOMIC_RELAXED); number++) {
+	for (; !__atomic_load_n(&has_ended, __ATOMIC_RELAXED); number++) {
 		TAPIR_FIRE(Steady, number, TEXT, ~number);
 		TAPIR_FIRE(Coming, number, TEXT, ~number);
 		tapir_counter__write(counter, 1);
@@ -234,7 +234,7 @@ static void sessions_come_and_go_under_eight_threads(void **state)
 			0);
 	end = time(NULL) + (seconds ? atol(seconds) : 10);
 	do_until(end);
-	__atomic_store_n(&is_over, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&has_ended, 1, __ATOMIC_RELAXED);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	while (tapir_listener__lost(keeper, NULL) +

@@ -140,7 +140,7 @@ static void nothing_comes_when_the_ring_is_empty(void **state)
 }
 
 /* Each 8-byte position a record can start at, so that every part of it wraps once. */
-static void mapping_is_whole_when_it_wraps(void **state)
+static void mapping_is_complete_when_it_wraps(void **state)
 {
 	(void)state;
 	for (uint64_t at = RING_BYTES - 128; at <= RING_BYTES; at += 8) {
@@ -335,7 +335,7 @@ int main(void)
 		CASE(mappings_come_with_all_their_facts),
 		CASE(inode_is_read_when_the_record_is_marked_as_another_tracers),
 		CASE(nothing_comes_when_the_ring_is_empty),
-		CASE(mapping_is_whole_when_it_wraps),
+		CASE(mapping_is_complete_when_it_wraps),
 		CASE(other_records_are_passed_over),
 		CASE(losses_add_up_when_the_kernel_says_so),
 		CASE(mapping_is_a_loss_when_malformed),

@@ -325,13 +325,14 @@ static void tree_has_a_frame_in_the_place_of_the_callers(void **state)
 	assert_string_equal(f->tree.names.data[lost->name],
 			    "[callers lost in libfoo.so: no unwind table]");
 	assert_string_equal(f->tree.names.data[nodes[lost->first_child].name], "deep");
-	assert_false(tapir_stack_tree__is_whole(&f->tree, lost->first_child));
+	assert_false(tapir_stack_tree__is_complete(&f->tree, lost->first_child));
 	add_stack(f, 1, TAPIR_STACK_END_WHOLE, IN_FILE);
 	add_samples(f, 1, 1);
 	nodes = f->tree.nodes.data;
 	lost = &nodes[nodes[TAPIR_STACK_TREE_ROOT].first_child];
 	assert_string_equal(f->tree.names.data[lost->name], "deep");
-	assert_true(tapir_stack_tree__is_whole(&f->tree, nodes[TAPIR_STACK_TREE_ROOT].first_child));
+	assert_true(
+		tapir_stack_tree__is_complete(&f->tree, nodes[TAPIR_STACK_TREE_ROOT].first_child));
 }
 
 int main(void)

@@ -517,7 +517,7 @@ static void samples_count_for_their_innermost_function(void **state)
 	feed(f, &sample.h);
 	assert_int_equal(tapir_summary__sort(&f->summary), 0);
 	assert_int_equal(f->summary.captured[TAPIR_FAMILY_SAMPLE], 3);
-	assert_int_equal(f->summary.sample_bare_cnt, 1);
+	assert_int_equal(f->summary.sample_no_stack_cnt, 1);
 	assert_int_equal(f->summary.sample_named_cnt, 2);
 	assert_string_equal(f->summary.functions.data[0].name, "main");
 	assert_int_equal(f->summary.functions.data[0].self, 2);

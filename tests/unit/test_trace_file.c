@@ -90,7 +90,7 @@ static bool read_all(struct outcome *out)
 	return true;
 }
 
-static void events_come_back_named_when_file_is_whole(void **state)
+static void events_come_back_named_when_file_is_complete(void **state)
 {
 	struct outcome o;
 	struct stat st;
@@ -358,7 +358,7 @@ static void malformed_records_are_skipped_and_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(events_come_back_named_when_file_is_whole),
+		CASE(events_come_back_named_when_file_is_complete),
 		CASE(whole_chunks_are_read_when_file_is_cut_at_any_byte),
 		CASE(other_chunks_stay_when_any_byte_is_flipped),
 		CASE(other_segments_stay_named_when_a_chunk_is_damaged),

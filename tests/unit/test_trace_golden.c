@@ -188,7 +188,7 @@ static void types_that_came_later_are_read(void **state)
 /* Returns what the previous reader finds in all golden files. */
 static struct previous_counts read_all_golden(void)
 {
-	struct previous_counts sum = {.is_whole = true};
+	struct previous_counts sum = {.is_complete = true};
 	glob_t found;
 
 	assert_int_equal(glob("tests/data/golden-v1*.tapir", 0, NULL, &found), 0);
@@ -196,7 +196,7 @@ static struct previous_counts read_all_golden(void)
 	for (size_t i = 0; i < found.gl_pathc; i++) {
 		struct previous_counts c = previous_read(found.gl_pathv[i]);
 
-		sum.is_whole &= c.is_whole;
+		sum.is_complete &= c.is_complete;
 		for (int type = 0; type < PREVIOUS_TYPES; type++)
 			sum.of[type] += c.of[type];
 	}
@@ -210,7 +210,7 @@ static void each_type_of_record_is_in_a_golden_file(void **state)
 	struct previous_counts all = read_all_golden();
 
 	(void)state;
-	assert_true(all.is_whole);
+	assert_true(all.is_complete);
 	for (int type = TAPIR_REC_NONE + 1; type < TAPIR_REC_TYPE_CNT; type++)
 		if (!all.of[type])
 			fail_msg("no golden file has a record %s", tapir_rec_type__name(type));

@@ -91,7 +91,7 @@ static pid_t start_host(int *pipe_fd, void (*then)(void))
 }
 
 /* Whether nobody can write any more within that time. */
-static bool is_over(int pipe_fd, int ms)
+static bool has_ended(int pipe_fd, int ms)
 {
 	struct pollfd end = {.fd = pipe_fd, .events = POLLIN};
 
@@ -132,11 +132,11 @@ static void keeper_outlives_a_killed_process_for_a_moment_only(void **state)
 	for (int number = 1; number < SIGRTMAX; number++)
 		if (number != SIGKILL && number != SIGSTOP)
 			kill(keeper, number);
-	assert_false(is_over(pipe_fd, 100));
+	assert_false(has_ended(pipe_fd, 100));
 	assert_int_equal(getsid(keeper), keeper);
 	kill(host, SIGKILL);
 	assert_int_equal(waitpid(host, NULL, 0), host);
-	assert_true(is_over(pipe_fd, 20 * SECOND_MS));
+	assert_true(has_ended(pipe_fd, 20 * SECOND_MS));
 	close(pipe_fd);
 }
 
@@ -148,7 +148,7 @@ static void keeper_is_gone_when_the_process_has_ended_by_itself(void **state)
 	(void)state;
 	assert_int_equal(waitpid(host, &status, 0), host);
 	assert_int_equal(status, 0);
-	assert_true(is_over(pipe_fd, 0));
+	assert_true(has_ended(pipe_fd, 0));
 	close(pipe_fd);
 }
 
@@ -163,7 +163,7 @@ static void process_continues_without_its_keeper(void **state)
 	assert_int_equal(waitpid(host, NULL, WNOHANG), 0);
 	kill(host, SIGKILL);
 	assert_int_equal(waitpid(host, NULL, 0), host);
-	assert_true(is_over(pipe_fd, 20 * SECOND_MS));
+	assert_true(has_ended(pipe_fd, 20 * SECOND_MS));
 	close(pipe_fd);
 }
 

@@ -140,7 +140,7 @@ static void coroutine(void)
 	__asm__ volatile(""); /* the call is no jump */
 }
 
-static void coroutine_is_whole_at_its_first_function(void **state)
+static void coroutine_is_complete_at_its_first_function(void **state)
 {
 	static uint8_t stack[4 * COPY_BYTES];
 	struct own *own = *state;
@@ -528,7 +528,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stack_is_the_one_that_libgcc_finds),
-		cmocka_unit_test(coroutine_is_whole_at_its_first_function),
+		cmocka_unit_test(coroutine_is_complete_at_its_first_function),
 		cmocka_unit_test(stack_that_is_cut_ends_where_its_memory_does),
 		cmocka_unit_test(address_of_no_code_is_the_only_frame),
 		cmocka_unit_test(file_without_a_table_ends_the_stack),

@@ -32,7 +32,7 @@ struct tapir_user_events {
 	int fd;		      /* -errno */
 	uint32_t *enabled;    /* by table_idx: the kernel writes bit 0 */
 	int32_t *indices;     /* one per event, too: NEW, REFUSED, or the kernel's index + 1 */
-	uint8_t *is_whole;    /* one per event, too: registered with WHOLE alone */
+	uint8_t *is_complete; /* one per event, too: registered with WHOLE alone */
 	uint8_t *was_enabled; /* one per event, too: as judged last */
 	struct tapir_user_events_counts counts;
 	struct tapir_user_events *next;
@@ -191,7 +191,7 @@ static int32_t register_event(struct tapir_user_events *u, const struct tapir_ev
 	};
 	int err;
 
-	u->is_whole[idx] = (uint8_t)describe_user_event(&description, event);
+	u->is_complete[idx] = (uint8_t)describe_user_event(&description, event);
 	err = description.is_too_long ? -E2BIG : u->fd;
 	if (err >= 0)
 		err = user_events_system.control(u->fd, USER_EVENTS_REGISTER, &reg);
@@ -338,13 +338,13 @@ static int point_at_bytes(struct record *r)
 	return 1;
 }
 
-static int fill_record(struct record *r, const struct tapir_event_record *record, int is_whole)
+static int fill_record(struct record *r, const struct tapir_event_record *record, int is_complete)
 {
 	const struct tapir_event_about *about = record->kind->about;
 
 	r->piece_cnt = 2;
 	r->field_cnt = r->fixed_bytes = r->bytes = r->text_used = r->loc_cnt = 0;
-	if (is_whole) {
+	if (is_complete) {
 		put_bytes(r, record->payload, record->payload_bytes, 0);
 	} else {
 		payload__each(about->fields, about->field_cnt, record->payload,
@@ -367,7 +367,7 @@ static void log_event(const struct tapir_event_record *record, void *ctx)
 	if (index <= 0)
 		return;
 	index--;
-	if (fill_record(&r, record, u->is_whole[idx])) {
+	if (fill_record(&r, record, u->is_complete[idx])) {
 		r.pieces[0] = (struct iovec){&index, sizeof(index)};
 		is_written = user_events_system.write(u->fd, r.pieces, (int)r.piece_cnt) >= 0;
 	}
@@ -390,8 +390,8 @@ static int map_events_room(struct tapir_user_events *u)
 		return -ENOMEM;
 	u->enabled = room;
 	u->indices = (int32_t *)(u->enabled + TAPIR_MAX_EVENTS);
-	u->is_whole = (uint8_t *)(u->indices + TAPIR_MAX_EVENTS);
-	u->was_enabled = u->is_whole + TAPIR_MAX_EVENTS;
+	u->is_complete = (uint8_t *)(u->indices + TAPIR_MAX_EVENTS);
+	u->was_enabled = u->is_complete + TAPIR_MAX_EVENTS;
 	return 0;
 }
 

@@ -98,7 +98,7 @@ struct results {
 	struct tapir_page_results page;
 };
 
-static bool is_over(const json_t *session)
+static bool has_ended(const json_t *session)
 {
 	return tapir_member__is(session, "state", "finished") ||
 	       tapir_member__is(session, "state", "cut");
@@ -122,7 +122,7 @@ static void take_results(struct tapir_page_job *job, struct results *r, const js
 	const char *id = tapir_member__text(session, "id");
 
 	r->page.session = session;
-	if (!is_over(session))
+	if (!has_ended(session))
 		return;
 	tapir_page_doc__get(job, &r->findings, TAPIR_ROUTE_SESSION_FINDINGS, id);
 	for (size_t i = 0; i < VIEW_CNT; i++)
@@ -189,7 +189,7 @@ static json_t *sessions_of(const json_t *process, const json_t *sessions)
 static const json_t *latest_over(const json_t *sessions)
 {
 	for (size_t i = json_array_size(sessions); i-- > 0;)
-		if (is_over(json_array_get(sessions, i)))
+		if (has_ended(json_array_get(sessions, i)))
 			return json_array_get(sessions, i);
 	return NULL;
 }

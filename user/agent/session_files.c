@@ -262,7 +262,7 @@ void tapir_session__limit_frozen(struct tapir_agent *agent, const struct tapir_c
 /* Counts losses as the session that records does: a record that lacks a part is not lost. */
 static void count_loss(const struct tapir_rec_loss *loss, struct tapir_session_shm *page)
 {
-	if (tapir_loss__is_whole(loss->cause))
+	if (tapir_loss__is_complete(loss->cause))
 		page->lost_cnt += loss->count;
 	else if (loss->cause == TAPIR_LOSS_NOT_WHERE)
 		page->left_out_cnt += loss->count;

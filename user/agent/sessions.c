@@ -381,12 +381,13 @@ void tapir_sessions__task_ended(struct tapir_agent *agent, pid_t pid, int status
 			continue;
 		s->pid = 0;
 		/*
-		 * The task sets is_over or error before it exits: with neither, a signal ended it.
+		 * The task sets has_ended or error before it exits: with neither, a signal ended
+		 * it.
 		 */
-		if (!s->page->is_over && !*s->page->error)
+		if (!s->page->has_ended && !*s->page->error)
 			snprintf(s->page->error, sizeof(s->page->error),
 				 "the recording was killed; what it had written is kept");
-		s->state = s->page->is_over	     ? TAPIR_SESSION_FINISHED
+		s->state = s->page->has_ended	     ? TAPIR_SESSION_FINISHED
 			   : s->page->file_bytes > 0 ? TAPIR_SESSION_TRUNCATED
 						     : TAPIR_SESSION_FAILED;
 		s->page->file_bytes = tapir_session__bytes(s);
@@ -435,7 +436,7 @@ void tapir_sessions__adopt(struct tapir_agent *agent, const struct tapir_frozen 
 		tapir_session__release(&s);
 		return;
 	}
-	s.page->is_over = true;
+	s.page->has_ended = true;
 	s.page->elapsed_ns = frozen->ns;
 	s.page->file_bytes = tapir_session__bytes(&s);
 	tapir_session__save(agent, &s);

@@ -20,7 +20,7 @@ struct stream {
 	pthread_mutex_t lock;
 	struct tapir_live_lines live;
 	int client_fd;
-	bool has_begun; /* HEAD was sent */
+	bool has_started; /* HEAD was sent */
 	struct tapir_str out;
 };
 
@@ -57,9 +57,9 @@ static void begin_answer(struct stream *s)
 		.status = 200, .mime = TAPIR_MIME_EVENTS, .is_streamed = true};
 
 	pthread_mutex_lock(&s->lock);
-	if (!s->has_begun && !tapir_wire__send_head(s->client_fd, &head, 0))
+	if (!s->has_started && !tapir_wire__send_head(s->client_fd, &head, 0))
 		(void)tapir_wire__send_data(s->client_fd, comment, sizeof(comment) - 1, 0);
-	s->has_begun = true;
+	s->has_started = true;
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -140,7 +140,7 @@ int tapir_task__events(void *ctx, int client_fd)
 	tapir_containers__fini(&containers);
 	tapir_live_lines__fini(&s.live);
 	tapir_str__fini(&s.out);
-	if (err && !s.has_begun)
+	if (err && !s.has_started)
 		return tapir_answer__diag(client_fd,
 					  err == -EEXIST ? 409 : tapir_answer__status(err), 0);
 	begin_answer(&s);

@@ -126,15 +126,15 @@ int tapir_task__open_trace(int state_fd)
 struct trace_answer {
 	int client_fd;
 	struct tapir_wire_head head;
-	bool has_begun;
+	bool has_started;
 };
 
 static int pass_on(void *ctx, const char *data, size_t len)
 {
 	struct trace_answer *a = ctx;
-	int err = a->has_begun ? 0 : tapir_wire__send_head(a->client_fd, &a->head, 0);
+	int err = a->has_started ? 0 : tapir_wire__send_head(a->client_fd, &a->head, 0);
 
-	a->has_begun = true;
+	a->has_started = true;
 	return err ? err : tapir_wire__send_data(a->client_fd, data, len, 0);
 }
 
@@ -184,11 +184,11 @@ static int send_trace(int fd, const char *format, const char *name, int client_f
 	err = f.is_none	  ? pass_on(&a, "{}\n", 3)
 	      : f.argv[0] ? send_converted(&a, fd, f.argv)
 			  : send_file(&a, fd);
-	if (err && !a.has_begun)
+	if (err && !a.has_started)
 		(void)tapir_answer__diag(client_fd, tapir_answer__status(err), 0);
 	if (err) /* an answer without an end is seen as such */
 		return err;
-	if (!a.has_begun)
+	if (!a.has_started)
 		err = tapir_wire__send_head(client_fd, &a.head, 0);
 	/* A client that has its end hangs up, for which the agent ends its task: it succeeded. */
 	sigemptyset(&ends);
@@ -381,7 +381,7 @@ int tapir_task__session(void *ctx, int client_fd)
 		snprintf(task->page->error, sizeof(task->page->error), "%s",
 			 text.data ? text.data : tapir_errno__text(err));
 	tapir_str__fini(&text);
-	task->page->is_over = !err;
+	task->page->has_ended = !err;
 	return err;
 }
 

@@ -16,7 +16,7 @@ static uint32_t waiting_function(struct tapir_timeline *tl, const struct tapir_w
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(tl);
 
-	return w->state && tapir_stack__is_whole(tree, w->node)
+	return w->state && tapir_stack__is_complete(tree, w->node)
 		       ? tapir_stack_tree__user_leaf(tree, w->node)
 		       : 0;
 }

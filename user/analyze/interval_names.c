@@ -68,7 +68,7 @@ bool tapir_interval_name__means(const char *name, const struct tapir_interval_ki
 	const struct tapir_pair *p;
 
 	if (!tapir_interval_name__is_known(name))
-		return tapir_kind__is_called(kind, name);
+		return tapir_interval_kind__is_called(kind, name);
 	for (size_t i = 0; (p = tapir_lore__pair(i)); i++)
 		if (!strcmp(p->provider, kind->provider) && !strcmp(p->kind, kind->name) &&
 		    is_joined_name(p, name))

@@ -92,7 +92,7 @@ static uint32_t find_or_add_kind(struct tapir_pairs *pairs, const struct tapir_p
 	return (uint32_t)(pairs->kinds.cnt - 1);
 }
 
-bool tapir_kind__is_called(const struct tapir_interval_kind *kind, const char *text)
+bool tapir_interval_kind__is_called(const struct tapir_interval_kind *kind, const char *text)
 {
 	const char *colon = strrchr(text, ':');
 	size_t provider_len = colon ? (size_t)(colon - text) : 0, name_len;
@@ -198,14 +198,14 @@ int tapir_pairs__name_ends(struct tapir_pairs *pairs, const char *const provider
 			   const char *const event[2], const char *key)
 {
 	struct tapir_user_pair user = {.key = key ? strdup(key) : NULL};
-	bool is_whole = !key || user.key;
+	bool is_complete = !key || user.key;
 
 	for (int i = 0; i < 2; i++) {
 		user.provider[i] = strdup(provider[i]);
 		user.event[i] = strdup(event[i]);
-		is_whole &= user.provider[i] && user.event[i];
+		is_complete &= user.provider[i] && user.event[i];
 	}
-	if (is_whole)
+	if (is_complete)
 		return add_user_pair(pairs, &user);
 	fini_user(&user);
 	return -ENOMEM;
@@ -377,10 +377,10 @@ static void add_guessed_role(struct tapir_pairs *pairs, const struct tapir_probe
 			{"Stop", false},     {"End", false}};
 	struct tapir_str base = {};
 	/* An event of a flight recording has its length with it, whatever it is called. */
-	bool is_whole = probe->rec->lane == TAPIR_LANE_STREAM &&
-			probe->rec->encoding == TAPIR_ENCODING_SLOTS;
+	bool is_complete = probe->rec->lane == TAPIR_LANE_STREAM &&
+			   probe->rec->encoding == TAPIR_ENCODING_SLOTS;
 
-	for (size_t i = 0; !is_whole && i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+	for (size_t i = 0; !is_complete && i < sizeof(suffixes) / sizeof(*suffixes); i++) {
 		if (!strip_suffix(names->event, suffixes[i].suffix, &base))
 			continue;
 		if (base.data) {

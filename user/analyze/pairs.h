@@ -90,6 +90,6 @@ const struct tapir_roles *tapir_pairs__roles(struct tapir_pairs *pairs,
 void tapir_pairs__fini(struct tapir_pairs *pairs);
 
 /* Returns true if text names the kind: "query", "postgresql:query", or one of its events. */
-bool tapir_kind__is_called(const struct tapir_interval_kind *kind, const char *text);
+bool tapir_interval_kind__is_called(const struct tapir_interval_kind *kind, const char *text);
 
 #endif

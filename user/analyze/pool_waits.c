@@ -76,8 +76,8 @@ static enum tapir_pool_wait classify_pool_wait(struct tapir_pool_waits *p,
 		return TAPIR_POOL_IDLE;
 	if (!is_unbegun || has_app_code)
 		return TAPIR_POOL_BLOCKED;
-	return tapir_stack__is_whole(tapir_timeline__stacks(tl), w->node) ? TAPIR_POOL_IDLE
-									  : TAPIR_POOL_UNBEGUN;
+	return tapir_stack__is_complete(tapir_timeline__stacks(tl), w->node) ? TAPIR_POOL_IDLE
+									     : TAPIR_POOL_UNBEGUN;
 }
 
 static void count_alive(struct tapir_pool_waits *p, const struct tapir_wait *w)

@@ -436,7 +436,7 @@ static void add_totals(struct tapir_summary *s, const struct tapir_resolved_stac
 static void add_sampled(struct tapir_summary *s, const struct tapir_resolved_stack *stack)
 {
 	if (!stack->all_cnt) {
-		s->sample_bare_cnt += stack->cnt;
+		s->sample_no_stack_cnt += stack->cnt;
 		return;
 	}
 	s->frame_cnt += stack->cnt * stack->all_cnt;

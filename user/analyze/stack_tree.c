@@ -191,7 +191,7 @@ static bool grow_slots(struct tapir_stack_tree *tree)
 	return true;
 }
 
-bool tapir_stack_tree__is_whole(const struct tapir_stack_tree *tree, uint32_t node)
+bool tapir_stack_tree__is_complete(const struct tapir_stack_tree *tree, uint32_t node)
 {
 	return node / 64 < tree->whole.cnt && tree->whole.data[node / 64] >> node % 64 & 1;
 }
@@ -215,7 +215,7 @@ static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint64_t f
 				       .parent = parent,
 				       .kind = fact & KIND_MASK};
 	struct tapir_tree_slot *slot;
-	bool is_whole;
+	bool is_complete;
 
 	node.is_of_program = node.kind == TAPIR_FRAME_NATIVE && fact & OF_PROGRAM;
 	if (node.kind == TAPIR_FRAME_RUNTIME)
@@ -228,10 +228,10 @@ static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint64_t f
 	if (slot->node || tree->nodes.cnt >= limit)
 		return slot->node ? slot->node : NO_NODE;
 	/* The outermost function decides if a stack is whole, which all inside of it inherit. */
-	is_whole = tree->nodes.data[parent].kind == TAPIR_FRAME_NONE
-			   ? tapir_stack_end__is_start(tree->names.data[name],
-						       strlen(tree->names.data[name]))
-			   : tapir_stack_tree__is_whole(tree, parent);
+	is_complete = tree->nodes.data[parent].kind == TAPIR_FRAME_NONE
+			      ? tapir_stack_end__is_start(tree->names.data[name],
+							  strlen(tree->names.data[name]))
+			      : tapir_stack_tree__is_complete(tree, parent);
 	node.next_sibling = tree->nodes.data[parent].first_child;
 	node.depth = (uint16_t)(tree->nodes.data[parent].depth + 1);
 	if (!tapir_vec__push(&tree->nodes, node)) {
@@ -240,7 +240,7 @@ static uint32_t child(struct tapir_stack_tree *tree, uint32_t parent, uint64_t f
 	}
 	*slot = (struct tapir_tree_slot){.node = (uint32_t)tree->nodes.cnt - 1,
 					 .tag = tag_of(child_hash(parent, fact))};
-	if (is_whole)
+	if (is_complete)
 		set_whole(tree, slot->node);
 	tree->nodes.data[parent].first_child = slot->node;
 	if (node.depth > tree->max_depth)
@@ -331,7 +331,7 @@ static void add_lost_callers(struct tapir_stack_tree *tree, struct path *path,
 
 /* The functions at one address, outermost first. */
 static void add_path_functions(struct tapir_stack_tree *tree, struct path *path, uint64_t number,
-			       bool is_whole)
+			       bool is_complete)
 {
 	const uint64_t *facts;
 
@@ -344,7 +344,7 @@ static void add_path_functions(struct tapir_stack_tree *tree, struct path *path,
 		if (path->is_truncated)
 			continue;
 		path->node = next;
-		if (is_whole)
+		if (is_complete)
 			set_whole(tree, next);
 	}
 }
@@ -355,12 +355,12 @@ static void add_path_frames(struct tapir_stack_tree *tree, struct path *path, ui
 	const struct tapir_rec_stack *stack =
 		stack_id ? tapir_catalog__stack(path->catalog, stack_id) : NULL;
 	struct tapir_stack_view view;
-	bool is_whole;
+	bool is_complete;
 
 	if (!stack || !stack->frame_cnt)
 		return;
 	add_lost_callers(tree, path, stack);
-	is_whole = tapir_stack_end__at_start(
+	is_complete = tapir_stack_end__at_start(
 		tapir_stack_end__of(path->catalog, path->ref->tgid, path->ref->time_ns, stack));
 	tapir_stack_view__of(&stack->h, &view);
 	tapir_frame_cache__expect(&tree->frame_cache, path->catalog, path->ref, &view);
@@ -371,7 +371,7 @@ static void add_path_frames(struct tapir_stack_tree *tree, struct path *path, ui
 				   tapir_frame_cache__number(&tree->frame_cache, path->catalog,
 							     path->ref, &view, i, frame_facts, tree,
 							     path->span),
-				   is_whole);
+				   is_complete);
 	}
 }
 

@@ -107,7 +107,7 @@ uint32_t tapir_stack_tree__hinted_node(struct tapir_stack_tree *tree,
 uint32_t tapir_stack_tree__expect(const struct tapir_stack_tree *tree, const struct tapir_rec *rec,
 				  enum tapir_reorder_step step, uint64_t hint);
 /* Returns true if the stack at a node begins where a thread does. */
-bool tapir_stack_tree__is_whole(const struct tapir_stack_tree *tree, uint32_t node);
+bool tapir_stack_tree__is_complete(const struct tapir_stack_tree *tree, uint32_t node);
 /* Counts at a node; cnt may be less than nothing, modulo 2^64. */
 void tapir_stack_tree__count(struct tapir_stack_tree *tree, uint32_t node, uint64_t cnt);
 /* Makes its root, if it has none. False: out of memory. */

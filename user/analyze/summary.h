@@ -132,7 +132,7 @@ struct tapir_summary {
 	uint64_t until_ns; /* of the last thing that happened */
 	uint64_t last_ns;  /* of all records */
 	uint64_t captured[TAPIR_FAMILY_CNT];
-	uint64_t sample_bare_cnt;	      /* samples without a stack */
+	uint64_t sample_no_stack_cnt;	      /* samples without a stack */
 	uint64_t sample_named_cnt;	      /* samples whose innermost frame has a name */
 	uint64_t frame_cnt, frame_named_cnt;  /* of all samples, each frame as often as sampled */
 	uint64_t sample_period;		      /* of the last one */

@@ -84,7 +84,7 @@ struct tapir_tl_thread {
 	uint64_t out_futex_va; /* for which it then waited; 0: none, or unknown */
 	uint32_t offcpu_node;  /* with which stack; TAPIR_NO_NODE: not requested */
 	/* of its last sample, wait or event, and of the last one that was not cut short */
-	uint32_t last_node, whole_node;
+	uint32_t last_node, complete_node;
 	uint64_t last_node_ns, whole_node_ns;	    /* 0: none */
 	struct tapir_tl_wait waits[TAPIR_TL_WAITS]; /* of the last second, the longest */
 	struct tapir_interval *open;		    /* the last one that began first */

@@ -522,16 +522,16 @@ void tapir_timeline__free_tasks(struct tapir_timeline *tl)
 
 /* If a thread slept since, it is not known when it began to work for another activity. */
 static void detach_other_threads(struct tapir_tl_thread *t, uint64_t activity, uint64_t related,
-				 bool is_over, uint64_t now_ns)
+				 bool has_ended, uint64_t now_ns)
 {
 	struct tapir_interval *i, *outer;
 
 	for (i = t->open; i; i = outer) {
 		outer = i->outer;
 		if (!i->activity ||
-		    (!is_over && (i->activity == activity || i->activity == related)))
+		    (!has_ended && (i->activity == activity || i->activity == related)))
 			continue;
-		if (!i->awaits && (is_over || !i->has_slept))
+		if (!i->awaits && (has_ended || !i->has_slept))
 			tapir_interval__take_parts(i, now_ns);
 		tapir_interval__leave(i);
 		i->is_suspended = true;
@@ -541,17 +541,17 @@ static void detach_other_threads(struct tapir_tl_thread *t, uint64_t activity, u
 #define AWAITED 2 /* the event's Behavior: not a thread that waits */
 
 static void follow_activity(struct tapir_timeline *tl, struct tapir_tl_thread *t,
-			    const struct tapir_event_view *event, bool is_over)
+			    const struct tapir_event_view *event, bool has_ended)
 {
 	uint64_t now_ns = event->rec->h.time_ns;
 	uint64_t activity = tapir_timeline__activity_key(t->tgid, event->activity_id);
 	struct tapir_interval *i;
 
-	if (!activity && !is_over)
+	if (!activity && !has_ended)
 		return;
 	detach_other_threads(t, activity, tapir_timeline__activity_key(t->tgid, event->related_id),
-			     is_over, now_ns);
-	i = is_over ? NULL : of_key(tl, activity);
+			     has_ended, now_ns);
+	i = has_ended ? NULL : of_key(tl, activity);
 	if (i)
 		tapir_interval__work_on(tl, i, t, now_ns);
 }

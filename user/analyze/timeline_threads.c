@@ -209,7 +209,7 @@ static struct tapir_tl_thread *new_thread(struct tapir_timeline *tl, uint32_t tg
 				      .any_ns = tapir_pauses__at(&p->any, now_ns),
 				      .offcpu_node = TAPIR_NO_NODE,
 				      .last_node = TAPIR_NO_NODE,
-				      .whole_node = TAPIR_NO_NODE,
+				      .complete_node = TAPIR_NO_NODE,
 				      .process = p,
 				      .next = p->threads};
 	if (t->next)
@@ -310,9 +310,9 @@ void tapir_timeline__set_last_stack(struct tapir_timeline *tl, struct tapir_tl_t
 {
 	t->last_node = node;
 	t->last_node_ns = node == TAPIR_NO_NODE ? 0 : now_ns;
-	if (!tapir_stack__is_whole(&tl->tree, node))
+	if (!tapir_stack__is_complete(&tl->tree, node))
 		return;
-	t->whole_node = node;
+	t->complete_node = node;
 	t->whole_node_ns = now_ns;
 }
 
@@ -343,11 +343,11 @@ static void has_waited(struct tapir_timeline *tl, struct tapir_tl_thread *t, uin
 	if (t->own_cause == TAPIR_CAUSE_LOCK)
 		return;
 	*w = (struct tapir_tl_wait){t->out_ns, now_ns, t->offcpu_node};
-	if (!tapir_stack__is_whole(&tl->tree, t->offcpu_node) &&
+	if (!tapir_stack__is_complete(&tl->tree, t->offcpu_node) &&
 	    !tapir_app_code__origin(&tl->tree, t->offcpu_node) &&
 	    t->whole_node_ns == t->last_node_ns && t->whole_node_ns &&
 	    t->whole_node_ns + RIGHT_BEFORE_NS >= t->out_ns)
-		w->node = t->whole_node;
+		w->node = t->complete_node;
 	tapir_timeline__set_last_stack(tl, t, t->offcpu_node, now_ns);
 }
 
@@ -365,7 +365,7 @@ uint32_t tapir_tl_thread__dominant_stack(const struct tapir_tl_thread *t, uint64
 			return w->node;
 	}
 	if (t->whole_node_ns && t->whole_node_ns >= since_ns)
-		return t->whole_node;
+		return t->complete_node;
 	return t->last_node_ns && t->last_node_ns >= since_ns ? t->last_node : TAPIR_NO_NODE;
 }
 

@@ -360,7 +360,7 @@ static void see_wait(struct contention *v, const struct tapir_wait *w, bool is_o
 				   * the wait's own ends early, it is the better one.
 				   */
 				  causing->node != TAPIR_NO_NODE &&
-						  !tapir_stack__is_whole(tree, w->node)
+						  !tapir_stack__is_complete(tree, w->node)
 					  ? causing->node
 					  : w->node,
 				  ns);

@@ -79,7 +79,7 @@ static void offcpu_on_wait(void *ctx, const struct tapir_wait *w)
 
 	v->waited_ns += w->until_ns - w->from_ns;
 	v->ready_ns += w->until_ns - w->wake_ns;
-	if (!tapir_stack__is_whole(tapir_timeline__stacks(v->args.tl), w->node))
+	if (!tapir_stack__is_complete(tapir_timeline__stacks(v->args.tl), w->node))
 		v->truncated_ns += w->until_ns - w->from_ns;
 	add_offcpu_wait(v, w, false);
 }
@@ -202,7 +202,7 @@ static const char *state_text(const struct row *row)
 static void add_offcpu_row(struct offcpu_view *v, struct tapir_view_result *result, size_t t,
 			   const struct row *row)
 {
-	bool is_whole = tapir_stack__is_whole(result->tree, row->node);
+	bool is_complete = tapir_stack__is_complete(result->tree, row->node);
 
 	tapir_view_result__u64(result, t, row->waited_ns);
 	tapir_view_result__share(result, t, row->waited_ns,
@@ -220,7 +220,7 @@ static void add_offcpu_row(struct offcpu_view *v, struct tapir_view_result *resu
 		tapir_view_result__text(result, t, row->waker);
 	else
 		tapir_view_result__name(result, t, row->waker, row->waker_tid);
-	tapir_view_result__text(result, t, is_whole ? NULL : "cut");
+	tapir_view_result__text(result, t, is_complete ? NULL : "cut");
 	tapir_view_result__stack(result, t, row->node);
 }
 

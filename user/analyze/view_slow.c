@@ -59,7 +59,8 @@ static bool is_asked(struct slow *s, uint32_t kind)
 			return false;
 	known = &s->is_kind.data[kind];
 	if (!*known)
-		*known = tapir_kind__is_called(&pairs->kinds.data[kind], s->args.arg) ? 1 : -1;
+		*known = tapir_interval_kind__is_called(&pairs->kinds.data[kind], s->args.arg) ? 1
+											       : -1;
 	return *known > 0;
 }
 
@@ -166,7 +167,7 @@ static void slow_wait(void *ctx, const struct tapir_wait *w)
 			if (like.reason && !strcmp(like.reason, "sleep"))
 				like.waker_tid = 0; /* a timer, in any thread that ran then */
 			if (causing && causing->node != TAPIR_NO_NODE &&
-			    !tapir_stack__is_whole(tree, w->node))
+			    !tapir_stack__is_complete(tree, w->node))
 				like.node = causing->node;
 			find_holder(s, w, &like);
 		}

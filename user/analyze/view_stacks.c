@@ -78,7 +78,7 @@ static void see_after(struct stacks_view *v, uint32_t tid, const struct tapir_re
 	struct row *row = stacks_row_of_thread(v, tid);
 
 	if (!row || !row->is_running || sample->time_ns - row->time_ns >= TAPIR_RECENT_NS ||
-	    tapir_stack__is_whole(tree, row->node))
+	    tapir_stack__is_complete(tree, row->node))
 		return;
 	row->node = sample->node;
 }

@@ -145,16 +145,16 @@ bool tapir_wait_reason__passes(const struct tapir_stack_tree *tree, uint32_t nod
 
 /* An interpreted method without a name, code that a walk by frame pointers may have skipped
  * functions of, or nothing. */
-static bool is_gap(const struct tapir_stack_tree *tree, uint32_t node, bool is_whole)
+static bool is_gap(const struct tapir_stack_tree *tree, uint32_t node, bool is_complete)
 {
 	const struct tapir_tree_node *n = &tree->nodes.data[node];
 	const char *name = tree->names.data[n->name];
 
 	if (!node || *name == '[')
-		return !is_whole;
+		return !is_complete;
 	if (n->kind == TAPIR_FRAME_INTERPRETER)
 		return tapir_app_code__is_unnamed(tree, node) && !tapir_app_code__is_app(n, name);
-	return !is_whole && tapir_app_code__is_app(n, name);
+	return !is_complete && tapir_app_code__is_app(n, name);
 }
 
 bool tapir_wait_reason__is_truncated(const struct tapir_stack_tree *tree, uint32_t node,
@@ -171,7 +171,7 @@ bool tapir_wait_reason__is_truncated(const struct tapir_stack_tree *tree, uint32
 				    wait->reason))
 			beyond = n->parent;
 	}
-	return is_gap(tree, beyond, tapir_stack_tree__is_whole(tree, node));
+	return is_gap(tree, beyond, tapir_stack_tree__is_complete(tree, node));
 }
 
 /* In a single-file application the runtime is its executable, which calls its methods, too. */
@@ -200,7 +200,7 @@ bool tapir_wait_reason__is_in_runtime(const struct tapir_stack_tree *tree, uint3
 	return false;
 }
 
-bool tapir_stack__is_whole(const struct tapir_stack_tree *tree, uint32_t node)
+bool tapir_stack__is_complete(const struct tapir_stack_tree *tree, uint32_t node)
 {
-	return node && node < tree->nodes.cnt && tapir_stack_tree__is_whole(tree, node);
+	return node && node < tree->nodes.cnt && tapir_stack_tree__is_complete(tree, node);
 }

@@ -48,6 +48,6 @@ bool tapir_wait_reason__passes(const struct tapir_stack_tree *tree, uint32_t nod
  * the runtime of .NET 8 and 9 without symbols.
  */
 bool tapir_wait_reason__is_in_runtime(const struct tapir_stack_tree *tree, uint32_t node);
-bool tapir_stack__is_whole(const struct tapir_stack_tree *tree, uint32_t node);
+bool tapir_stack__is_complete(const struct tapir_stack_tree *tree, uint32_t node);
 
 #endif

@@ -103,7 +103,7 @@ static int check_export_options(struct tapir_cli *cli, const struct args *args,
 					"--fold cannot be used with --format %s: it is for "
 					"folded and pprof",
 					sink->name);
-	if (args->event && sink->is_whole)
+	if (args->event && sink->is_complete)
 		return tapir_cli__usage(
 			cli,
 			"--event cannot be used with --format %s: it holds the whole recording",

@@ -15,7 +15,7 @@ int tapir_recording_copy__create(struct tapir_recording_copy *copy, const struct
 	struct tapir_writer_opts opts = {.sz = sizeof(opts),
 					 .path = copy->path,
 					 .force = copy->force,
-					 .is_whole = true,
+					 .is_complete = true,
 					 .is_truncated = is_truncated,
 					 .created_ns = copy->created_ns,
 					 .created_utc_ns = copy->created_utc_ns};

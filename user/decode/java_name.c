@@ -140,13 +140,13 @@ bool tapir_java_name__add(struct tapir_str *out, struct tapir_sv class_name, str
 			  struct tapir_sv signature)
 {
 	size_t before = out->len;
-	bool is_whole = signature.len && add_whole_name(out, class_name, method, signature);
+	bool is_complete = signature.len && add_whole_name(out, class_name, method, signature);
 
-	if (!is_whole) {
+	if (!is_complete) {
 		rewind_to(out, before);
 		add_class_and_method(out, class_name, method);
 	}
 	if (out->len - before > TAPIR_JAVA_NAME_MAX_BYTES)
 		rewind_to(out, before + TAPIR_JAVA_NAME_MAX_BYTES);
-	return is_whole;
+	return is_complete;
 }

@@ -43,7 +43,7 @@ struct tapir_lock_wait_edge {
 	uint64_t tid, owner; /* as the process counts its threads */
 	uint32_t tgid, owner_tgid, node;
 	uint64_t from_ns;
-	bool is_over;
+	bool has_ended;
 	uint32_t seen_tid; /* as the kernel counts it, by a snapshot; 0: by events */
 	uint32_t owner_seen_tid;
 };

@@ -70,7 +70,7 @@ void tapir_finding_locks_by_event__event(struct tapir_diagnosis *f,
 	h = e->event_kind == TAPIR_DIAGNOSIS_EVENT_CONTENTION_BEGIN ? make_edge(f, tgid, tid)
 								    : edge_of(f, tgid, tid);
 	if (h && e->event_kind == TAPIR_DIAGNOSIS_EVENT_CONTENTION_END)
-		h->is_over = true;
+		h->has_ended = true;
 	else if (h)
 		*h = (struct tapir_lock_wait_edge){
 			.tid = tid,
@@ -94,7 +94,7 @@ void tapir_finding_locks_by_event__snapshot(struct tapir_diagnosis *f,
 		return;
 	f->locks.has_ended = true;
 	tapir_vec_for_each (h, &f->locks.wait_edges)
-		h->is_over |= h->seen_tid != 0;
+		h->has_ended |= h->seen_tid != 0;
 }
 
 static void add_lock_label(const struct tapir_diagnosis *f, const struct tapir_interval *i,
@@ -155,7 +155,7 @@ void tapir_finding_locks_by_event__call(struct tapir_diagnosis *f, const struct 
 		return;
 	tid = ns_tid_of(f, wait.rec->tid, rec->time_ns);
 	h = make_edge(f, wait.rec->tgid, tid);
-	if (!h || (h->from_ns && !h->is_over && !h->seen_tid))
+	if (!h || (h->from_ns && !h->has_ended && !h->seen_tid))
 		return; /* events say more */
 	owner = described_thread(f, wait.rec->owner_tid, rec->time_ns);
 	*h = (struct tapir_lock_wait_edge){.tid = tid,
@@ -174,7 +174,7 @@ static struct tapir_lock_wait_edge *holder_of(struct tapir_diagnosis *f,
 {
 	struct tapir_lock_wait_edge *holder = edge_of(f, h->owner_tgid, h->owner);
 
-	return holder && !holder->is_over ? holder : NULL;
+	return holder && !holder->has_ended ? holder : NULL;
 }
 
 uint32_t tapir_finding_locks_by_event__holder(struct tapir_diagnosis *f, uint32_t tid)
@@ -185,11 +185,11 @@ uint32_t tapir_finding_locks_by_event__holder(struct tapir_diagnosis *f, uint32_
 		rec ? edge_of(f, rec->tgid, ns_tid_of(f, tid, now_ns)) : NULL;
 	uint32_t holder = 0;
 
-	for (size_t cnt = 0; h && !h->is_over && cnt < MAX_CYCLE; cnt++) {
+	for (size_t cnt = 0; h && !h->has_ended && cnt < MAX_CYCLE; cnt++) {
 		holder = h->owner_seen_tid;
 		h = holder_of(f, h);
 	}
-	return h && !h->is_over ? 0 : holder;
+	return h && !h->has_ended ? 0 : holder;
 }
 
 /* The number of threads that wait for each other, this one among them; 0: it is in no cycle. */
@@ -228,8 +228,8 @@ static bool emit_deadlock(struct tapir_diagnosis *f, struct tapir_findings *list
 	size_t name_cnt = 0;
 
 	tapir_vec_for_each (h, &f->locks.wait_edges) {
-		blocked += !h->is_over;
-		if (h->is_over || !cycle_of(f, h))
+		blocked += !h->has_ended;
+		if (h->has_ended || !cycle_of(f, h))
 			continue;
 		fact.cnt++;
 		if (h->from_ns > since_ns) {
@@ -433,7 +433,7 @@ static void add_holder(struct tapir_diagnosis *f, struct tapir_str *out)
 	uint32_t name;
 
 	tapir_vec_for_each (h, &f->locks.wait_edges)
-		if (!h->is_over && h->owner_seen_tid && !edge_of(f, h->owner_tgid, h->owner))
+		if (!h->has_ended && h->owner_seen_tid && !edge_of(f, h->owner_tgid, h->owner))
 			holder = tapir_timeline__thread(f->tl, h->owner_seen_tid);
 	if (!holder || !holder->out_ns)
 		return;
@@ -509,7 +509,7 @@ void tapir_finding_locks_by_event__conclude(struct tapir_diagnosis *f)
 
 	count_eventless(f);
 	tapir_vec_for_each (h, &f->locks.wait_edges)
-		f->locks.are_deadlocked |= !h->is_over && cycle_of(f, h);
+		f->locks.are_deadlocked |= !h->has_ended && cycle_of(f, h);
 }
 
 void tapir_finding_locks_by_event__list(struct tapir_diagnosis *f, struct tapir_findings *list)

@@ -63,7 +63,7 @@ static int open_frozen_file(const struct tapir_flight_job *job, int fd, char **p
 		opts.fd = fd;
 		return tapir_writer__open(&opts, w);
 	}
-	opts.is_whole = true;
+	opts.is_complete = true;
 	for (unsigned try = 1; err == -EEXIST && try <= MAX_SAME_NAME; try++) {
 		free(*path);
 		*path = tapir_flight__name_file(job->flight->opts->stem, try);

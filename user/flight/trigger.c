@@ -239,7 +239,8 @@ static bool is_of_interval(struct tapir_triggers *t, const struct tapir_probe_vi
 	const struct tapir_roles *roles = tapir_pairs__roles(&t->pairs, probe);
 
 	for (uint32_t i = 0; i < roles->cnt; i++)
-		if (tapir_kind__is_called(&t->pairs.kinds.data[roles->roles[i].kind], interval))
+		if (tapir_interval_kind__is_called(&t->pairs.kinds.data[roles->roles[i].kind],
+						   interval))
 			return true;
 	return false;
 }
@@ -410,7 +411,8 @@ static bool match_slow(struct tapir_triggers *t, size_t at, struct happening *h,
 		const struct tapir_interval_kind *kind = &t->pairs.kinds.data[role->kind];
 		uint64_t key;
 
-		if (!tapir_kind__is_called(kind, trigger->interval) || !is_followed(kind, h))
+		if (!tapir_interval_kind__is_called(kind, trigger->interval) ||
+		    !is_followed(kind, h))
 			continue;
 		key = interval_end_key(t, kind, h);
 		took_ns = role->is_begin ? tapir_spans__begin(&t->spans[at], key, rec->tgid,

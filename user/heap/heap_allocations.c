@@ -76,11 +76,11 @@ static void allocations_on_event(void *ctx, struct tapir_tl_thread *thread,
 				 const struct tapir_event_view *event)
 {
 	struct tapir_heap_allocations *a = ctx;
-	bool is_over = a->end_ns && event->rec->h.time_ns > a->end_ns;
+	bool has_ended = a->end_ns && event->rec->h.time_ns > a->end_ns;
 	bool is_tick = tapir_tally__add(&a->ticks, thread, probe, event);
 	bool is_sample = !is_tick && tapir_tally__add(&a->samples, thread, probe, event);
 
-	if (is_over)
+	if (has_ended)
 		return;
 	if (is_tick || is_sample)
 		follow_allocation(a, thread, probe, event, is_sample);

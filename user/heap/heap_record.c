@@ -36,7 +36,7 @@
 
 struct watch {
 	int end_fd;
-	bool has_objects, is_over;
+	bool has_objects, has_ended;
 	const struct tapir_heap_record_opts *opts;
 	struct tapir_heap_trigger trigger; /* of what is followed first */
 };
@@ -64,9 +64,9 @@ static int heap_on_record(void *ctx, const struct tapir_catalog *catalog,
 	if (err)
 		return err;
 	w->has_objects |= id == TAPIR_HEAP_OBJECTS;
-	if (id != TAPIR_HEAP_GC_END || !w->has_objects || w->is_over)
+	if (id != TAPIR_HEAP_GC_END || !w->has_objects || w->has_ended)
 		return 0;
-	w->is_over = true;
+	w->has_ended = true;
 	return eventfd_write(w->end_fd, 1) ? -errno : 0;
 }
 

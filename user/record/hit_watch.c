@@ -23,7 +23,7 @@ void tapir_hit_watch__init(struct tapir_hit_watch *w, bool has_markers,
 
 bool tapir_hit_watch__is_due(const struct tapir_hit_watch *w, uint64_t now_ns)
 {
-	return !w->is_over && (!w->since_ns || now_ns >= w->since_ns + TAPIR_NS_PER_SEC);
+	return !w->has_ended && (!w->since_ns || now_ns >= w->since_ns + TAPIR_NS_PER_SEC);
 }
 
 bool tapir_hit_watch__take(struct tapir_hit_watch *w, uint64_t hits, uint64_t now_ns,
@@ -34,12 +34,12 @@ bool tapir_hit_watch__take(struct tapir_hit_watch *w, uint64_t hits, uint64_t no
 
 	w->since_ns = now_ns;
 	w->hits = hits;
-	w->is_over = hz > TAPIR_HIT_WATCH_HZ;
-	if (w->is_over)
+	w->has_ended = hz > TAPIR_HIT_WATCH_HZ;
+	if (w->has_ended)
 		snprintf(text, TAPIR_HIT_WATCH_BYTES,
 			 "the probes fire %.0f times per second, which costs the traced programs "
 			 "%s %.0f%% of a CPU (estimated, %u ns each)",
 			 hz, w->is_least ? "at least" : "about", hz * w->ns_per_hit / 1e7,
 			 w->ns_per_hit);
-	return w->is_over;
+	return w->has_ended;
 }

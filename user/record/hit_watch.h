@@ -20,7 +20,7 @@ struct tapir_hit_watch {
 	unsigned ns_per_hit;
 	bool is_least;		 /* an instruction that is stepped over takes much more */
 	uint64_t since_ns, hits; /* of the last reading; 0: there was none */
-	bool is_over;
+	bool has_ended;
 };
 
 #define TAPIR_HIT_WATCH_BYTES 192u

@@ -38,7 +38,7 @@ static void stop(struct tapir_native_watch *w, struct tapir_images *images,
 {
 	char text[224];
 
-	w->is_over = true;
+	w->has_ended = true;
 	tapir_images__detach_native(images);
 	snprintf(text, sizeof(text),
 		 "malloc and free are not sampled: %.0f traps per second are more than %" PRIu64
@@ -65,7 +65,7 @@ void tapir_native_watch__poll(struct tapir_native_watch *w, struct tapir_program
 	uint64_t hits;
 	double hz;
 
-	if (w->is_over || (w->since_ns && now_ns - w->since_ns < PERIOD_NS))
+	if (w->has_ended || (w->since_ns && now_ns - w->since_ns < PERIOD_NS))
 		return;
 	hits = tapir_programs__native_hits(programs);
 	hz = w->since_ns ? (double)(hits - w->hits) * 1e9 / (double)(now_ns - w->since_ns) : 0;

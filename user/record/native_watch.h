@@ -13,7 +13,7 @@
 struct tapir_native_watch {
 	uint64_t limit_hz;	 /* 0: none */
 	uint64_t since_ns, hits; /* of the last reading; 0: there was none */
-	bool is_reported, is_over;
+	bool is_reported, has_ended;
 };
 
 /* Reads the count at most once a second. queue takes the META entry that says what was sampled. */

@@ -100,7 +100,7 @@ static bool workload_has_ended(const struct recording *r)
 	return r->command && !r->program && !tapir_command_run__status(r->command, &status);
 }
 
-static bool is_over(struct recording *r, const struct pollfd *fds)
+static bool has_ended(struct recording *r, const struct pollfd *fds)
 {
 	struct tapir_session_stats stats;
 
@@ -337,7 +337,7 @@ static int watch(struct recording *r)
 			poll_sources(r);
 			next_ns = tapir_clock__now_ns() + POLL_MS * TAPIR_NS_PER_MS;
 		}
-		if (is_over(r, fds))
+		if (has_ended(r, fds))
 			return 0;
 	}
 }
@@ -469,7 +469,7 @@ static int close_writer(struct recording *r)
 }
 
 /* Nothing more is let in; what is on its way reaches the file, and the file is closed. */
-static int finish_file(struct recording *r, bool has_begun, int err)
+static int finish_file(struct recording *r, bool has_started, int err)
 {
 	int sink_err = 0;
 
@@ -479,7 +479,7 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 		r->opts->on_stopping(r->opts->ctx);
 	if (r->opts->flight)
 		r->opts->flight->on_stopping(r->opts->flight->session.ctx);
-	if (has_begun) {
+	if (has_started) {
 		tapir_recording__end_snapshots(r);
 		tapir_recording__end_samplers(r);
 		tapir_usage_watch__finish(r->usage, tapir_clock__now_ns());
@@ -492,7 +492,7 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 		tapir_ring_reader__sleep_by(r->rings, NULL);
 	if (r->programs)
 		tapir_programs__enable(r->programs, false);
-	if (has_begun)
+	if (has_started)
 		post_moment(r, TAPIR_META_ENDED);
 	tapir_unprivileged_samples__drain(r->unprivileged_samples);
 	tapir_unprivileged_samples__free(r->unprivileged_samples);
@@ -503,22 +503,22 @@ static int finish_file(struct recording *r, bool has_begun, int err)
 	r->holder = NULL;
 	tapir_drain__stop(r->drain);
 	r->drain = NULL;
-	tapir_event_lanes__stop(&r->events, has_begun);
+	tapir_event_lanes__stop(&r->events, has_started);
 	tapir_ring_reader__stop(r->rings);
 	tapir_recording__free_snapshots(r);
 	tapir_usage_watch__free(r->usage);
 	r->usage = NULL;
 	tapir_otel_watch__free(r->publishers);
 	r->publishers = NULL;
-	if (has_begun)
+	if (has_started)
 		tapir_recording__post_lanes(r);
 	if (r->sideband && r->session)
 		post_sideband_loss(r);
 	if (r->queue)
 		tapir_queue__close(r->queue);
 	if (r->session)
-		sink_err = tapir_session__stop(r->session, has_begun);
-	if (r->writer && !has_begun) {
+		sink_err = tapir_session__stop(r->session, has_started);
+	if (r->writer && !has_started) {
 		tapir_writer__abandon(r->writer); /* an empty file would only be in the way */
 	} else if (r->writer) {
 		int close_err = close_writer(r);
@@ -621,14 +621,14 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 		.start_ns = tapir_clock__now_ns(),
 	};
 	struct tapir_match_report asked;
-	bool has_begun, has_ended_well;
+	bool has_started, has_ended_well;
 	int err;
 
 	r.rules.children |= opts->program && !opts->program_is_workload;
 	tapir_hit_watch__init(&r.hit_watch, opts->specs && opts->specs->cnt, opts->machine);
 	err = tapir_recording__set_up(&r);
-	has_begun = !err;
-	if (has_begun && r.writer)
+	has_started = !err;
+	if (has_started && r.writer)
 		tapir_writer__keep(r.writer);
 	if (!err) {
 		r.end_ns = opts->duration_ns ? tapir_clock__now_ns() + opts->duration_ns : 0;
@@ -639,7 +639,7 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 	asked = tapir_recording__match_report(&r);
 	let_signals_kill(&r);
 	has_ended_well = !err;
-	err = finish_file(&r, has_begun, err);
+	err = finish_file(&r, has_started, err);
 	/* Now: the last look at a ring can find what a program that ended at once has fired. */
 	if (has_ended_well) {
 		int unmatched = check_matches(&r, &asked);

@@ -259,14 +259,14 @@ static void put_of_runtime(void *ctx, const struct tapir_rec *rec)
 static void put_loss(void *ctx, const struct tapir_rec_loss *loss)
 {
 	struct tapir_session *s = ctx;
-	bool is_whole = tapir_loss__is_whole(loss->cause);
+	bool is_complete = tapir_loss__is_complete(loss->cause);
 
 	tapir_namer__on_loss(s->namer, loss);
 	if (tapir_namer__is_for_names(s->namer, loss->probe_id)) {
-		s->refused_cnt += is_whole ? loss->count : 0; /* a name is missing, no event */
+		s->refused_cnt += is_complete ? loss->count : 0; /* a name is missing, no event */
 		return;
 	}
-	if (is_whole)
+	if (is_complete)
 		atomic_fetch_add(&s->lost_cnt, loss->count);
 	if (loss->cause == TAPIR_LOSS_RING_FULL)
 		s->probe_hit_cnt += loss->count;
@@ -736,12 +736,12 @@ void tapir_session__stats(const struct tapir_session *s, struct tapir_session_st
 		out->captured[family] = atomic_load(&s->captured[family]);
 }
 
-int tapir_session__stop(struct tapir_session *s, bool has_begun)
+int tapir_session__stop(struct tapir_session *s, bool has_started)
 {
 	if (s->is_running)
 		pthread_join(s->thread, NULL);
 	s->is_running = false;
-	if (has_begun)
+	if (has_started)
 		tapir_counter_maker__finish(s->counters);
 	tapir_diag__give(s->diag);
 	s->diag = NULL;

@@ -99,9 +99,9 @@ void tapir_session__stats(const struct tapir_session *s, struct tapir_session_st
 /*
  * Call it after the queue was closed: waits for the thread, writes the last losses and flushes. The
  * writer is still the caller's to close. Returns the sink's error, its lines in the diagnostic
- * list. __free afterwards. has_begun: else nothing could be captured, which needs no warning.
+ * list. __free afterwards. has_started: else nothing could be captured, which needs no warning.
  */
-int tapir_session__stop(struct tapir_session *s, bool has_begun);
+int tapir_session__stop(struct tapir_session *s, bool has_started);
 void tapir_session__free(struct tapir_session *s);
 
 #endif

@@ -97,10 +97,10 @@ uint64_t tapir_event_lanes__next_ns(const struct tapir_event_lanes *l)
 	return l->state ? l->ops->next_ns(l->state) : UINT64_MAX;
 }
 
-void tapir_event_lanes__stop(struct tapir_event_lanes *l, bool has_begun)
+void tapir_event_lanes__stop(struct tapir_event_lanes *l, bool has_started)
 {
 	if (l->state)
-		l->ops->stop(l->state, has_begun);
+		l->ops->stop(l->state, has_started);
 }
 
 struct tapir_event_lane_facts tapir_event_lanes__facts(const struct tapir_event_lanes *l)

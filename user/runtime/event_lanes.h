@@ -71,7 +71,7 @@ struct tapir_event_lane_ops {
 	void (*forget)(void *state, uint32_t tgid, bool restarts);
 	void (*poll)(void *state, uint64_t now_ns);
 	uint64_t (*next_ns)(const void *state);
-	void (*stop)(void *state, bool has_begun);
+	void (*stop)(void *state, bool has_started);
 	void (*facts)(void *state, struct tapir_event_lane_facts *out);
 	bool (*spec_matched)(void *state, size_t spec_idx);
 	void (*add_seen)(void *state, struct tapir_seen_names *out);
@@ -115,7 +115,7 @@ void tapir_event_lanes__restart(struct tapir_event_lanes *l, uint32_t tgid);
 void tapir_event_lanes__poll(struct tapir_event_lanes *l, uint64_t now_ns);
 uint64_t tapir_event_lanes__next_ns(const struct tapir_event_lanes *l);
 /* Before the ring reader's __stop. The session thread must still be taking blocks. */
-void tapir_event_lanes__stop(struct tapir_event_lanes *l, bool has_begun);
+void tapir_event_lanes__stop(struct tapir_event_lanes *l, bool has_started);
 struct tapir_event_lane_facts tapir_event_lanes__facts(const struct tapir_event_lanes *l);
 /* Both are about streams, which no ring reader sees; l: NULL is fine. */
 bool tapir_event_lanes__spec_matched(const struct tapir_event_lanes *l, size_t spec_idx);

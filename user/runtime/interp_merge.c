@@ -68,10 +68,10 @@ static int64_t surplus(const struct tapir_interp_loop *loop,
 size_t tapir_interp__merge(const struct tapir_interp_loop *loop,
 			   const struct tapir_interp_function *frames, size_t cnt,
 			   const struct tapir_interp_namer *namer, const uint64_t *native,
-			   size_t native_cnt, bool is_whole, uint64_t *out, size_t max)
+			   size_t native_cnt, bool is_complete, uint64_t *out, size_t max)
 {
 	struct merged merged = {out, 0, max}, none = {};
-	int64_t left = is_whole ? surplus(loop, frames, cnt, native, native_cnt) : 0;
+	int64_t left = is_complete ? surplus(loop, frames, cnt, native, native_cnt) : 0;
 	size_t done = 0;
 
 	for (; left < 0 && done < cnt; left++)
@@ -84,7 +84,7 @@ size_t tapir_interp__merge(const struct tapir_interp_loop *loop,
 		if (is_loop(loop, native[i]) && left-- <= 0)
 			done += push_call(&merged, frames + done, cnt - done, namer, has_names);
 	}
-	while (!is_whole && done < cnt)
+	while (!is_complete && done < cnt)
 		done += push_call(&merged, frames + done, cnt - done, namer, false);
 	return merged.cnt;
 }

@@ -35,14 +35,14 @@ struct tapir_interp_namer {
 /*
  * A stack of native frames, innermost first, with the functions that each call of the loop runs
  * behind it: as addresses of the second byte of their code (return addresses of the first). Those
- * without names are left out. is_whole: both begin where the thread does, so the outermost call is
- * the one of the outermost functions, and a call that has just begun or is about to end has none.
- * Else the innermost ones belong together, and functions whose calls are beyond the end of the
- * native frames follow these. Returns how many there are; of them out has max.
+ * without names are left out. is_complete: both begin where the thread does, so the outermost call
+ * is the one of the outermost functions, and a call that has just begun or is about to end has
+ * none. Else the innermost ones belong together, and functions whose calls are beyond the end of
+ * the native frames follow these. Returns how many there are; of them out has max.
  */
 size_t tapir_interp__merge(const struct tapir_interp_loop *loop,
 			   const struct tapir_interp_function *functions, size_t cnt,
 			   const struct tapir_interp_namer *namer, const uint64_t *native,
-			   size_t native_cnt, bool is_whole, uint64_t *out, size_t max);
+			   size_t native_cnt, bool is_complete, uint64_t *out, size_t max);
 
 #endif

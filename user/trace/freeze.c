@@ -13,7 +13,7 @@
 
 struct copy {
 	const struct tapir_freeze *freeze;
-	bool has_begun;
+	bool has_started;
 };
 
 bool tapir_gap__lasts(const struct tapir_rec_gap *gap)
@@ -64,9 +64,9 @@ static int begin_segment(void *ctx, uint64_t segment, struct tapir_writer *w)
 	int err = 0;
 
 	(void)segment;
-	for (size_t i = 0; !copy->has_begun && !err && i < copy->freeze->first_cnt; i++)
+	for (size_t i = 0; !copy->has_started && !err && i < copy->freeze->first_cnt; i++)
 		err = tapir_writer__put(w, copy->freeze->first[i]);
-	copy->has_begun = true;
+	copy->has_started = true;
 	return err;
 }
 
@@ -83,7 +83,7 @@ static int copy_one(struct copy *copy, int fd, struct tapir_writer *w)
 					      .check = continue_always,
 					      .ctx = copy};
 	struct tapir_reader *reader;
-	int err = copy->has_begun ? tapir_writer__begin_segment(w) : 0;
+	int err = copy->has_started ? tapir_writer__begin_segment(w) : 0;
 
 	if (err)
 		return err;

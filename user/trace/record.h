@@ -201,7 +201,7 @@ int tapir_loss__kind(unsigned cause);		 /* TAPIR_LOSS_KIND_*; -1 unknown */
 
 /* Returns true if a complete event, sample, switch or block request is missing, not only a part of
  * one. */
-bool tapir_loss__is_whole(unsigned cause);
+bool tapir_loss__is_complete(unsigned cause);
 
 /* The address of the futex for which the thread that leaves its CPU waits; 0: none. */
 uint64_t tapir_switch__futex_va(const struct tapir_rec_switch *rec);

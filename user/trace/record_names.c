@@ -100,7 +100,7 @@ const char *tapir_loss__text(unsigned cause)
 	return cause < TAPIR_LOSS_CAUSE_CNT ? losses[cause].text : "unknown";
 }
 
-bool tapir_loss__is_whole(unsigned cause)
+bool tapir_loss__is_complete(unsigned cause)
 {
 	int kind = tapir_loss__kind(cause);
 

@@ -119,7 +119,7 @@ VALUE_OF(exchange_took, exchange,
 VALUE_OF(switch_futex, switch, tapir_switch__futex_va(r))
 VALUE_OF(switch_since, switch, tapir_switch__since_ns(r))
 VALUE_OF(switch_is_snapshot, switch, (r->flags & TAPIR_SWITCH_SNAPSHOT) != 0)
-VALUE_OF(loss_is_whole, loss, tapir_loss__is_whole(r->cause))
+VALUE_OF(loss_is_complete, loss, tapir_loss__is_complete(r->cause))
 
 static bool has_ended(const struct tapir_rec *rec)
 {
@@ -317,8 +317,8 @@ static const struct tapir_member loss[] = {
 	 .description = "why, as in 'tapir report --json'"},
 	{IN(loss, cause), IS(WORD), .word = loss_text, AS("text"),
 	 .description = "the same in words"},
-	{.value = loss_is_whole,
-	 .column = "is_whole",
+	{.value = loss_is_complete,
+	 .column = "is_complete",
 	 .description = "1: complete records were lost, not parts"},
 	{IN(loss, cause), IS(WORD), .word = loss_kind, .key = "kind"},
 	{IN(loss, count), AS("count"), .description = "how many"},

@@ -106,7 +106,7 @@ static int open_output(struct tapir_writer *w, const struct tapir_writer_opts *o
 		.path = opts->path,
 		.mode = 0600,
 		.force = opts->force,
-		.at_once = !opts->is_whole,
+		.at_once = !opts->is_complete,
 		.has_owner = opts->has_owner,
 		.uid = opts->uid,
 		.gid = opts->gid,

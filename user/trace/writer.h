@@ -28,7 +28,7 @@ struct tapir_writer_opts {
 	uint64_t max_bytes; /* of the file; 0: no limit */
 	bool plain;	    /* do not compress */
 	bool force;	    /* replace an existing file */
-	bool is_whole;	    /* the file has its name when it is closed, not before */
+	bool is_complete;   /* the file has its name when it is closed, not before */
 	bool is_truncated;  /* no END chunk: a copy of a recording that lacks it, too */
 	uint64_t created_utc_ns, created_ns; /* of the recording; 0: now */
 	bool has_owner; /* give the file to uid and gid: the user who ran sudo */

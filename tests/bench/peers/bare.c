@@ -25,7 +25,7 @@
 #define UPROBE_MULTI 48 /* BPF_TRACE_UPROBE_MULTI, 6.6: newer than bookworm's headers */
 #define DRAIN_US     10000
 
-static volatile sig_atomic_t is_over;
+static volatile sig_atomic_t has_ended;
 
 struct sink {
 	FILE *file;
@@ -36,7 +36,7 @@ struct sink {
 static void on_interrupt(int number)
 {
 	(void)number;
-	is_over = 1;
+	has_ended = 1;
 }
 
 static int write_event(void *ctx, void *data, size_t size)
@@ -114,7 +114,7 @@ static int record(struct bpf_object *obj, const int link_fds[2], struct sink *si
 
 	if (!ring)
 		return -errno;
-	while (!is_over && err >= 0) {
+	while (!has_ended && err >= 0) {
 		usleep(DRAIN_US);
 		err = ring_buffer__consume(ring);
 	}

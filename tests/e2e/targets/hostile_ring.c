@@ -20,7 +20,7 @@
 
 static const struct tapir_ring_about about = {.provider = "hostile", .event = "tick"};
 static struct tapir_ring_event event;
-static atomic_bool is_over;
+static atomic_bool has_ended;
 static _Atomic uint64_t fired_cnt;
 
 struct area {
@@ -91,7 +91,7 @@ static void *rewrite(void *arg)
 {
 	uint64_t n;
 
-	for (n = 0; !atomic_load(&is_over); n++) {
+	for (n = 0; !atomic_load(&has_ended); n++) {
 		const struct area *a = &areas[(unsigned)rand_r(&seed) % area_cnt];
 		uint64_t off = a->off + ((uint64_t)rand_r(&seed) % a->bytes & ~7ull);
 		uint64_t ctl_off = offsetof(struct tapir_ring_ctl, epoch) & ~7ull;
@@ -115,7 +115,7 @@ static void *make_files(void *arg)
 	char name[32];
 
 	memcpy(&h, data, sizeof(h));
-	for (unsigned i = 1; !atomic_load(&is_over); i++) {
+	for (unsigned i = 1; !atomic_load(&has_ended); i++) {
 		int fd;
 
 		snprintf(name, sizeof(name),
@@ -136,7 +136,7 @@ static void *fire(void *arg)
 {
 	struct tapir_ring_write write;
 
-	while (!atomic_load(&is_over)) {
+	while (!atomic_load(&has_ended)) {
 		for (unsigned i = 0; i < 1000; i++)
 			if (tapir_ring__begin(&write, &event, 64)) {
 				memset(write.payload, 0x55, 64);
@@ -166,7 +166,7 @@ int main(int argc, char **argv)
 	pthread_create(&threads[2], NULL, rewrite, &rewritten);
 	pthread_create(&threads[3], NULL, make_files, NULL);
 	target__sleep_ns((uint64_t)seconds * 1000000000u);
-	atomic_store(&is_over, true);
+	atomic_store(&has_ended, true);
 	for (unsigned i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
 	printf("{\"fired\": %" PRIu64 ", \"rewritten\": %" PRIu64 "}\n", fired_cnt, rewritten);

@@ -24,7 +24,7 @@ static unsigned char *code;
 static FILE *file; /* NULL: nobody is told */
 static char path[64];
 static uint64_t period_ns;
-static volatile unsigned char is_over;
+static volatile unsigned char has_ended;
 
 /* The layouts of tools/perf/Documentation/jitdump-specification.txt. */
 struct dump_header {
@@ -105,13 +105,13 @@ static void *end_period(void *runner_clock)
 		clock_gettime(clock, &now);
 	} while ((uint64_t)((now.tv_sec - from.tv_sec) * 1000000000l + now.tv_nsec - from.tv_nsec) <
 		 period_ns / 4);
-	is_over = 1;
+	has_ended = 1;
 	return NULL;
 }
 
 static __attribute__((noipa)) void run(unsigned char *at)
 {
-	((void (*)(volatile unsigned char *))(uintptr_t)at)(&is_over);
+	((void (*)(volatile unsigned char *))(uintptr_t)at)(&has_ended);
 }
 
 static void play(bool is_dump, char *argument, bool is_first)
@@ -127,7 +127,7 @@ static void play(bool is_dump, char *argument, bool is_first)
 	memset(at, 0xcc, SLOT_BYTES);
 	memcpy(at, spin, sizeof(spin));
 	tell(is_dump, argument, at);
-	is_over = 0;
+	has_ended = 0;
 	from_ns = target__now_ns();
 	from_cpu_ns = target__cpu_ns();
 	pthread_getcpuclockid(pthread_self(), &clock);

@@ -45,7 +45,7 @@ __asm__(".text\n.globl spin_deref\n.type spin_deref, @function\nspin_deref:\n.cf
 typedef void spin_fn(uint64_t sp, uint64_t fp, volatile int *end);
 spin_fn spin_sp, spin_fp, spin_bare, spin_deref;
 
-static volatile int is_over;
+static volatile int has_ended;
 static uint64_t *page; /* before one that nobody may read */
 
 struct odd {
@@ -60,7 +60,7 @@ static void *run(void *argument)
 	const struct odd *odd = argument;
 
 	*odd->tid = gettid();
-	odd->spin(odd->sp, odd->fp, &is_over);
+	odd->spin(odd->sp, odd->fp, &has_ended);
 	__asm__ __volatile__("" : : : "memory");
 	return NULL;
 }
@@ -141,7 +141,7 @@ int main(int argc, char **argv)
 		if (odds[i].spin && pthread_create(&threads[i], NULL, run, &odds[i]))
 			target__die("pthread_create");
 	target__sleep_ns((uint64_t)seconds * 1000000000u);
-	is_over = 1;
+	has_ended = 1;
 	for (unsigned i = 0; i < CNT; i++)
 		if (odds[i].spin)
 			pthread_join(threads[i], NULL);

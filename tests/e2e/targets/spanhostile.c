@@ -14,14 +14,14 @@
 #include "target.h"
 
 static uint64_t burn_ns;
-static atomic_bool is_over;
+static atomic_bool has_ended;
 static volatile uint64_t sink;
 static struct span_record huge, torn, invalid;
 
 static void *flip(void *argument)
 {
 	(void)argument;
-	while (!atomic_load(&is_over))
+	while (!atomic_load(&has_ended))
 		for (int i = 0; i < 1000; i++) {
 			memset((void *)torn.trace_id, i % 2 ? 0x11 : 0x22, 16);
 			*(volatile uint8_t *)&torn.valid = i % 3 ? 1 : 0;
@@ -92,7 +92,7 @@ int main(int argc, char **argv)
 			target__die("pthread_create");
 	for (size_t i = 0; i < WORKERS; i++)
 		pthread_join(workers[i].thread, NULL);
-	atomic_store(&is_over, true);
+	atomic_store(&has_ended, true);
 	pthread_join(flipper, NULL);
 	for (size_t i = 0; i < WORKERS; i++)
 		printf("%s\"%s\": %ld", i ? ", " : "{", workers[i].name, workers[i].tid);

@@ -363,7 +363,7 @@ static void hold(void)
 	uint64_t since = now_us(), until = since + (uint64_t)d.ms * 1000;
 	int changed = 0;
 
-	while (!d.is_over && now_us() < until) {
+	while (!d.has_ended && now_us() < until) {
 		if (changed < d.change && now_us() - since > (uint64_t)(changed + 1) *
 								     (uint64_t)d.ms * 1000 /
 								     (uint64_t)(d.change + 1))
@@ -491,7 +491,7 @@ static int cycle(void)
 static void on_term(int sig)
 {
 	(void)sig;
-	d.is_over = 1;
+	d.has_ended = 1;
 }
 
 static void add_args(struct tapir_ring_selection *sel, const char *text)
@@ -566,7 +566,7 @@ int main(int argc, char **argv)
 		else if (d.selection_cnt < MAX_SPECS)
 			add_spec(argv[i]);
 	sigaction(SIGTERM, &action, NULL);
-	while (done < d.cycles && !err && !d.is_over) {
+	while (done < d.cycles && !err && !d.has_ended) {
 		err = cycle();
 		done += !err;
 	}

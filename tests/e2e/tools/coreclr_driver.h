@@ -27,7 +27,7 @@ static struct {
 	int cycles, ms, change, with_stack, rate, no_detach, quiet, probes, is_given;
 	struct tapir_ring_request ask;
 	unsigned selection_cnt, start_cnt, raised;
-	volatile sig_atomic_t is_over;
+	volatile sig_atomic_t has_ended;
 	char so[200]; /* as the process maps it */
 	uint64_t key; /* 0: a new one each cycle */
 	char event[96];

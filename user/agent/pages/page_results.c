@@ -433,17 +433,17 @@ static void add_unrecorded(struct tapir_str *out, const struct tapir_page_result
 {
 	const json_t *const views[] = {r->gc,	      r->jit,	     r->contention,
 				       r->exceptions, r->threadpool, r->offcpu};
-	bool has_begun = false;
+	bool has_started = false;
 
 	for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
 		if (!views[i] || recorded(views[i]))
 			continue;
-		if (!has_begun)
+		if (!has_started)
 			tapir_str__adds(out, "<section><h2>Not recorded</h2>\n<ul>\n");
-		has_begun = true;
+		has_started = true;
 		tapir_html__add(out, "<li>%s</li>\n", tapir_member__text(views[i], "headline"));
 	}
-	if (has_begun)
+	if (has_started)
 		tapir_str__adds(out, "</ul></section>\n");
 }
 

@@ -406,15 +406,15 @@ static void take_end(struct queue *q)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-/* Returns true if there are more; false: the agent has gone, too, which *is_over says. */
-static bool take_message(struct pusher *p, bool *is_over)
+/* Returns true if there are more; false: the agent has gone, too, which *has_ended says. */
+static bool take_message(struct pusher *p, bool *has_ended)
 {
 	struct tapir_push_message message;
 	int fd;
 	ssize_t n = tapir_fd_message__recv(p->fd, &message, sizeof(message), &fd, 1, MSG_DONTWAIT,
 					   NULL);
 
-	*is_over = !n;
+	*has_ended = !n;
 	if (n == sizeof(message) && fd >= 0 && message.target < p->cnt)
 		add_item(p, &message, fd);
 	else if (fd >= 0)
@@ -442,14 +442,14 @@ static int next_wait_ms(struct pusher *p)
 static int loop(struct pusher *p)
 {
 	struct tapir_push_transfer *t;
-	bool is_over = false, is_readable;
+	bool has_ended = false, is_readable;
 	int err = 0;
 
-	while (!err && !is_over) {
+	while (!err && !has_ended) {
 		int wait_ms = next_wait_ms(p);
 
 		err = tapir_push_http__wait(p->http, p->fd, wait_ms, &is_readable);
-		while (is_readable && take_message(p, &is_over))
+		while (is_readable && take_message(p, &has_ended))
 			;
 		while (!err && (t = tapir_push_http__next(p->http)))
 			for (unsigned i = 0; i < p->cnt; i++)

@@ -110,13 +110,13 @@ bool tapir_lane_coverage__began_since(struct tapir_lane_coverage *c, uint32_t tg
 				      uint64_t since_ns)
 {
 	const struct span *span;
-	bool has_begun;
+	bool has_started;
 
 	pthread_mutex_lock(&c->lock);
 	span = find_span(c, tgid, key);
-	has_begun = span && span->from_ns >= since_ns;
+	has_started = span && span->from_ns >= since_ns;
 	pthread_mutex_unlock(&c->lock);
-	return has_begun;
+	return has_started;
 }
 
 void tapir_lane_coverage__set_probed(struct tapir_lane_coverage *c, uint64_t key)

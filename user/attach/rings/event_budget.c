@@ -15,8 +15,8 @@ bool tapir_event_budget__is_exceeded(struct tapir_event_budget *b, uint64_t now_
 	if (!b->from_ns)
 		b->from_ns = now_ns;
 	seconds = (now_ns - b->from_ns) / TAPIR_NS_PER_SEC;
-	if (b->is_over || b->cnt <= TAPIR_BUDGET_BURST + seconds * TAPIR_BUDGET_RATE)
+	if (b->has_ended || b->cnt <= TAPIR_BUDGET_BURST + seconds * TAPIR_BUDGET_RATE)
 		return false;
-	b->is_over = true;
+	b->has_ended = true;
 	return true;
 }

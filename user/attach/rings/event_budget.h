@@ -25,7 +25,7 @@
 struct tapir_event_budget { /* zeroed at first */
 	uint64_t cnt;	    /* so far; the caller counts */
 	uint64_t from_ns;
-	bool is_over;
+	bool has_ended;
 };
 
 /* true, once: there were too many until now. */

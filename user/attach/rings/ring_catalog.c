@@ -274,7 +274,7 @@ static void select_event(struct tapir_ring_process *p, uint32_t idx, struct tapi
 	is_asked = is_asked_for(p, &view, &flags);
 	ev->is_brief =
 		!is_asked && p->lane.is_private && is_selected_by_spec(p->sink->budget_spec, &view);
-	if (!is_asked && (!ev->is_brief || p->budget.is_over)) {
+	if (!is_asked && (!ev->is_brief || p->budget.has_ended)) {
 		tapir_ring_control__want(&p->control, idx, ev->generation, false, false);
 		return;
 	}
@@ -414,7 +414,7 @@ static int grow_catalog(struct tapir_ring_process *p, uint32_t cnt)
  * us. An entry of a later generation is proof that it was drained (ring.h, ENTRIES); else the next
  * drain of all slots that begins is.
  */
-static bool is_over(struct tapir_ring_process *p, struct ring_event *ev)
+static bool has_ended(struct tapir_ring_process *p, struct ring_event *ev)
 {
 	uncover(p, ev);
 	if (!ev->gone_round)
@@ -434,7 +434,7 @@ static void read_catalog_entry(struct tapir_ring_process *p, uint32_t idx,
 	bool is_gone = entry->flags & TAPIR_RING_ENTRY_GONE;
 
 	if (ev->is_known && entry->bytes &&
-	    (ev->generation != generation || (is_gone && is_over(p, ev))))
+	    (ev->generation != generation || (is_gone && has_ended(p, ev))))
 		drop_event(p, idx);
 	if (ev->is_known || is_gone || !entry->bytes)
 		return;

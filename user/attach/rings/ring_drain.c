@@ -230,7 +230,7 @@ struct tapir_ring_drained tapir_ring_process__drain(struct tapir_ring_process *p
 	struct tapir_ring_slot slots[TAPIR_RING_ARENAS][TAPIR_RING_ARENA_SLOTS];
 	struct tapir_ring_drained drained = {};
 	struct ring_counters counters;
-	bool is_whole = !p->cursor; /* of all slots */
+	bool is_complete = !p->cursor; /* of all slots */
 
 	tapir_ring_control__beat(&p->control);
 	drained.is_ended = tapir_ring_control__is_ended(&p->control);
@@ -257,7 +257,7 @@ struct tapir_ring_drained tapir_ring_process__drain(struct tapir_ring_process *p
 	drained.has_more = !p->round_bytes;
 	if (p->sink->block && p->sink->block->used_bytes)
 		flush_sink(p->sink);
-	if (is_whole && !p->cursor && !drained.is_lagging && !drained.has_more) {
+	if (is_complete && !p->cursor && !drained.is_lagging && !drained.has_more) {
 		tapir_ring_control__drained(&p->control);
 		p->round++;
 	}

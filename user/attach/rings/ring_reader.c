@@ -39,7 +39,7 @@ static void close_lane(struct tapir_ring_reader *r, size_t idx)
 
 	r->lanes.data[idx] = r->lanes.data[--r->lanes.cnt];
 	r->ended.wanted_cnt += tapir_ring_process__wanted_cnt(lane.process);
-	tapir_ring_process__finish(lane.process, !lane.is_over);
+	tapir_ring_process__finish(lane.process, !lane.has_ended);
 	r->child_fired += tapir_ring_process__child_fired(lane.process);
 	r->inherited += tapir_ring_process__inherited(lane.process);
 	r->ended.event_cnt += tapir_ring_process__event_cnt(lane.process);
@@ -132,7 +132,7 @@ static void close_stale_lanes(struct tapir_ring_reader *r, uint32_t tgid,
 
 		tapir_vec_for_each (files, &offered->all)
 			is_there |= files->key == tapir_ring_process__key(lane->process);
-		lane->is_over |= !is_there;
+		lane->has_ended |= !is_there;
 	}
 }
 
@@ -213,7 +213,7 @@ static struct drained drain_all(struct tapir_ring_reader *r)
 		struct tapir_ring_reader_lane *lane = &r->lanes.data[i];
 		struct tapir_ring_drained drained = {};
 
-		if (!lane->is_over)
+		if (!lane->has_ended)
 			drained = tapir_ring_process__drain(lane->process);
 		if (drained.is_ended)
 			warn_ended(r, lane->tgid);
@@ -221,7 +221,7 @@ static struct drained drain_all(struct tapir_ring_reader *r)
 			note_children(r, lane->process);
 		all.any |= drained.any;
 		all.again |= drained.is_filling || drained.is_lagging || drained.has_more;
-		if (lane->is_over || drained.is_ended)
+		if (lane->has_ended || drained.is_ended)
 			close_lane(r, i--);
 	}
 	return all;
@@ -298,7 +298,7 @@ static void note_ends(struct tapir_ring_reader *r, int wait_ms)
 	tapir_ring_reader__lock(r);
 	for (int i = 0; i < cnt; i++) {
 		tapir_vec_for_each (lane, &r->lanes)
-			lane->is_over |= lane->tgid == events[i].data.u64;
+			lane->has_ended |= lane->tgid == events[i].data.u64;
 		tapir_ring_limits__forget(&r->limits, (uint32_t)events[i].data.u64);
 	}
 	pthread_mutex_unlock(&r->lock);

@@ -18,7 +18,7 @@
 struct tapir_ring_reader_lane {
 	uint32_t tgid;
 	int pid_fd;
-	bool is_over; /* its process ended, or it gave the lane up */
+	bool has_ended; /* its process ended, or it gave the lane up */
 	struct tapir_ring_process *process;
 };
 

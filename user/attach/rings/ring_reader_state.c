@@ -17,7 +17,7 @@ bool tapir_ring_reader__has_any(const struct tapir_ring_reader *r, uint32_t tgid
 	const struct tapir_ring_reader_lane *lane;
 
 	tapir_vec_for_each (lane, &r->lanes)
-		if (lane->tgid == tgid && !lane->is_over)
+		if (lane->tgid == tgid && !lane->has_ended)
 			return true;
 	return false;
 }
@@ -60,7 +60,7 @@ bool tapir_ring_reader__is_followed(struct tapir_ring_reader *r, uint32_t tgid, 
 
 	tapir_ring_reader__lock(r);
 	tapir_vec_for_each (lane, &r->lanes)
-		if (lane->tgid == tgid && !lane->is_over &&
+		if (lane->tgid == tgid && !lane->has_ended &&
 		    tapir_ring_process__key(lane->process) == key)
 			is_followed &= tapir_ring_process__is_followed(lane->process);
 	pthread_mutex_unlock(&r->lock);
@@ -74,7 +74,7 @@ bool tapir_ring_reader__is_lagging(struct tapir_ring_reader *r)
 
 	tapir_ring_reader__lock(r);
 	tapir_vec_for_each (lane, &r->lanes)
-		is_lagging |= !lane->is_over && tapir_ring_process__is_lagging(lane->process);
+		is_lagging |= !lane->has_ended && tapir_ring_process__is_lagging(lane->process);
 	pthread_mutex_unlock(&r->lock);
 	return is_lagging;
 }
@@ -87,7 +87,7 @@ bool tapir_ring_reader__published(struct tapir_ring_reader *r, uint32_t tgid, ui
 
 	tapir_ring_reader__lock(r);
 	tapir_vec_for_each (lane, &r->lanes)
-		if (!has && lane->tgid == tgid && !lane->is_over &&
+		if (!has && lane->tgid == tgid && !lane->has_ended &&
 		    tapir_ring_process__key(lane->process) == key) {
 			tapir_ring_process__published(lane->process, out);
 			has = true;
@@ -103,7 +103,7 @@ bool tapir_ring_reader__has_key(struct tapir_ring_reader *r, uint32_t tgid, uint
 
 	tapir_ring_reader__lock(r);
 	tapir_vec_for_each (lane, &r->lanes)
-		has |= lane->tgid == tgid && !lane->is_over &&
+		has |= lane->tgid == tgid && !lane->has_ended &&
 		       tapir_ring_process__key(lane->process) == key;
 	pthread_mutex_unlock(&r->lock);
 	return has;

@@ -186,7 +186,7 @@ static void begin_trace(struct tapir_nettrace *n, uint64_t first_ns, struct tapi
 	tapir_nettrace__put_thread(n, OWN_THREAD_IDX, 0, 0, tapir_sv__of("tapir"));
 	n->samples_time =
 		tapir_sample_event__is_clock(tapir_catalog__meta_value(n->catalog, "sample_event"));
-	n->has_begun = true;
+	n->has_started = true;
 	add_head(n);
 }
 
@@ -368,7 +368,7 @@ static void add_loss(struct tapir_nettrace *n, const struct tapir_rec *rec)
 
 	if (probe)
 		tapir_probe_view__of(&probe->h, &view);
-	if (tapir_loss__is_whole(loss->cause)) {
+	if (tapir_loss__is_complete(loss->cause)) {
 		n->sequence +=
 			loss->count < SEQUENCE_GAP_MAX ? (uint32_t)loss->count : SEQUENCE_GAP_MAX;
 		n->stats.losses += loss->count;
@@ -466,7 +466,7 @@ static int flush_block(struct tapir_nettrace *n, bool is_end, struct tapir_str *
 	const struct tapir_rec *rec;
 
 	while ((rec = tapir_record_window__next(&n->window, is_end))) {
-		if (!n->has_begun)
+		if (!n->has_started)
 			begin_trace(n, first_time(n), out);
 		if (rec->time_ns > n->now_ns)
 			n->now_ns = rec->time_ns;
@@ -495,7 +495,7 @@ int tapir_nettrace__finish(struct tapir_nettrace *n, struct tapir_str *out)
 {
 	int err = flush_block(n, true, out);
 
-	if (!n->has_begun)
+	if (!n->has_started)
 		begin_trace(n, first_time(n), out);
 	flush_blocks(n, out);
 	tapir_nettrace__put_block(out, TAPIR_NETTRACE_END, 0);

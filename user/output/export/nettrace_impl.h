@@ -82,7 +82,7 @@ struct tapir_nettrace {
 	const char *head; /* borrowed; NULL: none */
 	struct tapir_record_window window;
 	struct tapir_nettrace_stats stats;
-	bool has_begun, failed;
+	bool has_started, failed;
 	bool samples_time; /* a sample's period is a time */
 	uint64_t now_ns;   /* of the record at hand: never less than the one before */
 

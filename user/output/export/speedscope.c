@@ -57,7 +57,7 @@ struct tapir_speedscope {
 	struct tapir_vec(struct thread) threads; /* a row of names each, until they are written */
 	uint64_t point_cnt, left_out;
 	/* writing */
-	bool has_begun, has_ended;
+	bool has_started, has_ended;
 	size_t thread_idx;
 	struct cursor cursor;
 	enum { PART_SAMPLES, PART_WEIGHTS } part;
@@ -384,9 +384,9 @@ bool tapir_speedscope__next_part(struct tapir_speedscope *s, const char *title,
 
 	if (s->has_ended)
 		return false;
-	if (!s->has_begun)
+	if (!s->has_started)
 		write_head(s, title, out);
-	s->has_begun = true;
+	s->has_started = true;
 	while (s->thread_idx < s->threads.cnt && out->len < end) {
 		const struct thread *thread = &s->threads.data[s->thread_idx];
 

@@ -96,7 +96,7 @@ void tapir_import_tasks__name(struct tapir_import_tasks *t, uint32_t tgid, uint3
 }
 
 void tapir_import_tasks__fork(struct tapir_import_tasks *t, uint32_t tgid, uint32_t tid,
-			      uint32_t parent_tgid, bool has_begun_before, uint64_t time_ns)
+			      uint32_t parent_tgid, bool has_started_before, uint64_t time_ns)
 {
 	const char *name = imported_task_name(t, parent_tgid);
 
@@ -104,7 +104,7 @@ void tapir_import_tasks__fork(struct tapir_import_tasks *t, uint32_t tgid, uint3
 	if (tgid != parent_tgid && tgid == tid) {
 		set_name(t, tgid, name ? name : "", name ? strlen(name) : 0);
 		put_process(t, tgid, parent_tgid,
-			    has_begun_before ? TAPIR_PROCESS_EXISTING : TAPIR_PROCESS_FORK,
+			    has_started_before ? TAPIR_PROCESS_EXISTING : TAPIR_PROCESS_FORK,
 			    time_ns);
 	}
 	put_thread(t, tgid, tid, name, name ? strlen(name) : 0, time_ns);

@@ -30,10 +30,10 @@ void tapir_import_tasks__name(struct tapir_import_tasks *t, uint32_t tgid, uint3
 			      const char *name, size_t len, bool is_exec, uint64_t time_ns);
 /*
  * A thread was begun by another one, whose name it has; of a new process if the tgids differ.
- * has_begun_before: it ran when the recording began, and this says whose child it is.
+ * has_started_before: it ran when the recording began, and this says whose child it is.
  */
 void tapir_import_tasks__fork(struct tapir_import_tasks *t, uint32_t tgid, uint32_t tid,
-			      uint32_t parent_tgid, bool has_begun_before, uint64_t time_ns);
+			      uint32_t parent_tgid, bool has_started_before, uint64_t time_ns);
 /* A thread ended. That of a process's first thread is the process's end; no other is recorded. */
 void tapir_import_tasks__exit(struct tapir_import_tasks *t, uint32_t tgid, uint32_t tid,
 			      uint64_t time_ns);

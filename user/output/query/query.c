@@ -72,7 +72,7 @@ static int authorize(void *ctx, int action, const char *a, const char *b, const 
 
 static int query_on_progress(void *ctx)
 {
-	return tapir_query_source__is_over(ctx);
+	return tapir_query_source__has_ended(ctx);
 }
 
 static int add_tables(struct tapir_query *q)

@@ -181,7 +181,7 @@ static int read_event_tables(struct reading *r, struct tapir_query_source *sourc
 	while (!err && (next = tapir_reader__next(reader, &rec)) > 0) {
 		if (rec->type == TAPIR_REC_EVENT)
 			err = take_event(r, rec);
-		if (!(++cnt % RECORDS_BETWEEN_CHECKS) && tapir_query_source__is_over(source))
+		if (!(++cnt % RECORDS_BETWEEN_CHECKS) && tapir_query_source__has_ended(source))
 			err = -EINTR;
 	}
 	return err ? err : next;

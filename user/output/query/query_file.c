@@ -355,7 +355,7 @@ int tapir_query_file__add(struct tapir_query_file *f, const struct tapir_rec *re
 
 /* ---- lists -------------------------------------------------------------------------------------- */
 
-static bool is_over(void *ctx)
+static bool has_ended(void *ctx)
 {
 	struct tapir_query_file *f = ctx;
 
@@ -368,7 +368,7 @@ static void start_source(struct tapir_query_file *f, struct tapir_query_source *
 
 	tapir_query_source__init(source, f->reader, &opts);
 	source->is_first_used = true;
-	source->lists.is_over = is_over;
+	source->lists.has_ended = has_ended;
 	source->lists.ctx = f;
 }
 

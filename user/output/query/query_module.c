@@ -353,7 +353,7 @@ static int next_record(struct cursor *c)
 
 	while ((err = tapir_reader__next(c->reader, &rec)) > 0) {
 		if (!(++c->read_cnt % RECORDS_BETWEEN_CHECKS) &&
-		    tapir_query_source__is_over(table->source))
+		    tapir_query_source__has_ended(table->source))
 			return stop_cursor(c, -EINTR);
 		c->scan.values = NULL;
 		if (!tapir_table__has(table->desc, &c->scan, rec))

@@ -56,7 +56,7 @@ bool tapir_pass__should_continue(void *ctx)
 {
 	struct tapir_pass *p = ctx;
 
-	return !p->lists->is_over(p->lists->ctx);
+	return !p->lists->has_ended(p->lists->ctx);
 }
 
 /* Reads a record as tapir_reader__next does; -EINTR: the statement's time is up. */

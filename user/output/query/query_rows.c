@@ -152,7 +152,7 @@ static void query_on_close(void *ctx, struct tapir_interval *i)
 		.pid = i->tgid,
 		.tid = i->tid,
 		.end_tid = i->end_tid,
-		.is_whole = !(i->flags & (TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END)),
+		.is_complete = !(i->flags & (TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END)),
 		.is_nested = !!(i->flags & TAPIR_INTERVAL_NESTED),
 		.thread = tapir_pass__keep_sv(p, tapir_timeline__comm(p->tl, i->tid, i->until_ns)),
 		.provider = tapir_pass__keep_word(p, kind->provider),

@@ -32,7 +32,7 @@ struct tapir_finding_list_row {
 struct tapir_interval_list_row {
 	uint64_t from_ns, until_ns, took_ns, running_ns, runnable_ns, sleeping_ns;
 	uint32_t pid, tid, end_tid;
-	uint8_t is_whole, is_nested;
+	uint8_t is_complete, is_nested;
 	const char *thread, *provider, *name, *label, *cause;
 };
 
@@ -90,7 +90,7 @@ struct tapir_lists {
 	struct tapir_arena *arena; /* whose bound is that of the statement; borrowed */
 	struct tapir_map texts;	   /* hash -> the text, so that names are kept once */
 	/* Called every few thousand records; true: the statement's time is up. */
-	bool (*is_over)(void *ctx);
+	bool (*has_ended)(void *ctx);
 	void *ctx;
 };
 

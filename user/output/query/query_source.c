@@ -15,7 +15,7 @@ void tapir_query_source__init(struct tapir_query_source *s, struct tapir_reader 
 					 .start_ns = tapir_reader__stats(first)->created_ns,
 					 .arena = {.max_bytes = TAPIR_QUERY_MAX_BYTES}};
 	s->lists = (struct tapir_lists){
-		.arena = &s->arena, .is_over = tapir_query_source__is_over, .ctx = s};
+		.arena = &s->arena, .has_ended = tapir_query_source__has_ended, .ctx = s};
 }
 
 void tapir_query_source__fini(struct tapir_query_source *s)
@@ -42,7 +42,7 @@ void tapir_query_source__close(struct tapir_query_source *s, struct tapir_reader
 		tapir_reader__close(reader);
 }
 
-bool tapir_query_source__is_over(void *ctx)
+bool tapir_query_source__has_ended(void *ctx)
 {
 	struct tapir_query_source *s = ctx;
 

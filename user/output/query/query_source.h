@@ -34,7 +34,7 @@ int tapir_query_source__open(struct tapir_query_source *s, struct tapir_reader *
 void tapir_query_source__close(struct tapir_query_source *s, struct tapir_reader *reader,
 			       bool has_ended);
 /* Returns true if the statement's time is up. ctx: the source. */
-bool tapir_query_source__is_over(void *ctx);
+bool tapir_query_source__has_ended(void *ctx);
 /* Returns the list, and makes it if necessary. NULL: s->err says why. */
 const struct tapir_list *tapir_query_source__list(struct tapir_query_source *s,
 						  enum tapir_list_id id);

@@ -98,9 +98,9 @@ static void make_texts_room(struct tapir_query_stacks *s)
  * stack, ';' separates functions, so that a name has none.
  */
 static void add_frame(struct tapir_query_stacks *s, struct tapir_str *out,
-		      const struct tapir_frame *frame, bool is_whole)
+		      const struct tapir_frame *frame, bool is_complete)
 {
-	for (unsigned k = is_whole ? tapir_frame__function_cnt(frame) : 1; k--;) {
+	for (unsigned k = is_complete ? tapir_frame__function_cnt(frame) : 1; k--;) {
 		struct tapir_frame function = tapir_frame__function(frame, k);
 		size_t at;
 
@@ -108,7 +108,7 @@ static void add_frame(struct tapir_query_stacks *s, struct tapir_str *out,
 			tapir_str__addc(out, ';');
 		at = out->len;
 		tapir_query_frame__add_name(out, &function, &s->name);
-		for (; is_whole && at < out->len; at++)
+		for (; is_complete && at < out->len; at++)
 			if (out->data[at] == ';')
 				out->data[at] = ':';
 	}

@@ -182,7 +182,7 @@ static bool is_meant(const struct tapir_fail_condition *c, const struct tapir_in
 	if (is_word(c->text, c->name_len, PAUSE) && kind->cause == TAPIR_CAUSE_GC)
 		return true;
 	name = strndup(c->text, c->name_len);
-	is_it = name && tapir_kind__is_called(kind, name);
+	is_it = name && tapir_interval_kind__is_called(kind, name);
 	free(name);
 	return is_it;
 }

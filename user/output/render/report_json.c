@@ -41,7 +41,7 @@ static void json_events(struct tapir_json *j, const struct tapir_summary *s)
 	tapir_json__open(j, "samples", '{');
 	tapir_json__u64(j, "captured", s->captured[TAPIR_FAMILY_SAMPLE]);
 	tapir_json__u64(j, "lost", tapir_summary__lost(s, TAPIR_LOSS_KIND_SAMPLE));
-	tapir_json__u64(j, "without_stack", s->sample_bare_cnt);
+	tapir_json__u64(j, "without_stack", s->sample_no_stack_cnt);
 	tapir_json__u64(j, "named", s->sample_named_cnt);
 	tapir_json__u64(j, "period", s->sample_period);
 	tapir_json__u64(j, "frames", s->frame_cnt);

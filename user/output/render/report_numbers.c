@@ -68,7 +68,7 @@ uint64_t tapir_report__lost(const struct tapir_report_view *v)
 	uint64_t lost = 0;
 
 	for (unsigned cause = 0; cause < TAPIR_LOSS_CAUSE_CNT; cause++)
-		lost += tapir_loss__is_whole(cause) ? v->summary->lost[cause].cnt : 0;
+		lost += tapir_loss__is_complete(cause) ? v->summary->lost[cause].cnt : 0;
 	return lost;
 }
 

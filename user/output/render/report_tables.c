@@ -201,10 +201,10 @@ static void write_functions(const struct tapir_report_view *v, const struct tapi
 		cnt++;
 	shown = shown_cnt(v, cnt, ROWS_SHOWN);
 	/* Samples without a stack come first and as a row: the shares below are of all samples. */
-	if (s->sample_bare_cnt) {
-		cell_share(&table, s->sample_bare_cnt, s->captured[TAPIR_FAMILY_SAMPLE]);
-		cell_share(&table, s->sample_bare_cnt, s->captured[TAPIR_FAMILY_SAMPLE]);
-		cell_count(&table, s->sample_bare_cnt);
+	if (s->sample_no_stack_cnt) {
+		cell_share(&table, s->sample_no_stack_cnt, s->captured[TAPIR_FAMILY_SAMPLE]);
+		cell_share(&table, s->sample_no_stack_cnt, s->captured[TAPIR_FAMILY_SAMPLE]);
+		cell_count(&table, s->sample_no_stack_cnt);
 		tapir_table__cell(&table, "");
 		tapir_table__cell(&table, "");
 		tapir_table__cell(&table, "[no stack]");

@@ -255,16 +255,16 @@ static void write_cpu(const struct tapir_report_view *v, struct tapir_str *out)
 			tapir_report__percent(s->kinds[kind], s->captured[TAPIR_FAMILY_SAMPLE]));
 		separator = ", ";
 	}
-	if (s->sample_bare_cnt)
+	if (s->sample_no_stack_cnt)
 		tapir_str__addf(out, "%swithout a stack %.1f%%", separator,
-				tapir_report__percent(s->sample_bare_cnt,
+				tapir_report__percent(s->sample_no_stack_cnt,
 						      s->captured[TAPIR_FAMILY_SAMPLE]));
 	if (s->frame_cnt)
 		tapir_str__addf(out, "\nnames: %.1f%% of frames, %.1f%% of leaf frames",
 				tapir_report__percent(s->frame_named_cnt, s->frame_cnt),
 				tapir_report__percent(s->sample_named_cnt,
 						      s->captured[TAPIR_FAMILY_SAMPLE] -
-							      s->sample_bare_cnt));
+							      s->sample_no_stack_cnt));
 	tapir_str__addc(out, '\n');
 }
 
@@ -351,7 +351,7 @@ static void write_loss(const struct tapir_report_view *v, const struct tapir_pal
 		       unsigned cause, struct tapir_str *out)
 {
 	const struct tapir_loss_row *row = &v->summary->lost[cause];
-	bool whole = tapir_loss__is_whole(cause);
+	bool whole = tapir_loss__is_complete(cause);
 
 	tapir_str__addf(out, "%s%s%s ", whole ? p->red : p->yellow, whole ? "lost" : "incomplete",
 			p->off);

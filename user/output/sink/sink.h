@@ -51,7 +51,7 @@ struct tapir_sink {
 	uint32_t max_bytes;   /* of what it holds at once; 0: it is written as it is read */
 	enum tapir_sink_content content;
 	bool has_switches; /* or what was made of them */
-	bool is_whole;	   /* it holds the whole recording, not stacks of one kind of records */
+	bool is_complete;  /* it holds the whole recording, not stacks of one kind of records */
 	bool has_head;	   /* a place for the finding */
 	bool can_fold;	   /* --fold can be used */
 	bool no_trace;	   /* --trace-id cannot be used */

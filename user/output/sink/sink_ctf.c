@@ -493,7 +493,7 @@ static void in_order(void *ctx, const struct tapir_rec *rec)
 	add_ctf_stack(c, rec, tapir_rec__stack_id(rec));
 	add_ctf_stack(c, rec, tapir_rec__kstack_id(rec));
 	if (rec->type == TAPIR_REC_LOSS)
-		c->lost_cnt += tapir_loss__is_whole(((const struct tapir_rec_loss *)rec)->cause)
+		c->lost_cnt += tapir_loss__is_complete(((const struct tapir_rec_loss *)rec)->cause)
 				       ? ((const struct tapir_rec_loss *)rec)->count
 				       : 0;
 	if (rec->type == TAPIR_REC_EVENT) {
@@ -634,7 +634,7 @@ const struct tapir_sink tapir_sink_ctf = {
 	.lacks = "intervals, processes, addresses of frames",
 	.suffix = "ctf.tar",
 	.content = TAPIR_SINK_IS_BINARY,
-	.is_whole = true,
+	.is_complete = true,
 	.takes_all = true,
 	.describes = true,
 	.begin = begin,

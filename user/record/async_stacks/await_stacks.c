@@ -129,24 +129,24 @@ static bool take_event(struct tapir_await_stacks *a, const struct tapir_rec *rec
 	enum kind kind = await_probe_kind(a, ev->probe_id);
 	struct tapir_event_view view;
 	uint32_t task = 0, work = 0;
-	bool is_whole = true;
+	bool is_complete = true;
 
 	if (kind == KIND_OTHER)
 		return false;
 	tapir_event_view__of(rec, &view);
 	if (kind == KIND_WAIT) {
-		is_whole = take_wait(a, &view);
+		is_complete = take_wait(a, &view);
 	} else if (kind == KIND_BEGIN) {
-		is_whole = number_at(&view, 0, &task) && number_at(&view, 1, &work);
-		if (is_whole)
+		is_complete = number_at(&view, 0, &task) && number_at(&view, 1, &work);
+		if (is_complete)
 			a->failed |= !tapir_await_links__begin(&a->links, ev->tgid, ev->tid, task,
 							       work, rec->time_ns);
 	} else {
-		is_whole = number_at(&view, 0, &work);
-		if (is_whole)
+		is_complete = number_at(&view, 0, &work);
+		if (is_complete)
 			tapir_await_links__end(&a->links, ev->tid, work);
 	}
-	a->counts.malformed += !is_whole;
+	a->counts.malformed += !is_complete;
 	return true;
 }
 

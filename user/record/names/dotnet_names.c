@@ -89,8 +89,8 @@ static void wait_for(struct tapir_dotnet_names *n, uint64_t now_ns, uint64_t max
 static void fail_dotnet_names(struct tapir_dotnet_names *n, int err, uint64_t now_ns)
 {
 	forget_question(n);
-	n->is_over = err == -EALREADY || err == -ENOENT || err == -EPERM || err == -ESRCH ||
-		     ++n->failed_cnt >= FAILURES_MAX;
+	n->has_ended = err == -EALREADY || err == -ENOENT || err == -EPERM || err == -ESRCH ||
+		       ++n->failed_cnt >= FAILURES_MAX;
 	if (!n->last_ns || err == -EALREADY)
 		n->dumps = TAPIR_DOTNET_DUMPS_THEIRS;
 	wait_for(n, now_ns, WAIT_NS);
@@ -143,7 +143,7 @@ static void ask_again(struct tapir_dotnet_names *n, uint64_t now_ns, bool is_las
 {
 	bool has = has_missed(n) || (is_last && n->missed_announced_ns > n->last_ns);
 
-	if (n->is_over || !has || (now_ns < n->next_ns && !is_last))
+	if (n->has_ended || !has || (now_ns < n->next_ns && !is_last))
 		return;
 	n->question = tapir_runtime_queries__ask(n->queries, n->runtime, n->tgid);
 }
@@ -191,7 +191,7 @@ bool tapir_dotnet_names__miss(struct tapir_dotnet_names *n, uint64_t va, uint64_
 {
 	uint64_t *missed_ns = is_announced ? &n->missed_announced_ns : &n->missed_ns;
 
-	if (!n->queries || n->is_over || (time_ns <= n->last_ns && !n->question))
+	if (!n->queries || n->has_ended || (time_ns <= n->last_ns && !n->question))
 		return false;
 	if (is_nameless(n, va, time_ns))
 		return false;
@@ -208,5 +208,5 @@ bool tapir_dotnet_names__are_known(const struct tapir_dotnet_names *n, uint64_t 
 bool tapir_dotnet_names__poll(const struct tapir_dotnet_names *n, uint64_t until_ns)
 {
 	return n->question ||
-	       (n->queries && !n->is_over && has_missed(n) && n->next_ns <= until_ns);
+	       (n->queries && !n->has_ended && has_missed(n) && n->next_ns <= until_ns);
 }

@@ -45,7 +45,7 @@ struct tapir_dotnet_names {
 	struct tapir_map asked_for;   /* va -> when it first ran without a name */
 	uint64_t next_ns, wait_ns;
 	unsigned failed_cnt;
-	bool is_over;	 /* it will not answer */
+	bool has_ended;	 /* it will not answer */
 	bool is_doubted; /* some of its own events were lost */
 	enum tapir_dotnet_dumps dumps;
 };

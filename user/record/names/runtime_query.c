@@ -48,7 +48,7 @@ struct tapir_runtime_queries {
 	pthread_cond_t news;
 	struct tapir_runtime_query *first, **last;
 	pthread_t thread;
-	bool has_thread, is_over;
+	bool has_thread, has_ended;
 	int cancel_fd;
 	struct tapir_map unable; /* tgids that could not answer, each reported once; its thread's */
 };
@@ -133,7 +133,7 @@ static bool may_answer_later(const struct tapir_runtime_query *q, int err)
 	       q->try_cnt < TRIES;
 }
 
-static bool has_ended(const struct tapir_runtime_query *q)
+static bool process_has_ended(const struct tapir_runtime_query *q)
 {
 	uint64_t now_ticks = tapir_proc__start_ticks(q->tgid);
 
@@ -150,7 +150,7 @@ static bool is_ending(const struct tapir_runtime_queries *a, const struct tapir_
 	struct pollfd ends[] = {{.fd = fd, .events = POLLIN},
 				{.fd = a->cancel_fd, .events = POLLIN}};
 
-	return has_ended(q) || (poll(ends, 2, ENDING_MS) > 0 && has_ended(q));
+	return process_has_ended(q) || (poll(ends, 2, ENDING_MS) > 0 && process_has_ended(q));
 }
 
 static void warn_without_names(struct tapir_runtime_queries *a, const struct tapir_runtime_query *q,
@@ -167,7 +167,7 @@ static void warn_without_names(struct tapir_runtime_queries *a, const struct tap
 /* The answer is no longer awaited; if the process cannot answer, that is why it has no names. */
 static void explain_unasked(struct tapir_runtime_queries *a, const struct tapir_runtime_query *q)
 {
-	int err = has_ended(q) ? 0 : tapir_peer__check_able_now(q->tgid, "ask for names");
+	int err = process_has_ended(q) ? 0 : tapir_peer__check_able_now(q->tgid, "ask for names");
 
 	if (err == -EAGAIN)
 		warn_without_names(a, q, err);
@@ -180,9 +180,10 @@ static void explain_unasked(struct tapir_runtime_queries *a, const struct tapir_
  */
 static int run_query(struct tapir_runtime_queries *a, struct tapir_runtime_query *q)
 {
-	int err = has_ended(q) ? -ESRCH : q->runtime->ask_names(q->tgid, a->cancel_fd, q->answer);
+	int err = process_has_ended(q) ? -ESRCH
+				       : q->runtime->ask_names(q->tgid, a->cancel_fd, q->answer);
 
-	if (err && err != -ECANCELED && has_ended(q))
+	if (err && err != -ECANCELED && process_has_ended(q))
 		err = -ESRCH;
 	if (err && err != -ECANCELED && err != -ESRCH && err != -EALREADY &&
 	    !may_answer_later(q, err) && (err == -EAGAIN || !is_ending(a, q)))
@@ -218,7 +219,7 @@ static void *run_queries(void *arg)
 				explain_unasked(a, q);
 			discard_query(q);
 			pthread_mutex_lock(&a->lock);
-		} else if (a->is_over) {
+		} else if (a->has_ended) {
 			break;
 		} else if (q && q->next_try_ns <= tapir_clock__now_ns()) {
 			answer_query(a, q);
@@ -304,7 +305,7 @@ void tapir_runtime_queries__free(struct tapir_runtime_queries *a)
 	pthread_mutex_lock(&a->lock);
 	for (struct tapir_runtime_query *q = a->first; q; q = q->next)
 		q->is_dropped = true;
-	a->is_over = true;
+	a->has_ended = true;
 	pthread_cond_signal(&a->news);
 	pthread_mutex_unlock(&a->lock);
 	eventfd_write(a->cancel_fd, 1);

@@ -99,16 +99,16 @@ int tapir_dotnet_contract__parse(const char *json, size_t len, struct tapir_dotn
 	json_t *root = json_loadb(json, len, 0, NULL);
 	const json_t *types = json_object_get(root, "types");
 	const json_t *globals = json_object_get(root, "globals");
-	bool is_whole = get_offset(types, "Thread", "Id", &c.thread_number) &&
-			get_offset(types, "Thread", "OSId", &c.thread_tid) &&
-			get_offset(types, "Thread", "LinkNext", &c.thread_link) &&
-			get_offset(types, "ThreadStore", "FirstThreadLink", &c.first_thread) &&
-			get_offset(types, "SyncTableEntry", "!", &c.entry_bytes) &&
-			get_offset(types, "SyncTableEntry", "SyncBlock", &c.entry_block) &&
-			get_offset(types, "SyncBlock", "InteropInfo", &c.monitor_bytes) &&
-			get_pointer(globals, "AppDomain", &c.app_domain_idx) &&
-			get_pointer(globals, "ThreadStore", &c.thread_store_idx) &&
-			get_pointer(globals, "SyncTableEntries", &c.sync_table_idx);
+	bool is_complete = get_offset(types, "Thread", "Id", &c.thread_number) &&
+			   get_offset(types, "Thread", "OSId", &c.thread_tid) &&
+			   get_offset(types, "Thread", "LinkNext", &c.thread_link) &&
+			   get_offset(types, "ThreadStore", "FirstThreadLink", &c.first_thread) &&
+			   get_offset(types, "SyncTableEntry", "!", &c.entry_bytes) &&
+			   get_offset(types, "SyncTableEntry", "SyncBlock", &c.entry_block) &&
+			   get_offset(types, "SyncBlock", "InteropInfo", &c.monitor_bytes) &&
+			   get_pointer(globals, "AppDomain", &c.app_domain_idx) &&
+			   get_pointer(globals, "ThreadStore", &c.thread_store_idx) &&
+			   get_pointer(globals, "SyncTableEntries", &c.sync_table_idx);
 
 	/* Without these a lock is found all the same, but not the type of its object. */
 	c.has_types = get_offset(types, "Object", "m_pMethTab", &c.object_type) &&
@@ -118,7 +118,7 @@ int tapir_dotnet_contract__parse(const char *json, size_t len, struct tapir_dotn
 		      get_offset(types, "Module", "Path", &c.module_path);
 	(void)get_offset(types, "MethodTable", "PerInstInfo", &c.type_element);
 	json_decref(root);
-	if (!is_whole || c.monitor_bytes < sizeof(struct monitor))
+	if (!is_complete || c.monitor_bytes < sizeof(struct monitor))
 		return -EINVAL;
 	*out = c;
 	return 0;

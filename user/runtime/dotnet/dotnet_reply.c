@@ -69,7 +69,7 @@ static struct cursor cursor_of(const struct tapir_dotnet_reply *reply)
 }
 
 /* Everything was there, and nothing else. */
-static bool is_whole(const struct cursor *c)
+static bool is_complete(const struct cursor *c)
 {
 	return !c->is_truncated && c->at == c->end;
 }
@@ -197,7 +197,7 @@ int tapir_dotnet__parse_hresult(const struct tapir_dotnet_reply *reply, uint32_t
 	struct cursor c = cursor_of(reply);
 	uint32_t value = (uint32_t)read_number(&c, 4);
 
-	if (!is_whole(&c))
+	if (!is_complete(&c))
 		return -EPROTO;
 	*out = value;
 	return 0;
@@ -208,7 +208,7 @@ int tapir_dotnet__parse_session(const struct tapir_dotnet_reply *reply, uint64_t
 	struct cursor c = cursor_of(reply);
 	uint64_t value = read_number(&c, 8);
 
-	if (!is_whole(&c))
+	if (!is_complete(&c))
 		return -EPROTO;
 	*out = value;
 	return 0;
@@ -235,7 +235,7 @@ int tapir_dotnet__parse_process(const struct tapir_dotnet_reply *reply,
 	p.entry_assembly = has_version ? read_ipc_string(&c) : calloc(1, 1);
 	p.version = has_version ? read_ipc_string(&c) : calloc(1, 1);
 	p.rid = has_rid ? read_ipc_string(&c) : calloc(1, 1);
-	if (!is_whole(&c) || !p.entry_assembly || !p.version || !p.rid) {
+	if (!is_complete(&c) || !p.entry_assembly || !p.version || !p.rid) {
 		tapir_dotnet_process__fini(&p);
 		return -EPROTO;
 	}

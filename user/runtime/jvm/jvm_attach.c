@@ -90,7 +90,7 @@ static int broken(const struct talk *talk, int err, const char *why)
 
 static int build_request(const char *cmd, const char *const *args, struct tapir_str *out)
 {
-	bool is_over = !args;
+	bool has_ended = !args;
 
 	if (strlen(cmd) > MAX_COMMAND_BYTES)
 		return tapir_diag__fail(-EINVAL, "a JVM attach command has at most %d bytes: %s",
@@ -98,9 +98,9 @@ static int build_request(const char *cmd, const char *const *args, struct tapir_
 	tapir_str__add(out, PROTOCOL_VERSION, sizeof(PROTOCOL_VERSION));
 	tapir_str__add(out, cmd, strlen(cmd) + 1);
 	for (int i = 0; i < TAPIR_JVM_MAX_ARGS; i++) {
-		const char *arg = is_over || !args[i] ? "" : args[i];
+		const char *arg = has_ended || !args[i] ? "" : args[i];
 
-		is_over = is_over || !args[i];
+		has_ended = has_ended || !args[i];
 		if (strlen(arg) > TAPIR_JVM_MAX_ARG_BYTES)
 			return tapir_diag__fail(
 				-EINVAL, "an argument of an attach command has at most %u bytes",

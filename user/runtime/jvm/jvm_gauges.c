@@ -24,7 +24,7 @@ struct jvm {
 	uint32_t tgid;
 	unsigned try_cnt;
 	struct tapir_jvm_counters *counters; /* NULL: not found yet, or gone */
-	bool is_over, is_known;		     /* is_known: last holds values */
+	bool has_ended, is_known;	     /* is_known: last holds values */
 	struct tapir_jvm_gauges last;
 	uint64_t last_ns, gauges_ns; /* when; and when all of them were stored */
 };
@@ -75,7 +75,7 @@ static void learn(void *watch, const struct tapir_rec *rec)
 	if (!tapir_jvm__is_libjvm_path(view.path.data, view.path.len))
 		return;
 	tapir_vec_for_each (jvm, &set->jvms)
-		if (jvm->tgid == view.rec->tgid && !jvm->is_over)
+		if (jvm->tgid == view.rec->tgid && !jvm->has_ended)
 			return;
 	if (set->jvms.cnt < MAX_JVMS)
 		(void)tapir_vec__push(&set->jvms, ((struct jvm){.tgid = view.rec->tgid}));
@@ -167,7 +167,7 @@ static void open_counters(struct jvm *jvm)
 	int err = tapir_jvm_counters__open(jvm->tgid, &jvm->counters);
 
 	if (err && (err != -ENOENT || ++jvm->try_cnt == MAX_TRIES))
-		jvm->is_over = true;
+		jvm->has_ended = true;
 }
 
 /*
@@ -196,7 +196,7 @@ static void poll_one(struct gauges *set, struct jvm *jvm, uint64_t now_ns, bool 
 		return;
 	tapir_jvm_counters__close(jvm->counters);
 	jvm->counters = NULL;
-	jvm->is_over = true;
+	jvm->has_ended = true;
 }
 
 static uint64_t poll_all(void *watch, uint64_t now_ns, bool is_last)
@@ -210,7 +210,7 @@ static uint64_t poll_all(void *watch, uint64_t now_ns, bool is_last)
 		return set->next_ns;
 	set->next_ns = now_ns + POLL_NS;
 	tapir_vec_for_each (jvm, &set->jvms)
-		if (!jvm->is_over)
+		if (!jvm->has_ended)
 			poll_one(set, jvm, now_ns, is_last);
 	return set->next_ns;
 }

@@ -121,14 +121,14 @@ int tapir_dotnet_flush__start(struct tapir_dotnet_lanes *lanes, struct tapir_dot
 	return 0;
 }
 
-void tapir_dotnet_flush__free(struct tapir_dotnet_flush *f, bool has_begun)
+void tapir_dotnet_flush__free(struct tapir_dotnet_flush *f, bool has_started)
 {
 	if (!f)
 		return;
 	(void)eventfd_write(f->cancel_fd, 1);
 	pthread_join(f->thread, NULL);
 	f->is_last = true;
-	if (has_begun && flush_processes(f))
+	if (has_started && flush_processes(f))
 		usleep(LAST_WAIT_US);
 	tapir_guard__fd(&f->cancel_fd);
 	tapir_map__fini(&f->processes);

@@ -14,6 +14,6 @@ struct tapir_dotnet_flush;
 /* lanes are borrowed until __free. */
 int tapir_dotnet_flush__start(struct tapir_dotnet_lanes *lanes, struct tapir_dotnet_flush **out);
 /* Once more, if the recording has started; before the lanes' __stop. NULL is fine. */
-void tapir_dotnet_flush__free(struct tapir_dotnet_flush *f, bool has_begun);
+void tapir_dotnet_flush__free(struct tapir_dotnet_flush *f, bool has_started);
 
 #endif

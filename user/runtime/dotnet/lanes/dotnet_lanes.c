@@ -64,7 +64,7 @@ struct tapir_dotnet_lanes {
 	struct tapir_vec(struct process) all;
 	pthread_t thread;
 	size_t attached_cnt;
-	bool has_thread, is_over;
+	bool has_thread, has_ended;
 	bool was_late_reported;
 	int cancel_fd;
 };
@@ -132,21 +132,21 @@ static void warn(const struct tapir_dotnet_lanes *l, uint32_t tgid, const char *
 static void report_waiting(const struct tapir_dotnet_lanes *l, struct process *p)
 {
 	if (p->was_reported || !l->opts.are_named ||
-	    tapir_clock__now_ns() - p->seen_ns < (p->why[0] && l->is_over ? 0 : TELL_NS))
+	    tapir_clock__now_ns() - p->seen_ns < (p->why[0] && l->has_ended ? 0 : TELL_NS))
 		return;
 	p->was_reported = true;
 	tapir_warn("process %u: .NET events are not recorded%s: %s", p->tgid,
-		   l->is_over ? "" : " yet", p->why[0] ? p->why : "its runtime does not answer");
+		   l->has_ended ? "" : " yet", p->why[0] ? p->why : "its runtime does not answer");
 }
 
 static bool is_cancelled(struct tapir_dotnet_lanes *l)
 {
-	bool is_over;
+	bool has_ended;
 
 	pthread_mutex_lock(&l->lock);
-	is_over = l->is_over;
+	has_ended = l->has_ended;
 	pthread_mutex_unlock(&l->lock);
-	return is_over;
+	return has_ended;
 }
 
 #define TAKES_NO_PROFILER "it was compiled ahead of time (NativeAOT) and cannot load a profiler"
@@ -410,7 +410,7 @@ static void *run_lanes(void *arg)
 	struct tapir_dotnet_lanes *l = arg;
 
 	pthread_mutex_lock(&l->lock);
-	while (!l->is_over) {
+	while (!l->has_ended) {
 		struct process *p;
 
 		drop_forgotten(l);
@@ -440,7 +440,7 @@ static void add_lane_process(struct tapir_dotnet_lanes *l, uint32_t tgid, enum s
 		tapir_vec__push(&l->all, fresh);
 	else if (state == WAITING && (p->state == LOOK || p->is_no_dotnet))
 		*p = fresh;
-	if (!l->has_thread && !l->is_over)
+	if (!l->has_thread && !l->has_ended)
 		l->has_thread = !pthread_create(&l->thread, NULL, run_lanes, l);
 	pthread_cond_signal(&l->news);
 	pthread_mutex_unlock(&l->lock);
@@ -631,7 +631,7 @@ void tapir_dotnet_lanes__stop(struct tapir_dotnet_lanes *l)
 	if (!l)
 		return;
 	pthread_mutex_lock(&l->lock);
-	l->is_over = true;
+	l->has_ended = true;
 	pthread_cond_signal(&l->news);
 	pthread_mutex_unlock(&l->lock);
 	eventfd_write(l->cancel_fd, 1);

@@ -460,12 +460,12 @@ static uint64_t next_ns(const void *state)
 	return tapir_publish__next_ns(d->publish);
 }
 
-static void stop(void *state, bool has_begun)
+static void stop(void *state, bool has_started)
 {
 	struct dotnet *d = state;
 
 	tapir_publish__stop(d->publish);
-	tapir_dotnet_flush__free(d->flush, has_begun);
+	tapir_dotnet_flush__free(d->flush, has_started);
 	d->flush = NULL;
 	tapir_dotnet_lanes__stop(d->lanes);
 	tapir_dotnet_streams__stop(d->streams);

@@ -44,7 +44,7 @@ struct tapir_dotnet_streams {
 	pthread_mutex_t lock; /* of the list */
 	struct stream *list[TAPIR_DOTNET_STREAMS_MAX];
 	size_t process_cnt;
-	bool is_over;
+	bool has_ended;
 };
 
 /* ---- one stream: its thread ------------------------------------------------------------------ */
@@ -173,7 +173,7 @@ static int start_stream(struct tapir_dotnet_streams *all, uint32_t tgid,
  */
 static struct stream **find_free_stream(struct tapir_dotnet_streams *all)
 {
-	for (unsigned i = 0; i < TAPIR_DOTNET_STREAMS_MAX && !all->is_over; i++) {
+	for (unsigned i = 0; i < TAPIR_DOTNET_STREAMS_MAX && !all->has_ended; i++) {
 		struct stream *s = all->list[i];
 
 		if (s && !__atomic_load_n(&s->is_done, __ATOMIC_ACQUIRE))
@@ -333,7 +333,7 @@ void tapir_dotnet_streams__stop(struct tapir_dotnet_streams *all)
 	if (!all)
 		return;
 	pthread_mutex_lock(&all->lock);
-	all->is_over = true;
+	all->has_ended = true;
 	pthread_mutex_unlock(&all->lock);
 	for (unsigned i = 0; i < TAPIR_DOTNET_STREAMS_MAX; i++) {
 		struct stream *s = all->list[i];

@@ -58,9 +58,9 @@ struct tapir_publish {
 	struct tapir_vec(struct image) images;
 	struct tapir_vec(struct process) processes;
 	uint64_t next_ns, busy_until_ns;
-	bool was_shown;	 /* a line to paste */
-	bool has_begun;	 /* a process took the library */
-	bool was_polled; /* while it was recorded: there is a sum to report */
+	bool was_shown;	  /* a line to paste */
+	bool has_started; /* a process took the library */
+	bool was_polled;  /* while it was recorded: there is a sum to report */
 	size_t event_cnt, provider_cnt;
 	size_t truncated_cnt; /* events, of which the name is */
 	size_t bad_probe_cnt; /* by another program: the library makes none */
@@ -385,7 +385,7 @@ static bool scan_publishers(struct tapir_publish *p)
 	for (size_t i = 0; i < tgids.cnt; i++) {
 		struct walk w = {.publish = p, .tgid = tgids.data[i]};
 
-		p->has_begun = true;
+		p->has_started = true;
 		(void)tapir_proc__each_mapping(w.tgid, link_mapping, &w);
 		warn_of_failures(p, w.tgid);
 		is_new |= w.is_new;
@@ -468,7 +468,7 @@ void tapir_publish__stop(struct tapir_publish *p)
 	if (!p || !p->opts.lanes)
 		return;
 	(void)scan_publishers(p);
-	if (p->has_begun && p->was_polled)
+	if (p->has_started && p->was_polled)
 		report_sum(p);
 	tapir_vec_for_each (image, &p->images)
 		image->is_there = false;
