@@ -451,6 +451,7 @@ static __noinline int is_begun(struct native_thread *t, struct pt_regs *ctx)
 
 	if (!t)
 		return 0;
+	/* This is the return that is waited for: the return address has been popped. */
 	if (t->sp && ctx->sp == t->sp + 8 && ctx->ip == t->return_va) {
 		end_call(t, ctx->ax);
 		return 0;

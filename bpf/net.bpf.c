@@ -107,6 +107,11 @@ static __always_inline int has_unseen(const struct connection *c, const struct t
 	return c->has_seq && !c->overlaps && (sent > 1 || received > 1);
 }
 
+/*
+ * Sends the EXCHANGE that the connection holds. kind: enum tapir_exchange_kind, and
+ * TAPIR_EXCHANGE_* flags above its 8 bits. user chooses the scratch, since an interrupt may come
+ * within a call.
+ */
 static __noinline int send_exchange(struct connection *c, const struct sock *sk, __u32 kind,
 				    enum net_user user)
 {

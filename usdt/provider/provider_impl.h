@@ -80,18 +80,18 @@ enum { PROVIDER_NOTIFIED_USDT = TAPIR_RING_SESSIONS, PROVIDER_NOTIFIED_PROCESS }
 #define PROVIDER_NOTIFIED_CNT (PROVIDER_NOTIFIED_PROCESS + PROVIDER_IN_PROCESS)
 
 struct tapir_provider {
-	struct tapir_provider *next;
+	struct tapir_provider *next; /* of provider_list */
 	/* The events whose semaphores count as the provider's own, of dynamic_events.c. */
 	struct tapir_provider *members, *next_member;
 	char *name;
 	uint8_t guid[16];
 	uint8_t has_guid;
-	uint8_t is_leaving;
-	int ring_error;
-	tapir_enablement_fn changed;
-	void *ctx;
-	uint32_t flags;
-	uint32_t event_cnt;
+	uint8_t is_leaving; /* it is being freed: changed is not called from here on */
+	int ring_error;	    /* the first -errno of an event that the lane did not take; 0: none */
+	tapir_enablement_fn changed;	/* called without the lock; NULL: none */
+	void *ctx;			/* changed's */
+	uint32_t flags;			/* as the program passed them to __new */
+	uint32_t event_cnt;		/* members of events */
 	struct tapir_program_part part; /* size 0: not given, mistakes are accepted */
 	struct last_notified last_notified[PROVIDER_NOTIFIED_CNT];
 	struct provider_event events[];

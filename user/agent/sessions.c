@@ -359,6 +359,11 @@ static void answer_waiter(struct tapir_agent *agent, size_t at)
 		close(waiter_fd);
 }
 
+/*
+ * The task that ended is the last reader of a session (its trace was sent to a client that deletes
+ * it), the one that counted a truncated trace, or the recording itself. A pid is one of these of at
+ * most one session.
+ */
 void tapir_sessions__task_ended(struct tapir_agent *agent, pid_t pid, int status)
 {
 	for (size_t i = 0; i < agent->sessions->all.cnt; i++) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * An innermost function decides what a run does, the outermost one that has a name how the kernel
- * and a runtime were entered.
+ * Joins neighbouring frames of one kind to a run and gives it a text. The innermost function
+ * decides what a run does; the outermost one that has a name shows how the kernel or a runtime was
+ * entered.
  */
 #include "analyze/frame_runs.h"
 

@@ -39,7 +39,7 @@ struct tapir_tally_row {
 struct tapir_tally {
 	enum tapir_tally_id id; /* which events count: spec/runtime_db */
 	struct tapir_timeline *tl;
-	uint64_t cnt, weight;
+	uint64_t cnt, weight; /* of all events; weight: bytes, or events where they have none */
 	struct tapir_keyed(struct tapir_tally_row *) rows; /* by text */
 	struct tapir_tally_row *last; /* to which __add counted; NULL: to none */
 	uint64_t last_weight;
@@ -47,14 +47,23 @@ struct tapir_tally {
 	bool failed;
 };
 
-/* True when it counts. */
+/*
+ * Counts an event, of the innermost stack of thread, if it is of the tally's id: true, also if it
+ * found no row (rows.more) or no memory (failed), since cnt and weight are of all events. The views
+ * are borrowed for the call. Costs a lookup by probe, and for an event that counts a copy of its
+ * texts.
+ */
 bool tapir_tally__add(struct tapir_tally *t, const struct tapir_tl_thread *thread,
 		      const struct tapir_probe_view *probe, const struct tapir_event_view *event);
-/* Sorts rows and their stacks by weight, the heaviest first. */
+/* Sorts rows and their stacks by weight, the largest first. Nothing may be added afterwards. */
 void tapir_tally__sort(struct tapir_tally *t);
-/* Writes the rows, each with a table "stacks"; is_bytes: the unit of weights. */
+/*
+ * Writes at most `top` rows to the table `key` of result, each with a table "stacks". is_bytes: the
+ * unit of weights, else a number. A lack of memory is in the result's.
+ */
 void tapir_tally__write(const struct tapir_tally *t, struct tapir_view_result *result,
 			const char *key, bool is_bytes, uint64_t top);
+/* Frees rows and texts; tl is not touched. */
 void tapir_tally__fini(struct tapir_tally *t);
 
 #endif

@@ -321,7 +321,7 @@ static void threadpool_on_close(void *ctx, struct tapir_interval *i)
 	if (!(i->flags & (TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END)) && v->queue_cnt)
 		v->queue_cnt--;
 	if (i->flags & (TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END)) {
-		v->half++;
+		v->half++; /* the time in the queue is not known */
 		return;
 	}
 	v->queued_cnt++;

@@ -158,6 +158,10 @@ static void add_value_cells(const struct reading *r, const struct tapir_fold_row
 	tapir_str__fini(&text);
 }
 
+/*
+ * Adds the idx-th key of a row as a person reads it. A stack is kept as its number while rows are
+ * added up, and becomes functions only here.
+ */
 static void add_key(const struct reading *r, unsigned idx, const struct tapir_fold_part *part,
 		    struct tapir_str *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * terminal.h - the two streams: data on stdout, words for a person on stderr. Colour only on
- * a terminal, and never when NO_COLOR is set (no-color.org).
+ * a terminal, and never when NO_COLOR is set (no-color.org). Main thread, but where it says more.
  */
 #ifndef TAPIR_USER_TERMINAL_H
 #define TAPIR_USER_TERMINAL_H
@@ -21,9 +21,12 @@ void tapir_terminal__start_log(const struct tapir_cli *cli);
  */
 void tapir_terminal__print_diag(int err);
 
-/* Writes out to stdout and empties it. -errno with a line: closed pipe, full disk. */
+/*
+ * Writes out to stdout and empties it, also if that fails. Blocks while the reader takes nothing.
+ * 0, or -errno with a line: a closed pipe, a full disk, -ENOMEM if out failed.
+ */
 int tapir_terminal__flush(struct tapir_str *out);
-/* The same, but only when so much has come together that it is worth a write; or out failed. */
+/* Does the same once out holds so much that a write is worth it, or if out failed; else 0. */
 int tapir_terminal__flush_much(struct tapir_str *out);
 
 /*
@@ -32,7 +35,7 @@ int tapir_terminal__flush_much(struct tapir_str *out);
  */
 void tapir_terminal__stop_waiting(void);
 void tapir_terminal__wait_again(void);
-/* Writes output of a command to stdout or to a file of its own, on these terms. */
+/* Writes all len bytes to fd, and gives up as __stop_waiting says. 0, or -errno without a line. */
 int tapir_terminal__write(int fd, const void *data, size_t len);
 
 #endif

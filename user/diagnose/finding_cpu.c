@@ -134,6 +134,7 @@ void tapir_finding_cpu__sample(struct tapir_diagnosis *f, struct tapir_tl_thread
 	if (work == TAPIR_WORK_GC || work == TAPIR_WORK_JIT)
 		return;
 	tapir_finding_cpu_activity__sample(f, t->tid, node, facts);
+	/* Samples are added up per stack at the end; one without a row is added at once. */
 	if (facts == &f->facts.spare)
 		add_samples(f, facts, node, 1);
 	else

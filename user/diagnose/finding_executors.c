@@ -28,6 +28,7 @@ void tapir_finding_executors__wait(struct tapir_diagnosis *f, const struct tapir
 	uint32_t marks;
 	bool is_asleep;
 
+	/* A thread that lost its CPU was runnable: it waited for no task. */
 	if (!w->state)
 		return;
 	marks = tapir_node_facts__of(f, w->node)->marks;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A row grows while it is read: its numbers may be of different moments, and what one of them
- * lacks is in the next record.
+ * Turns rows of the kernel's map of sums into KERNEL records. BPF programs add to a row while it is
+ * read: its numbers may be of different moments, and what one of them lacks is in the next record.
  */
 #include "record/kernel_rows.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Differences of counters that BPF programs only increase: a poll that comes late reports more at
- * once, and none is lost between two polls.
+ * Writes a LOSS record for each counter that has increased since the last poll. BPF programs only
+ * increase them: a poll that is late reports more at once, and no loss is missed between two
+ * polls.
  */
 #include "record/loss_poll.h"
 

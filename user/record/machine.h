@@ -15,16 +15,24 @@
 
 struct tapir_machine;
 
-/* Looks them up; nothing is loaded. NULL in *out: none, but for functions, which images find. */
+/*
+ * Looks up the tracepoints and system calls of sources (borrowed for the call); nothing is loaded.
+ * *out is NULL where there are only functions, which images find. 0, or -errno: of a name that the
+ * kernel does not have, or -ENOMEM.
+ */
 int tapir_machine__new(const struct tapir_machine_source_list *sources, bool with_stack,
 		       struct tapir_machine **out);
 void tapir_machine__free(struct tapir_machine *m);
 
 /* Returns how many sites there are; 0 of NULL. */
 uint32_t tapir_machine__cnt(const struct tapir_machine *m);
-/* Sets what is to be loaded for them. */
+/* Sets in out which programs are to be loaded for them, and how many sites there are. */
 void tapir_machine__plan(const struct tapir_machine *m, struct tapir_programs_opts *out);
-/* Posts their PROBE records; from then on they fire. */
+/*
+ * Posts their PROBE records and attaches their programs: from then on they fire. programs are
+ * loaded and stay the caller's, and outlive m. 0, or -errno: what is attached is detached with
+ * programs.
+ */
 int tapir_machine__start(struct tapir_machine *m, struct tapir_programs *programs,
 			 struct tapir_queue *queue);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Generated code comes first, then the symbols of the file; the module is known in either case.
- * Frames but the innermost are return addresses: the call is a byte before, which matters where a
- * call is the last instruction of a function.
+ * Finds the function of an address at its time. Generated code comes first, then the symbols of the
+ * file; the module is known in either case. Frames but the innermost are return addresses: the call
+ * is a byte before, which matters where a call is the last instruction of a function.
  */
 #include "symbol/frame.h"
 

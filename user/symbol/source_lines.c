@@ -108,7 +108,6 @@ static uint64_t add_file(struct tapir_source_lines *l, const struct tapir_rec_ma
 			 const struct tapir_rec_symbol *range)
 {
 	struct file file = {.bias = tapir_mapping__bias(mapping, range)};
-
 	struct tapir_mapping_view view;
 
 	tapir_mapping_view__of(&mapping->h, &view);

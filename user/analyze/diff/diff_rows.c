@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Histograms of all rows share one map, since most values of most rows are in a few steps of
- * base/histogram.h.
+ * Rows of a recording, by the hash of their kind and name. A histogram for each row would be mostly
+ * empty, since the values of a row are in few steps of base/histogram.h: all rows share one map,
+ * whose key is a row and a step.
  */
 #include "analyze/diff/diff_rows.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Children are lists of indices in the order of their begins. Parents may come after their
- * children, and ids may be used again, so links are made once, at the end: a parent of a reused id
- * began before its child and ended later.
+ * A span's children are a list of indices in the order of their begins. Parents may be read after
+ * their children, and ids may be used again, so links are made once, at the end: a parent of a
+ * reused id began before its child and ended later.
  */
 #include "analyze/spans/span_store.h"
 

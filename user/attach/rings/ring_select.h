@@ -14,15 +14,17 @@
 #include "trace/record.h"
 
 /*
- * Fills out with selections, after clearing it. Where there are more items than places, a provider
- * has one for all that is requested of it. true: every SPEC had its place (else those of later
- * providers are judged by us alone).
+ * Fills out with selections, after clearing it. Where there are more items than slots in it, a
+ * provider has one for all that is requested of it. Returns true if every SPEC had its slot; else
+ * only the reader (__classify) selects events of the providers that have none. Costs a pass over
+ * specs for each.
  */
 bool tapir_ring_select__fill(const struct tapir_spec_list *specs, struct tapir_ring_request *out);
 
 /*
- * Returns true if a SPEC requests the event. matched (one a SPEC, may be NULL) is set for each that
- * does.
+ * Returns true if a SPEC requests the event. matched has specs->cnt members, of which those of
+ * SPECs that do are set and others are left as they are; or it is NULL. probe is borrowed for the
+ * call; of its names 255 bytes count, of its file 4,095.
  */
 bool tapir_ring_select__classify(const struct tapir_spec_list *specs, enum tapir_spec_zero zero,
 				 const struct tapir_probe_view *probe, bool *matched);

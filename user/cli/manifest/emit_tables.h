@@ -17,11 +17,15 @@ struct emit_tables {
 	unsigned provider_cnt;
 };
 
-/* Begins the file; __provider adds the tables of one provider. */
+/*
+ * Begins the file; __provider adds the tables of one provider, which must outlive e: arrays are
+ * known by their addresses. A lack of memory is in out.failed.
+ */
 void emit_tables__begin(struct emit_tables *e);
 void emit_tables__provider(struct emit_tables *e, const struct tapir_layout_provider *p);
 /* Adds the array of all, called tapir_dotnet_providers, and ends the file. */
 void emit_tables__end(struct emit_tables *e);
+/* Frees out as well: take its text before. */
 void emit_tables__fini(struct emit_tables *e);
 
 #endif

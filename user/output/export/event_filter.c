@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The glob is matched once per description; a probe id may be described again. A provider's name
- * alone means all of its events, as in a SPEC.
+ * Matches the GLOB of --event with the names of probes. It is matched once for each PROBE record,
+ * as events are frequent; a probe id may be described again, and is then matched again. A
+ * provider's name alone means all of its events, as in a SPEC.
  */
 #include "output/export/event_filter.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Numbers are written as they are in memory: records and readers are both little-endian. Rows of a
- * block are written as differences from the row before (NetTrace, compressed headers).
+ * Writes the parts of a NetTrace file. Numbers are written as they are in memory: records and
+ * readers are both little-endian. Rows of a block are written as differences from the row before
+ * (NetTrace, compressed headers).
  */
 #include "output/export/nettrace_bytes.h"
 

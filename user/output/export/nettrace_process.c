@@ -418,6 +418,7 @@ uint64_t tapir_nettrace__assign_va(void *ctx, const struct tapir_frame *frame)
 
 	if (!frame->name.len)
 		return frame->va;
+	/* A return address may be the first byte of the next function: the call is before it. */
 	size = name_bytes(n, frame->va - n->naming.is_caller, &is_code);
 	if (!size) /* as much of it as was seen */
 		size = frame->offset + 1;

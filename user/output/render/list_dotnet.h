@@ -14,16 +14,21 @@
 
 /*
  * Adds the runtime's own to the sources that the files of a .NET process declare, in their order.
+ * 0 or -ENOMEM; the caller frees sources either way.
  */
 int tapir_list_dotnet__add(struct tapir_event_sources *sources);
+/* Adds their events to the names for near misses, which seen copies. */
 void tapir_list_dotnet__add_seen(const struct tapir_event_sources *sources,
 				 struct tapir_seen_names *seen);
 
-/* Keeps the events that match: by the SPEC, or, where word is not NULL, in provider or event. */
+/*
+ * Keeps the events that match: by the SPEC, or, where word is not NULL, those with word in the name
+ * of provider or event. Providers without any are removed.
+ */
 void tapir_list_dotnet__choose(struct tapir_event_sources *sources, const char *word,
 			       const struct tapir_spec *spec);
 
-/* A row a provider; with_events: a row an event. */
+/* Append a row for each provider (with_events: for each event), or a JSON line for each event. */
 void tapir_list_dotnet__write_table(const struct tapir_event_sources *sources, bool with_events,
 				    const struct tapir_palette *p, struct tapir_str *out);
 void tapir_list_dotnet__write_json(const struct tapir_event_sources *sources,

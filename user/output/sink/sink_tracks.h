@@ -33,6 +33,7 @@ struct tapir_tracks_fns {
 	/* A time off the CPU has ended. node: of its stack, with the reason on top; NULL: not
 	 * called */
 	void (*wait)(void *ctx, const struct tapir_offcpu_span *wait, uint32_t node);
+	/* value and its texts are borrowed for the call. */
 	void (*value)(void *ctx, const struct tapir_track_value *value);
 	void (*begin)(void *ctx, struct tapir_interval *interval); /* NULL: not called */
 	void (*end)(void *ctx, struct tapir_interval *interval,
@@ -56,12 +57,15 @@ struct tapir_tracks {
 	struct tapir_map lost;	/* cause -> count so far */
 };
 
-/* x and fns are borrowed. 0 or -ENOMEM; fini also then. */
+/* x, fns and ctx are borrowed until __fini. 0 or -ENOMEM; call __fini also then. */
 int tapir_tracks__init(struct tapir_tracks *t, struct tapir_export *x,
 		       const struct tapir_tracks_fns *fns, void *ctx);
-/* Each record of the recording, descriptions included. 0 or -ENOMEM. */
+/*
+ * Adds a record, in the order of the file, descriptions included; fns are called for what it
+ * completes. 0 or -ENOMEM.
+ */
 int tapir_tracks__add(struct tapir_tracks *t, const struct tapir_rec *rec);
-/* Closes what is open. 0 or -ENOMEM. */
+/* Ends intervals and waits that are open, at the last record's time. 0 or -ENOMEM. */
 int tapir_tracks__finish(struct tapir_tracks *t);
 void tapir_tracks__fini(struct tapir_tracks *t);
 

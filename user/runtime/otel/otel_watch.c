@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Decides when each process is read next: soon after a change, later and later while it is silent.
+ * Decides when each process is read next: soon after a change, and each time twice as late while it
+ * publishes nothing. A RESOURCE record is written only if it differs from the process's last one.
  */
 #include "runtime/otel/otel_watch.h"
 
