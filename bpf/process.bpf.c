@@ -15,7 +15,7 @@
 struct process_buf {
 	struct tapir_rec_process rec;
 	char names[8192 + 8]; /* the bound of what is sent, and a word */
-	struct exe_path path;
+	struct path_text path;
 };
 
 static const __u64 no_bytes;
@@ -57,19 +57,19 @@ static __always_inline __u32 add_program(struct process_buf *buf, struct task_st
 					 const char *exe, __u32 comm_len)
 {
 	__u32 at = 0, is_truncated = 0,
-	      exe_len = read_exe(leader, &buf->path, &at) & (EXE_BYTES - 1);
+	      exe_len = read_exe(leader, &buf->path, &at) & (PATH_BYTES - 1);
 	char *out = buf->names + (comm_len & (TAPIR_COMM_BYTES - 1));
 	long cmdline_len = exe_len ? read_cmdline(leader, out + exe_len, &is_truncated) : -1;
 	long n;
 
 	if (exe_len && cmdline_len >= 0) {
-		bpf_probe_read_kernel(out, exe_len, &buf->path.text[at & (EXE_BYTES - 1)]);
+		bpf_probe_read_kernel(out, exe_len, &buf->path.text[at & (PATH_BYTES - 1)]);
 		buf->rec.flags |=
 			TAPIR_PROCESS_HAS_PROGRAM | (is_truncated ? TAPIR_PROCESS_CMDLINE_CUT : 0);
 		buf->rec.cmdline_len = cmdline_len;
 	} else {
-		n = exe ? bpf_probe_read_kernel_str(out, EXE_BYTES, exe) : 0;
-		exe_len = n > 0 ? (n - 1) & (EXE_BYTES - 1) : 0;
+		n = exe ? bpf_probe_read_kernel_str(out, PATH_BYTES, exe) : 0;
+		exe_len = n > 0 ? (n - 1) & (PATH_BYTES - 1) : 0;
 		cmdline_len = 0;
 	}
 	buf->rec.exe_len = exe_len;
