@@ -198,11 +198,13 @@ struct tapir_live {
 	uint32_t enabled;
 	uint32_t holder_tgid;	   /* the tracer of those that may be held; 0: none */
 	uint32_t trace_publishers; /* 1: the map `otel_tls_locations` has some */
-	uint32_t readers_idle; /* 1: until a traced thread runs, which clears it (ring_idle.h) */
-	uint64_t ring_session; /* our session_id in ring lanes (ring.h); 0: none */
-	uint64_t interval;     /* of rows (sums_logic.bpf.h): grows with each */
+	uint32_t readers_idle;	 /* 1: until a traced thread runs, which clears it (ring_idle.h) */
+	uint64_t ring_session;	 /* our session_id in ring lanes (ring.h); 0: none */
+	uint64_t interval;	 /* of rows (sums_logic.bpf.h): grows with each */
+	uint32_t call_file_turn; /* which of the tables of call_files.bpf.h is added to: 0, 1 */
+	uint32_t pad0;
 };
-TAPIR_STATIC_ASSERT(sizeof(struct tapir_live) == 56, "tapir_live");
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_live) == 64, "tapir_live");
 
 /*
  * The location in which the threads of a process publish their trace ids (tapir/otel_context.h);
@@ -359,9 +361,61 @@ struct tapir_call_open {
 	uint64_t start_ns;
 };
 
-#define TAPIR_CALL_NUMBERS    1024u /* a power of two */
-#define TAPIR_CALL_IS_COUNTED (1u << 0)
-#define TAPIR_CALL_HAS_FILE   (1u << 1) /* its first argument is a descriptor */
+#define TAPIR_CALL_NUMBERS	  1024u /* a power of two */
+#define TAPIR_CALL_IS_COUNTED	  (1u << 0)
+#define TAPIR_CALL_FILE_IS_ARG	  (1u << 1) /* its first argument is a descriptor */
+#define TAPIR_CALL_FILE_IS_RESULT (1u << 2)
+
+/* ---- the same by file (call_files.bpf.h counts and names, record/call_files.c reads) ------- */
+
+struct tapir_call_file_id {
+	uint64_t inode; /* of an anonymous one: what distinguishes its kind */
+	uint32_t dev;	/* major << 20 | minor */
+	uint32_t pad0;
+};
+
+/* A process's calls of one number with one result for one file. */
+struct tapir_call_file_key {
+	struct tapir_call_file_id file;
+	uint32_t tgid;
+	uint16_t nr; /* as in struct tapir_rec_calls */
+	uint16_t err;
+};
+TAPIR_STATIC_ASSERT(sizeof(struct tapir_call_file_key) == 24, "tapir_call_file_key");
+
+struct tapir_call_file_count {
+	uint64_t sum_ns;
+	uint64_t max_ns;
+	uint32_t steps[TAPIR_CALL_STEPS];
+};
+
+/* The same members follow each other in struct tapir_rec_exchange. IPv6, or ::ffff:a.b.c.d. */
+struct tapir_socket_ends {
+	uint32_t netns; /* inode number of the network namespace */
+	uint16_t local_port;
+	uint16_t peer_port;
+	uint8_t local[16];
+	uint8_t peer[16];
+};
+TAPIR_STATIC_ASSERT(__builtin_offsetof(struct tapir_rec_exchange, peer) -
+				    __builtin_offsetof(struct tapir_rec_exchange, netns) ==
+			    __builtin_offsetof(struct tapir_socket_ends, peer),
+		    "tapir_socket_ends");
+
+#define TAPIR_CALL_FILE_PATH_CUT (1u << 0) /* the path lacks its beginning */
+#define TAPIR_CALL_FILE_DELETED	 (1u << 1)
+#define TAPIR_CALL_UNIX_BYTES	 128u /* a power of two, more than sun_path has */
+
+struct tapir_call_file_name {
+	struct tapir_socket_ends ends; /* of AF_INET and AF_INET6 */
+	uint16_t mode;		       /* as stat(2) has it */
+	uint16_t family;	       /* of a socket, AF_* */
+	uint16_t protocol;
+	uint16_t flags;	   /* TAPIR_CALL_FILE_* */
+	uint16_t path_len; /* 0 and no socket: "/", or it has no name */
+	uint16_t pad0[3];
+	char path[TAPIR_IO_PATH_BYTES]; /* of AF_UNIX: its name, '@' in place of a zero */
+};
 
 /* ---- waits in numbers (waits.bpf.c sums, record/wait_records.c reads) -------------------------- */
 

@@ -15,15 +15,12 @@
 #include "bpf/common.bpf.h"
 #include "bpf/io_logic.bpf.h"
 #include "bpf/sent.bpf.h"
+#include "bpf/socket_ends.bpf.h"
 #include "bpf/wanted.bpf.h"
-
-#include <bpf/bpf_endian.h>
 
 /* Records per second and CPU; the rest is counted. Set before load. */
 const volatile __u64 net_rate_limit = 20000;
 
-#define AF_INET	     2
-#define AF_INET6     10
 #define TCP_SYN_SENT 2
 #define TCP_CLOSE    7
 #define MSG_PEEK     2
@@ -72,28 +69,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct net_scratch);
 } net_scratches SEC(".maps");
-
-/* An IPv4 address is written as IPv6 has it, ::ffff:a.b.c.d. */
-static __always_inline void fill_v4(__u8 *out, __be32 address)
-{
-	out[10] = out[11] = 0xff;
-	__builtin_memcpy(out + 12, &address, 4);
-}
-
-static __always_inline void fill_addresses(struct tapir_rec_exchange *rec, const struct sock *sk)
-{
-	/* Not skc_num: a connection that is reset has given that back. */
-	rec->local_port = bpf_ntohs(BPF_CORE_READ((const struct inet_sock *)sk, inet_sport));
-	rec->peer_port = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
-	rec->netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
-	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET) {
-		fill_v4(rec->local, BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr));
-		fill_v4(rec->peer, BPF_CORE_READ(sk, __sk_common.skc_daddr));
-		return;
-	}
-	BPF_CORE_READ_INTO(&rec->local, sk, __sk_common.skc_v6_rcv_saddr);
-	BPF_CORE_READ_INTO(&rec->peer, sk, __sk_common.skc_v6_daddr);
-}
 
 /*
  * Returns true if more bytes passed than were seen, by the sequence numbers; the end of a direction
@@ -149,7 +124,7 @@ static __noinline int send_exchange(struct connection *c, const struct sock *sk,
 		s->rec.flags |= TAPIR_EXCHANGE_OVERLAPS;
 	if (has_unseen(c, (const struct tcp_sock *)sk))
 		s->rec.flags |= TAPIR_EXCHANGE_UNSEEN;
-	fill_addresses(&s->rec, sk);
+	fill_socket_ends((struct tapir_socket_ends *)&s->rec.netns, sk);
 	/*
 	 * A state may change in an interrupt, and the iterator runs in tapir: the thread that is
 	 * current there did not use the connection.

@@ -11,6 +11,7 @@
  *
  * The programs are not sleepable and run with preemption off: a per-CPU place is private.
  */
+#include "bpf/call_files.bpf.h"
 #include "bpf/common.bpf.h"
 #include "bpf/cpu_stack.bpf.h"
 #include "bpf/wanted.bpf.h"
@@ -22,6 +23,7 @@ const volatile __u32 call_stacks = 0;  /* 0 leaves out what walks stacks */
 
 #define STACK_DISTANCE_NS 10000000ull /* between two stacks of a thread, call and result */
 #define KEYS_OF_THREAD	  4096
+#define SYS_CLOSE	  3
 #define SYS_RT_SIGRETURN  15 /* x86-64 */
 #define SYS_CLONE	  56
 #define SYS_FORK	  57
@@ -30,10 +32,16 @@ const volatile __u32 call_stacks = 0;  /* 0 leaves out what walks stacks */
 
 /* The call that a thread is in, and the list of its values. */
 struct call_thread {
-	__u64 start_ns;		   /* of the call that it is in; 0: in none that is counted */
-	struct tapir_call_key key; /* of its identity, and of the call's number */
-	__u32 first;		   /* as next of struct tapir_call_count */
-	__u32 epoch;		   /* in which it was announced last; 0: it is new */
+	__u64 start_ns;			 /* of the call that it is in; 0: in none that is counted */
+	struct tapir_call_key key;	 /* of its identity, and of the call's number */
+	__u32 first;			 /* as next of struct tapir_call_count */
+	__u32 epoch;			 /* in which it was announced last; 0: it is new */
+	struct tapir_call_file_key file; /* of the call that it is in */
+	__u32 fd;
+	__u32 has_file; /* 1: file has the id of what fd led to when the call began */
+	/* The verifier would follow each one up to the end of the program: see add_time. */
+	__u32 step;
+	__u32 pad0;
 };
 
 struct {
@@ -149,6 +157,77 @@ static __always_inline struct tapir_call_count *count_of(struct call_thread *t)
 	return bpf_map_lookup_elem(&call_counts, &t->key);
 }
 
+/* ---- its file ------------------------------------------------------------------------------- */
+
+/* A file that close(2) closes is named before, because nothing leads to it afterwards. */
+static __always_inline void find_file(struct call_thread *t, struct task_struct *task, __u32 number,
+				      __u32 fd)
+{
+	struct file *file = file_of_descriptor(task, fd);
+
+	t->fd = fd;
+	t->has_file = identify_file(file, &t->file.file);
+	if (number == SYS_CLOSE && t->has_file &&
+	    !bpf_map_lookup_elem(&call_file_names, &t->file.file))
+		name_file(&t->file.file, file);
+}
+
+/* The descriptor may lead to another file by now, which another thread has put there. */
+static __noinline int name_if_unchanged(struct call_thread *t)
+{
+	struct tapir_call_file_id now = {};
+	struct file *file;
+
+	if (!t)
+		return 0;
+	file = file_of_descriptor(bpf_get_current_task_btf(), t->fd);
+	if (identify_file(file, &now) && now.inode == t->file.file.inode &&
+	    now.dev == t->file.file.dev)
+		name_file(&t->file.file, file);
+	return 0;
+}
+
+static __noinline int count_for_file(struct call_thread *t, __u64 took_ns)
+{
+	const struct tapir_live *now = tapir_live();
+	struct tapir_call_file_count *c;
+	__u32 turn;
+
+	if (!t || !now)
+		return 0;
+	turn = now->call_file_turn;
+	t->file.tgid = t->key.tgid;
+	t->file.nr = t->key.nr;
+	t->file.err = t->key.err;
+	c = file_count_of(&t->file, turn);
+	if (!c) {
+		/* Another thread may have added it just now: then it is found, too. */
+		add_file_key(&t->file, turn);
+		name_if_unchanged(t);
+		c = file_count_of(&t->file, turn);
+	}
+	if (c)
+		add_file_time(c, took_ns, t->step);
+	else
+		tapir_lose(&zero_key, TAPIR_LOSS_CALLS_FILES_FULL);
+	return 0;
+}
+
+static __always_inline void end_with_file(struct call_thread *t, struct task_struct *task, long ret,
+					  __u64 took_ns)
+{
+	__u32 flags = flags_of(t->key.nr);
+
+	if (flags & TAPIR_CALL_FILE_IS_RESULT && ret >= 0) {
+		t->fd = ret;
+		t->has_file = identify_file(file_of_descriptor(task, ret), &t->file.file);
+	}
+	if (!t->has_file)
+		return;
+	t->has_file = 0;
+	count_for_file(t, took_ns);
+}
+
 SEC("tp_btf/sys_enter")
 int BPF_PROG(tapir_enter_count, struct pt_regs *regs, long nr)
 {
@@ -169,6 +248,9 @@ int BPF_PROG(tapir_enter_count, struct pt_regs *regs, long nr)
 		return 0;
 	}
 	t->key.nr = number;
+	t->has_file = 0;
+	if (call_files && flags_of(number) & TAPIR_CALL_FILE_IS_ARG)
+		find_file(t, task, number, regs->di);
 	t->start_ns = bpf_ktime_get_ns();
 	return 0;
 }
@@ -229,10 +311,12 @@ static __always_inline int send_stack(struct call_thread *t, struct tapir_call_c
 	return 0;
 }
 
-static __always_inline void add_time(struct tapir_call_count *c, __u64 took_ns)
+static __always_inline void add_time(struct call_thread *t, struct tapir_call_count *c,
+				     __u64 took_ns)
 {
 	__u32 step = tapir_call_step__of(took_ns);
 
+	t->step = step;
 	c->sum_ns += took_ns;
 	if (took_ns > c->max_ns)
 		c->max_ns = took_ns;
@@ -301,7 +385,9 @@ int BPF_PROG(tapir_exit_count, struct pt_regs *regs, long ret)
 	c = count_of(t);
 	if (!c)
 		return 0;
-	add_time(c, took_ns);
+	add_time(t, c, took_ns);
+	if (call_files)
+		end_with_file(t, task, ret, took_ns);
 	if (!call_stacks || (!t->key.err && took_ns < long_call_ns))
 		return 0;
 	/*

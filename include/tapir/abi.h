@@ -591,8 +591,9 @@ enum tapir_calls_kind {
 	TAPIR_CALLS_OF_THREAD = 0,
 	/* They are some of those, which failed or took long, with the stack of the last one. */
 	TAPIR_CALLS_AT_STACK = 1,
-	/* They are those of all that a process made to one file or peer: tid is 0, err 0 for any
-	 * result.
+	/*
+	 * They are those of all that a process made with a descriptor of one file or peer, with one
+	 * result, and that began within the recording: tid is 0.
 	 */
 	TAPIR_CALLS_OF_FILE = 2
 };
@@ -650,12 +651,12 @@ struct tapir_rec_calls {
 	uint64_t sum_ns;
 	uint64_t max_ns; /* of the longest */
 	uint64_t stack_id;
-	uint64_t inode;	      /* OF_FILE */
+	uint64_t inode;	      /* OF_FILE; 0: it has none of its own, as an epoll or a timer */
 	uint32_t dev;	      /* major << 20 | minor */
 	uint32_t open_cnt;    /* that have not returned, and will not in this recording */
 	uint32_t unbegun_cnt; /* that returned, and began before it */
 	uint32_t step_cnt;
-	/* step_cnt x struct tapir_call_step, in order; text: the path, or "tcp A:1 -> B:2" */
+	/* step_cnt x struct tapir_call_step, in order; text: the path, or "tcp A:1 to B:2" */
 };
 TAPIR_STATIC_ASSERT(sizeof(struct tapir_rec_calls) == 96, "tapir_rec_calls");
 

@@ -104,6 +104,7 @@
 	X(KERNEL_DISK, KERNEL, "the file could not be written: faults, interrupts or locks")       \
 	X(KERNEL_STACK_LOST, PART, "no space in the ring buffer for a page fault's stack")         \
 	X(NOT_WHERE, INFO, "events for which --where is not true")                                 \
+	X(CALLS_FILES_FULL, PART, "no room to count system calls of one more file")                \
 	/* A cause is a row above this line. */
 
 /*

@@ -41,6 +41,8 @@ LOADS = {
     "calls": ("system call", 300, 100, {
         "tapir": [*TAPIR, "--no-sched", "--syscalls"], "bpftrace": ["bpftrace", "-e", CALLS], "perf": ["perf", "trace", "-s", "-p", "PID"],
         "strace": ["strace", "-c", "-f", "-p", "PID"]}),
+    "files": ("system call by its file", 450, 100, {
+        "tapir": [*TAPIR, "--no-sched", "--syscall-files"], "bpftrace": ["bpftrace", "-e", CALLS], "strace": ["strace", "-c", "-f", "-p", "PID"]}),
     "failing": ("system call that fails, with its stack", 450, 100, {
         "tapir": [*TAPIR, "--no-sched", "--syscalls"], "bpftrace": ["bpftrace", "-e", CALLS], "perf": ["perf", "trace", "-s", "-p", "PID"],
         "strace": ["strace", "-c", "-f", "-p", "PID"]}),

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * machine_load - what bench-machine records: system calls that succeed, that fail, requests and
- * answers of one byte over a TCP connection to itself, page faults.
+ * machine_load - what bench-machine records: system calls that succeed, that have a descriptor,
+ *that fail, requests and answers of one byte over a TCP connection to itself, page faults.
  *
- *	machine_load calls|failing|requests|faults ROUNDS CALLS
+ *	machine_load calls|files|failing|requests|faults ROUNDS CALLS
  *
  * It prints a line when it is ready, waits for a line on stdin (the tracer attaches meanwhile),
  * runs, and prints JSON: calls, and CPU time of the process in ns for each, least and median of the
  * rounds. CPU time leaves out what other programs of the machine take.
  */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,19 @@ static int connect_to_self(void)
 static int call_once(void)
 {
 	return syscall(SYS_getppid) > 0 ? 0 : -1;
+}
+
+static int own_file_fd;
+
+static int open_own_file(void)
+{
+	own_file_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	return own_file_fd < 0;
+}
+
+static int seek_once(void)
+{
+	return lseek(own_file_fd, 0, SEEK_CUR) >= 0 ? 0 : -1;
 }
 
 static int fail_once(void)
@@ -96,6 +110,7 @@ static const struct {
 	unsigned counts_for; /* how many of what is measured */
 } loads[] = {
 	{"calls", NULL, call_once, 1},
+	{"files", open_own_file, seek_once, 1},
 	{"failing", NULL, fail_once, 1},
 	{"requests", connect_to_self, request_once, 4},
 	{"faults", map_pages, fault_once, PAGES},

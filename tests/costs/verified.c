@@ -22,7 +22,7 @@
 #define STUB_INSNS  2
 #define TABLE_BYTES (1 << 20)
 
-static const struct tapir_call_choice calls = {.key_cap = 16, .with_stacks = true};
+static const struct tapir_call_choice calls = {.key_cap = 16, .file_cap = 16, .with_stacks = true};
 static const struct tapir_native_choice native = {.mean_bytes = 1};
 
 /* Programs of processes and probes, which every way has. */

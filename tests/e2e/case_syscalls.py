@@ -21,6 +21,43 @@ for _ in range(3000): os.getppid()
 print("done", flush=True)
 signal.sigwait([signal.SIGUSR1])
 """
+# One file from four threads, its end, both ends of connections, and what has no path.
+OF_FILES = """
+import json, os, signal, socket, sys, threading
+path = sys.argv[1]
+before = os.open(path + "-before", os.O_WRONLY | os.O_CREAT)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+print("pid", os.getpid(), flush=True)
+signal.sigwait([signal.SIGUSR1])
+file = os.open(path, os.O_RDWR | os.O_CREAT)
+threads = [threading.Thread(target=lambda: [os.pread(file, 1, 0) for _ in range(700)]) for _ in range(4)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+for at in range(300): os.pwrite(file, b"x", at)
+for _ in range(3): os.fsync(file)
+server, client = socket.socket(), socket.socket()
+server.bind(("127.0.0.1", 0))
+server.listen()
+client.connect(server.getsockname())
+accepted, _ = server.accept()
+for _ in range(200):
+    client.send(b"x")
+    accepted.recv(1)
+reader, writer = os.pipe()
+for _ in range(70): os.write(writer, b"x")
+for _ in range(40):
+    try: os.read(writer, 1)
+    except OSError: pass
+event = os.eventfd(0)
+for _ in range(30): os.eventfd_write(event, 1)
+stat = os.fstat(file)
+os.unlink(path)
+second = os.open(path, os.O_WRONLY | os.O_CREAT)
+for _ in range(50): os.write(second, b"x")
+os.close(before)
+print(json.dumps({"inode": stat.st_ino, "dev": os.major(stat.st_dev) << 20 | os.minor(stat.st_dev), "second": os.fstat(second).st_ino, "pipe": os.fstat(reader).st_ino,
+                  "client": "tcp %s:%d to %s:%d" % (client.getsockname() + client.getpeername())}))
+"""
 
 
 def record(t, *options):
@@ -155,6 +192,56 @@ def test_as_many_as_strace_counts(t):
     found = sums(t.events(file, "calls"))
     for call in ("read", "openat", "mmap"):  # before it executes dd, the child of tapir makes none of these
         t.eq(sum(n for (name, _), n in found.items() if name == call), counted[call], call)
+
+
+def test_calls_by_file_are_those_of_the_program(t):
+    file, path = t.path("files.tapir"), t.path("data")
+    target = t.start("python3", "-c", OF_FILES, path)
+    target.wait_line("pid ")
+    said = t.record_waiting(target, file, "--syscall-files", *QUIET)
+    records = [r for r in t.events(file, "calls") if r["kind"] == "file"]
+    found = {}
+    for r in records:
+        key = r.get("file"), r["inode"], r["call"], r["error"]
+        found[key] = found.get(key, 0) + r["count"]
+    own = {key[2:]: n for key, n in found.items() if key[:2] == (path, said["inode"])}
+    t.eq({key: own[key] for key in (("pread64", None), ("pwrite64", None), ("fsync", None))},
+         {("pread64", None): 2800, ("pwrite64", None): 300, ("fsync", None): 3}, "of the file, from all threads")
+    t.eq({r["dev"] for r in records if r["inode"] == said["inode"] and r.get("file") == path}, {said["dev"]}, "its device")
+    t.eq(found[path, said["second"], "write", None], 50, "of another file of that name")
+    t.eq(found[path + "-before", os.stat(path + "-before").st_ino, "close", None], 1, "a file that was open before, and is closed")
+    t.eq(sum(n for (name, _, call, _), n in found.items() if (name, call) == (said["client"], "sendto")), 200, "of the client's socket")
+    peer = said["client"].split()
+    t.eq(sum(n for (name, _, call, _), n in found.items() if (name, call) == (f"tcp {peer[3]} to {peer[1]}", "recvfrom")), 200, "of the server's")
+    pipe = f"pipe:[{said['pipe']}]", said["pipe"]
+    t.eq((found[(*pipe, "write", None)], found[(*pipe, "read", "EBADF")]), (70, 40), "of the pipe")
+    event, = [key for key in found if key[0] == "anon_inode:[eventfd]" and key[2] == "write"]
+    t.eq((event[1], found[event]), (None, 30), "of the event")
+    check_files_in_view(t, file, path)
+
+
+def check_files_in_view(t, file, path):
+    view = json.loads(t.tapir("report", file, "--view", "syscalls", "--top", 1000, "--json").out)
+    rows = [row for row in view["files"] if (row["file"], row["call"]) == (path, "pread64")]
+    t.eq([(row["calls"], row["failed"]) for row in rows], [(2800, 0)], "of the view")
+    t.ok(0 < rows[0]["p50_ns"] <= rows[0]["p99_ns"] <= rows[0]["max_ns"] <= rows[0]["sum_ns"], f"times: {rows[0]}")
+    with_file = sum(row["calls"] for row in view["files"])
+    t.ok(with_file < sum(row["calls"] for row in view["calls"]), "calls without a file are in no such row")
+    out = t.tapir("query", file, f"SELECT sum(count) AS n FROM calls WHERE file = '{path}' AND call = 'fsync'", "--json").out
+    t.eq(json.loads(out)[0], {"n": 3}, "of the table")
+
+
+def test_calls_by_file_over_segments(t):
+    stem, path = t.path("ring"), t.path("data")
+    target = t.start("python3", "-c", OF_FILES, path)
+    target.wait_line("pid ")
+    tapir = t.start_tapir("record", "--syscall-files", *QUIET, "-p", target.pid, "--continuous", 8, "-o", stem)
+    tapir.wait_ready()
+    target.go()
+    target.wait()
+    t.eq(tapir.wait().rc, 0, "record")
+    file, = (os.path.join(t.tmp, name) for name in os.listdir(t.tmp) if name.startswith("ring") and name.endswith(".tapir"))
+    t.eq(sum(r["count"] for r in t.events(file, "calls") if r["kind"] == "file" and r["call"] == "pread64" and r.get("file") == path), 2800, "reads")
 
 
 def test_name_of_no_call(t):

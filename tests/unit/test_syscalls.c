@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* System calls in numbers: their names, steps and records, the view of them, and what fails. */
 #include "record/call_counts.h" /* before the names of the fixture */
+#include "record/call_files.h"
 
 #include "view_fixture.h"
 
+#include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "diagnose/failed_calls.h"
 #include "trace/family.h"
@@ -179,6 +183,158 @@ static void last_values_of_a_thread_are_written_once(void **state)
 	tapir_programs__free(none);
 }
 
+/* ---- by file ---------------------------------------------------------------------------------- */
+
+static void check_name(const struct tapir_call_file_name *name, const char *expected)
+{
+	static const struct tapir_call_file_id id = {.inode = 4711, .dev = 9};
+	struct tapir_str out = {};
+
+	tapir_call_file__add_name(&out, &id, name);
+	assert_string_equal(out.data ? out.data : "", expected);
+	tapir_str__fini(&out);
+}
+
+static void files_and_peers_have_the_names_that_people_use(void **state)
+{
+	static const struct {
+		struct tapir_call_file_name name;
+		const char *expected;
+	} all[] = {
+		{{.mode = S_IFREG, .path_len = 6, .path = "/tmp/x"}, "/tmp/x"},
+		{{.mode = S_IFREG,
+		  .path_len = 6,
+		  .path = "/tmp/x",
+		  .flags = TAPIR_CALL_FILE_DELETED},
+		 "/tmp/x (deleted)"},
+		{{.mode = S_IFREG, .path_len = 2, .path = "/x", .flags = TAPIR_CALL_FILE_PATH_CUT},
+		 ".../x"},
+		{{.mode = S_IFREG,
+		  .path_len = 7,
+		  .path = "memfd:x",
+		  .flags = TAPIR_CALL_FILE_DELETED},
+		 "memfd:x"},
+		{{.mode = S_IFDIR}, "/"},
+		{{.mode = S_IFIFO, .flags = TAPIR_CALL_FILE_DELETED}, "pipe:[4711]"},
+		{{.mode = S_IFIFO, .path_len = 5, .path = "/fifo"}, "/fifo"},
+		{{.path_len = 11, .path = "[eventpoll]"}, "anon_inode:[eventpoll]"},
+		{{}, ""},
+		{{.mode = S_IFSOCK, .family = AF_UNIX, .path_len = 4, .path = "@abc"}, "unix @abc"},
+		{{.mode = S_IFSOCK, .family = AF_UNIX}, "unix socket:[4711]"},
+		{{.mode = S_IFSOCK, .family = AF_NETLINK}, "netlink socket:[4711]"},
+		{{.mode = S_IFSOCK, .family = AF_PACKET}, "other socket:[4711]"},
+		{{.mode = S_IFSOCK,
+		  .family = AF_INET6,
+		  .protocol = IPPROTO_UDP,
+		  .ends = {.local_port = 53, .local = {[15] = 1}}},
+		 "udp [::1]:53"},
+		{{.mode = S_IFSOCK,
+		  .family = AF_INET,
+		  .protocol = IPPROTO_TCP,
+		  .ends = {.local_port = 80,
+			   .peer_port = 9,
+			   .local = {[10] = 255, 255, 127, 0, 0, 1},
+			   .peer = {[10] = 255, 255, 10, 0, 0, 2}}},
+		 "tcp 127.0.0.1:80 to 10.0.0.2:9"},
+		{{.mode = S_IFSOCK,
+		  .family = AF_INET,
+		  .protocol = IPPROTO_ICMP,
+		  .ends = {.local = {[10] = 255, 255}, .peer = {[10] = 255, 255}}},
+		 "ip 1 0.0.0.0:0"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		check_name(&all[i].name, all[i].expected);
+}
+
+static void name_that_is_longer_than_its_room_ends_there(void **state)
+{
+	struct tapir_call_file_name name = {.mode = S_IFREG, .path_len = UINT16_MAX};
+	struct tapir_str out = {};
+
+	(void)state;
+	memset(name.path, 'x', sizeof(name.path));
+	tapir_call_file__add_name(&out, &(struct tapir_call_file_id){}, &name);
+	assert_int_equal(out.len, sizeof(name.path));
+	tapir_str__fini(&out);
+}
+
+/* A record of three calls with the name; NULL: none. */
+static struct tapir_rec_calls *of_file(const char *name, uint16_t nr, uint64_t inode)
+{
+	static struct tapir_call_file_count count;
+	static union tapir_call_file_rec out;
+	const struct tapir_call_file_key key = {
+		.file = {inode, 9}, .tgid = 100, .nr = nr, .err = ENOSPC};
+	struct tapir_str text = {};
+
+	count = (struct tapir_call_file_count){.sum_ns = 4000, .max_ns = 2000};
+	count.steps[tapir_call_step__of(1000)] = 2;
+	count.steps[tapir_call_step__of(2000)] = 1;
+	tapir_str__adds(&text, name);
+	assert_true(tapir_call_file__fill(&out, &key, &count, &text));
+	out.rec.h.time_ns = 5 * MS;
+	tapir_str__fini(&text);
+	return &out.rec;
+}
+
+static void row_of_a_file_is_a_record_with_its_name(void **state)
+{
+	struct tapir_rec_calls *rec = of_file("/srv/x", 1, 7);
+	const struct tapir_call_step *steps = (const void *)(rec + 1);
+	char long_name[3000];
+
+	(void)state;
+	assert_true(tapir_record__ok(&rec->h, rec->h.size));
+	assert_int_equal(rec->kind, TAPIR_CALLS_OF_FILE);
+	assert_int_equal(rec->cnt, 3);
+	assert_int_equal(rec->step_cnt, 2);
+	assert_int_equal(rec->text_len, 6);
+	assert_memory_equal(steps + 2, "/srv/x", 6);
+	assert_int_equal(tapir_rec__weight(&rec->h), 0); /* counted with its thread */
+	memset(long_name, 'y', sizeof(long_name) - 1);
+	long_name[sizeof(long_name) - 1] = '\0';
+	rec = of_file(long_name, 1, 7);
+	assert_true(tapir_record__ok(&rec->h, rec->h.size));
+	assert_int_equal(rec->text_len, TAPIR_CALL_FILE_NAME_BYTES);
+}
+
+static void row_without_calls_is_no_record(void **state)
+{
+	static union tapir_call_file_rec out;
+
+	(void)state;
+	assert_false(tapir_call_file__fill(&out, &(struct tapir_call_file_key){.tgid = 1},
+					   &(struct tapir_call_file_count){},
+					   &(struct tapir_str){}));
+}
+
+/* The same inode under another name is another row: numbers are used again. */
+static void files_have_rows_by_name_and_call(void **state)
+{
+	const struct tapir_view_result_table *t;
+
+	(void)state;
+	ask("syscalls", 0);
+	assert_int_equal(feeder_add(&f, &calls(1, ENOSPC, 6, 1000)->h), 0);
+	assert_int_equal(feeder_add(&f, &of_file("/srv/x", 1, 7)->h), 0);
+	assert_int_equal(feeder_add(&f, &of_file("/srv/x", 1, 7)->h), 0);
+	assert_int_equal(feeder_add(&f, &of_file("/srv/y", 1, 7)->h), 0);
+	assert_int_equal(feeder_add(&f, &of_file("", 0, 8)->h), 0);
+	assert_int_equal(answer(), 0);
+	assert_string_equal(result.headline.data, "6 system calls, 6 failed");
+	t = table("files", 0);
+	assert_int_equal(tapir_view_result_table__rows(t), 3);
+	assert_string_equal(cell(t, 0, "file")->text, "/srv/x");
+	assert_int_equal(cell(t, 0, "calls")->u64, 6);
+	assert_int_equal(cell(t, 0, "failed")->u64, 6);
+	assert_int_equal(cell(t, 0, "max_ns")->u64, 2000);
+	assert_string_equal(cell(t, 0, "call")->text, "write");
+	assert_string_equal(cell(t, 1, "file")->text, "[inode 8 of 0:9]");
+	assert_string_equal(cell(t, 2, "file")->text, "/srv/y");
+}
+
 /* ---- the view --------------------------------------------------------------------------------- */
 
 static void sums_and_errors_have_rows(void **state)
@@ -279,6 +435,11 @@ int main(void)
 		TEST(record_that_is_shorter_than_its_parts_is_refused),
 		TEST(record_counts_for_the_calls_of_a_thread_alone),
 		TEST(last_values_of_a_thread_are_written_once),
+		TEST(files_and_peers_have_the_names_that_people_use),
+		TEST(name_that_is_longer_than_its_room_ends_there),
+		TEST(row_of_a_file_is_a_record_with_its_name),
+		TEST(row_without_calls_is_no_record),
+		TEST(files_have_rows_by_name_and_call),
 		TEST(sums_and_errors_have_rows),
 		TEST(hostile_numbers_are_taken_as_they_are),
 		TEST(nothing_was_seen),

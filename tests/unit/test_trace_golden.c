@@ -13,6 +13,7 @@
 
 #include "tests/data/golden_v1.h"
 #include "tests/data/golden_v1_hosts.h"
+#include "tests/data/golden_v1_call_files.h"
 #include "tests/data/golden_v1_kernel.h"
 #include "tests/data/golden_v1_types.h"
 #include "tests/data/golden_v1_waits.h"
@@ -179,6 +180,13 @@ static void sums_of_the_kernel_of_version_1_are_read(void **state)
 	check_records("tests/data/golden-v1-kernel.tapir", GOLDEN_KERNEL_CNT, golden_kernel_record);
 }
 
+static void calls_by_file_of_version_1_are_read(void **state)
+{
+	(void)state;
+	check_records("tests/data/golden-v1-call-files.tapir", GOLDEN_CALL_FILES_CNT,
+		      golden_call_files_record);
+}
+
 static void types_that_came_later_are_read(void **state)
 {
 	(void)state;
@@ -227,6 +235,7 @@ static void previous_reader_skips_and_counts_what_is_new(void **state)
 		     {GOLDEN_HOSTS, 2, 2, 12, 0},
 		     {"tests/data/golden-v1-waits.tapir", 1, 1, 0, 0},
 		     {"tests/data/golden-v1-kernel.tapir", 0, GOLDEN_KERNEL_CNT, 0, 0},
+		     {"tests/data/golden-v1-call-files.tapir", 0, GOLDEN_CALL_FILES_CNT, 0, 0},
 		     {"tests/data/golden-v1-types.tapir", 0, GOLDEN_TYPES_CNT, 0, 0}};
 
 	(void)state;
@@ -249,6 +258,7 @@ int main(void)
 		cmocka_unit_test(file_of_version_1_is_unpacked),
 		cmocka_unit_test(sums_of_waits_of_version_1_are_read),
 		cmocka_unit_test(sums_of_the_kernel_of_version_1_are_read),
+		cmocka_unit_test(calls_by_file_of_version_1_are_read),
 		cmocka_unit_test(types_that_came_later_are_read),
 		cmocka_unit_test(each_type_of_record_is_in_a_golden_file),
 		cmocka_unit_test(previous_reader_skips_and_counts_what_is_new),

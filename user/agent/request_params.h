@@ -32,6 +32,7 @@ struct tapir_request_params {
 	bool count;
 	uint64_t duration_ns, interval_ns, rate_hz, frames, sample_hz, started;
 	bool stack, no_stack, no_samples, sched, no_sched, sum_waits, io, net, signals;
+	bool syscall_files;
 	uint64_t native_memory; /* bytes between two samples; 0: not recorded */
 	const char *lane, *sample_event, *format;
 	bool all, only_counters, watched;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * System calls in numbers: by call, by process and call, by what failed, by thread, and by the
- * stack of those that failed or took long. A record has the numbers of a while; their sums are
- * exact, and percentiles are within a step of the histogram, an eighth of an octave.
+ * System calls in numbers: by call, by process and call, by what failed, by thread, by the file or
+ * peer of their descriptor, and by the stack of those that failed or took long. A record has the
+ * numbers of a while; their sums are exact, and percentiles are within a step of the histogram, an
+ * eighth of an octave.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,15 +18,19 @@
 
 #define MAX_ROWS 65536u /* of a table; a histogram is 1.7 KB, and has a quarter of them */
 
-enum group { BY_CALL, BY_PROCESS, BY_ERROR, BY_THREAD, BY_STACK, GROUPS };
+enum group { BY_CALL, BY_PROCESS, BY_ERROR, BY_THREAD, BY_FILE, BY_STACK, GROUPS };
 
 struct row {
 	uint32_t pid, tid, node; /* 0: of several */
 	uint16_t nr, err;
+	uint32_t dev;
+	uint64_t file_hash; /* of the inode and the name; 0: of several */
+	char *file;	    /* NULL: of several, or without a name; its own */
 	char comm[TAPIR_COMM_TEXT_BYTES];
 	uint64_t cnt, failed_cnt, sum_ns, max_ns; /* cnt: of all that returned */
 	uint64_t open_cnt, unbegun_cnt;
 	uint64_t *steps; /* NULL: has none; its own */
+	uint64_t inode;
 };
 
 struct calls {
@@ -42,8 +47,10 @@ static void syscalls_fini(void *ctx)
 	struct row *row;
 
 	for (int group = 0; group < GROUPS; group++) {
-		tapir_vec_for_each (row, &v->of[group].rows)
+		tapir_vec_for_each (row, &v->of[group].rows) {
 			free(row->steps);
+			free(row->file);
+		}
 		tapir_keyed__fini(&v->of[group].rows);
 	}
 }
@@ -52,14 +59,22 @@ static void syscalls_fini(void *ctx)
 
 static bool has_steps(enum group group)
 {
-	return group == BY_CALL || group == BY_PROCESS;
+	return group == BY_CALL || group == BY_PROCESS || group == BY_FILE;
+}
+
+static struct tapir_sv file_name_of(const struct tapir_rec_calls *rec)
+{
+	const struct tapir_call_step *steps = (const void *)(rec + 1);
+
+	return (struct tapir_sv){(const char *)(steps + rec->step_cnt), rec->text_len};
 }
 
 static uint64_t syscall_row_key(const struct row *row)
 {
 	uint64_t who = tapir_hash__mix((uint64_t)row->pid << 32 | row->tid, row->node);
 
-	return tapir_hash__mix(who, (uint64_t)row->nr << 16 | row->err);
+	return tapir_hash__mix(tapir_hash__mix(who, row->file_hash),
+			       (uint64_t)row->nr << 16 | row->err);
 }
 
 /* Returns a row that is about as much as one of the group, without numbers. */
@@ -67,7 +82,7 @@ static struct row group_key(enum group group, const struct tapir_rec_calls *rec,
 {
 	struct row row = {.node = TAPIR_NO_NODE, .nr = rec->nr};
 
-	if (group == BY_PROCESS || group == BY_ERROR || group == BY_THREAD)
+	if (group != BY_CALL && group != BY_STACK)
 		row.pid = rec->tgid;
 	if (group == BY_THREAD) {
 		row.tid = rec->tid;
@@ -75,6 +90,14 @@ static struct row group_key(enum group group, const struct tapir_rec_calls *rec,
 	}
 	if (group == BY_STACK)
 		row.node = node;
+	if (group == BY_FILE) {
+		struct tapir_sv name = file_name_of(rec);
+
+		row.inode = rec->inode;
+		row.dev = rec->dev;
+		row.file_hash = tapir_hash__bytes(tapir_hash__mix(rec->inode, rec->dev), name.data,
+						  name.len);
+	}
 	if (group == BY_ERROR || group == BY_STACK)
 		row.err = rec->err;
 	return row;
@@ -113,7 +136,10 @@ static struct row *syscall_row_of(struct calls *v, enum group group,
 	name_row(v, rec, row);
 	if (has_steps(group))
 		row->steps = calloc(TAPIR_CALL_STEPS, sizeof(*row->steps));
-	v->args.failed |= has_steps(group) && !row->steps;
+	if (group == BY_FILE && rec->text_len)
+		row->file = strndup(file_name_of(rec).data, rec->text_len);
+	v->args.failed |= (has_steps(group) && !row->steps) ||
+			  (group == BY_FILE && rec->text_len && !row->file);
 	return row;
 }
 
@@ -148,6 +174,8 @@ static void on_calls(void *ctx, const struct tapir_rec_calls *rec, uint32_t node
 
 	if (rec->kind == TAPIR_CALLS_AT_STACK && node != TAPIR_NO_NODE)
 		add_to(v, BY_STACK, rec, node);
+	if (rec->kind == TAPIR_CALLS_OF_FILE)
+		add_to(v, BY_FILE, rec, node);
 	if (rec->kind != TAPIR_CALLS_OF_THREAD)
 		return;
 	add_calls(&v->all, rec);
@@ -209,6 +237,15 @@ static void write_error(struct tapir_view_result *result, size_t t, const struct
 	tapir_view_result__text(result, t, !row->err ? NULL : name ? name : text);
 }
 
+static void write_file(struct tapir_view_result *result, size_t t, const struct row *row)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "[inode %" PRIu64 " of %u:%u]", row->inode, row->dev >> 20,
+		 row->dev & 0xfffff);
+	tapir_view_result__text(result, t, row->file ? row->file : text);
+}
+
 static void write_numbers(struct tapir_view_result *result, size_t t, const struct row *row)
 {
 	tapir_view_result__u64(result, t, row->cnt);
@@ -244,6 +281,12 @@ static const struct tapir_column process_columns[] = {COUNTS,
 						      {"call", "CALL", TAPIR_CELL_TEXT},
 						      {"process", "PROCESS", TAPIR_CELL_TEXT},
 						      {}};
+static const struct tapir_column file_columns[] = {COUNTS,
+						   TIMES,
+						   {"call", "CALL", TAPIR_CELL_TEXT},
+						   {"process", "PROCESS", TAPIR_CELL_TEXT},
+						   {"file", "FILE OR PEER", TAPIR_CELL_TEXT},
+						   {}};
 static const struct tapir_column error_columns[] = {{"failed", ">FAILED", TAPIR_CELL_COUNT},
 						    {"sum_ns", ">TIME", TAPIR_CELL_NS},
 						    {"max_ns", ">MAX", TAPIR_CELL_NS},
@@ -271,7 +314,7 @@ static void write_row(void *ctx, struct tapir_view_result *result, size_t t, uns
 	const struct row *row = of;
 
 	(void)ctx;
-	if (group == BY_CALL || group == BY_PROCESS || group == BY_THREAD) {
+	if (has_steps(group) || group == BY_THREAD) {
 		write_numbers(result, t, row);
 	} else {
 		tapir_view_result__u64(result, t, row->cnt);
@@ -282,8 +325,10 @@ static void write_row(void *ctx, struct tapir_view_result *result, size_t t, uns
 		write_error(result, t, row);
 	if (group != BY_THREAD)
 		write_call(result, t, row);
-	if (group == BY_PROCESS || group == BY_ERROR || group == BY_THREAD)
+	if (group != BY_CALL && group != BY_STACK)
 		write_who(result, t, row);
+	if (group == BY_FILE)
+		write_file(result, t, row);
 	if (group == BY_THREAD)
 		tapir_view_result__u64(result, t, row->pid);
 	if (group == BY_STACK) {
@@ -299,6 +344,7 @@ static const struct tapir_view_table tables[] = {
 	[BY_PROCESS] = {"processes", "by process and call", process_columns, ROWS(BY_PROCESS)},
 	[BY_ERROR] = {"errors", "that failed", error_columns, ROWS(BY_ERROR)},
 	[BY_THREAD] = {"threads", "by thread", thread_columns, ROWS(BY_THREAD)},
+	[BY_FILE] = {"files", "by file and peer", file_columns, ROWS(BY_FILE)},
 	[BY_STACK] = {"stacks", "that failed, or took 10 ms or more, by stack", stack_columns,
 		      ROWS(BY_STACK)},
 	[GROUPS] = {},
@@ -347,7 +393,7 @@ static const struct tapir_view_fact facts[] = {
 
 const struct tapir_view tapir_view_syscalls = {
 	.name = "syscalls",
-	.summary = "system calls by call, process, error, thread and stack",
+	.summary = "system calls by call, process, error, thread, file and stack",
 	.fns = {.calls = on_calls},
 	.nothing = "no system call was seen",
 	.source = {"system calls", "`tapir record --syscalls`", .family = TAPIR_FAMILY_CALLS,

@@ -17,8 +17,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "attach/bpf_ring.h"
@@ -157,9 +160,36 @@ static void set_machine(struct tapir_bpf *skel, const struct tapir_programs_opts
 		bpf_map__set_max_entries(skel->maps.machine_sites, opts->machine_cap + 1);
 }
 
+/* The device of files that have no inode of their own; 0: not known. */
+static uint32_t anonymous_dev(void)
+{
+	tapir_autofd int fd = eventfd(0, EFD_CLOEXEC);
+	struct stat status;
+
+	return fd < 0 || fstat(fd, &status)
+		       ? 0
+		       : (uint32_t)(major(status.st_dev) << 20 | minor(status.st_dev));
+}
+
+static void set_call_files(struct tapir_bpf *skel, uint32_t cap)
+{
+	struct bpf_map *const maps[] = {skel->maps.call_files_0, skel->maps.call_files_1,
+					skel->maps.call_file_names};
+
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
+		bpf_map__set_autocreate(maps[i], cap);
+		if (cap)
+			bpf_map__set_max_entries(maps[i], cap);
+	}
+	bpf_map__set_autocreate(skel->maps.call_file_scratches, cap);
+	skel->rodata->call_files = cap;
+	skel->rodata->anonymous_dev = cap ? anonymous_dev() : 0;
+}
+
 static void set_call_counts(struct tapir_bpf *skel, const struct tapir_call_choice *choice)
 {
 	bpf_program__set_autoload(skel->progs.tapir_calls_open, choice);
+	set_call_files(skel, choice ? choice->file_cap : 0);
 	if (!choice)
 		return;
 	bpf_map__set_max_entries(skel->maps.call_counts, choice->key_cap);
@@ -602,6 +632,19 @@ int tapir_programs__call_counts_fd(const struct tapir_programs *p)
 	return p->skel && bpf_program__autoload(p->skel->progs.tapir_calls_open)
 		       ? bpf_map__fd(p->skel->maps.call_counts)
 		       : -1;
+}
+
+bool tapir_programs__call_files(const struct tapir_programs *p, struct tapir_call_file_tables *out)
+{
+	if (!p->skel || !bpf_map__autocreate(p->skel->maps.call_file_names) || !p->live)
+		return false;
+	*out = (struct tapir_call_file_tables){
+		.counts_fds = {bpf_map__fd(p->skel->maps.call_files_0),
+			       bpf_map__fd(p->skel->maps.call_files_1)},
+		.names_fd = bpf_map__fd(p->skel->maps.call_file_names),
+		.turn = &p->live->call_file_turn,
+		.anonymous_dev = p->skel->rodata->anonymous_dev};
+	return true;
 }
 
 int tapir_programs__wait_sums_fd(const struct tapir_programs *p)

@@ -22,10 +22,18 @@ struct tapir_tracepoint;
 
 /* The system calls that are counted, and those that have a stack. */
 struct tapir_call_choice {
-	uint8_t flags[TAPIR_CALL_NUMBERS]; /* TAPIR_CALL_IS_COUNTED */
+	uint8_t flags[TAPIR_CALL_NUMBERS]; /* TAPIR_CALL_* */
 	uint64_t long_ns; /* from which on a call has a stack; one that failed has it in any case */
 	uint32_t key_cap; /* threads x calls x results at a time */
+	uint32_t file_cap; /* processes x calls x results x files in a second; 0: not by file */
 	bool with_stacks;
+};
+
+/* Numbers of system calls by file: two tables, one of which is added to, and names of files. */
+struct tapir_call_file_tables {
+	int counts_fds[2], names_fd; /* borrowed */
+	volatile uint32_t *turn;     /* which of the two is added to */
+	uint32_t anonymous_dev;	     /* of files without an inode of their own */
 };
 
 /* A question whose values are added up in the kernel: each of its probes has as many of them. */
@@ -99,6 +107,9 @@ int tapir_programs__attach_family(struct tapir_programs *p, enum tapir_family_id
 int tapir_programs__call_counts_fd(const struct tapir_programs *p);
 /* A descriptor to read struct tapir_call_open from, one per thread; the caller's. No line. */
 int tapir_programs__iterate_open_calls(struct tapir_programs *p);
+
+/* Returns false where calls are not counted by file. */
+bool tapir_programs__call_files(const struct tapir_programs *p, struct tapir_call_file_tables *out);
 
 /* The table of summed waits, by thread; borrowed. -1: each switch is recorded. */
 int tapir_programs__wait_sums_fd(const struct tapir_programs *p);

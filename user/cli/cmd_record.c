@@ -43,6 +43,7 @@ struct args {
 	const char *sched; /* NULL: not given */
 	bool no_sched;
 	bool captures[TAPIR_FAMILY_CNT];
+	bool syscall_files;
 	struct tapir_words_or_default syscalls, kernel, native_memory;
 	uint64_t native_rate;
 	uint64_t max_size;
@@ -90,6 +91,10 @@ static const struct tapir_option options[] = {
 		"count system calls: errors and times by process, thread and call; LIST: of which, "
 		"as in openat,'*sync' ('tapir help syscalls')",
 		struct args, syscalls),
+	TAPIR_FLAG("syscall-files", 0,
+		   "count system calls by the file or peer of their descriptor, too ('tapir help "
+		   "syscalls')",
+		   struct args, syscall_files),
 	TAPIR_LIST_OR_DEFAULT(
 		"kernel", 0, "[LIST]",
 		"count the kernel's work: page faults by process and stack, interrupts, waits for "
@@ -497,8 +502,9 @@ static int run_record(struct tapir_cli *cli)
 	request.sum_waits = tapir_sched__sums(args->sched);
 	request.no_sched = args->no_sched;
 	memcpy(request.captures, args->captures, sizeof(request.captures));
-	request.captures[TAPIR_FAMILY_CALLS] = args->syscalls.is_given;
+	request.captures[TAPIR_FAMILY_CALLS] = args->syscalls.is_given || args->syscall_files;
 	request.syscalls = args->syscalls.words;
+	request.syscall_files = args->syscall_files;
 	request.captures[TAPIR_FAMILY_KERNEL] = args->kernel.is_given;
 	request.kernel = args->kernel.words;
 	request.captures[TAPIR_FAMILY_NATIVE] = args->native_memory.is_given;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "record/call_files.h"
 #include "record/kernel_sums.h"
 #include "trace/recbuf.h"
 
@@ -19,6 +20,7 @@ struct tapir_call_counts {
 	tapir_call_counts_fn fn;
 	void *ctx;
 	struct tapir_kernel_sums *sums;
+	struct tapir_call_files *files; /* NULL: they are not counted by file */
 	union {
 		struct tapir_rec_calls rec;
 		char room[sizeof(struct tapir_rec_calls) +
@@ -101,8 +103,10 @@ bool tapir_call_counts__end(struct tapir_call_counts *c, const struct tapir_rec 
 
 void tapir_call_counts__poll(struct tapir_call_counts *c, uint64_t now_ns, bool must)
 {
-	if (c)
-		tapir_kernel_sums__poll(c->sums, now_ns, must);
+	if (!c)
+		return;
+	tapir_kernel_sums__poll(c->sums, now_ns, must);
+	tapir_call_files__poll(c->files, now_ns, must);
 }
 
 static void write_open(struct tapir_call_counts *c, const struct tapir_call_open *open,
@@ -128,7 +132,7 @@ void tapir_call_counts__finish(struct tapir_call_counts *c, uint64_t now_ns)
 
 	if (!c)
 		return;
-	tapir_kernel_sums__poll(c->sums, now_ns, true);
+	tapir_call_counts__poll(c, now_ns, true);
 	while (fd >= 0) {
 		ssize_t n = read(fd, (char *)&open + have, sizeof(open) - have);
 
@@ -148,6 +152,8 @@ struct tapir_call_counts *tapir_call_counts__new(struct tapir_programs *programs
 						 tapir_call_counts_fn fn, void *ctx)
 {
 	struct tapir_call_counts *c = calloc(1, sizeof(*c));
+	struct tapir_call_file_tables tables;
+	bool has_files = tapir_programs__call_files(programs, &tables);
 
 	if (!c)
 		return NULL;
@@ -159,7 +165,9 @@ struct tapir_call_counts *tapir_call_counts__new(struct tapir_programs *programs
 						 .value_bytes = sizeof(struct tapir_call_count),
 						 .fn = write_difference,
 						 .ctx = c});
-	if (c->sums)
+	if (has_files)
+		c->files = tapir_call_files__new(&tables, fn, ctx);
+	if (c->sums && (c->files || !has_files))
 		return c;
 	tapir_call_counts__free(c);
 	return NULL;
@@ -170,5 +178,6 @@ void tapir_call_counts__free(struct tapir_call_counts *c)
 	if (!c)
 		return;
 	tapir_kernel_sums__free(c->sums);
+	tapir_call_files__free(c->files);
 	free(c);
 }

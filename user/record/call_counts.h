@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * call_counts.h - numbers of system calls, which BPF programs keep (bpf/syscalls.bpf.c), as CALLS
- * records: of what was added since the last ones (kernel_sums.h), and when a thread ends.
+ * records: of what was added since the last ones (kernel_sums.h), and when a thread ends; and where
+ * it was requested those of each file (call_files.h).
  *
  * One thread, the session's.
  */

@@ -21,14 +21,16 @@
 #include "trace/native_memory.h"
 #include "trace/system_calls.h"
 
-#define DEFAULT_HZ     999 /* not in step with what happens every millisecond */
-#define ALL_HZ	       99
-#define HEAP_WAIT_MS   2000
-#define CALL_KEYS      16384u /* 1 KB of the kernel's memory each */
-#define MANY_CALL_KEYS 65536u
-#define WAITING	       8192 /* threads whose waits are summed, at a time */
-#define MANY_WAITING   32768
-#define LONG_CALL_NS   (10 * TAPIR_NS_PER_MS) /* view syscalls says so, too */
+#define DEFAULT_HZ	999 /* not in step with what happens every millisecond */
+#define ALL_HZ		99
+#define HEAP_WAIT_MS	2000
+#define CALL_KEYS	16384u /* 1 KB of the kernel's memory each */
+#define MANY_CALL_KEYS	65536u
+#define CALL_FILES	8192u /* 1.5 KB each, with their names, and twice 0.9 KB */
+#define MANY_CALL_FILES 32768u
+#define WAITING		8192 /* threads whose waits are summed, at a time */
+#define MANY_WAITING	32768
+#define LONG_CALL_NS	(10 * TAPIR_NS_PER_MS) /* view syscalls says so, too */
 
 const char *tapir_lane__name(size_t i)
 {
@@ -265,6 +267,18 @@ static int choose_samples(struct tapir_recording_plan *p, const struct tapir_req
 	return 0;
 }
 
+static uint8_t file_flag(unsigned nr)
+{
+	switch (tapir_system_call__file(nr)) {
+	case TAPIR_SYSTEM_CALL_FILE_IS_ARG:
+		return TAPIR_CALL_FILE_IS_ARG;
+	case TAPIR_SYSTEM_CALL_FILE_IS_RESULT:
+		return TAPIR_CALL_FILE_IS_RESULT;
+	default:
+		return 0;
+	}
+}
+
 /*
  * Other numbers, and calls of 32-bit programs, are in no list. A call that ends its thread is
  * counted where it is named alone: it would be one that has not returned, for each thread that
@@ -281,8 +295,10 @@ static int choose_calls(struct tapir_recording_plan *p, const struct tapir_reque
 	for (unsigned nr = 0; nr < TAPIR_CALL_NUMBERS; nr++)
 		if (q->syscalls.cnt ? nr < TAPIR_SYSTEM_CALL_CNT && chosen[nr]
 				    : tapir_system_call__returns(nr))
-			p->calls.flags[nr] = TAPIR_CALL_IS_COUNTED;
+			p->calls.flags[nr] = TAPIR_CALL_IS_COUNTED | file_flag(nr);
 	p->calls.key_cap = q->rules.all ? MANY_CALL_KEYS : CALL_KEYS;
+	if (q->syscall_files)
+		p->calls.file_cap = q->rules.all ? MANY_CALL_FILES : CALL_FILES;
 	p->calls.long_ns = LONG_CALL_NS;
 	p->calls.with_stacks = true;
 	p->opts.calls = &p->calls;

@@ -38,6 +38,7 @@ struct tapir_request {
 	bool sum_waits;			   /* short ones, in place of a record of each switch */
 	bool captures[TAPIR_FAMILY_CNT];   /* families that are no default (tapir_families) */
 	struct tapir_words syscalls;	   /* of the family CALLS: names, globs, lists; none: all */
+	bool syscall_files;		   /* by file and peer, too */
 	struct tapir_native_choice native; /* of the family NATIVE; mean_bytes 0: a default */
 	struct tapir_words kernel;	   /* of the family KERNEL: lists of kinds; none: all */
 	const char *sample_event;	   /* NULL: the CPU clock */

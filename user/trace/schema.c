@@ -366,7 +366,8 @@ static const struct tapir_member interp_sample[] = {WHO(interp_sample),
 static const struct tapir_member calls[] = {
 	WHO(calls),
 	{IN(calls, kind), IS(WORD), .word = calls_kind, AS("kind"),
-	 .description = "thread: all numbers add up; stack, file: parts of those"},
+	 .description =
+		 "thread: all numbers add up; stack, file: parts of those, each of their own"},
 	{IN(calls, nr), IS(WORD), .word = calls_name, AS("call"),
 	 .description = "name; NULL: not known"},
 	{IN(calls, nr), AS("nr"), .description = "its number"},
@@ -382,10 +383,11 @@ static const struct tapir_member calls[] = {
 	{IN(calls, inode), MAY_MISS, AS("inode"), .description = "of the file"},
 	{IN(calls, dev), MAY_MISS, AS("dev"),
 	 .description = "its file system: major * 1048576 + minor"},
+	{IN(calls, text_len), IS(TEXT), IF_ANY, AS("file"),
+	 .description = "of a descriptor: its path, or peer as in \"tcp A:1 to B:2\""},
 	{IN(calls, stack_id), IS(STACK), .key = "stack", .column = "stack_id",
 	 .description = "of the last of them; joins stacks and frames"},
 	HIDDEN(calls, step_cnt, "steps of the histogram"),
-	HIDDEN(calls, text_len, "bytes of the file's path or the peer"),
 	{IS(FUNCTION), .column = "function", .description = "innermost function of it"},
 	{}};
 
