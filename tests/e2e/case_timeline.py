@@ -21,6 +21,41 @@ def sums(parts, **what):
     return sum(p["ns"] for p in parts if all(p[key] == value for key, value in what.items()))
 
 
+# ---- processes that wait for each other ---------------------------------------------------------
+
+
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return file.read().split()
+
+
+def chains(found):
+    """Of each interval the processes that its longest wait leads to, and what the text says of them."""
+    texts = [max(one["parts"], key=lambda part: part["ns"])["chain"] or "" for one in found]
+    return [(re.findall(r"(\w+) \((\d+)\)", text), text) for text in texts]
+
+
+def test_chains_lead_through_processes(t):
+    rounds, file = 10, t.path("relay.tapir")
+    target = t.target("relay", "--wait", rounds)
+    others = [word for pid in children_of(target.pid) for word in ("-p", pid)]
+    said = t.record_waiting(target, file, "relay:*", "--no-samples", "--sched", "--children", *others)
+    asked = view(t, file, "slow=relay:ask", "--all")
+    t.eq(len(asked["slowest"]), rounds, "questions")
+    way = [("proxy", str(said["proxy"])), ("backend", str(said["backend"]))]
+    for took, (found, text) in zip((one["ns"] for one in asked["slowest"]), chains(asked["slowest"])):
+        t.ok(found == way[:len(found)], f"a pipe's other end, and a socket's: {text}")
+        if took < 30 * MS:  # 20 of them the backend slept
+            t.ok(re.fullmatch(r"proxy \(\d+\) waits for socket [\d.]+ ms > backend \(\d+\) sleeps [\d.]+ ms", text), text)
+    t.ok(any(one["ns"] < 30 * MS for one in asked["slowest"]), "one that nothing else held up")
+    of_lock = chains(view(t, file, "slow=relay:collect", "--all")["slowest"])
+    t.ok(all([name for name, _ in found] == ["locker", "keeper"][:len(found)] for found, _ in of_lock), f"a child, and the owner of its lock: {of_lock}")
+    whole = [text for _, text in of_lock if re.fullmatch(r"locker \(\d+\) waits for file lock [\d.]+ ms > keeper \(\d+\) sleeps [\d.]+ ms", text)]
+    t.ok(len(whole) >= rounds // 2, f"{len(whole)} of {rounds} lead to the owner: {of_lock}")
+    text = t.tapir("report", file, "--view", "slow=relay:ask", "--top", 1).out
+    t.ok(re.search(r"ended by proxy \(\d+\): proxy \(\d+\) waits for socket", text), text)
+
+
 # ---- a program of known sleeps, burns and lock holds -------------------------------------------
 
 

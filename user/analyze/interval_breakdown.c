@@ -24,6 +24,7 @@ static const struct tapir_column part_columns[] = {
 	{"ended_in", "INSIDE", TAPIR_CELL_TEXT},
 	{"stack", "STACK", TAPIR_CELL_ORIGIN},
 	{"holder_stack", "WAKER STACK", TAPIR_CELL_ORIGIN},
+	{"chain", "WHICH WAITED ITSELF", TAPIR_CELL_TEXT}, /* text shows the last one whole */
 	{}};
 
 const char *const tapir_slow_state_names[TAPIR_THREAD_STATE_CNT] = {
@@ -77,6 +78,7 @@ static void add_part(struct slow *s, struct tapir_view_result *result, size_t ta
 	tapir_view_result__text(result, table, d->holder_in);
 	tapir_view_result__stack(result, table, d->node);
 	tapir_view_result__stack(result, table, d->holder_node);
+	tapir_view_result__text(result, table, d->chain);
 	s->args.failed |= text.failed;
 	tapir_str__fini(&text);
 }

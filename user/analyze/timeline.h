@@ -49,11 +49,14 @@ struct tapir_parts {
 struct tapir_timeline;
 struct tapir_tl_process;
 
-#define TAPIR_TL_WAITS 4
+#define TAPIR_TL_WAITS 8
 
 struct tapir_tl_wait {
-	uint64_t from_ns, until_ns;
-	uint32_t node;
+	uint64_t from_ns, wake_ns, until_ns;
+	uint32_t node;	       /* a stack that stands for it */
+	uint32_t offcpu_node;  /* the one with which the thread left its CPU */
+	uint32_t waker_tid;    /* as in struct tapir_wait */
+	uint16_t state, flags; /* as in the SWITCH record */
 };
 
 /* A number that holds for a second of the records' time, since a thread may be renamed. */
@@ -85,9 +88,11 @@ struct tapir_tl_thread {
 	uint32_t offcpu_node;  /* with which stack; TAPIR_NO_NODE: not requested */
 	/* of its last sample, wait or event, and of the last one that was not cut short */
 	uint32_t last_node, complete_node;
-	uint64_t last_node_ns, whole_node_ns;	    /* 0: none */
-	struct tapir_tl_wait waits[TAPIR_TL_WAITS]; /* of the last second, the longest */
-	struct tapir_interval *open;		    /* the last one that began first */
+	uint64_t last_node_ns, whole_node_ns; /* 0: none */
+	/* The last waits, the earliest first, without those that a longer one followed. */
+	struct tapir_tl_wait waits[TAPIR_TL_WAITS];
+	unsigned wait_cnt;
+	struct tapir_interval *open; /* the last one that began first */
 	struct tapir_interval *outermost;
 	unsigned open_cnt;
 	uint64_t locked_ns; /* when it got the last lock it had waited for; 0: none */
@@ -331,6 +336,12 @@ struct tapir_tl_thread *tapir_timeline__thread(const struct tapir_timeline *tl, 
  * unknown.
  */
 uint32_t tapir_timeline__node(struct tapir_timeline *tl, const struct tapir_stack_ref *ref);
+/*
+ * Returns the wait that took half or more of a thread's time up to now; NULL: none did. Of an
+ * earlier time, it may not be known any longer.
+ */
+const struct tapir_tl_wait *tapir_tl_thread__longest_wait(const struct tapir_tl_thread *thread,
+							  uint64_t since_ns, uint64_t now_ns);
 /*
  * Returns the stack that stands for a thread's activity in a time that ends now: that of its
  * longest wait, or if it did not wait, its last one. TAPIR_NO_NODE: no stack is known.

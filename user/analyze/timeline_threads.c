@@ -240,6 +240,7 @@ static struct tapir_tl_thread *renew_thread(struct tapir_timeline *tl, struct ta
 	t->last_until_ns = old.last_until_ns;
 	t->locked_ns = old.locked_ns;
 	memcpy(t->waits, old.waits, sizeof(t->waits));
+	t->wait_cnt = old.wait_cnt;
 	return t;
 }
 
@@ -322,27 +323,37 @@ void tapir_timeline__set_last_stack(struct tapir_timeline *tl, struct tapir_tl_t
 	8 /* stacks of a thread that are checked: tapir's own always sleeps at the same place */
 #define RIGHT_BEFORE_NS 1000000u
 
-/* Makes room: drops any wait of long ago, else the shortest. */
-static struct tapir_tl_wait *room_for_wait(struct tapir_tl_thread *t, uint64_t now_ns)
+/*
+ * Makes room for a wait that ends now. Of any time up to now, an earlier and shorter one takes no
+ * larger part than this one does: it is dropped.
+ */
+static struct tapir_tl_wait *room_for_wait(struct tapir_tl_thread *t, uint64_t took_ns)
 {
-	struct tapir_tl_wait *room = &t->waits[0];
-
-	for (struct tapir_tl_wait *w = t->waits; w < t->waits + TAPIR_TL_WAITS; w++) {
-		if (now_ns - w->until_ns > 1000 * 1000000ull)
-			return w;
-		if (w->until_ns - w->from_ns < room->until_ns - room->from_ns)
-			room = w;
-	}
-	return room;
+	while (t->wait_cnt &&
+	       t->waits[t->wait_cnt - 1].until_ns - t->waits[t->wait_cnt - 1].from_ns <= took_ns)
+		t->wait_cnt--;
+	if (t->wait_cnt == TAPIR_TL_WAITS)
+		memmove(t->waits, t->waits + 1, --t->wait_cnt * sizeof(t->waits[0]));
+	return &t->waits[t->wait_cnt++];
 }
 
-static void has_waited(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns)
+static void has_waited(struct tapir_timeline *tl, struct tapir_tl_thread *t,
+		       const struct tapir_wait *wait)
 {
-	struct tapir_tl_wait *w = room_for_wait(t, now_ns);
+	uint64_t now_ns = wait->until_ns;
+	struct tapir_tl_wait *w = room_for_wait(t, now_ns - t->out_ns);
 
+	*w = (struct tapir_tl_wait){.from_ns = t->out_ns,
+				    .wake_ns = wait->wake_ns,
+				    .until_ns = now_ns,
+				    .node = t->offcpu_node,
+				    .offcpu_node = t->offcpu_node,
+				    .waker_tid = wait->waker_tid,
+				    .state = wait->state,
+				    .flags = wait->flags};
+	/* A thread that waits for a lock of its runtime does something once it has that. */
 	if (t->own_cause == TAPIR_CAUSE_LOCK)
 		return;
-	*w = (struct tapir_tl_wait){t->out_ns, now_ns, t->offcpu_node};
 	if (!tapir_stack__is_complete(&tl->tree, t->offcpu_node) &&
 	    !tapir_app_code__origin(&tl->tree, t->offcpu_node) &&
 	    t->whole_node_ns == t->last_node_ns && t->whole_node_ns &&
@@ -351,19 +362,30 @@ static void has_waited(struct tapir_timeline *tl, struct tapir_tl_thread *t, uin
 	tapir_timeline__set_last_stack(tl, t, t->offcpu_node, now_ns);
 }
 
-uint32_t tapir_tl_thread__dominant_stack(const struct tapir_tl_thread *t, uint64_t since_ns,
-					 uint64_t now_ns)
+const struct tapir_tl_wait *tapir_tl_thread__longest_wait(const struct tapir_tl_thread *t,
+							  uint64_t since_ns, uint64_t now_ns)
 {
-	if (t->locked_ns > since_ns && t->locked_ns < now_ns)
-		since_ns = t->locked_ns; /* before that it waited itself */
-	for (unsigned i = 0; i < TAPIR_TL_WAITS; i++) {
+	for (unsigned i = t->wait_cnt; i-- > 0;) {
 		const struct tapir_tl_wait *w = &t->waits[i];
 		uint64_t from_ns = w->from_ns > since_ns ? w->from_ns : since_ns;
 		uint64_t until_ns = w->until_ns < now_ns ? w->until_ns : now_ns;
 
 		if (until_ns > from_ns && (until_ns - from_ns) * 2 >= now_ns - since_ns)
-			return w->node;
+			return w;
 	}
+	return NULL;
+}
+
+uint32_t tapir_tl_thread__dominant_stack(const struct tapir_tl_thread *t, uint64_t since_ns,
+					 uint64_t now_ns)
+{
+	const struct tapir_tl_wait *w;
+
+	if (t->locked_ns > since_ns && t->locked_ns < now_ns)
+		since_ns = t->locked_ns; /* before that it waited itself */
+	w = tapir_tl_thread__longest_wait(t, since_ns, now_ns);
+	if (w)
+		return w->node;
 	if (t->whole_node_ns && t->whole_node_ns >= since_ns)
 		return t->complete_node;
 	return t->last_node_ns && t->last_node_ns >= since_ns ? t->last_node : TAPIR_NO_NODE;
@@ -405,7 +427,7 @@ static void emit_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 	wait.flags = (t->out_flags & ~TAPIR_SWITCH_WOKEN_BY_IRQ) | ends->flags;
 	wait.futex_va = t->out_futex_va;
 	tapir_parts__add_difference(&wait.parts, &t->parts, before);
-	has_waited(tl, t, wait.until_ns);
+	has_waited(tl, t, &wait);
 	if (!t->is_of_tapir && tapir_timeline__in_range(tl, wait.until_ns) &&
 	    tapir_timeline__reports(tl, t->tgid, t->tid) &&
 	    (!tapir_timeline__chooses(tl) || t->had_filtered_wait))

@@ -12,6 +12,7 @@
 
 #include "analyze/runtime_work.h"
 #include "analyze/view_slow_impl.h"
+#include "analyze/wait_chain.h"
 #include "base/diag.h"
 
 #define MAX_DETAILS 64	 /* of an interval; what is more is one "other" */
@@ -26,6 +27,7 @@ static void free_details(struct details *d)
 	tapir_vec_for_each (row, &d->rows) {
 		free(row->label);
 		free(row->holder_in);
+		free(row->chain);
 	}
 	tapir_vec__fini(&d->rows);
 	free(d);
@@ -81,7 +83,7 @@ static struct detail *detail_slot(struct slow *s, struct details *d, const struc
 	added = tapir_vec__add(&d->rows);
 	if (added) {
 		*added = *like;
-		added->label = added->holder_in = NULL;
+		added->label = added->holder_in = added->chain = NULL;
 	} else {
 		s->args.failed = true;
 	}
@@ -101,7 +103,9 @@ static void count_detail(struct slow *s, struct details *d, const struct detail 
 		row->label = strdup(label);
 	if (amount > row->holder_ns) { /* of a sample: none */
 		free(row->holder_in);
+		free(row->chain);
 		row->holder_in = like->holder_in ? strdup(like->holder_in) : NULL;
+		row->chain = like->chain ? strdup(like->chain) : NULL;
 		row->holder_node = like->holder_node;
 		row->holder_ns = amount;
 	}
@@ -137,15 +141,21 @@ static void slow_sample(void *ctx, struct tapir_tl_thread *t, const struct tapir
 }
 
 /* Notes what the thread that ended a wait (the lock's holder) did during it, if it was seen. */
-static void find_holder(const struct slow *s, const struct tapir_wait *w, struct detail *like)
+static void find_holder(struct slow *s, const struct tapir_wait *w, struct detail *like)
 {
 	const struct tapir_tl_thread *holder = tapir_timeline__thread(s->args.tl, w->waker_tid);
+	struct tapir_wait_chain chain;
+	struct tapir_str text = {};
 
 	tapir_comm__copy(like->comm, tapir_timeline__comm(s->args.tl, w->waker_tid, w->wake_ns));
 	if (!like->waker_tid || !holder || holder == w->thread)
 		return;
 	like->holder_node = tapir_tl_thread__dominant_stack(holder, w->from_ns, w->wake_ns);
 	like->holder_in = tapir_tl_thread__within(s->args.tl, holder, w->wake_ns);
+	tapir_wait_chain__follow(&chain, s->args.tl, &s->reasons, w);
+	tapir_wait_chain__add_text(&text, &chain, s->args.tl, w->wake_ns);
+	s->args.failed |= text.failed;
+	like->chain = text.data; /* freed with it */
 }
 
 static void slow_wait(void *ctx, const struct tapir_wait *w)
@@ -182,6 +192,7 @@ static void slow_wait(void *ctx, const struct tapir_wait *w)
 		}
 	}
 	free(like.holder_in);
+	free(like.chain);
 }
 
 /* ---- which are the slowest ------------------------------------------------------------------ */
@@ -388,6 +399,9 @@ static void add_finding(const struct slow *s, struct tapir_view_result *result)
 	if (t->cells.data[best * t->column_cnt + 8].is_there)
 		tapir_str__addf(&result->headline, ", ended by %s",
 				t->cells.data[best * t->column_cnt + 8].text);
+	if (t->cells.data[(best + 1) * t->column_cnt - 1].is_there)
+		tapir_str__addf(&result->headline, ": %s",
+				t->cells.data[(best + 1) * t->column_cnt - 1].text);
 }
 
 /* They begin within one another, or end on other threads: which belong together is not known. */

@@ -20,7 +20,8 @@ struct detail {
 	const char *reason;		  /* of a wait; NULL: unknown from its stack */
 	char *label;			  /* of the interval that caused it; NULL: none */
 	char *holder_in;		  /* the interval its waker was in; NULL: none */
-	uint64_t holder_ns;		  /* of the longest such wait */
+	char *chain;	    /* what its waker waited for, and so on (wait_chain.h); NULL: nothing */
+	uint64_t holder_ns; /* of the longest such wait, whose the last three are */
 };
 
 struct details {

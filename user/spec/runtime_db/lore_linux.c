@@ -58,6 +58,8 @@ static const struct tapir_lore_wait waits[] = {
 	TAPIR_WAIT("n_tty_write", "terminal"),
 	TAPIR_WAIT("flock_lock_inode_wait", "file lock"),
 	TAPIR_WAIT("posix_lock_inode_wait", "file lock"),
+	TAPIR_WAIT("locks_lock_inode_wait", "file lock"), /* both, where they are inlined */
+	TAPIR_WAIT("fcntl_setlk*", "file lock"),
 	{},
 };
 
