@@ -182,10 +182,13 @@ static void add_diagnosed_wait(struct tapir_diagnosis *f, const struct tapir_wai
 	while (takers[i] && !takers[i](f, wait, is_open))
 		i++;
 	/* The pool's are of threads that have no work; without a state it waited for a CPU. */
-	if (takers[i] != tapir_finding_pool__wait && wait->state)
-		tapir_wait_table__add(f, wait, is_open,
-				      takers[i] == tapir_finding_locks_by_stack__wait ||
-					      takers[i] == tapir_finding_locks_by_event__wait);
+	if (takers[i] == tapir_finding_pool__wait || !wait->state)
+		return;
+	tapir_wait_table__add(f, wait, is_open,
+			      takers[i] == tapir_finding_locks_by_stack__wait ||
+				      takers[i] == tapir_finding_locks_by_event__wait);
+	if (!is_open)
+		tapir_chain_sums__add(f, wait);
 }
 
 static void diagnosis_on_wait(void *ctx, const struct tapir_wait *wait)
@@ -379,6 +382,7 @@ static void add_beyond(const struct tapir_diagnosis *f, struct tapir_findings *l
 	ADD(f->locks.wait_edges);
 	ADD(f->locks_by_stack.seen);
 	ADD(f->wait_table.rows);
+	ADD(f->chain_sums.rows);
 	ADD(f->futexes.locks);
 	ADD(f->futexes.shares);
 	ADD(f->futexes.seen);
@@ -417,6 +421,7 @@ void tapir_diagnosis__fini(struct tapir_diagnosis *f)
 	TAPIR_DETECTOR_PARTS(FINI)
 #undef FINI
 	tapir_wait_table__fini(&f->wait_table);
+	tapir_chain_sums__fini(&f->chain_sums);
 	tapir_lives__fini(&f->lives);
 	tapir_awaits__fini(&f->awaits);
 	tapir_label_sums__fini(&f->exceptions.types);

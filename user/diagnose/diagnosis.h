@@ -9,6 +9,7 @@
 #include "base/keyed.h"
 #include "analyze/allocators.h"
 #include "analyze/io_tally.h"
+#include "diagnose/chain_sums.h"
 #include "diagnose/wait_table.h"
 #include "diagnose/finding_awaits.h"
 #include "diagnose/finding_locks_by_stack.h"
@@ -183,6 +184,7 @@ struct tapir_diagnosis {
 	bool has_dotnet;
 	struct tapir_locks_by_stack locks_by_stack;
 	struct tapir_wait_table wait_table;
+	struct tapir_chain_sums chain_sums;
 	struct tapir_futexes futexes;
 	struct tapir_executors executors;
 	struct tapir_jvm_findings jvm;

@@ -254,6 +254,24 @@ static void add_failed_calls(struct tapir_diagnosis *f, struct tapir_overview *o
 	}
 }
 
+static void add_chains(struct tapir_diagnosis *f, struct tapir_overview *o)
+{
+	const struct tapir_chain_row *row;
+
+	tapir_chain_sums__sort(&f->chain_sums);
+	tapir_vec_for_each (row, &f->chain_sums.rows) {
+		struct tapir_overview_chain *out = &o->chains[o->chain_cnt];
+
+		if (o->chain_cnt == TAPIR_OVERVIEW_ROWS)
+			return;
+		if (row->ns * 100 < o->span_ns)
+			continue;
+		*out = (struct tapir_overview_chain){strdup(row->text), row->ns, row->cnt};
+		o->failed |= !out->text;
+		o->chain_cnt += out->text != NULL;
+	}
+}
+
 void tapir_overview__make(struct tapir_diagnosis *f, struct tapir_overview *o)
 {
 	o->sample_cnt = f->cpu.samples;
@@ -261,6 +279,7 @@ void tapir_overview__make(struct tapir_diagnosis *f, struct tapir_overview *o)
 	tapir_overview_requests__add(f, o);
 	add_overview_functions(f, o);
 	add_sites(f, o);
+	add_chains(f, o);
 	add_io(f, o);
 	add_calls(f, o);
 	add_failed_calls(f, o);
@@ -275,6 +294,7 @@ void tapir_overview__fini(struct tapir_overview *o)
 		free(o->sites[i].name);
 		free(o->sites[i].thread);
 		free(o->sites[i].ended_by);
+		free(o->chains[i].text);
 		free(o->ios[i].requester);
 		free(o->ios[i].file);
 		free(o->calls[i].peer);

@@ -41,6 +41,12 @@ struct tapir_overview_site {
 	uint64_t ns;
 };
 
+/* Waits that lead through processes, the same ones for the same reasons (chain_sums.h). */
+struct tapir_overview_chain {
+	char *text;
+	uint64_t ns, cnt;
+};
+
 /* Bytes of one process and file. */
 struct tapir_overview_io {
 	char *requester, *file;
@@ -59,10 +65,11 @@ struct tapir_overview {
 	struct tapir_overview_request requests[TAPIR_OVERVIEW_ROWS];
 	struct tapir_overview_function functions[TAPIR_OVERVIEW_ROWS];
 	struct tapir_overview_site sites[TAPIR_OVERVIEW_ROWS];
+	struct tapir_overview_chain chains[TAPIR_OVERVIEW_ROWS];
 	struct tapir_overview_io ios[TAPIR_OVERVIEW_ROWS];
 	struct tapir_overview_call calls[TAPIR_OVERVIEW_ROWS];
 	struct tapir_failed_call failed_calls[TAPIR_OVERVIEW_ROWS];
-	size_t request_cnt, function_cnt, site_cnt, io_cnt, call_cnt, failed_call_cnt;
+	size_t request_cnt, function_cnt, site_cnt, chain_cnt, io_cnt, call_cnt, failed_call_cnt;
 	uint64_t io_requests, io_read_bytes, io_written_bytes; /* of all */
 	uint64_t syscalls_made, syscalls_failed;	       /* of all */
 	uint64_t sample_cnt, span_ns;

@@ -494,6 +494,23 @@ static void write_sites(const struct writer *w)
 	tapir_str__fini(&text);
 }
 
+/* "303.35 ms  10 × asker: child > locker: file lock > keeper: sleep" */
+static void write_chains(const struct writer *w)
+{
+	const struct tapir_overview *o = w->v->overview;
+	struct tapir_str text = {};
+	char ns[TAPIR_NS_TEXT_BYTES];
+
+	for (size_t i = 0; i < o->chain_cnt; i++) {
+		begin_row(w, "Chains", i);
+		tapir_str__addf(&text, "%9s  %" PRIu64 " \u00d7 ",
+				tapir_ns__text(o->chains[i].ns, ns), o->chains[i].cnt);
+		tapir_report__add_printable(&text, o->chains[i].text);
+		end_row(w, &text);
+	}
+	tapir_str__fini(&text);
+}
+
 /* "127.0.0.1:5791 (rates 4711)  113 × 300.1 ms, 8 threads wait in ask_rates" */
 static void write_calls(const struct writer *w)
 {
@@ -699,6 +716,7 @@ static void write_machine(const struct writer *w)
 		write_machine_cpus(w);
 	write_io(w);
 	write_lock_owner(w);
+	write_chains(w);
 	write_failed_calls(w);
 	tapir_str__addc(w->out, '\n');
 }
@@ -731,6 +749,7 @@ void tapir_report__write_first_screen(const struct tapir_report_view *v,
 		write_calls(&w);
 		write_functions(&w);
 		write_sites(&w);
+		write_chains(&w);
 		write_io(&w);
 		write_failed_calls(&w);
 	}

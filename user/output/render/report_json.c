@@ -424,6 +424,19 @@ static void overview_waits(struct tapir_json *j, const struct tapir_overview *o)
 	tapir_json__close(j, ']');
 }
 
+static void overview_chains(struct tapir_json *j, const struct tapir_overview *o)
+{
+	tapir_json__open(j, "chains", '[');
+	for (size_t i = 0; i < o->chain_cnt; i++) {
+		tapir_json__open(j, NULL, '{');
+		tapir_json__str(j, "chain", o->chains[i].text);
+		tapir_json__u64(j, "ns", o->chains[i].ns);
+		tapir_json__u64(j, "count", o->chains[i].cnt);
+		tapir_json__close(j, '}');
+	}
+	tapir_json__close(j, ']');
+}
+
 static void overview_calls(struct tapir_json *j, const struct tapir_overview *o)
 {
 	tapir_json__open(j, "calls", '[');
@@ -489,6 +502,7 @@ static void json_overview(struct tapir_json *j, const struct tapir_overview *o)
 	overview_requests(j, o);
 	overview_functions(j, o);
 	overview_waits(j, o);
+	overview_chains(j, o);
 	overview_calls(j, o);
 	overview_io(j, o);
 	overview_syscalls(j, o);
