@@ -28,7 +28,8 @@ static size_t push_call(struct merged *m, const struct tapir_interp_function *fr
 	while (i < cnt) {
 		const struct tapir_interp_function *frame = &frames[i++];
 
-		if (!has_names && frame->code_va && namer->is_named(namer->ctx, frame->code_va))
+		if (!has_names && frame->code_va &&
+		    (!namer->is_named || namer->is_named(namer->ctx, frame->code_va)))
 			push(m, frame->code_va + 1);
 		if (frame->is_last)
 			break;

@@ -23,8 +23,8 @@ struct tapir_interp_function {
 };
 
 /*
- * Names the functions of a process, and says if a native frame has the function's name itself: with
- * -X perf CPython has code for each.
+ * Says which functions of a process have names (NULL: all that have code), and if a native frame
+ * has the function's name itself: with -X perf CPython has code for each.
  */
 struct tapir_interp_namer {
 	bool (*is_named)(void *ctx, uint64_t code_va);

@@ -14,6 +14,9 @@
 #include "runtime/process_memory.h"
 #include "trace/record.h"
 
+/* A name has the first bytes of a function's description; a frame has the second one's address. */
+#define TAPIR_INTERP_NAME_BYTES 2u
+
 struct tapir_interpreter_ops {
 	enum tapir_interp_language language;
 	size_t state_bytes;
@@ -43,7 +46,10 @@ struct tapir_interpreter_ops {
 			    uint64_t state_va, struct tapir_interp_function *out, size_t max);
 
 	bool has_frames_of_its_own; /* each function has a native frame; there is no loop */
-	bool may_begin_outside;	    /* threads may begin with functions outside of any loop */
+	/* Before names of frames of its own; NULL: all are interpreted, and names need no prefix.
+	 */
+	const char *compiled_prefix, *interpreted_prefix;
+	bool may_begin_outside; /* threads may begin with functions outside of any loop */
 };
 
 /* Returns true for a file that is an interpreter, by its path alone. */

@@ -20,14 +20,27 @@
 #define MAX_PROCESSES 4096u
 #define MAX_CODES     262144u /* of all processes */
 #define CODE_BYTES    16u     /* at least that many are no other function's */
-/* Frames of its own: the first half stands for compiled code, the other for what is interpreted. */
+#define NAME_BYTES    TAPIR_INTERP_NAME_BYTES
+/* With two prefixes: the first half stands for compiled code, the other for what is interpreted. */
 #define HALF_BYTES    (CODE_BYTES / 2)
+#define CODES	      (CODE_BYTES / NAME_BYTES) /* at an address, if there is no second half */
+#define READS	      4u			/* of a name, until it is that of the function */
 #define KEEP_NS	      (5 * TAPIR_NS_PER_SEC)
 
 struct code {
 	uint64_t cookie;
-	bool is_named_code;
+	uint8_t read_cnt; /* 0: there is none */
+	bool is_named;
 	bool is_internal; /* C runs it: no call of the loop */
+};
+
+/*
+ * The functions that were at an address: each has a part of it as its frame's, since one that is
+ * there again is in the stacks of before, which are not sent again.
+ */
+struct codes {
+	struct code codes[CODES];
+	uint32_t next;
 };
 
 /* The interpreter of a process, and how its functions are read. */
@@ -43,7 +56,7 @@ struct process {
 	uint64_t mapped_ns; /* its interpreter */
 	uint64_t exit_ns;   /* 0: it lives */
 	struct interpreter interpreter;
-	struct tapir_keyed(struct code) codes; /* by va */
+	struct tapir_keyed(struct codes) codes; /* by va */
 };
 
 struct tapir_interp_stacks {
@@ -202,12 +215,12 @@ void tapir_interp_stacks__on_process(struct tapir_interp_stacks *s,
 /* ---- functions ------------------------------------------------------------------------------- */
 
 static void describe_name(struct tapir_interp_stacks *s, const struct process *p, uint64_t va,
-			  uint32_t bytes, uint8_t source, const char *kind, uint64_t from_ns)
+			  uint8_t source, const char *kind, uint64_t from_ns)
 {
 	struct tapir_rec_jit fixed = {.tgid = p->tgid,
 				      .source = source,
 				      .start_va = va,
-				      .size = bytes,
+				      .size = NAME_BYTES,
 				      .from_ns = from_ns};
 	struct tapir_str name = {};
 	const struct tapir_rec *rec;
@@ -224,12 +237,15 @@ static void describe_name(struct tapir_interp_stacks *s, const struct process *p
 static void describe_names(struct tapir_interp_stacks *s, const struct process *p, uint64_t va,
 			   uint64_t from_ns)
 {
-	if (!p->interpreter.ops->has_frames_of_its_own) {
-		describe_name(s, p, va, CODE_BYTES, TAPIR_JIT_INTERPRETED, "", from_ns);
+	const struct tapir_interpreter_ops *ops = p->interpreter.ops;
+
+	if (!ops->compiled_prefix) {
+		describe_name(s, p, va, TAPIR_JIT_INTERPRETED, "", from_ns);
 		return;
 	}
-	describe_name(s, p, va, HALF_BYTES, TAPIR_JIT_METHOD_EVENT, "JS:", from_ns);
-	describe_name(s, p, va + HALF_BYTES, HALF_BYTES, TAPIR_JIT_INTERPRETED, "JS:~", from_ns);
+	describe_name(s, p, va, TAPIR_JIT_METHOD_EVENT, ops->compiled_prefix, from_ns);
+	describe_name(s, p, va + HALF_BYTES, TAPIR_JIT_INTERPRETED, ops->interpreted_prefix,
+		      from_ns);
 }
 
 static bool read_name(struct tapir_interp_stacks *s, const struct process *p,
@@ -245,36 +261,73 @@ static bool read_name(struct tapir_interp_stacks *s, const struct process *p,
 }
 
 /*
- * A cookie may have the frame's number, too: where a function is called from makes no other of it.
+ * A cookie may have the frame's number, too, or a mark: where a function is called from makes no
+ * other of it.
  */
 static uint64_t cookie_of(const struct process *p, const struct tapir_interp_frame *frame)
 {
-	return p->interpreter.ops->has_frames_of_its_own ? frame->cookie >> TAPIR_INTERP_IDX_BITS
-							 : frame->cookie;
+	return p->interpreter.ops->has_frames_of_its_own
+		       ? frame->cookie >> TAPIR_INTERP_IDX_BITS
+		       : frame->cookie & ~(uint64_t)TAPIR_INTERP_FRAME_LAST;
 }
 
-/* The first one at an address was there before it was seen: stacks of other CPUs come later. */
+static struct codes *codes_at(struct tapir_interp_stacks *s, struct process *p, uint64_t va)
+{
+	struct codes *codes = tapir_keyed__get(&p->codes, va);
+
+	if (codes || s->code_cnt >= MAX_CODES)
+		return codes;
+	codes = tapir_keyed__add(&p->codes, va, MAX_CODES, (struct codes){});
+	if (codes)
+		s->code_cnt++;
+	return codes;
+}
+
+static struct code *code_with(struct codes *codes, uint64_t cookie)
+{
+	for (unsigned i = 0; i < CODES; i++)
+		if (codes->codes[i].read_cnt && codes->codes[i].cookie == cookie)
+			return &codes->codes[i];
+	return NULL;
+}
+
+/* Returns the one that takes the frame's place: the oldest, if there are as many as can be. */
+static struct code *next_code(const struct process *p, struct codes *codes)
+{
+	unsigned max = p->interpreter.ops->compiled_prefix ? CODES / 2 : CODES;
+
+	return &codes->codes[codes->next++ % max];
+}
+
+static uint64_t code_va(const struct codes *codes, const struct code *code, uint64_t va)
+{
+	return va + NAME_BYTES * (uint64_t)(code - codes->codes);
+}
+
+/*
+ * The first one that has a part of the address was there before it was seen: stacks of other CPUs
+ * come later.
+ */
 static void learn_code(struct tapir_interp_stacks *s, struct process *p,
 		       const struct tapir_interp_frame *frame, uint64_t time_ns)
 {
+	struct codes *codes = codes_at(s, p, frame->va);
 	uint64_t cookie = cookie_of(p, frame);
-	struct code *code = tapir_keyed__get(&p->codes, frame->va);
-	bool is_first = !code;
+	struct code *code = codes ? code_with(codes, cookie) : NULL;
+	bool is_first = true;
 
-	if (code && code->cookie == cookie)
+	if (!codes || (code && (code->is_named || code->read_cnt >= READS)))
 		return;
-	if (is_first) {
-		if (s->code_cnt >= MAX_CODES)
-			return;
-		code = tapir_keyed__add(&p->codes, frame->va, MAX_CODES, (struct code){});
-		if (!code)
-			return;
-		s->code_cnt++;
+	if (!code) {
+		code = next_code(p, codes);
+		is_first = !code->read_cnt;
+		*code = (struct code){.cookie = cookie};
 	}
-	code->cookie = cookie;
-	code->is_named_code = read_name(s, p, frame, code);
-	if (code->is_named_code)
-		describe_names(s, p, frame->va, is_first ? p->since_ns : time_ns);
+	code->read_cnt++;
+	code->is_named = read_name(s, p, frame, code);
+	if (code->is_named)
+		describe_names(s, p, code_va(codes, code, frame->va),
+			       is_first ? p->since_ns : time_ns);
 }
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
@@ -285,17 +338,15 @@ struct naming {
 	uint64_t time_ns;
 };
 
-static const struct code *code_of(const struct process *p, uint64_t va)
+/* Returns where the function's name is; 0: it has none. */
+static uint64_t named_va(const struct process *p, const struct tapir_interp_frame *frame,
+			 bool *is_internal)
 {
-	return tapir_keyed__get(&p->codes, va);
-}
+	struct codes *codes = tapir_keyed__get(&p->codes, frame->va);
+	const struct code *code = codes ? code_with(codes, cookie_of(p, frame)) : NULL;
 
-static bool is_named_code(void *ctx, uint64_t code_va)
-{
-	const struct naming *naming = ctx;
-	const struct code *code = code_of(naming->p, code_va);
-
-	return code && code->is_named_code;
+	*is_internal = code && code->is_internal;
+	return code && code->is_named ? code_va(codes, code, frame->va) : 0;
 }
 
 static bool is_generated(void *ctx, uint64_t native_va)
@@ -334,18 +385,16 @@ static size_t merge_loop(const struct tapir_interp_stacks *s, const struct proce
 {
 	struct tapir_interp_function functions[TAPIR_INTERP_FRAMES];
 	struct naming naming = {s, p, native->h.time_ns};
-	const struct tapir_interp_namer namer = {is_named_code, is_generated, &naming};
+	const struct tapir_interp_namer namer = {NULL, is_generated, &naming};
 	bool is_truncated = list->flags & TAPIR_INTERP_IS_TRUNCATED;
 	size_t cnt = list->cnt;
 
 	for (unsigned i = 0; i < list->cnt; i++) {
 		const struct tapir_interp_frame *frame = &list->frames[i];
-		const struct code *code = code_of(p, frame->va);
+		bool is_internal;
 
-		functions[i] = (struct tapir_interp_function){
-			.code_va = frame->va,
-			.is_last = frame->cookie & TAPIR_INTERP_FRAME_LAST &&
-				   !(code && code->is_internal)};
+		functions[i].code_va = named_va(p, frame, &is_internal);
+		functions[i].is_last = frame->cookie & TAPIR_INTERP_FRAME_LAST && !is_internal;
 	}
 	if (p->interpreter.ops->may_begin_outside && !is_truncated)
 		while (cnt && !functions[cnt - 1].is_last)
@@ -361,6 +410,7 @@ static size_t merge_frames(const struct tapir_interp_stacks *s, const struct pro
 			   const struct tapir_rec_stack *native,
 			   const struct tapir_interp_list *list, uint64_t *frames)
 {
+	bool has_compiled = p->interpreter.ops->compiled_prefix, is_internal;
 	struct naming naming = {s, p, native->h.time_ns};
 
 	memcpy(frames, native + 1, native->frame_cnt * sizeof(*frames));
@@ -369,9 +419,13 @@ static size_t merge_frames(const struct tapir_interp_stacks *s, const struct pro
 		unsigned at = (unsigned)(function->cookie & ((1u << TAPIR_INTERP_IDX_BITS) - 1)) >>
 			      TAPIR_INTERP_IDX_SHIFT;
 
-		if (at < native->frame_cnt && is_named_code(&naming, function->va))
-			frames[at] = function->va + 1 +
-				     (is_generated(&naming, frames[at]) ? 0 : HALF_BYTES);
+		uint64_t va = named_va(p, function, &is_internal);
+
+		if (at < native->frame_cnt && va)
+			frames[at] =
+				va + 1 +
+				(has_compiled && !is_generated(&naming, frames[at]) ? HALF_BYTES
+										    : 0);
 	}
 	return native->frame_cnt;
 }

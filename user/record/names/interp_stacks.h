@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * interp_stacks.h - stacks with what an interpreter runs (bpf/interp.h): whose processes have one,
- * and how addresses and functions become one stack. A function is a frame with the address after
- * the first byte of its description, as if it were a return address; JIT records name it. What has
- * no name is left out.
+ * and how addresses and functions become one stack. A function is a frame with an address at the
+ * start of its description, as if it were a return address; JIT records name it. What has no name
+ * is left out.
  *
- * Names are read from the process when a function is first seen, and again when the cookie says
- * that there is another one at its address. On the session thread.
+ * Names are read from the process when a function is first seen; where the cookie says that there
+ * is another one at its address, that has another one of the description's first bytes. On the
+ * session thread.
  */
 #ifndef TAPIR_USER_INTERP_STACKS_H
 #define TAPIR_USER_INTERP_STACKS_H

@@ -11,6 +11,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "runtime/interpreters.h"
 #include "runtime/runtime_ops.h"
 #include "runtime/process_memory.h"
 #include "tapir/stack_walk.h"
@@ -34,7 +35,6 @@ struct tapir_walk_tables {
 #define CODE_PAGE_BYTES 4096u
 #define CODE_PAGES_MAX	4096u /* of a process */
 #define METHODS_MAX	65536u
-#define FUNCTION_BYTES	16u /* of an interpreter: at least that many are no other function's */
 
 /* Generated code that its threads' stacks lead through: a thousand threads wait at few places. */
 struct code_page {
@@ -276,13 +276,13 @@ static size_t read_code(const void *ctx, uint64_t va, uint8_t *out, size_t bytes
 	return done;
 }
 
-static void post_name(struct methods *methods, uint32_t tgid, uint64_t method_va, uint32_t bytes)
+static void post_name(struct methods *methods, uint32_t tgid, uint64_t method_va)
 {
 	struct tapir_rec_jit fixed = {.h = {.cpu = TAPIR_CPU_UNKNOWN, .time_ns = methods->from_ns},
 				      .tgid = tgid,
 				      .source = TAPIR_JIT_INTERPRETED,
 				      .start_va = method_va,
-				      .size = bytes,
+				      .size = TAPIR_INTERP_NAME_BYTES,
 				      .from_ns = methods->from_ns};
 	const struct tapir_rec *rec = tapir_recbuf__jit(
 		&methods->recbuf, &fixed, (struct tapir_sv){methods->name.data, methods->name.len});
@@ -305,7 +305,7 @@ typedef bool (*add_name_fn)(const struct methods *methods,
 			    const struct tapir_process_memory *memory, uint64_t va,
 			    struct tapir_str *out);
 
-static bool find_name(const struct space *space, uint64_t va, add_name_fn add_name, uint32_t bytes)
+static bool find_name(const struct space *space, uint64_t va, add_name_fn add_name)
 {
 	struct methods *methods = space->methods;
 	struct tapir_process_memory memory = {tapir_process_memory__read_fn,
@@ -318,7 +318,7 @@ static bool find_name(const struct space *space, uint64_t va, add_name_fn add_na
 	tapir_str__clear(&methods->name);
 	*known = add_name(methods, &memory, va, &methods->name);
 	if (*known)
-		post_name(methods, space->tgid, va, bytes);
+		post_name(methods, space->tgid, va);
 	return *known;
 }
 
@@ -343,12 +343,12 @@ static bool is_method(const void *ctx, uint64_t va)
 {
 	const struct space *space = ctx;
 
-	return find_name(space, va, add_method, space->methods->place.method_bytes);
+	return find_name(space, va, add_method);
 }
 
 static bool is_function(void *ctx, uint64_t va)
 {
-	return find_name(ctx, va, add_interpreted_function, FUNCTION_BYTES);
+	return find_name(ctx, va, add_interpreted_function);
 }
 
 static bool is_generated(void *ctx, uint64_t va)

@@ -28,4 +28,6 @@ const struct tapir_interpreter_ops tapir_interpreter_v8 = {
 	.find = find_v8_interp,
 	.add_name = add_v8_name,
 	.has_frames_of_its_own = true,
+	.compiled_prefix = "JS:",
+	.interpreted_prefix = "JS:~",
 };
