@@ -8,8 +8,8 @@
  * where a thread's innermost frame is and what a frame looks like. At each stack the programs walk
  * that list, too. A stack with such frames is sent as TAPIR_REC_INTERP_STACK: the addresses, as a
  * STACK has them, then the functions. The session merges both into one STACK, in which a function
- * has the address of its description plus 1, as methods of a JVM have (unwind.h), and names that
- * with JIT records (record/names/interp_stacks.h). So a file has neither this record nor these
+ * has the address of its description plus 1, as if a call at its start returned there, and names
+ * that with JIT records (record/names/interp_stacks.h). So a file has neither this record nor these
  * structs.
  *
  * A function enters a stack's id by its address and a cookie, a word of its description that
@@ -26,7 +26,7 @@ enum tapir_interp_root {
 	TAPIR_INTERP_TSS = 1,	/* root_va: of a pthread_key_t; the thread's value of it (glibc) */
 	TAPIR_INTERP_TLS = 2,	/* root_va: a distance from the thread pointer */
 	TAPIR_INTERP_VA = 3,	/* root_va: an address */
-	TAPIR_INTERP_SLOTS = 4, /* nowhere: the frames of generated code have them; see below */
+	TAPIR_INTERP_SLOTS = 4, /* nowhere: native frames have them; see below, V8 and HotSpot */
 	/* root_va: of a library's tls_index, the number of its thread-local data and where in it */
 	TAPIR_INTERP_INDEX = 5
 };
@@ -36,7 +36,8 @@ enum tapir_interp_language {
 	TAPIR_INTERP_CPYTHON = 1,
 	TAPIR_INTERP_PHP = 2,
 	TAPIR_INTERP_V8 = 3,
-	TAPIR_INTERP_RUBY = 4
+	TAPIR_INTERP_RUBY = 4,
+	TAPIR_INTERP_HOTSPOT = 5
 };
 
 #define TAPIR_INTERP_FRAME_BYTES  80u /* are read of a frame */
@@ -70,6 +71,15 @@ enum tapir_interp_language {
 #define TAPIR_INTERP_ENV_IS_OWN	  2u  /* there is no outer one */
 #define TAPIR_INTERP_ARRAY_WORDS  (1u << 24)
 #define TAPIR_INTERP_C_FUNCTION	  8u /* in a definition: a word that differs between functions */
+
+/*
+ * HotSpot: a word in each frame of its interpreter is the method (unwind.h). It leads to its
+ * ConstMethod (at code), which has where the method's names are (the word at cookie), and the pool
+ * (at previous); this to its class, and that to its name (steps), of which 2 bytes differ between
+ * names (at last). All of these are hashed to the cookie, with the number of the native frame as in
+ * V8's: where classes are unloaded, a method of another one may be at the same address soon.
+ */
+#define TAPIR_INTERP_METHOD_BYTES 48u /* are read of a ConstMethod */
 
 /* The frame that ends those of one call of the loop runs no function. */
 #define TAPIR_INTERP_LAST_IS_BARE (1u << 0)

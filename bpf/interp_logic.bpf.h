@@ -63,6 +63,13 @@ tapir_interp__add(struct tapir_interp_list *list, uint64_t va, uint64_t cookie, 
 	list->stack_id = tapir_walk__hash(list->stack_id, frame->cookie);
 }
 
+/* Returns the cookie of a function with this hash, which native frame idx runs. */
+static inline __attribute__((always_inline)) uint64_t tapir_interp__indexed(uint64_t hash,
+									    uint32_t idx)
+{
+	return hash << TAPIR_INTERP_IDX_BITS | (uint64_t)idx << TAPIR_INTERP_IDX_SHIFT;
+}
+
 /* Returns the cookie of a description with these words, whose code native frame idx runs (V8). */
 static inline __attribute__((always_inline)) uint64_t
 tapir_interp__slot_cookie(const struct tapir_interp *how, const uint64_t words[TAPIR_INTERP_WORDS],
@@ -72,12 +79,35 @@ tapir_interp__slot_cookie(const struct tapir_interp *how, const uint64_t words[T
 
 	hash = tapir_walk__hash(hash, tapir_interp__word(words, how->cookie));
 	hash = tapir_walk__hash(hash, tapir_interp__word(words, how->previous));
-	return hash << TAPIR_INTERP_IDX_BITS | (uint64_t)idx << TAPIR_INTERP_IDX_SHIFT;
+	return tapir_interp__indexed(hash, idx);
 }
 
 static inline __attribute__((always_inline)) int tapir_interp__is_object(uint64_t word)
 {
 	return (word & TAPIR_INTERP_OBJECT_MASK) == TAPIR_INTERP_OBJECT && tapir_walk__ip_ok(word);
+}
+
+/* ---- HotSpot ------------------------------------------------------------------------------- */
+
+/* Returns 0 where no structure of a JVM can be. */
+static inline __attribute__((always_inline)) int tapir_interp__is_metadata(uint64_t va)
+{
+	return !(va & 7) && tapir_walk__ip_ok(va);
+}
+
+/*
+ * Returns the hash of a method: of where its ConstMethod is, what this has of the method's names,
+ * and the name of its class. name_id: 0 where that name's memory is not resident.
+ */
+static inline __attribute__((always_inline)) uint64_t
+tapir_interp__method_hash(uint64_t const_method_va, uint64_t name_indexes, uint64_t class_name_va,
+			  uint64_t name_id)
+{
+	uint64_t hash = tapir_walk__hash(0, const_method_va);
+
+	hash = tapir_walk__hash(hash, name_indexes);
+	hash = tapir_walk__hash(hash, class_name_va);
+	return tapir_walk__hash(hash, name_id);
 }
 
 /* ---- Ruby ---------------------------------------------------------------------------------- */

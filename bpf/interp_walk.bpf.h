@@ -15,6 +15,7 @@
 #define DTV_OFF		 8u	/* tcbhead_t.dtv: of 16 bytes for each module, the first of which */
 #define DTV_MODULES	 4096u	/* is where its data is */
 #define RUBY_FRAME_BYTES 40u	/* are read of a frame */
+#define METHOD_HOLDS_NS	 4000000
 
 static __always_inline long read_interp_word(struct user_stack *u, __u64 va)
 {
@@ -237,6 +238,83 @@ __weak __noinline int take_slots(struct user_stack *u)
 	tapir_interp__add(&u->list, va,
 			  tapir_interp__slot_cookie(&u->interp, u->interp_words, frame_cnt(u)), 0);
 	return 0;
+}
+
+/* To *va the word at off behind it, which is the address of a structure too; else not 0. */
+static __always_inline long follow_metadata(struct user_stack *u, __u64 *va, __u16 off)
+{
+	if (read_interp_word(u, *va + off))
+		return -1;
+	*va = u->interp_words[0];
+	return tapir_interp__is_metadata(*va) ? 0 : -1;
+}
+
+/*
+ * Reads the hash of the method at va. Not 0: it is none, or not all of it is resident. Not static:
+ * see find_row.
+ */
+__weak __noinline int read_method(struct user_stack *u, __u64 va, struct kept_method *out)
+{
+	__u64 code = va, name, indexes;
+
+	if (!u || !out || follow_metadata(u, &code, u->interp.code) ||
+	    bpf_probe_read_user(u->interp_words, TAPIR_INTERP_METHOD_BYTES, (void *)code))
+		return -1;
+	indexes = tapir_interp__word(u->interp_words, u->interp.cookie);
+	name = tapir_interp__word(u->interp_words, u->interp.previous);
+	if (!tapir_interp__is_metadata(name) || follow_metadata(u, &name, u->interp.steps[0]) ||
+	    follow_metadata(u, &name, u->interp.steps[1]))
+		return -1;
+	u->interp_words[0] = 0;
+	bpf_probe_read_user(u->interp_words, sizeof(__u16), (void *)(name + u->interp.last));
+	out->hash = tapir_interp__method_hash(code, indexes, name, u->interp_words[0]);
+	return 0;
+}
+
+/*
+ * Adds the method of HotSpot's interpreter whose frame is taken next to u->list: only if the frame
+ * is set up, as before that the frame pointer is its caller's. What was read of a method holds for
+ * METHOD_HOLDS_NS: before another one is there, it returns, a collection unloads its class, and
+ * another class is loaded. Not static: see find_row.
+ */
+__weak __noinline int take_method(struct user_stack *u)
+{
+	struct kept_method *kept;
+	__u64 method, now_ns;
+
+	if (!u || u->row.rule != RULE_INTERPRETED || u->fp - u->sp < TAPIR_UNWIND_METHOD_BELOW_FP ||
+	    (__s64)(u->fp - u->sp) < 0)
+		return 0;
+	u->walk.is_odd = 1;
+	if (*(volatile __u16 *)&u->list.cnt >= TAPIR_INTERP_FRAMES) {
+		u->list.flags |= TAPIR_INTERP_IS_TRUNCATED;
+		return 0;
+	}
+	if (read_word(u, u->fp - TAPIR_UNWIND_METHOD_BELOW_FP, &u->cfa))
+		return 0;
+	method = u->cfa;
+	if (!tapir_interp__is_metadata(method))
+		return 0;
+	now_ns = bpf_ktime_get_ns();
+	kept = &u->methods[(method >> 3 ^ method >> 9) & (KEPT_METHODS - 1)];
+	if (kept->tag != (method ^ u->seed) || now_ns - kept->time_ns > METHOD_HOLDS_NS) {
+		kept->tag = 0;
+		if (read_method(u, method, kept))
+			return 0;
+		kept->tag = method ^ u->seed;
+		kept->time_ns = now_ns;
+	}
+	tapir_interp__add(&u->list, method, tapir_interp__indexed(kept->hash, frame_cnt(u)), 0);
+	return 0;
+}
+
+/* Adds the function of the frame that is taken next, which has_slots(). */
+static __always_inline void take_function(struct user_stack *u)
+{
+	if (u->interp.language == TAPIR_INTERP_HOTSPOT)
+		take_method(u);
+	else
+		take_slots(u);
 }
 
 /* The id of the addresses with the native id, and u->list, which keeps it. Not static: see

@@ -16,7 +16,8 @@
 #define WINDOW_WORDS (WINDOW_BYTES / 8)
 #define MEMO_WORDS                                                                                 \
 	(2 * WINDOW_WORDS)   /* of a stack, from its pointer up: as far as a kept walk goes */
-#define KEPT_ROWS	 128 /* a power of two */
+#define KEPT_ROWS	 128 /* powers of two */
+#define KEPT_METHODS	 64
 
 /* Rules that no table has. */
 #define RULE_INTERPRETED 28 /* rbp leads to the frame record; the caller's rsp is in the frame */
@@ -76,6 +77,13 @@ struct walk_memo {
 	__u64 fps[TAPIR_FRAMES + 1];
 };
 
+/* The hash of a method, as it was then (interp_walk.bpf.h). */
+struct kept_method {
+	__u64 tag;
+	__u64 hash;
+	__u64 time_ns;
+};
+
 /* The user of a struct user_stack. */
 enum stack_owner {
 	STACK_OF_SAMPLE,
@@ -116,6 +124,7 @@ struct user_stack {
 	__u64 interp_end;		/* of an array of frames */
 	__u64 env[TAPIR_INTERP_ENV_BYTES / 8];
 	__u64 interp_words[TAPIR_INTERP_WORDS];
+	struct kept_method methods[KEPT_METHODS];
 };
 TAPIR_STATIC_ASSERT(__builtin_offsetof(struct user_stack, list) -
 				    __builtin_offsetof(struct user_stack, rec) ==
@@ -566,29 +575,20 @@ static __always_inline int depends_on_code(const struct user_stack *u)
 	       (u->walk.is_exact || u->row.rule == TAPIR_UNWIND_SP);
 }
 
-/*
- * Returns true for a row of an interpreter that was just found: such rows are not kept. If classes
- * are unloaded their memory is used again, and for a while a method there has the name of the one
- * before. So only waits have methods: what is called so often that it is sampled is compiled soon.
- */
-static __always_inline int is_interpreted(const struct user_stack *u)
-{
-	return u->mapping.kind == TAPIR_UNWIND_KIND_INTERPRETER && u->owner == STACK_OF_SWITCH &&
-	       u->ip >= u->mapping.start_va && u->ip < u->mapping.end_va;
-}
-
 /* ... but not other code in which the same call returns to the same place on a stack. */
 static __always_inline int depends_on_call(const struct user_stack *u)
 {
-	return u->row.source == ROW_OF_CODE && u->row.rule == TAPIR_UNWIND_SP &&
-	       !u->walk.is_exact && !is_interpreted(u);
+	return u->row.source == ROW_OF_CODE && u->row.rule == TAPIR_UNWIND_SP && !u->walk.is_exact;
 }
 
 /* May the frame whose row that is have a function (TAPIR_INTERP_SLOTS)? */
 static __always_inline int has_slots(const struct user_stack *u)
 {
-	return u->interp.root == TAPIR_INTERP_SLOTS &&
-	       u->row.source & (ROW_OF_CODE | ROW_OF_COMPILER);
+	if (u->interp.root != TAPIR_INTERP_SLOTS)
+		return 0;
+	return u->interp.language == TAPIR_INTERP_HOTSPOT
+		       ? u->row.rule == RULE_INTERPRETED
+		       : u->row.source & (ROW_OF_CODE | ROW_OF_COMPILER);
 }
 
 /*
@@ -602,7 +602,7 @@ __weak __noinline int find_row(struct user_stack *u)
 		return 0;
 	find_any_row(u, u->ip);
 	if (u->row.source == ROW_GUESSED || u->row.rule >= RULE_PATCHPOINT || depends_on_code(u) ||
-	    is_interpreted(u) || has_slots(u)) {
+	    (has_slots(u) && u->row.rule != RULE_INTERPRETED)) {
 		u->walk.is_odd |= u->row.rule != RULE_STOP && !depends_on_call(u);
 		return 0;
 	}

@@ -170,8 +170,7 @@ enum tapir_unwind_kind {
 
 /*
  * The code of HotSpot's interpreter is the same for all that it runs. What it runs is the word so
- * many bytes below its frame pointer: the address of the method's description is taken as that of
- * the frame, plus 1: as if it were the return address of a call at its start.
+ * many bytes below its frame pointer: the address of the method's description (interp.h).
  */
 #define TAPIR_UNWIND_METHOD_BELOW_FP 24u /* frame::interpreter_frame_method_offset, in words -3 */
 

@@ -45,32 +45,11 @@ static __always_inline void take_frame(struct user_stack *u, __u64 ip)
 	u->walk.hash = tapir_walk__hash(u->walk.hash, ip);
 }
 
-/*
- * The method that an interpreter's frame runs, in place of its code: 1 if it is taken. A frame that
- * is not set up yet has its caller's frame pointer. Not static: see find_row.
- */
-__weak __noinline int take_method(struct user_stack *u)
-{
-	__u64 method;
-
-	if (!u || u->row.rule != RULE_INTERPRETED)
-		return 0;
-	if (read_word(u, u->fp - TAPIR_UNWIND_METHOD_BELOW_FP, &u->cfa))
-		return 0;
-	method = u->cfa;
-	if (method & 7 || !tapir_walk__ip_ok(method))
-		return 0;
-	take_frame(u, method + 1);
-	return 1;
-}
-
 /* Adds the frame of the code at ip, whose row is u->row. */
 static __always_inline void take_code(struct user_stack *u, __u64 ip)
 {
-	if (is_interpreted(u) && take_method(u))
-		return;
 	if (has_slots(u))
-		take_slots(u);
+		take_function(u);
 	take_frame(u, ip);
 }
 
@@ -415,7 +394,8 @@ __weak __noinline int walk_known(struct user_stack *u)
 			break;
 		ip = window_word(u, off);
 		kept = &u->kept[row_slot(ip - 1)];
-		if (kept->tag != ((ip - 1) ^ u->seed) || frame_cnt(u) >= u->walk.known_limit)
+		if (kept->tag != ((ip - 1) ^ u->seed) || frame_cnt(u) >= u->walk.known_limit ||
+		    kept->rule == RULE_INTERPRETED)
 			break;
 		u->walk.sources |= row >> 32;
 		row = kept->word;

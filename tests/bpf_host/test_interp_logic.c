@@ -166,6 +166,32 @@ static void owner_is_no_part_of_the_id(void **state)
 	assert_int_equal(list.frames[0].owner, 0);
 }
 
+static void methods_differ_by_each_thing_that_is_read_of_them(void **state)
+{
+	const uint64_t hash = tapir_interp__method_hash(CODE, 3, CODE + 8, 5);
+
+	(void)state;
+	assert_true(tapir_interp__method_hash(CODE + 8, 3, CODE + 8, 5) != hash);
+	assert_true(tapir_interp__method_hash(CODE, 4, CODE + 8, 5) != hash);
+	assert_true(tapir_interp__method_hash(CODE, 3, CODE + 16, 5) != hash);
+	assert_true(tapir_interp__method_hash(CODE, 3, CODE + 8, 0) != hash);
+	assert_true(tapir_interp__indexed(hash, 7) >> TAPIR_INTERP_IDX_BITS ==
+		    tapir_interp__indexed(hash, TAPIR_MAX_FRAMES) >> TAPIR_INTERP_IDX_BITS);
+	assert_int_equal(tapir_interp__indexed(hash, TAPIR_MAX_FRAMES) &
+				 ((1u << TAPIR_INTERP_IDX_BITS) - 1),
+			 TAPIR_MAX_FRAMES << TAPIR_INTERP_IDX_SHIFT);
+}
+
+static void addresses_that_no_structure_can_have_are_refused(void **state)
+{
+	static const uint64_t wrong[] = {0, 8, CODE + 1, CODE + 4, 1ull << 56, UINT64_MAX - 7};
+
+	(void)state;
+	assert_true(tapir_interp__is_metadata(CODE));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		assert_false(tapir_interp__is_metadata(wrong[i]));
+}
+
 static void records_have_room_for_all_frames(void **state)
 {
 	struct tapir_rec_stack stack = {.frame_cnt = TAPIR_FRAMES};
@@ -190,6 +216,8 @@ int main(void)
 		cmocka_unit_test_setup(environments_are_known_by_their_flags, setup),
 		cmocka_unit_test_setup(array_has_its_innermost_frame_in_it, setup),
 		cmocka_unit_test_setup(owner_is_no_part_of_the_id, setup),
+		cmocka_unit_test_setup(methods_differ_by_each_thing_that_is_read_of_them, setup),
+		cmocka_unit_test_setup(addresses_that_no_structure_can_have_are_refused, setup),
 		cmocka_unit_test_setup(records_have_room_for_all_frames, setup),
 	};
 

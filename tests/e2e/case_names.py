@@ -61,7 +61,8 @@ def test_java_methods_compiled_before_have_their_names(t):
     main = [s for s in hot if names(s)[1] == "long Hot.middle(int)" and "JavaMain" in names(s)]
     t.ok(share(main, hot) >= 0.99, f"{len(main)} of {len(hot)} stacks reach main, which is interpreted, not "
          f"{[names(s)[:6] for s in hot if s not in main][:4]}")
-    t.ok(all("Interpreter" in names(s) and "" not in names(s) for s in main), "all frames have names")
+    t.ok(all("void Hot.main(java.lang.String[])" in names(s) and "Interpreter" not in names(s) and "" not in names(s) for s in main),
+         "all frames have names")
     end = time.monotonic() + 5 * PATIENCE  # a map that was asked for at the end is removed when the JVM has written it
     while os.path.exists(perf_map) and time.monotonic() < end:
         time.sleep(0.02)
@@ -81,27 +82,21 @@ def test_java_methods_compiled_later_have_their_names(t):
     t.eq([e for e in t.events(file) if e["event"].startswith("compiled__method")], [], "events nobody asked for")
 
 
-def test_interpreter_is_named_as_such(t):
-    java = start_java(t, 200, flags=["-Xint"])
-    java.wait_cpu(0.5)
-    samples = [s for s in record_running(t, java) if "JavaMain" in names(s)]  # other threads answer tapir
-    t.ok(len(samples) >= 100, f"{len(samples)} samples of the program's thread")
-    inside = [s for s in samples if names(s)[0] == "Interpreter"]
-    t.ok(share(inside, samples) >= 0.95, f"{len(inside)} of {len(samples)} in the interpreter")
-
-
-def test_interpreter_of_a_java_started_by_tapir_is_named(t):
-    """It cannot be asked before it listens, a moment after its library was mapped."""
+def test_methods_of_a_java_started_by_tapir_are_named(t):
+    """It cannot be asked before it listens, nor read before it has made its interpreter, a moment after its library was mapped."""
     classes, file = compile_java(t, "Hot"), t.path("trace.tapir")
     tapir = t.start_tapir("record", "-F", HZ, "--no-sched", "-f", "-o", file, "--", "java", "-XX:+PreserveFramePointer",
                           "-Xint", "-cp", classes, "Hot", 200)
     pid = int(tapir.wait_line("pid ", 30).split()[1])
-    wait_cpu(pid, 3, 60)  # what it does at its start, outside of the interpreter, is a small part of that
+    wait_cpu(pid, 3, 60)  # what it does at its start is a small part of that
     os.kill(pid, signal.SIGKILL)
     tapir.wait()
     samples = [s for s in t.events(file, "sample") if "JavaMain" in names(s)]
-    inside = [s for s in samples if names(s)[0] == "Interpreter"]
+    inside = [s for s in samples if names(s)[0] in ("Interpreter", "long Hot.leaf(int)")]
     t.ok(share(inside, samples) >= 0.9, f"{len(inside)} of {len(samples)} in the interpreter")
+    late = [s for s in samples if s["time_ns"] > samples[0]["time_ns"] + 2e9]
+    named = [s for s in late if names(s)[0] == "long Hot.leaf(int)"]
+    t.ok(share(named, late) >= 0.9, f"{len(named)} of {len(late)} in Hot.leaf, once it could be read")
 
 
 def test_node_functions_have_their_names(t):

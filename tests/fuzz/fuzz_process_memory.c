@@ -44,15 +44,19 @@ static void read_jvm(const struct tapir_process_memory *source)
 						     .pool_holder = 24,
 						     .class_name = 24,
 						     .symbol_len = 2,
-						     .symbol_bytes = 6};
+						     .symbol_bytes = 6,
+						     .name_id = 2};
 	uint64_t vas[TAPIR_JVM_EXPORT_CNT];
+	struct tapir_interp how;
 	struct tapir_str name = {};
 
 	for (unsigned i = 0; i < TAPIR_JVM_EXPORT_CNT; i++)
 		vas[i] = MEMORY_VA + 8ull * i;
 	if (tapir_jvm_interpreter__read(&found, source, vas) &&
-	    (found.code_va >= found.code_end_va || found.code.heap_cnt > TAPIR_JVM_CODE_HEAPS))
+	    (found.code_va >= found.code_end_va || found.code.heap_cnt > TAPIR_JVM_CODE_HEAPS ||
+	     (tapir_jvm_interpreter__interp(&found, &how) && how.code != found.const_method)))
 		abort();
+	(void)tapir_jvm_interpreter__is_method(&known, source, MEMORY_VA, MEMORY_VA);
 	if (tapir_jvm_interpreter__add_name(&known, source, MEMORY_VA, &name) && !name.len)
 		abort();
 	tapir_str__fini(&name);

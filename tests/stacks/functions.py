@@ -12,6 +12,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 
 import case_interpreters as interpreters  # noqa: E402
+import case_interpreters_jvm as jvm  # noqa: E402
 import case_interpreters_ruby as ruby  # noqa: E402
 from debian_root import in_debian_root  # noqa: E402
 from harness import Case, Failure, Skip  # noqa: E402
@@ -32,6 +33,15 @@ def of_ruby(stack):
     return chain, bool(chain) and chain[0][0] in ruby.ROOTS, ruby.wrong_in(chain)
 
 
+def of_java(stack):
+    chain = jvm.methods(stack)
+    return chain, bool(chain) and chain[0] in ("main", "waits"), chain and not jvm.CHAINS.fullmatch(" ".join(chain))
+
+
+def java(release):
+    return lambda t: [*jvm.java_of(t, release), "-Xint", "-cp", jvm.classes_of(t, release), "JavaCalls", "1000"]
+
+
 def later(suite, package, program, script):
     return lambda t: in_debian_root(t, suite, package, program, script)
 
@@ -43,7 +53,8 @@ PROGRAMS = (("CPython 3.11", lambda t: [interpreters.PYTHON, interpreters.FRAMES
             ("PHP 8.2", lambda t: [t.need("php"), interpreters.PHP_FRAMES], of_php),
             ("PHP 8.4", later("trixie", "php8.4-cli", "php8.4", interpreters.PHP_FRAMES), of_php),
             ("Ruby 3.1", lambda t: [t.need("ruby"), ruby.FRAMES], of_ruby),
-            ("Ruby 3.3", later("trixie", "ruby3.3", "ruby3.3", ruby.FRAMES), of_ruby))
+            ("Ruby 3.3", later("trixie", "ruby3.3", "ruby3.3", ruby.FRAMES), of_ruby),
+            *((f"JVM {release}, interpreted", java(release), of_java) for release in (17, 21, 25, 27)))
 
 
 def cell(events, judge):
@@ -70,9 +81,10 @@ def main():
     parser.add_argument("--seconds", type=float, default=6)
     parser.add_argument("--skip", type=float, default=2, metavar="S", help="of the recording: unwind tables are built (%(default)s)")
     parser.add_argument("--hz", type=int, default=999)
+    parser.add_argument("--only", default="", metavar="NAME", help="rows whose name has this in it")
     options = parser.parse_args()
     print("| functions of | samples: outermost / wrong, % | waits |\n|---|---|---|")
-    for name, argv, judge in PROGRAMS:
+    for name, argv, judge in (row for row in PROGRAMS if options.only in row[0]):
         t = Case(options.build)
         try:
             print(f"| {name} | {measure(t, argv, judge, options)} |", flush=True)

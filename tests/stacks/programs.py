@@ -39,9 +39,8 @@ RUST = Graph({"middle": {"leaf"}, "main": {"middle", "nap"}}, libraries=["nap", 
 GO = Graph({"middle": {"leaf"}, "main": {"middle", "allocate"}}, libraries=["leaf", "main", "middle", "allocate", "sleeper"],
            callbacks=["main", "sleeper"],
            package="main.")
-# The interpreter's frames have no methods' names.
-JAVA = Graph({"middle": {"leaf"}, "main": {"middle"}}, libraries=["leaf", "main", "waiter"],
-             callbacks=["main", "middle", "leaf", "waiter"], has_jit=True)
+# A lambda calls waiter.
+JAVA = Graph({"middle": {"leaf"}, "main": {"middle"}}, libraries=["leaf", "main", "waiter"], callbacks=["main", "waiter"], has_jit=True)
 DOTNET = Graph({"Middle": {"Leaf"}, "Main": {"Middle"}}, libraries=["Leaf", "Main", "Waiter"], callbacks=["Main", "Waiter"],
                has_jit=True)
 

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "bpf/interp_logic.bpf.h"
 #include "fake_memory.h"
 #include "runtime/jvm/jvm_interpreter.h"
 
@@ -107,6 +108,7 @@ static void describe(void)
 	add_field("VirtualSpace", "_high_boundary", 16, 0);
 	add_field("CodeBlob", "_frame_size", 28, 0);
 	add_type("HeapBlock", 16);
+	add_field("Symbol", "_hash_and_refcount", 0, 0);
 }
 
 static uint64_t heap_va(unsigned at)
@@ -204,7 +206,6 @@ static void code_is_where_the_stub_queue_has_it(void **state)
 	(void)state;
 	assert_true(reads(&i));
 	assert_true(i.code_va == CODE_VA && i.code_end_va == CODE_VA + CODE_BYTES);
-	assert_int_equal(i.method_bytes, 88);
 }
 
 static void other_layouts_are_followed(void **state)
@@ -324,6 +325,113 @@ static void what_is_no_method_has_no_name(void **state)
 	assert_name(METHOD, "");
 }
 
+/* ---- methods of stacks ----------------------------------------------------------------------- */
+
+enum { HASH = 0x4d2 };
+
+#define INDEXES (5ull << 32 | 3u << 16) /* from 32 on */
+
+/* The cookie that a program sends of METHOD as it is at first. */
+static uint64_t cookie(uint64_t name_id)
+{
+	return tapir_interp__indexed(
+		tapir_interp__method_hash(CONST_METHOD, INDEXES, CLASS_NAME, name_id), 12);
+}
+
+static bool is_method(uint64_t sent)
+{
+	struct tapir_process_memory source = fake_memory__of(&memory);
+	struct tapir_jvm_interpreter i;
+
+	assert_true(reads(&i));
+	return tapir_jvm_interpreter__is_method(&i, &source, METHOD, sent);
+}
+
+static void programs_know_where_to_read(void **state)
+{
+	struct tapir_jvm_interpreter i;
+	struct tapir_interp how;
+
+	(void)state;
+	assert_true(reads(&i));
+	assert_true(tapir_jvm_interpreter__interp(&i, &how));
+	assert_int_equal(how.root, TAPIR_INTERP_SLOTS);
+	assert_int_equal(how.language, TAPIR_INTERP_HOTSPOT);
+	assert_int_equal(how.code, 8);
+	assert_int_equal(how.cookie, 34);
+	assert_int_equal(how.previous, 16);
+	assert_int_equal(how.steps[0], 24);
+	assert_int_equal(how.steps[1], 24);
+	assert_int_equal(how.last, 2); /* the hash is the upper half */
+}
+
+static void jvm_whose_names_do_not_differ_has_no_methods_in_stacks(void **state)
+{
+	struct tapir_jvm_interpreter i;
+	struct tapir_interp how;
+
+	(void)state;
+	put(structs_end - STRUCT_BYTES + 8, TEXTS); /* Symbol::_hash_and_refcount */
+	assert_true(reads(&i));			    /* snapshots name them */
+	assert_false(tapir_jvm_interpreter__interp(&i, &how));
+	add_field("Symbol", "_identity_hash", 4, 0);
+	assert_true(reads(&i));
+	assert_true(tapir_jvm_interpreter__interp(&i, &how));
+	assert_int_equal(how.last, 4);
+	put(structs_end - STRUCT_BYTES + 32, 1ull << 20);
+	assert_true(reads(&i));
+	assert_false(tapir_jvm_interpreter__interp(&i, &how));
+}
+
+static void offsets_that_no_program_reads_are_refused(void **state)
+{
+	static const unsigned used[] = {1, 5, 6, 7, 9};
+
+	for (size_t at = 0; at < sizeof(used) / sizeof(*used); at++) {
+		struct tapir_jvm_interpreter i;
+		struct tapir_interp how;
+
+		(void)set_up(state);
+		put(STRUCTS + used[at] * STRUCT_BYTES + 32, 1032); /* a multiple of 8 */
+		assert_true(reads(&i));
+		assert_false(tapir_jvm_interpreter__interp(&i, &how));
+	}
+}
+
+static void method_is_the_one_of_the_stack_until_another_takes_its_place(void **state)
+{
+	(void)state;
+	fake_memory__put32(&memory, CLASS_NAME, HASH << 16 | 7);
+	assert_true(is_method(cookie(HASH)));
+	assert_true(is_method(cookie(0))); /* its page was not there */
+	assert_false(is_method(cookie(HASH + 1)));
+	fake_memory__put32(&memory, CLASS_NAME, HASH << 16 | 8); /* it is used once more */
+	assert_true(is_method(cookie(HASH)));
+	put(CLASS + 24, NAME); /* another class */
+	assert_false(is_method(cookie(HASH)) || is_method(cookie(0)));
+	put(CLASS + 24, CLASS_NAME);
+	fake_memory__put32(&memory, CONST_METHOD + 34, 5u << 16 | 5); /* another name */
+	assert_false(is_method(cookie(HASH)) || is_method(cookie(0)));
+	fake_memory__put32(&memory, CONST_METHOD + 34, 5u << 16 | 3);
+	assert_true(is_method(cookie(HASH)));
+	put(METHOD + 8, CONST_METHOD + 8);
+	assert_false(is_method(cookie(HASH)) || is_method(cookie(0)));
+}
+
+static void structures_that_cannot_be_read_are_no_method(void **state)
+{
+	static const uint64_t places[] = {METHOD + 8, CONST_METHOD + 16, POOL + 24, CLASS + 24};
+	static const uint64_t wrong[] = {0, 1, 1ull << 63, UINT64_MAX - 7,
+					 MEMORY_VA + MEMORY_BYTES - 1};
+
+	for (size_t at = 0; at < sizeof(places) / sizeof(*places); at++)
+		for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+			(void)set_up(state);
+			put(places[at], wrong[i]);
+			assert_false(is_method(cookie(HASH)) || is_method(cookie(0)));
+		}
+}
+
 static void name_that_is_longer_than_any_is_cut(void **state)
 {
 	static char text[9000];
@@ -421,6 +529,13 @@ int main(void)
 		cmocka_unit_test_setup(numbers_of_no_description_are_refused, set_up),
 		cmocka_unit_test_setup(table_without_an_end_is_read_up_to_a_bound, set_up),
 		cmocka_unit_test_setup(what_is_no_method_has_no_name, set_up),
+		cmocka_unit_test_setup(programs_know_where_to_read, set_up),
+		cmocka_unit_test_setup(jvm_whose_names_do_not_differ_has_no_methods_in_stacks,
+				       set_up),
+		cmocka_unit_test_setup(offsets_that_no_program_reads_are_refused, set_up),
+		cmocka_unit_test_setup(method_is_the_one_of_the_stack_until_another_takes_its_place,
+				       set_up),
+		cmocka_unit_test_setup(structures_that_cannot_be_read_are_no_method, set_up),
 		cmocka_unit_test_setup(name_that_is_longer_than_any_is_cut, set_up),
 		cmocka_unit_test_setup(heaps_are_where_the_code_cache_has_them, set_up),
 		cmocka_unit_test_setup(heaps_that_cannot_be_are_refused, set_up),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Waits for a disk or for another end of a connection, from a function of the program's own: a
- * thread of a library that waits for work to come is no finding. Interpreted functions of a JVM
- * have no names once it has ended: those may be the program's own.
+ * thread of a library that waits for work to come is no finding. Interpreted methods of a JVM
+ * have no names if it ended before they were read: those may be the program's own.
  */
 #include <string.h>
 

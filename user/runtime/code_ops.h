@@ -18,7 +18,6 @@
 
 struct tapir_code_place {
 	uint64_t interpreter_va, interpreter_end_va;
-	uint32_t method_bytes; /* of what a frame of it has of its method */
 	struct tapir_walk_heap heaps[TAPIR_CODE_HEAPS]; /* to the end of what is reserved */
 	unsigned heap_cnt;				/* 0: not known */
 	bool has_inlined;				/* what was inlined is described */

@@ -16,14 +16,12 @@
 #include "runtime/process_memory.h"
 #include "trace/recbuf.h"
 
-#define READ_BYTES	(1u << 20)	       /* of one file per call: some 20 ms */
-#define KEEP_NS		(5 * TAPIR_NS_PER_SEC) /* after an end: its last samples are named by then */
-#define FILE_READ_NS	(120 * TAPIR_NS_PER_MS) /* what a process writes itself is read by then */
-#define REPORTERS_MAX	1024
-#define METHODS_MAX	65536u
-#define INLINED_MAX	65536u /* addresses, of a process */
-#define METHODS_AT_ONCE 256u   /* are read again per second: 1 ms */
-#define PARENTS_MAX	8      /* forks of forks that run their ancestor's code */
+#define READ_BYTES    (1u << 20)	      /* of one file per call: some 20 ms */
+#define KEEP_NS	      (5 * TAPIR_NS_PER_SEC)  /* after an end: its last samples are named by then */
+#define FILE_READ_NS  (120 * TAPIR_NS_PER_MS) /* what a process writes itself is read by then */
+#define REPORTERS_MAX 1024
+#define INLINED_MAX   65536u /* addresses, of a process */
+#define PARENTS_MAX   8	     /* forks of forks that run their ancestor's code */
 
 /* A probe that reports generated code. */
 struct reporter {
@@ -307,9 +305,6 @@ static void forget_ended(struct tapir_code_names *n, uint64_t now_ns)
 	tapir_vec__fini(&gone);
 }
 
-static void check_methods(struct tapir_code_names *n, struct tapir_code_sources *s,
-			  uint64_t now_ns);
-
 int tapir_code_names__read(struct tapir_code_names *n, uint64_t now_ns, bool is_last)
 {
 	bool more = false;
@@ -322,11 +317,9 @@ int tapir_code_names__read(struct tapir_code_names *n, uint64_t now_ns, bool is_
 		if (!n->processes.slots[i].used)
 			continue;
 		more |= tapir_code_sources__read(s, now_ns, is_last, READ_BYTES);
-		check_methods(n, s, now_ns);
 		warn_when_full(s);
 		err = describe_changed(n, s);
-		n->has_files |= s->perf_map || s->jitdumps.cnt || s->question ||
-				s->dotnet.question || s->methods.cnt;
+		n->has_files |= s->perf_map || s->jitdumps.cnt || s->question || s->dotnet.question;
 	}
 	forget_ended(n, now_ns);
 	return err < 0 ? err : more;
@@ -424,44 +417,6 @@ static bool read_code(struct tapir_code_sources *s)
 	return s->code_state;
 }
 
-/*
- * Reads the method's name now, which holds from time_ns on; nothing changes if it had it before. 1:
- * it is new.
- */
-static int name_method(struct tapir_code_names *n, struct tapir_code_sources *s, uint64_t va,
-		       uint64_t time_ns)
-{
-	struct tapir_process_memory memory = {tapir_process_memory__read_fn, &s->tgid};
-	struct tapir_jit_table *table = tapir_code_sources__table(s);
-	struct tapir_jit_name known, name = {.start_va = va,
-					     .from_ns = time_ns,
-					     .size = s->place.method_bytes,
-					     .source = TAPIR_JIT_INTERPRETED};
-
-	tapir_str__clear(&n->name);
-	if (!table || !s->runtime->code->add_name(s->code_state, &memory, va, &n->name))
-		return 0;
-	if (tapir_jit_table__at(table, va, &known) && known.name_len == n->name.len &&
-	    !memcmp(known.name, n->name.data, n->name.len) && known.from_ns <= time_ns)
-		return 0;
-	name.name = n->name.data;
-	name.name_len = n->name.len;
-	return tapir_jit_table__add(table, &name) > 0;
-}
-
-bool tapir_code_names__name_method(struct tapir_code_names *n, uint32_t tgid, uint64_t va,
-				   uint64_t time_ns)
-{
-	struct tapir_code_sources *s = sources_of(n, tgid);
-
-	va &= ~7ull;
-	if (!s || !read_code(s) || !name_method(n, s, va, time_ns))
-		return false;
-	if (s->methods.cnt < METHODS_MAX)
-		(void)tapir_vec__push(&s->methods, va);
-	return true;
-}
-
 int tapir_code_names__name_inlined(struct tapir_code_names *n, uint32_t tgid, uint64_t va,
 				   uint64_t time_ns, bool is_return)
 {
@@ -490,18 +445,6 @@ int tapir_code_names__name_inlined(struct tapir_code_names *n, uint32_t tgid, ui
 	rec = tapir_recbuf__inlined(&n->recbuf, &fixed,
 				    (struct tapir_sv){n->name.data, n->name.len});
 	return rec ? tapir_catalog__describe(n->catalog, rec) : -ENOMEM;
-}
-
-/* When classes are unloaded, others' methods may take the places of theirs. */
-static void check_methods(struct tapir_code_names *n, struct tapir_code_sources *s, uint64_t now_ns)
-{
-	if (!s->methods.cnt || s->exit_ns || now_ns < s->next_check_ns)
-		return;
-	s->next_check_ns = now_ns + TAPIR_NS_PER_SEC;
-	for (size_t i = 0; i < METHODS_AT_ONCE && i < s->methods.cnt; i++) {
-		s->checked_cnt = (s->checked_cnt + 1) % s->methods.cnt;
-		(void)name_method(n, s, s->methods.data[s->checked_cnt], now_ns);
-	}
 }
 
 bool tapir_code_names__add_compiled(struct tapir_code_names *n,

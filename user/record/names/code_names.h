@@ -82,13 +82,6 @@ bool tapir_code_names__miss(struct tapir_code_names *n, const struct tapir_rec_m
 			    uint64_t va, uint64_t time_ns);
 
 /*
- * Names a frame of a JVM's interpreter, which has a method instead of code (bpf/unwind.h). False:
- * va is no such method, or its process has ended.
- */
-bool tapir_code_names__name_method(struct tapir_code_names *n, uint32_t tgid, uint64_t va,
-				   uint64_t time_ns);
-
-/*
  * Describes (abi.h) what is inlined at va, in code that has a JIT record in the catalog. is_return:
  * va is the byte before a return address. 0: nothing is known of that; else 1 or the writer's
  * error.

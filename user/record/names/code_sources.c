@@ -38,7 +38,6 @@ static void drop_sources(struct tapir_code_sources *s)
 	tapir_perf_map__close(s->perf_map);
 	tapir_perf_map__close(s->answer);
 	tapir_jit_table__free(s->table);
-	tapir_vec__fini(&s->methods);
 	tapir_runtime_query__drop(s->question);
 	free(s->code_state);
 	tapir_dotnet_names__fini(&s->dotnet);

@@ -31,11 +31,8 @@ struct tapir_code_sources {
 	struct tapir_runtime_query *question;	 /* NULL: none, or its answer was read */
 	struct tapir_perf_map *answer;		 /* being read */
 	bool code_is_read;
-	struct tapir_vec(uint64_t) methods; /* of it that were named */
-	uint64_t next_check_ns;		    /* of these */
-	size_t checked_cnt;
 	size_t inlined_cnt; /* addresses that were looked up */
-	void *code_state;   /* read when a method is to be named; NULL: not known */
+	void *code_state;   /* read when one is; NULL: not known */
 	struct tapir_code_place place;
 	bool dotnet_reports_methods; /* likely: dotnet_names.h */
 	struct tapir_dotnet_names dotnet;

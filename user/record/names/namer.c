@@ -275,10 +275,7 @@ static int name_frame(struct tapir_namer *n, uint32_t tgid, uint64_t va, uint64_
 	}
 	/* Code outside of every file is generated: only its runtime knows what it is. */
 	if (!mapping)
-		return tapir_code_names__name_method(n->code_names, tgid, va, time_ns) &&
-				       name_code(n, tgid, va, time_ns, &err)
-			       ? 1
-			       : -ESRCH;
+		return -ESRCH;
 	if (is_runtimes_code(mapping))
 		return name_late(n, mapping, va, time_ns);
 	if (!mapping->file_id)

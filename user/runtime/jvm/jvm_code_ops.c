@@ -21,7 +21,6 @@ static void *find(uint32_t tgid, const struct tapir_mapping_line *file,
 	*out = (struct tapir_code_place){
 		.interpreter_va = i->code_va,
 		.interpreter_end_va = i->code_end_va,
-		.method_bytes = i->method_bytes,
 		.heap_cnt = i->code.heap_cnt,
 		.has_inlined = i->scopes.is_known,
 	};

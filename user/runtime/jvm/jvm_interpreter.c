@@ -12,6 +12,7 @@
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "bpf/interp_logic.bpf.h"
 #include "elf/image.h"
 #include "runtime/exported.h"
 #include "runtime/jvm/jvm.h"
@@ -19,9 +20,11 @@
 #include "runtime/jvm/jvm_methods.h"
 
 #define MAX_CODE_BYTES	 (16u << 20) /* JDK 17 has 200 KB */
+#define MIN_METHOD_BYTES 16u	     /* the first ones are a frame's address (interpreters.h) */
 #define MAX_METHOD_BYTES 1024u
 #define MAX_SYMBOL_BYTES 1024u /* longer names are cut */
 #define MAX_USER_VA	 (1ull << 56)
+#define MAX_OFFSET	 1024u /* in what the programs read */
 
 /* The members that are needed of the description, in the order in which they are used below. */
 enum {
@@ -38,10 +41,14 @@ enum {
 	CLASS_NAME,
 	SYMBOL_LEN,
 	SYMBOL_BYTES,
-	WANTED_CNT
+	WANTED_CNT,
+	/* Either is in a JVM; where neither is, names are read, but not of stacks of the past. */
+	SYMBOL_HASH = WANTED_CNT, /* from JDK 13 on: the reference count, then the hash */
+	SYMBOL_IDENTITY,
+	STRUCT_CNT
 };
 
-static const struct tapir_jvm_struct wanted_structs[WANTED_CNT] = {
+static const struct tapir_jvm_struct wanted_structs[STRUCT_CNT] = {
 	[CODE] = {"AbstractInterpreter", "_code", .is_static = true},
 	[QUEUE_BUFFER] = {"StubQueue", "_stub_buffer"},
 	[QUEUE_LIMIT] = {"StubQueue", "_buffer_limit"},
@@ -55,6 +62,8 @@ static const struct tapir_jvm_struct wanted_structs[WANTED_CNT] = {
 	[CLASS_NAME] = {"Klass", "_name"},
 	[SYMBOL_LEN] = {"Symbol", "_length"},
 	[SYMBOL_BYTES] = {"Symbol", "_body"},
+	[SYMBOL_HASH] = {"Symbol", "_hash_and_refcount"},
+	[SYMBOL_IDENTITY] = {"Symbol", "_identity_hash"},
 };
 
 static bool find_code(struct tapir_jvm_interpreter *out, const struct tapir_process_memory *memory,
@@ -75,17 +84,31 @@ static bool find_code(struct tapir_jvm_interpreter *out, const struct tapir_proc
 	return true;
 }
 
+/* Sets what the frames of stacks are named by, if the programs can read all of it. */
+static void find_name_id(struct tapir_jvm_interpreter *out, const struct tapir_jvm_struct *s)
+{
+	uint64_t at = s[SYMBOL_HASH].is_found ? s[SYMBOL_HASH].value + 2 : s[SYMBOL_IDENTITY].value;
+
+	out->name_id = (uint32_t)at;
+	out->has_name_id = (s[SYMBOL_HASH].is_found || s[SYMBOL_IDENTITY].is_found) &&
+			   at <= MAX_OFFSET && out->const_method <= MAX_OFFSET &&
+			   out->pool % 8 == 0 && out->pool < TAPIR_INTERP_METHOD_BYTES &&
+			   out->name % 8 <= 4 && out->name < TAPIR_INTERP_METHOD_BYTES &&
+			   out->signature - out->name == 2 && out->pool_holder <= MAX_OFFSET &&
+			   out->class_name <= MAX_OFFSET;
+}
+
 bool tapir_jvm_interpreter__read(struct tapir_jvm_interpreter *out,
 				 const struct tapir_process_memory *memory,
 				 const uint64_t vas[TAPIR_JVM_EXPORT_CNT])
 {
 	struct tapir_jvm_struct
-		s[WANTED_CNT + TAPIR_JVM_CODE_STRUCT_CNT + TAPIR_JVM_SCOPE_STRUCT_CNT];
-	struct tapir_jvm_struct *scopes = &s[WANTED_CNT + TAPIR_JVM_CODE_STRUCT_CNT];
+		s[STRUCT_CNT + TAPIR_JVM_CODE_STRUCT_CNT + TAPIR_JVM_SCOPE_STRUCT_CNT];
+	struct tapir_jvm_struct *scopes = &s[STRUCT_CNT + TAPIR_JVM_CODE_STRUCT_CNT];
 	struct tapir_jvm_interpreter found;
 
 	memcpy(s, wanted_structs, sizeof(wanted_structs));
-	memcpy(&s[WANTED_CNT], tapir_jvm_code_structs, sizeof(tapir_jvm_code_structs));
+	memcpy(&s[STRUCT_CNT], tapir_jvm_code_structs, sizeof(tapir_jvm_code_structs));
 	memcpy(scopes, tapir_jvm_scope_structs, sizeof(tapir_jvm_scope_structs));
 	/*
 	 * One pass over the JVM's table of its own structures (vmStructs.hpp) finds all of them: it
@@ -95,10 +118,9 @@ bool tapir_jvm_interpreter__read(struct tapir_jvm_interpreter *out,
 	for (unsigned i = 0; i < WANTED_CNT; i++)
 		if (!s[i].is_found)
 			return false;
-	if (s[METHOD_BYTES].value < 8 || s[METHOD_BYTES].value > MAX_METHOD_BYTES)
+	if (s[METHOD_BYTES].value < MIN_METHOD_BYTES || s[METHOD_BYTES].value > MAX_METHOD_BYTES)
 		return false;
 	found = (struct tapir_jvm_interpreter){
-		.method_bytes = (uint32_t)s[METHOD_BYTES].value,
 		.const_method = (uint32_t)s[CONST_METHOD].value,
 		.pool = (uint32_t)s[POOL].value,
 		.name = (uint32_t)s[NAME].value,
@@ -111,7 +133,8 @@ bool tapir_jvm_interpreter__read(struct tapir_jvm_interpreter *out,
 	};
 	if (!find_code(&found, memory, s))
 		return false;
-	if (tapir_jvm_code__read(&found.code, memory, &s[WANTED_CNT]))
+	find_name_id(&found, s);
+	if (tapir_jvm_code__read(&found.code, memory, &s[STRUCT_CNT]))
 		tapir_jvm_scopes__read(&found.scopes, memory, scopes);
 	*out = found;
 	return true;
@@ -248,4 +271,43 @@ bool tapir_jvm_interpreter__add_name(const struct tapir_jvm_interpreter *i,
 	(void)tapir_java_name__add(out, symbol_text(&class_name), symbol_text(&name),
 				   symbol_text(&signature));
 	return !out->failed;
+}
+
+/* ---- functions of stacks -------------------------------------------------------------------- */
+
+bool tapir_jvm_interpreter__interp(const struct tapir_jvm_interpreter *i, struct tapir_interp *out)
+{
+	if (!i->has_name_id)
+		return false;
+	*out = (struct tapir_interp){
+		.root = TAPIR_INTERP_SLOTS,
+		.language = TAPIR_INTERP_HOTSPOT,
+		.steps = {(uint16_t)i->pool_holder, (uint16_t)i->class_name},
+		.code = (uint16_t)i->const_method,
+		.previous = (uint16_t)i->pool,
+		.last = (uint16_t)i->name_id,
+		.cookie = (uint16_t)i->name,
+	};
+	return true;
+}
+
+static bool has_hash(uint64_t hash, uint64_t cookie)
+{
+	return !((tapir_interp__indexed(hash, 0) ^ cookie) >> TAPIR_INTERP_IDX_BITS);
+}
+
+bool tapir_jvm_interpreter__is_method(const struct tapir_jvm_interpreter *i,
+				      const struct tapir_process_memory *memory, uint64_t method_va,
+				      uint64_t cookie)
+{
+	uint64_t code_va = tapir_process_memory__u64(memory, method_va + i->const_method);
+	uint64_t indexes = tapir_process_memory__u64(memory, code_va + i->name / 8 * 8);
+	uint64_t pool_va = tapir_process_memory__u64(memory, code_va + i->pool);
+	uint64_t class_va = tapir_process_memory__u64(memory, pool_va + i->pool_holder);
+	uint64_t name_va = tapir_process_memory__u64(memory, class_va + i->class_name);
+	uint16_t id = 0;
+
+	return tapir_process_memory__get(memory, name_va + i->name_id, &id, sizeof(id)) &&
+	       (has_hash(tapir_interp__method_hash(code_va, indexes, name_va, id), cookie) ||
+		has_hash(tapir_interp__method_hash(code_va, indexes, name_va, 0), cookie));
 }

@@ -12,13 +12,13 @@
 
 #include "attach/maps.h"
 #include "base/str.h"
+#include "bpf/interp.h"
 #include "runtime/jvm/jvm_code.h"
 #include "runtime/jvm/jvm_scopes.h"
 #include "runtime/jvm/jvm_structs.h"
 
 struct tapir_jvm_interpreter {
-	uint64_t code_va, code_end_va; /* 0: not known */
-	uint32_t method_bytes;
+	uint64_t code_va, code_end_va;	   /* 0: not known */
 	uint32_t const_method;		   /* of a Method */
 	uint32_t pool, name, signature;	   /* of that; the latter are indexes of the pool */
 	uint32_t pool_bytes, pool_holder;  /* of the pool: its entries follow it; its class */
@@ -26,6 +26,9 @@ struct tapir_jvm_interpreter {
 	uint32_t symbol_len, symbol_bytes; /* of a name */
 	struct tapir_jvm_code code;	   /* of what it compiles; may be empty */
 	struct tapir_jvm_scopes scopes;	   /* of that; may be not known */
+	/* 2 bytes of a name, which differ between names. False: it has none, or too far away. */
+	uint32_t name_id;
+	bool has_name_id;
 };
 
 /* False: it does not describe what is needed, or has not made its interpreter yet. */
@@ -43,5 +46,13 @@ bool tapir_jvm_interpreter__of(struct tapir_jvm_interpreter *out, uint32_t tgid)
 bool tapir_jvm_interpreter__add_name(const struct tapir_jvm_interpreter *i,
 				     const struct tapir_process_memory *memory, uint64_t method_va,
 				     struct tapir_str *out);
+
+/* Says how the programs find the methods of a stack (bpf/interp.h). False: they cannot. */
+bool tapir_jvm_interpreter__interp(const struct tapir_jvm_interpreter *i, struct tapir_interp *out);
+
+/* Returns true if the method is still the one that a stack with this cookie had. */
+bool tapir_jvm_interpreter__is_method(const struct tapir_jvm_interpreter *i,
+				      const struct tapir_process_memory *memory, uint64_t method_va,
+				      uint64_t cookie);
 
 #endif

@@ -16,7 +16,7 @@
 /* clang-format off */
 #define TAPIR_RUNTIMES(LORE, OPS, INTERPRETER) \
 	LORE(dotnet) OPS(dotnet) \
-	LORE(hotspot) OPS(jvm) \
+	LORE(hotspot) OPS(jvm) INTERPRETER(jvm) \
 	LORE(postgresql) OPS(postgresql) \
 	LORE(cpython) INTERPRETER(cpython) \
 	LORE(ruby) INTERPRETER(ruby) \
