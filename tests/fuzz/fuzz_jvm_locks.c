@@ -1,10 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Thread dumps of JVMs, whatever is in them: nobody waits for itself, or for nobody. */
+/*
+ * Thread dumps of JVMs, whatever is in them: no thread waits for itself, or for none; frames of
+ * virtual threads are in the dump.
+ */
 #include <stdlib.h>
 
+#include "runtime/jvm/heap/jvm_virtual.h"
 #include "runtime/jvm/jvm_locks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);
+
+static void read_virtual(const char *dump, size_t len)
+{
+	const struct tapir_jvm_virtual_stack *stack;
+	struct tapir_jvm_virtual found;
+	uint64_t cnt = 0;
+
+	if (tapir_jvm_virtual__parse(dump, len, &found))
+		return;
+	tapir_vec_for_each (stack, &found.stacks) {
+		struct tapir_sv text = stack->text, frame;
+
+		cnt += stack->cnt;
+		while (tapir_jvm_virtual__next_frame(&text, &frame))
+			if (frame.data < dump || frame.data + frame.len > dump + len)
+				abort();
+	}
+	if (cnt > found.cnt || found.parked_cnt > found.cnt)
+		abort();
+	tapir_jvm_virtual__fini(&found);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 {
@@ -16,5 +41,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)
 			if (!wait->tid || !wait->owner_tid || wait->tid == wait->owner_tid)
 				abort();
 	tapir_vec__fini(&waits);
+	read_virtual((const char *)input, len);
 	return 0;
 }

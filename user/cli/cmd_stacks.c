@@ -57,8 +57,8 @@ static const struct tapir_option options[] = {
 		   "meanwhile",
 		   struct args, jvm_locks),
 	TAPIR_FLAG("async", 0,
-		   "show the suspended async methods of a .NET process and what each awaits, "
-		   "instead of threads; the process collects all generations",
+		   "show the suspended async methods of a .NET process and what each awaits, or "
+		   "the virtual threads of a JVM by stack, instead of threads",
 		   struct args, async),
 	TAPIR_SYMBOLS_OPTIONS(struct args),
 	{}};
@@ -206,34 +206,49 @@ static int show_file(struct tapir_cli *cli, int fd)
 	return err;
 }
 
-/* Requests that never end need no thread: they are objects. */
-static int show_async(const struct args *args)
+static int make_async_methods(uint32_t tgid, uint64_t top, struct tapir_view_result *out)
 {
-	const struct tapir_heap_request request = {.tgid = args->pids.data[0],
+	const struct tapir_heap_request request = {.tgid = tgid,
 						   .max_pause_ns = TAPIR_HEAP_MAX_PAUSE_NS};
-	struct tapir_view_result result = {.view = "stacks-async"};
 	struct tapir_heap_snapshot s = {};
-	int err = tapir_heap__live_way(request.tgid) == TAPIR_HEAP_LIVE_DOTNET
-			  ? tapir_heap__take(&request, &s)
-			  : tapir_diag__fail(-EOPNOTSUPP,
-					     "process %u is not a .NET process whose objects can "
-					     "be listed: --async reads its async methods from them",
-					     request.tgid);
+	int err = tapir_heap__take(&request, &s);
 
 	if (!err && !s.has_references)
 		err = tapir_diag__fail(-ENODATA, "what its async methods await is not known: %s",
 				       s.incomplete);
 	if (!err)
-		err = tapir_heap_async_tables__make(&s,
-						    args->all	? 0
-						    : args->top ? args->top
-								: ASYNC_TOP,
-						    &result);
+		err = tapir_heap_async_tables__make(&s, top, out);
+	tapir_heap_snapshot__fini(&s);
+	return err;
+}
+
+static int make_async(uint32_t tgid, uint64_t top, struct tapir_view_result *out)
+{
+	switch (tapir_heap__live_way(tgid)) {
+	case TAPIR_HEAP_LIVE_DOTNET:
+		return make_async_methods(tgid, top, out);
+	case TAPIR_HEAP_LIVE_ASKED:
+		return tapir_heap__show_suspended(tgid, top ? top : UINT64_MAX, out);
+	default:
+		return tapir_diag__fail(-EOPNOTSUPP,
+					"process %u is neither a .NET process whose objects can be "
+					"listed, which --async reads its async methods from, nor a "
+					"JVM, which has virtual threads",
+					tgid);
+	}
+}
+
+/* Requests that never end need no thread: they are objects. */
+static int show_async(const struct args *args)
+{
+	struct tapir_view_result result = {.view = "stacks-async"};
+	uint64_t top = args->all ? 0 : args->top ? args->top : ASYNC_TOP;
+	int err = make_async(args->pids.data[0], top, &result);
+
 	if (!err)
 		err = tapir_view_result__print(&result,
 					       args->json ? TAPIR_VIEW_JSON : TAPIR_VIEW_TEXT);
 	tapir_view_result__fini(&result);
-	tapir_heap_snapshot__fini(&s);
 	return err;
 }
 
@@ -298,7 +313,10 @@ const struct tapir_command tapir_cmd_stacks = {
 		"Methods that wait for each other's tasks are a deadlock. For semaphores, which store "
 		"no holder, they count as waiting for each other if each refers to the one that "
 		"another awaits, and no other suspended method does. The process is suspended "
-		"while it collects and lists, as by 'tapir heap'.\n\n"
+		"while it collects all generations and lists them, as by 'tapir heap'. A JVM (21 or "
+		"newer) writes a dump of its threads into a file of its /tmp, which is removed; "
+		"virtual threads with identical stacks are one row, with how many of them are parked: "
+		"those have no thread of the kernel, and are in no other output.\n\n"
 		"Requires CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE (root). For an ordinary user, "
 		"the threads of their own processes are read from /proc, without kernel functions; "
 		"stacks of code that keeps a frame pointer may end early. A recording with "

@@ -93,6 +93,16 @@ int tapir_heap__end_live(uint32_t tgid, struct tapir_heap_live *out)
 	return heap->end_live(tgid, out);
 }
 
+int tapir_heap__show_suspended(uint32_t tgid, uint64_t top, struct tapir_view_result *out)
+{
+	const struct tapir_heap_ops *heap;
+	int is_one = tapir_heap_ops__find(tgid, &heap);
+
+	if (is_one <= 0)
+		return is_one ? is_one : fail_to_ask(tgid);
+	return heap->suspended(tgid, top, out);
+}
+
 /* ---- all ---------------------------------------------------------------------------------------- */
 
 /* what: "list the heap"; where its runtime has that instead is said, too. */

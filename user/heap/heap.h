@@ -47,6 +47,13 @@ int tapir_heap__begin_live(uint32_t tgid, const char **note);
  */
 int tapir_heap__end_live(uint32_t tgid, struct tapir_heap_live *out);
 
+/*
+ * Shows what waits in the heap of a runtime that can be asked, without a thread of the kernel: a
+ * JVM's virtual threads, at most top rows. Failures leave a line. out: empty but for view.
+ */
+struct tapir_view_result;
+int tapir_heap__show_suspended(uint32_t tgid, uint64_t top, struct tapir_view_result *out);
+
 /* Opens the snapshot of a recording. */
 int tapir_heap__open(const char *path, struct tapir_heap_snapshot *out);
 

@@ -27,6 +27,8 @@ struct tapir_heap_ops {
 	int (*begin_live)(uint32_t tgid);
 	int (*end_live)(uint32_t tgid, struct tapir_heap_live *out);
 	const char *live_note; /* how it samples, and what tapir made it do */
+	/* Does what tapir_heap__show_suspended says. */
+	int (*suspended)(uint32_t tgid, uint64_t top, struct tapir_view_result *out);
 };
 
 /* 1 and *out: the operations of the process's runtime; 0: it has none; -errno with a line. */

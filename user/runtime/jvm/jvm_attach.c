@@ -311,12 +311,19 @@ static int dump_somewhere(struct talk *talk, struct tapir_jvm_perf_map *map)
 	return err ? err : ask_for_map(talk, NULL, &map->guard);
 }
 
-static int dump(struct talk *talk, const char *dump_command, struct tapir_jvm_perf_map *map)
+/* A file that the JVM writes: the command is followed by its path. */
+struct dump_request {
+	const char *command, *suffix;
+	const char *failure; /* "it wrote no flight recording" */
+};
+
+static int dump(struct talk *talk, const struct dump_request *request,
+		struct tapir_jvm_perf_map *map)
 {
 	struct tapir_peer_answer before, file;
 	int err;
 
-	(void)dump_command;
+	(void)request;
 	snprintf(map->name, sizeof(map->name), "perf-%u.map", talk->facts.peer.ns_tgid);
 	err = find_socket(talk, map->name, &file, &map->dir_fd);
 	if (err)
@@ -338,11 +345,12 @@ static int dump(struct talk *talk, const char *dump_command, struct tapir_jvm_pe
 	return 0;
 }
 
-typedef int (*dump_fn)(struct talk *talk, const char *dump_command, struct tapir_jvm_perf_map *map);
+typedef int (*dump_fn)(struct talk *talk, const struct dump_request *request,
+		       struct tapir_jvm_perf_map *map);
 
 /* With the lock on what this JVM is asked to write. */
-static int dump_locked(const struct tapir_jvm_opts *opts, dump_fn dump_it, const char *dump_command,
-		       struct tapir_jvm_perf_map *out)
+static int dump_locked(const struct tapir_jvm_opts *opts, dump_fn dump_it,
+		       const struct dump_request *request, struct tapir_jvm_perf_map *out)
 {
 	struct tapir_jvm_perf_map map = {.dir_fd = -1, .lock_fd = -1, .guard = TAPIR_PEER_NO_GUARD};
 	struct talk talk;
@@ -358,7 +366,7 @@ static int dump_locked(const struct tapir_jvm_opts *opts, dump_fn dump_it, const
 	talk.job.lock_fd = map.lock_fd;
 	map.uid = talk.facts.peer.uid;
 	map.gid = talk.facts.peer.gid;
-	err = dump_it(&talk, dump_command, &map);
+	err = dump_it(&talk, request, &map);
 	end_attach(&talk);
 	if (err)
 		tapir_jvm_perf_map__fini(&map);
@@ -372,18 +380,17 @@ int tapir_jvm__dump_perf_map(const struct tapir_jvm_opts *opts, struct tapir_jvm
 	return dump_locked(opts, dump, NULL, out);
 }
 
-/* ---- a flight recording ----------------------------------------------------------------------- */
+/* ---- a flight recording, a dump of threads ----------------------------------------------------- */
 
-static int ask_for_recording(struct talk *talk, const char *recording,
-			     const struct tapir_jvm_perf_map *file)
+static int ask_for_file(struct talk *talk, const struct dump_request *request,
+			const struct tapir_jvm_perf_map *file)
 {
 	struct tapir_str reply = {};
 	char command[160];
 	const char *const args[] = {command, NULL};
 	int err;
 
-	snprintf(command, sizeof(command),
-		 "JFR.dump name=%s path-to-gc-roots=true filename=/tmp/%s", recording, file->name);
+	snprintf(command, sizeof(command), "%s/tmp/%s", request->command, file->name);
 	talk->guard = &file->guard;
 	err = run_command(talk, "jcmd", args, &reply);
 	talk->guard = NULL;
@@ -391,13 +398,15 @@ static int ask_for_recording(struct talk *talk, const char *recording,
 	return err;
 }
 
-static int dump_recording(struct talk *talk, const char *recording, struct tapir_jvm_perf_map *file)
+static int dump_file(struct talk *talk, const struct dump_request *request,
+		     struct tapir_jvm_perf_map *file)
 {
 	struct tapir_peer_answer found;
 	int err;
 
 	talk->job.file_why = TAPIR_PEER_WHY_FILE;
-	snprintf(file->name, sizeof(file->name), ".tapir-%u.jfr", talk->facts.peer.ns_tgid);
+	snprintf(file->name, sizeof(file->name), ".tapir-%u.%s", talk->facts.peer.ns_tgid,
+		 request->suffix);
 	err = find_socket(talk, file->name, &found, &file->dir_fd);
 	if (!err && found.found)
 		err = tapir_diag__fail(-EEXIST, "/tmp/%s of process %u exists: remove it",
@@ -405,18 +414,31 @@ static int dump_recording(struct talk *talk, const char *recording, struct tapir
 	if (!err)
 		err = make_map(talk, file);
 	if (!err)
-		err = ask_for_recording(talk, recording, file);
+		err = ask_for_file(talk, request, file);
 	if (!err)
 		err = find_socket(talk, file->name, &found, NULL);
 	if (!err && (!found.found || !found.size))
-		err = broken(talk, -EIO, "it wrote no flight recording");
+		err = broken(talk, -EIO, request->failure);
 	return err;
 }
 
 int tapir_jvm__dump_recording(const struct tapir_jvm_opts *opts, const char *recording,
 			      struct tapir_jvm_perf_map *out)
 {
-	return dump_locked(opts, dump_recording, recording, out);
+	char command[96];
+	const struct dump_request request = {command, "jfr", "it wrote no flight recording"};
+
+	snprintf(command, sizeof(command),
+		 "JFR.dump name=%s path-to-gc-roots=true filename=", recording);
+	return dump_locked(opts, dump_file, &request, out);
+}
+
+int tapir_jvm__dump_threads(const struct tapir_jvm_opts *opts, struct tapir_jvm_perf_map *out)
+{
+	static const struct dump_request request = {"Thread.dump_to_file -overwrite ", "threads",
+						    "it wrote no dump of its threads"};
+
+	return dump_locked(opts, dump_file, &request, out);
 }
 
 /* ---- what was written ------------------------------------------------------------------------- */

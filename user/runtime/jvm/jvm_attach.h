@@ -109,6 +109,9 @@ void tapir_jvm_perf_map__fini(struct tapir_jvm_perf_map *map);
 int tapir_jvm__dump_recording(const struct tapir_jvm_opts *opts, const char *recording,
 			      struct tapir_jvm_perf_map *out);
 
+/* The same of a dump of all its threads, virtual ones too (JDK 21 and later). */
+int tapir_jvm__dump_threads(const struct tapir_jvm_opts *opts, struct tapir_jvm_perf_map *out);
+
 /*
  * Removes the file if it did not exist before and still is the one that was written: 0 also
  * when there is nothing to remove. opts->tgid is not used: the JVM may be gone.

@@ -9,6 +9,7 @@
 #include "heap/heap_ops.h"
 #include "runtime/jvm/heap/jvm_classes.h"
 #include "runtime/jvm/heap/jvm_live.h"
+#include "runtime/jvm/heap/jvm_virtual.h"
 #include "runtime/jvm/jvm_ops.h"
 
 #define TIMEOUT_NS (60 * TAPIR_NS_PER_SEC)
@@ -34,6 +35,7 @@ const struct tapir_heap_ops tapir_jvm_heap_ops = {
 	.take = take,
 	.begin_live = tapir_jvm_live__begin,
 	.end_live = tapir_jvm_live__end,
+	.suspended = tapir_jvm_virtual__show,
 	.live_note = "the JVM keeps at most 256 samples; tapir made it collect its heap before "
 		     "they were read",
 };

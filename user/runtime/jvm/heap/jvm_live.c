@@ -17,11 +17,10 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
-#include "base/foreign/foreign_file.h"
 #include "decode/jfr.h"
 #include "runtime/jvm/heap/jvm_classes.h"
+#include "runtime/jvm/heap/jvm_file.h"
 #include "runtime/jvm/jvm_attach.h"
-#include "symbol/jit_file.h"
 
 #define RECORDING   "tapir"
 #define TIMEOUT_NS  (60 * TAPIR_NS_PER_SEC)
@@ -210,21 +209,6 @@ int tapir_jvm_live__begin(uint32_t tgid)
 	return err;
 }
 
-static int read_file(uint32_t tgid, const struct tapir_jvm_perf_map *file, char **data, size_t *len)
-{
-	char path[64];
-	struct tapir_jit_file_opts opts = {
-		.sz = sizeof(opts), .tgid = tgid, .uid = file->uid, .path = path};
-	tapir_autofd int handle = -1, fd = -1;
-
-	snprintf(path, sizeof(path), "/tmp/%s", file->name);
-	handle = tapir_jit_file__open(&opts);
-	if (handle < 0)
-		return handle;
-	fd = tapir_foreign__content(handle);
-	return fd < 0 ? fd : tapir_file__read_fd(fd, TAPIR_JFR_MAX_BYTES, data, len);
-}
-
 static int read_dump(uint32_t tgid, struct tapir_heap_live *out)
 {
 	const struct tapir_jvm_opts opts = {
@@ -236,7 +220,7 @@ static int read_dump(uint32_t tgid, struct tapir_heap_live *out)
 
 	if (err)
 		return err;
-	err = read_file(tgid, &file, &data, &len);
+	err = tapir_jvm_file__read(tgid, &file, TAPIR_JFR_MAX_BYTES, &data, &len);
 	tapir_jvm_perf_map__fini(&file);
 	if (!err)
 		err = tapir_jvm_live__parse(out, data, len);
