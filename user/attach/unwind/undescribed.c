@@ -229,11 +229,14 @@ static bool makes_frame(struct tapir_file_code *code, uint32_t off)
 
 /*
  * Returns where in undescribed code the functions with frame pointers begin; until: nowhere, or
- * others prevail. Assembly has neither tables nor frames, and would be given wrong callers.
+ * others prevail. Assembly has neither tables nor frames, and would be given wrong callers. Where
+ * it does have a frame, it may begin at once behind a described function: V8's
+ * PushAllRegistersAndIterateStack, which calls the collector.
  */
 static uint32_t find_framed(struct tapir_file_code *code, uint32_t from, uint32_t until)
 {
-	uint32_t first = until, framed_cnt = 0, other_cnt = 0;
+	bool begins_at_once = from % FUNCTION_ALIGN && makes_frame(code, from);
+	uint32_t first = begins_at_once ? from : until, framed_cnt = begins_at_once, other_cnt = 0;
 
 	for (uint64_t at = (from + FUNCTION_ALIGN - 1ull) & -FUNCTION_ALIGN; at < until;
 	     at += FUNCTION_ALIGN) {

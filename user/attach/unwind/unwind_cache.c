@@ -33,7 +33,7 @@
 #define MAX_FILES  4096u /* listed when the oldest are removed */
 #define NAME_BYTES 32
 #define VERSION                                                                                    \
-	10u /* of the header, of the blocks (bpf/unwind.h) and of the rules (attach/unwind/rule.c) \
+	11u /* of the header, of the blocks (bpf/unwind.h) and of the rules (attach/unwind/rule.c) \
 	     */
 #define MAGIC  (0x31776e75ull << 32 | 0x72706174) /* "taprunw1" */
 #define SUFFIX ".unwind"
