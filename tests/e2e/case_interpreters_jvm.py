@@ -65,6 +65,15 @@ def test_methods_that_are_interpreted_are_between_those_that_call_them(t):
         are_between_their_callers(t, java, "-Xint", "-cp", compiled(t, "JavaCalls"))
 
 
+def test_stacks_of_events_have_methods_that_are_interpreted(t):
+    java = t.need("java")
+    file, _ = recorded(t, java, "-Xint", "-cp", compiled(t, "JavaCalls"), "JavaCalls", "1000", seconds=SECONDS,
+                       events=["hotspot:thread__sleep__begin"])
+    stacks = [e["stack"] for e in t.events(file) if e["event"] == "thread__sleep__begin" and e.get("stack_end") == "whole"]
+    named = [stack for stack in stacks if methods(stack) == ["waits"] and "Interpreter" not in [frame["name"] for frame in stack]]
+    t.ok(len(named) >= 0.99 * len(stacks) > 0, f"{len(named)} of {len(stacks)} events are in the method that sleeps")
+
+
 def test_methods_that_are_interpreted_are_between_compiled_ones(t):
     """burn is compiled, what calls it is not: adapters are between both."""
     for java in javas(t):
