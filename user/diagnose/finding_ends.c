@@ -3,7 +3,6 @@
  * The findings on ends of processes: crashes and kills. A signal that ends a process in order
  * (SIGTERM of a shutdown) is no finding; a kill by the kernel for want of memory counts as a crash.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "diagnose/diagnosis_impl.h"
@@ -35,43 +34,32 @@ static void add_ended_process_name(const struct tapir_life *life, struct tapir_s
 	tapir_str__addf(out, " (%u)", life->pid);
 }
 
-/* "worker (4711) crashed: SIGSEGV, core dumped", or "3 processes crashed: worker (4711): ...". */
-static uint64_t add_ends(const struct tapir_diagnosis *f, enum end end, const char *one,
-			 const char *many, struct tapir_str *out)
+/* One process has a name and an end; of several the first are listed, each with its end. */
+static void emit_ends(struct tapir_diagnosis *f, enum end end, enum tapir_rule_fact_kind fact_kind,
+		      struct tapir_findings *list)
 {
+	struct tapir_rule_fact fact = {.fact_kind = fact_kind};
 	const struct tapir_life *life;
-	uint64_t cnt = 0, named = 0;
+	unsigned named = 0;
 
 	tapir_vec_for_each (life, &f->lives.all)
-		cnt += end_of(life) == end;
-	if (cnt > 1)
-		tapir_str__addf(out, "%" PRIu64 " processes %s: ", cnt, many);
+		fact.cnt += end_of(life) == end;
+	fact.other = fact.cnt > NAMED_MAX ? fact.cnt - NAMED_MAX : 0;
 	tapir_vec_for_each (life, &f->lives.all) {
+		struct tapir_str *name = fact.cnt > 1 ? &fact.more : &fact.who;
+
 		if (end_of(life) != end || named++ >= NAMED_MAX)
 			continue;
-		tapir_str__adds(out, named > 1 ? "; " : "");
-		add_ended_process_name(life, out);
-		tapir_str__addf(out, cnt > 1 ? ": " : " %s: ", one);
-		tapir_life__add_end(out, life);
+		tapir_str__adds(name, named > 1 ? "; " : "");
+		add_ended_process_name(life, name);
+		tapir_str__adds(name, fact.cnt > 1 ? ": " : "");
+		tapir_life__add_end(fact.cnt > 1 ? name : &fact.does, life);
 	}
-	if (cnt > NAMED_MAX)
-		tapir_str__addf(out, "; and %" PRIu64 " more", cnt - NAMED_MAX);
-	return cnt;
-}
-
-static void emit_ends(struct tapir_diagnosis *f, enum end end, enum tapir_rule_fact_kind fact_kind,
-		      const char *one, const char *many, struct tapir_findings *list)
-{
-	struct tapir_str text = {};
-	uint64_t cnt = add_ends(f, end, one, many, &text);
-
-	tapir_rules__judge(
-		f, list,
-		(struct tapir_rule_fact){.fact_kind = fact_kind, .cnt = (double)cnt, .more = text});
+	tapir_rules__judge(f, list, fact);
 }
 
 void tapir_finding_ends__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
-	emit_ends(f, END_CRASH, TAPIR_FACT_CRASHES, "crashed", "crashed", list);
-	emit_ends(f, END_KILLED, TAPIR_FACT_KILLS, "was killed", "were killed", list);
+	emit_ends(f, END_CRASH, TAPIR_FACT_CRASHES, list);
+	emit_ends(f, END_KILLED, TAPIR_FACT_KILLS, list);
 }

@@ -198,7 +198,8 @@ struct tapir_rule_fact {
 	  CUT_STACKS) \
 	X(CPU, CPU, rate, NULL, "<{used.2} CPUs used, >{more}", NULL, \
 	  REQUIRES(SAMPLES, cnt)) \
-	X(CRASHES, CRASH, cnt, NULL, "{more}", NULL) \
+	X(CRASHES, CRASH, cnt, NULL, \
+	  "<{who} crashed: {does}><?{cnt} processes crashed: {more}><; and {other} more>", NULL) \
 	X(CYCLE, DEADLOCK, cnt, NULL, \
 	  "deadlock: {cnt} threads wait for each other's locks< ({who})>< in {place}>, for {ns} " \
 	  "when the recording ended<; {other} more wait for locks>", NULL) \
@@ -260,7 +261,9 @@ struct tapir_rule_fact {
 	  "a lock is not released: {cnt} threads{who}, waited for a {subject}< ({object})> throughout " \
 	  "the recording ({ns})< in {place}><, most for {request}><; {holder} holds it>{does}", \
 	  CUT_STACKS) \
-	X(KILLS, KILLED, cnt, NULL, "{more}", NULL) \
+	X(KILLS, KILLED, cnt, NULL, \
+	  "<{who} was killed: {does}><?{cnt} processes were killed: {more}><; and {other} more>", \
+	  NULL) \
 	X(LOCKS, LOCKS, in_threads, NULL, \
 	  "threads waited {ns} for locks, {percent}% of it for {subject}< ({label})>" \
 	  "< in {place}><?, most for {request}><; {other} still waiting at the end>", "{cnt} waits") \
