@@ -335,6 +335,37 @@ static void files_have_rows_by_name_and_call(void **state)
 	assert_string_equal(cell(t, 2, "file")->text, "/srv/y");
 }
 
+/* Only where one end alone has a port that clients get is it known which one is the client's. */
+static void connections_of_one_server_are_a_row(void **state)
+{
+	static const char *const names[] = {"tcp 10.0.0.1:80 to 10.0.0.2:40001",
+					    "tcp 10.0.0.1:80 to 10.0.0.2:40002",
+					    "tcp [::1]:40001 to [::1]:80",
+					    "tcp [::1]:50002 to [::1]:80",
+					    "tcp 10.0.0.1:40001 to 10.0.0.2:40002",
+					    "udp 0.0.0.0:40001",
+					    "tcp ",
+					    "tcp  to "};
+	const struct tapir_view_result_table *t;
+
+	(void)state;
+	ask("syscalls", 0);
+	assert_int_equal(feeder_add(&f, &calls(1, ENOSPC, 24, 1000)->h), 0);
+	for (uint64_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_int_equal(feeder_add(&f, &of_file(names[i], 1, i + 1)->h), 0);
+	assert_int_equal(answer(), 0);
+	t = table("files", 0);
+	assert_int_equal(tapir_view_result_table__rows(t), 6);
+	for (size_t i = 0; i < 6; i++) {
+		const char *file = cell(t, i, "file")->text;
+		bool is_several = cell(t, i, "calls")->u64 == 6;
+
+		assert_int_equal(i < 2, is_several);
+		assert_true(is_several == (!strcmp(file, "tcp 10.0.0.1:80 to 10.0.0.2:*") ||
+					   !strcmp(file, "tcp [::1]:* to [::1]:80")));
+	}
+}
+
 /* ---- the view --------------------------------------------------------------------------------- */
 
 static void sums_and_errors_have_rows(void **state)
@@ -440,6 +471,7 @@ int main(void)
 		TEST(row_of_a_file_is_a_record_with_its_name),
 		TEST(row_without_calls_is_no_record),
 		TEST(files_have_rows_by_name_and_call),
+		TEST(connections_of_one_server_are_a_row),
 		TEST(sums_and_errors_have_rows),
 		TEST(hostile_numbers_are_taken_as_they_are),
 		TEST(nothing_was_seen),

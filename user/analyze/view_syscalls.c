@@ -39,6 +39,8 @@ struct calls {
 		struct tapir_keyed(struct row) rows;
 	} of[GROUPS];
 	struct row all;
+	struct tapir_str name; /* of the file or peer of the record that is added */
+	bool is_folded;	       /* it stands for several connections */
 };
 
 static void syscalls_fini(void *ctx)
@@ -53,6 +55,7 @@ static void syscalls_fini(void *ctx)
 		}
 		tapir_keyed__fini(&v->of[group].rows);
 	}
+	tapir_str__fini(&v->name);
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -62,11 +65,54 @@ static bool has_steps(enum group group)
 	return group == BY_CALL || group == BY_PROCESS || group == BY_FILE;
 }
 
-static struct tapir_sv file_name_of(const struct tapir_rec_calls *rec)
+/* The kernel's ip_local_port_range begins there. */
+#define CLIENT_PORTS 32768u
+
+/* Returns the place of the port at the end of an address, if it is one that clients get. */
+static char *client_port(char *address, size_t len)
+{
+	char *colon = memrchr(address, ':', len);
+
+	return colon && strtoul(colon + 1, NULL, 10) >= CLIENT_PORTS ? colon + 1 : NULL;
+}
+
+/*
+ * The client's port, by which its connections to one server differ, becomes "*". Where both ends
+ * have such a port, it is not known which is the client's.
+ */
+static bool fold_client_port(struct tapir_str *name)
+{
+	static const char to[] = " to ";
+	char *peer = name->len ? strstr(name->data, to) : NULL, *local_port, *peer_port;
+	size_t digits;
+
+	if (!peer || (strncmp(name->data, "tcp ", 4) && strncmp(name->data, "udp ", 4)))
+		return false;
+	local_port = client_port(name->data, (size_t)(peer - name->data));
+	peer_port = client_port(peer, strlen(peer));
+	if (!local_port == !peer_port)
+		return false;
+	if (peer_port) {
+		*peer_port = '*';
+		name->len = (size_t)(peer_port + 1 - name->data);
+	} else {
+		digits = (size_t)(peer - local_port);
+		*local_port = '*';
+		memmove(local_port + 1, peer, strlen(peer));
+		name->len -= digits - 1;
+	}
+	name->data[name->len] = '\0';
+	return true;
+}
+
+static void take_file_name(struct calls *v, const struct tapir_rec_calls *rec)
 {
 	const struct tapir_call_step *steps = (const void *)(rec + 1);
 
-	return (struct tapir_sv){(const char *)(steps + rec->step_cnt), rec->text_len};
+	tapir_str__clear(&v->name);
+	tapir_str__add(&v->name, (const char *)(steps + rec->step_cnt), rec->text_len);
+	v->args.failed |= v->name.failed;
+	v->is_folded = fold_client_port(&v->name);
 }
 
 static uint64_t syscall_row_key(const struct row *row)
@@ -78,7 +124,8 @@ static uint64_t syscall_row_key(const struct row *row)
 }
 
 /* Returns a row that is about as much as one of the group, without numbers. */
-static struct row group_key(enum group group, const struct tapir_rec_calls *rec, uint32_t node)
+static struct row group_key(const struct calls *v, enum group group,
+			    const struct tapir_rec_calls *rec, uint32_t node)
 {
 	struct row row = {.node = TAPIR_NO_NODE, .nr = rec->nr};
 
@@ -91,12 +138,10 @@ static struct row group_key(enum group group, const struct tapir_rec_calls *rec,
 	if (group == BY_STACK)
 		row.node = node;
 	if (group == BY_FILE) {
-		struct tapir_sv name = file_name_of(rec);
-
-		row.inode = rec->inode;
+		row.inode = v->is_folded ? 0 : rec->inode;
 		row.dev = rec->dev;
-		row.file_hash = tapir_hash__bytes(tapir_hash__mix(rec->inode, rec->dev), name.data,
-						  name.len);
+		row.file_hash = tapir_hash__bytes(tapir_hash__mix(row.inode, rec->dev),
+						  v->name.data, v->name.len);
 	}
 	if (group == BY_ERROR || group == BY_STACK)
 		row.err = rec->err;
@@ -125,7 +170,7 @@ static void name_row(const struct calls *v, const struct tapir_rec_calls *rec, s
 static struct row *syscall_row_of(struct calls *v, enum group group,
 				  const struct tapir_rec_calls *rec, uint32_t node)
 {
-	const struct row made = group_key(group, rec, node);
+	const struct row made = group_key(v, group, rec, node);
 	size_t max = has_steps(group) ? MAX_ROWS / 4 : MAX_ROWS;
 	struct table *t = &v->of[group];
 	size_t before = t->rows.cnt;
@@ -136,10 +181,10 @@ static struct row *syscall_row_of(struct calls *v, enum group group,
 	name_row(v, rec, row);
 	if (has_steps(group))
 		row->steps = calloc(TAPIR_CALL_STEPS, sizeof(*row->steps));
-	if (group == BY_FILE && rec->text_len)
-		row->file = strndup(file_name_of(rec).data, rec->text_len);
+	if (group == BY_FILE && v->name.len)
+		row->file = strndup(v->name.data, v->name.len);
 	v->args.failed |= (has_steps(group) && !row->steps) ||
-			  (group == BY_FILE && rec->text_len && !row->file);
+			  (group == BY_FILE && v->name.len && !row->file);
 	return row;
 }
 
@@ -174,8 +219,10 @@ static void on_calls(void *ctx, const struct tapir_rec_calls *rec, uint32_t node
 
 	if (rec->kind == TAPIR_CALLS_AT_STACK && node != TAPIR_NO_NODE)
 		add_to(v, BY_STACK, rec, node);
-	if (rec->kind == TAPIR_CALLS_OF_FILE)
+	if (rec->kind == TAPIR_CALLS_OF_FILE) {
+		take_file_name(v, rec);
 		add_to(v, BY_FILE, rec, node);
+	}
 	if (rec->kind != TAPIR_CALLS_OF_THREAD)
 		return;
 	add_calls(&v->all, rec);
