@@ -49,11 +49,11 @@ struct scratch {
 	__u64 temp;	/* a value on its way */
 	__u64 regs[32]; /* struct pt_regs, by enum tapir_reg */
 	__u64 recent_stacks[RECENT_STACKS];
-	__u8 rec[REC_BYTES];
-	struct user_stack stack;
 	struct tapir_rec_thread thread;
 	struct trace_context trace;
 	struct question_scratch question;
+	__u8 rec[REC_BYTES];
+	struct user_stack stack; /* last: an offset of an instruction has 16 bits */
 };
 
 struct {
