@@ -335,7 +335,7 @@ static const struct tapir_sql_column intervals[] = {
 	COLUMN("running_ns", U64, interval, running_ns, "its thread ran on a CPU"),
 	COLUMN("runnable_ns", U64, interval, runnable_ns, "its thread waited for a CPU"),
 	COLUMN("sleeping_ns", U64, interval, sleeping_ns, "its thread waited"),
-	COLUMN("is_complete", U8, interval, is_complete,
+	COLUMN("is_whole", U8, interval, is_complete,
 	       "0: its begin or its end is not in the recording"),
 	COLUMN("is_nested", U8, interval, is_nested, "1: inside another one of its kind"),
 	{}};
