@@ -128,8 +128,9 @@ static bool is_lower_limit(const struct tapir_diagnosis *f, const struct tapir_r
 	const char *source = sources[fact->fact_kind];
 
 	return (at == NUMBER(ns) && fact->is_least && fact->ns != 0) ||
-	       (at == NUMBER(per_s) && tapir_timeline__stats(f->tl)->lost_events && source &&
-		fact->per_s != 0 && tapir_sv__starts_with(tapir_sv__of(source), "event"));
+	       (at == NUMBER(per_s) && fact->per_s != 0 && source &&
+		tapir_sv__starts_with(tapir_sv__of(source), "event") &&
+		tapir_timeline__stats(f->tl)->lost_events);
 }
 
 /* No other place says that a figure is a lower limit. */
