@@ -243,7 +243,7 @@ const struct tapir_command tapir_cmd_html = {
 		(const struct tapir_example[]){
 			{"html slow.tapir -o slow.html", "a page to look at, or to send"},
 			{"html after.tapir --diff before.tapir -o change.html",
-			 "colors show where more time goes, and where less; tables, what became slower"},
+			 "colors and tables show what became slower"},
 			{"html --where 'pid == 4711' all.tapir -o one.html",
 			 "one process of a recording of all"},
 			{}},

@@ -230,11 +230,11 @@ static int make_async(uint32_t tgid, uint64_t top, struct tapir_view_result *out
 	case TAPIR_HEAP_LIVE_ASKED:
 		return tapir_heap__show_suspended(tgid, top ? top : UINT64_MAX, out);
 	default:
-		return tapir_diag__fail(-EOPNOTSUPP,
-					"process %u is neither a .NET process whose objects can be "
-					"listed, which --async reads its async methods from, nor a "
-					"JVM, which has virtual threads",
-					tgid);
+		return tapir_diag__fail(
+			-EOPNOTSUPP,
+			"process %u is neither a .NET process whose heap can be read "
+			"nor a JVM: --async needs one of these",
+			tgid);
 	}
 }
 
