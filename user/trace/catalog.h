@@ -210,6 +210,8 @@ struct tapir_sv tapir_catalog__host_name(const struct tapir_catalog *c, uint32_t
 
 /* The value of key in META; empty: none. */
 struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const char *key);
+/* The same as a number from 1 to max; 0: none, or it is no such number. */
+uint64_t tapir_catalog__meta_number(const struct tapir_catalog *c, const char *key, uint64_t max);
 
 /* Returns true if the recording sums short waits: it has no record of each switch. */
 #define TAPIR_META_SUMS	       "sums" /* the value of "switches" then; else "on" */

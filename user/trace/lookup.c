@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "base/str.h"
 #include "trace/catalog_impl.h"
 
 /*
@@ -340,6 +341,16 @@ struct tapir_sv tapir_catalog__meta_value(const struct tapir_catalog *c, const c
 	if (rec)
 		tapir_meta_view__of(rec, &view);
 	return view.value;
+}
+
+uint64_t tapir_catalog__meta_number(const struct tapir_catalog *c, const char *key, uint64_t max)
+{
+	char text[24];
+	uint64_t number = 0;
+
+	tapir_sv__copy(tapir_catalog__meta_value(c, key), text, sizeof(text));
+	(void)tapir_str__to_u64(text, 1, max, &number);
+	return number;
 }
 
 bool tapir_catalog__sums_waits(const struct tapir_catalog *c)

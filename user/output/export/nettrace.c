@@ -77,26 +77,14 @@ const struct tapir_nettrace_stats *tapir_nettrace__stats(const struct tapir_nett
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
-/* A number of the recording's META records; 0: not known, or none. */
-static unsigned meta_number(const struct tapir_nettrace *n, const char *key)
-{
-	struct tapir_sv value = tapir_catalog__meta_value(n->catalog, key);
-	char text[12] = "";
-	int number;
-
-	if (value.len < sizeof(text))
-		memcpy(text, value.data ? value.data : "", value.len);
-	number = atoi(text);
-	return number > 0 ? (unsigned)number : 0;
-}
-
 /*
  * Readers want to know this of the whole. Without the number of CPUs TraceEvent computes no times
  * of threads: it has a place for each CPU that a switch may name.
  */
 static void put_pairs(const struct tapir_nettrace *n, struct tapir_str *block)
 {
-	unsigned hz = meta_number(n, "sample_hz"), cpus = meta_number(n, "cpus");
+	unsigned hz = (unsigned)tapir_catalog__meta_number(n->catalog, "sample_hz", INT32_MAX);
+	unsigned cpus = (unsigned)tapir_catalog__meta_number(n->catalog, "cpus", INT32_MAX);
 	char period[12], count[12];
 	const char *const pairs[][2] = {
 		{"Recorder", "tapir"},

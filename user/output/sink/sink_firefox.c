@@ -580,12 +580,9 @@ static void add_finding(struct tapir_export *x)
 
 static double interval_ms(const struct firefox *f)
 {
-	struct tapir_sv hz = tapir_catalog__meta_value(f->tracks.x->catalog, "sample_hz");
-	char text[24] = {};
-	uint64_t value;
+	uint64_t hz = tapir_catalog__meta_number(f->tracks.x->catalog, "sample_hz", 1000000);
 
-	memcpy(text, hz.data ? hz.data : "", hz.len < sizeof(text) ? hz.len : 0);
-	return tapir_str__to_u64(text, 1, 1000000, &value) ? 1000.0 / (double)value : 1;
+	return hz ? 1000.0 / (double)hz : 1;
 }
 
 static int add_meta(struct firefox *f)

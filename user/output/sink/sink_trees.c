@@ -198,15 +198,12 @@ const struct tapir_sink tapir_sink_folded = {
 /* CPU time of a sample; 0: samples are taken on another event. */
 static uint64_t period_ns(const struct tapir_catalog *catalog)
 {
-	struct tapir_sv hz = tapir_catalog__meta_value(catalog, "sample_hz");
-	char text[24];
-	uint64_t value;
+	uint64_t hz = tapir_catalog__meta_number(catalog, "sample_hz", TAPIR_NS_PER_SEC);
 
-	snprintf(text, sizeof(text), "%.*s", (int)(hz.len < 20 ? hz.len : 20), hz.data);
-	if (!tapir_sample_event__is_clock(tapir_catalog__meta_value(catalog, "sample_event")) ||
-	    !tapir_str__to_u64(text, 1, TAPIR_NS_PER_SEC, &value))
+	if (!hz ||
+	    !tapir_sample_event__is_clock(tapir_catalog__meta_value(catalog, "sample_event")))
 		return 0;
-	return TAPIR_NS_PER_SEC / value;
+	return TAPIR_NS_PER_SEC / hz;
 }
 
 static int add_pprof(struct tapir_export *x, const struct tapir_rec *rec)
