@@ -46,25 +46,6 @@ static const struct tapir_option options[] = {
 	TAPIR_MANIFEST_OPTION(struct args),
 	{}};
 
-struct job {
-	struct tapir_cli *cli;
-	struct tapir_long_read *read;
-};
-
-static int reopen_for_html(void *ctx, struct tapir_reader *first, struct tapir_reader **out)
-{
-	const struct job *job = ctx;
-
-	return tapir_recording_file__open_again(job->cli, first, out);
-}
-
-static bool should_continue_page(void *ctx)
-{
-	const struct job *job = ctx;
-
-	return !tapir_long_read__check(job->read);
-}
-
 /* The name that the page shows. */
 static const char *page_file_name(const char *path)
 {
@@ -75,7 +56,7 @@ static int add_data(struct tapir_reader *reader, struct tapir_cli *cli, const ch
 		    struct tapir_str *out)
 {
 	struct tapir_long_read read;
-	struct job job = {cli, &read};
+	struct tapir_rereading again = {cli, &read};
 	const struct args *args = cli->args;
 	struct tapir_where *where;
 	int err = tapir_where_option__parse(args->where, &where);
@@ -88,9 +69,9 @@ static int add_data(struct tapir_reader *reader, struct tapir_cli *cli, const ch
 		&(struct tapir_page_opts){.path = page_file_name(path),
 					  .unfold = args->unfold,
 					  .where = where,
-					  .open_again = reopen_for_html,
-					  .should_continue = should_continue_page,
-					  .ctx = &job},
+					  .open_again = tapir_rereading__open_again,
+					  .should_continue = tapir_rereading__should_continue,
+					  .ctx = &again},
 		out);
 	tapir_long_read__stop(&read);
 	tapir_where__free(where);

@@ -11,33 +11,14 @@
 #include "cli/recording_file.h"
 #include "output/render/report_view.h"
 
-struct job {
-	struct tapir_cli *cli;
-	struct tapir_long_read *read;
-};
-
-static int reopen_for_diff(void *ctx, struct tapir_reader *first, struct tapir_reader **out)
-{
-	const struct job *job = ctx;
-
-	return tapir_recording_file__open_again(job->cli, first, out);
-}
-
-static bool should_continue_reading(void *ctx)
-{
-	const struct job *job = ctx;
-
-	return !tapir_long_read__check(job->read);
-}
-
 int tapir_diff_run__read(struct tapir_diff_run *run, unsigned nr, struct tapir_reader *reader,
 			 struct tapir_cli *cli, const char *where)
 {
 	struct tapir_long_read read;
-	struct job job = {cli, &read};
-	struct tapir_diff_opts opts = {.open_again = reopen_for_diff,
-				       .should_continue = should_continue_reading,
-				       .ctx = &job};
+	struct tapir_rereading again = {cli, &read};
+	struct tapir_diff_opts opts = {.open_again = tapir_rereading__open_again,
+				       .should_continue = tapir_rereading__should_continue,
+				       .ctx = &again};
 	int err = tapir_where_option__parse(where, &run->where[nr]);
 
 	if (err)

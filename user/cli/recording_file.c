@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/sudo_user.h"
+#include "cli/long_read.h"
 #include "cli/pager.h"
 #include "decode/dotnet_tables.h"
 #include "decode/probe_name.h"
@@ -311,6 +312,20 @@ int tapir_recording_file__open_again(struct tapir_cli *cli, const struct tapir_r
 	if (!err)
 		prepare(cli, *out);
 	return err;
+}
+
+int tapir_rereading__open_again(void *ctx, struct tapir_reader *first, struct tapir_reader **out)
+{
+	const struct tapir_rereading *again = ctx;
+
+	return tapir_recording_file__open_again(again->cli, first, out);
+}
+
+bool tapir_rereading__should_continue(void *ctx)
+{
+	const struct tapir_rereading *again = ctx;
+
+	return !tapir_long_read__check(again->read);
 }
 
 int tapir_recording_file__read(struct tapir_cli *cli,

@@ -81,6 +81,15 @@ int tapir_recording_file__open(struct tapir_cli *cli, const char *path, struct t
 int tapir_recording_file__open_again(struct tapir_cli *cli, const struct tapir_reader *first,
 				     struct tapir_reader **out);
 
+/* For readings that read a recording more than once, with progress: ctx of these two; borrowed. */
+struct tapir_long_read;
+struct tapir_rereading {
+	struct tapir_cli *cli;
+	struct tapir_long_read *read;
+};
+int tapir_rereading__open_again(void *ctx, struct tapir_reader *first, struct tapir_reader **out);
+bool tapir_rereading__should_continue(void *ctx); /* false: it was interrupted; a line says so */
+
 /*
  * Opens FILE, the first word, calls work, and reports on stderr what could not be read: a missing
  * end, or (an error) damage. Returns what work returned, if < 0. What is missing in a file that
