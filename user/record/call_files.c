@@ -159,16 +159,21 @@ bool tapir_call_file__fill(union tapir_call_file_rec *out, const struct tapir_ca
 	return rec->cnt > 0;
 }
 
-/* A name that the kernel has forgotten leaves the file its numbers. */
+/*
+ * If the kernel has forgotten the name, or memory is short for it, the file has its numbers
+ * without one.
+ */
 static void write_row(struct tapir_call_files *f, const struct tapir_call_file_key *key,
 		      const struct tapir_call_file_count *count, uint64_t now_ns)
 {
 	struct tapir_rec_calls *rec = &f->out.rec;
 
-	f->text.len = 0;
+	tapir_str__clear(&f->text);
 	if (!bpf_map_lookup_elem(f->tables.names_fd, &key->file, &f->name))
 		tapir_call_file__add_name(&f->text, &key->file, &f->name);
-	if (f->text.failed || !tapir_call_file__fill(&f->out, key, count, &f->text))
+	if (f->text.failed)
+		tapir_str__clear(&f->text);
+	if (!tapir_call_file__fill(&f->out, key, count, &f->text))
 		return;
 	if (rec->dev == f->tables.anonymous_dev)
 		rec->inode = 0;
