@@ -238,4 +238,4 @@ def test_methods_that_dotnet_11_suspends_itself_have_the_same(t):
     file = t.path("running.tapir")
     t.eq(t.tapir("record", "-q", "--profile", "async", "-p", running.pid, "-d", 2.5, "-f", "-o", file, timeout=60).rc, 0, "exit of tapir")
     turns = {name: int(cnt) for name, cnt in re.findall(r"^(Checkout|Browse) (\d+)$", "\n".join(running.wait(60).out.splitlines()), re.M)}
-    compare_file(t, file, turns, unknown=0.5)  # until its threads have told what they are in
+    compare_file(t, file, turns, unknown=0.5)  # until its threads have reported what they are in

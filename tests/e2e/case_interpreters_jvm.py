@@ -155,6 +155,6 @@ def test_methods_of_classes_that_take_the_place_of_others_have_their_own_names(t
     for java in javas(t):
         right, wrong, names = churn(t, java)
         t.ok(right >= 200, f"{right} frames in the classes of their period")
-        t.eq(wrong, [], f"frames of classes of other periods, beside {right}")
+        t.eq(wrong, [], f"frames of classes of other periods, and {right} right ones")
         if jdk_release(os.path.realpath(java)) == 17:  # the others reuse addresses later
             t.ok(max(map(len, names.values())) >= 2, f"an address had two methods: {names}")
