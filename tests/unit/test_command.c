@@ -19,7 +19,9 @@
 #include <unistd.h>
 
 #include "base/diag.h"
+#include "attach/proc.h"
 #include "record/command.h"
+#include "record/threads/proc_runnable.h"
 
 static struct tapir_command_run *run;
 
@@ -74,6 +76,27 @@ static int run_shell(const char *script)
 	wait_known();
 	assert_int_equal(tapir_command_run__exec_error(run), 0);
 	return wait_end();
+}
+
+static char child_state(void)
+{
+	uint32_t tid = tapir_command_run__tgid(run);
+	char text[128];
+
+	assert_true(tapir_thread__read_file(tid, tid, "stat", text, sizeof(text)) > 0);
+	return tapir_thread_stat__state(text);
+}
+
+/* At once, and not only once the file has been read: a child that is still on its way is seen. */
+static void child_sleeps_when_it_is_prepared(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 200; i++) {
+		prepare_shell("exit 0");
+		assert_int_equal(child_state(), 'S');
+		tapir_command_run__free(run);
+		run = NULL;
+	}
 }
 
 static void program_runs_only_when_told(void **state)
@@ -288,6 +311,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		CASE(child_sleeps_when_it_is_prepared),
 		CASE(program_runs_only_when_told),
 		CASE(error_is_execs_own_when_it_fails),
 		CASE(what_is_no_program_is_not_begun),

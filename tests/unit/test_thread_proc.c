@@ -125,12 +125,12 @@ static void text_that_is_garbled_changes_nothing(void **state)
 static void thread_that_runs_is_known_by_its_state_alone(void **state)
 {
 	(void)state;
-	assert_true(tapir_thread_stat__runs("7 (worker) R 1 7 7 0"));
-	assert_false(tapir_thread_stat__runs("7 (worker) S 1 7 7 0"));
-	assert_false(tapir_thread_stat__runs("7 (a) R 1) S 1 7 7 0")); /* its name */
-	assert_true(tapir_thread_stat__runs("7 (a) S 1) R"));
-	assert_false(tapir_thread_stat__runs("7 (a"));
-	assert_false(tapir_thread_stat__runs(""));
+	assert_int_equal(tapir_thread_stat__state("7 (worker) R 1 7 7 0"), 'R');
+	assert_int_equal(tapir_thread_stat__state("7 (worker) S 1 7 7 0"), 'S');
+	assert_int_equal(tapir_thread_stat__state("7 (a) R 1) S 1 7 7 0"), 'S'); /* its name */
+	assert_int_equal(tapir_thread_stat__state("7 (a) S 1) R"), 'R');
+	assert_int_equal(tapir_thread_stat__state("7 (a"), 0);
+	assert_int_equal(tapir_thread_stat__state(""), 0);
 }
 
 static void process_that_asks_runs(void **state)

@@ -15,11 +15,17 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "attach/proc.h"
+#include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
 #include "base/foreign/foreign_file.h"
+#include "record/threads/proc_runnable.h"
+
+#define MAX_SLEEP_WAIT_NS (2 * TAPIR_NS_PER_SEC)
 
 struct tapir_command_run {
 	pid_t child;
@@ -103,6 +109,25 @@ static int check_program(const char *name, const char *path)
 	return 0;
 }
 
+/*
+ * Waits until the child sleeps at its pipe: whatever it does until then (it copies pages, and calls
+ * putenv and read) would be counted as the program's by what is attached next. A child that is held
+ * (a frozen cgroup) is not waited for longer than its limit: it is attached to as it is.
+ */
+static void wait_until_asleep(pid_t child)
+{
+	const struct timespec pause = {.tv_nsec = 200000};
+	uint64_t end_ns = tapir_clock__now_ns() + MAX_SLEEP_WAIT_NS;
+	uint32_t tid = (uint32_t)child;
+	int mark = tapir_diag__cnt();
+	char text[128]; /* up to the state, at least */
+
+	while (tapir_thread__read_file(tid, tid, "stat", text, sizeof(text)) > 0 &&
+	       !strchr("SZ", tapir_thread_stat__state(text)) && tapir_clock__now_ns() < end_ns)
+		nanosleep(&pause, NULL);
+	tapir_diag__rewind(mark);
+}
+
 int tapir_command_run__prepare(char *const *argv, const struct tapir_str *env,
 			       struct tapir_command_run **out)
 {
@@ -148,6 +173,7 @@ int tapir_command_run__prepare(char *const *argv, const struct tapir_str *env,
 	errno = err;
 	if (run->child < 0)
 		goto fail;
+	wait_until_asleep(run->child);
 	run->end_fd = (int)syscall(SYS_pidfd_open, run->child, 0);
 	*out = run;
 	return 0;

@@ -10,11 +10,11 @@
 #include "attach/proc.h"
 #include "base/diag.h"
 
-bool tapir_thread_stat__runs(const char *text)
+char tapir_thread_stat__state(const char *text)
 {
 	const char *end = strrchr(text, ')');
 
-	return end && !strncmp(end, ") R", 3);
+	return end && end[1] == ' ' ? end[2] : 0;
 }
 
 static int on_thread(uint32_t tid, void *ctx)
@@ -23,7 +23,7 @@ static int on_thread(uint32_t tid, void *ctx)
 	char text[128]; /* up to the state, at least */
 
 	return tapir_thread__read_file(*tgid, tid, "stat", text, sizeof(text)) > 0 &&
-	       tapir_thread_stat__runs(text);
+	       tapir_thread_stat__state(text) == 'R';
 }
 
 bool tapir_process__has_runnable_thread(uint32_t tgid)

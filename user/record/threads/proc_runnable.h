@@ -11,9 +11,9 @@
 /* 10 us a thread. false, too: there is no such process. */
 bool tapir_process__has_runnable_thread(uint32_t tgid);
 /*
- * Returns true if a thread's stat file says that it runs: "4711 (name) S ...", where the name may
- * hold anything.
+ * Returns the letter of the state in a thread's stat file, "4711 (name) S ...", where the name may
+ * hold anything (proc(5)). 0: there is none.
  */
-bool tapir_thread_stat__runs(const char *text);
+char tapir_thread_stat__state(const char *text);
 
 #endif
