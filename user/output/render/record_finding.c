@@ -19,9 +19,10 @@
 #include "output/render/report_read.h"
 #include "decode/probe_name.h"
 
-#define MAX_BYTES (256ll << 20)
-#define MAX_NS	  (2 * TAPIR_NS_PER_SEC)
-#define PROBE_NS  (100 * TAPIR_NS_PER_MS) /* before that, the speed is not known */
+#define MAX_BYTES   (256ll << 20)
+#define MAX_CPU_NS  (2 * TAPIR_NS_PER_SEC)
+#define MAX_WALL_NS (10 * TAPIR_NS_PER_SEC) /* where other programs have the CPUs */
+#define PROBE_NS    (100 * TAPIR_NS_PER_MS) /* before that, the speed is not known */
 
 static volatile sig_atomic_t was_interrupted;
 
@@ -33,20 +34,32 @@ static void on_signal(int number)
 
 struct budget {
 	const struct tapir_reader *reader;
-	uint64_t began_ns;
+	uint64_t began_ns, began_cpu_ns;
 };
 
-/* Gives up as soon as it is certain that the file takes too long, not when the time is up. */
-static bool should_continue_diagnosis(void *ctx)
+/*
+ * Bounds the time until the prompt is back: gives up as soon as it is certain that the file takes
+ * too long, not when the time is up. Its measure is CPU time, so that a busy machine says the same
+ * as an idle one.
+ */
+static bool is_within_budget(void *ctx)
 {
 	const struct budget *b = ctx;
 	const struct tapir_reader_stats *stats = tapir_reader__stats(b->reader);
-	uint64_t took_ns = tapir_clock__now_ns() - b->began_ns;
+	uint64_t took_ns = tapir_clock__cpu_ns() - b->began_cpu_ns;
 
-	if (was_interrupted || took_ns > MAX_NS)
+	if (was_interrupted || took_ns > MAX_CPU_NS ||
+	    tapir_clock__now_ns() - b->began_ns > MAX_WALL_NS)
 		return false;
 	return took_ns < PROBE_NS || !stats->read_bytes ||
-	       (double)took_ns / (double)stats->read_bytes * (double)stats->file_bytes < MAX_NS;
+	       (double)took_ns / (double)stats->read_bytes * (double)stats->file_bytes < MAX_CPU_NS;
+}
+
+/* For a file that is written: its content must not depend on how fast this machine is. */
+static bool is_not_interrupted(void *ctx)
+{
+	(void)ctx;
+	return !was_interrupted;
 }
 
 /* Nothing else can be read a second time. */
@@ -77,14 +90,16 @@ static void said__fini(struct said *said)
 
 /* *has_stacks: a flame graph can be drawn. -errno:
  * there is none. */
-static int read_headline(const char *path, struct said *said, bool *has_stacks)
+static int read_headline(const char *path, bool (*should_continue)(void *ctx), struct said *said,
+			 bool *has_stacks)
 {
-	struct budget budget = {.began_ns = tapir_clock__now_ns()};
+	struct budget budget = {.began_ns = tapir_clock__now_ns(),
+				.began_cpu_ns = tapir_clock__cpu_ns()};
 	struct tapir_pids none = {};
 	struct tapir_report_request rq = {.path = path,
 					  .pids = &none,
 					  .tids = &none,
-					  .should_continue = should_continue_diagnosis,
+					  .should_continue = should_continue,
 					  .ctx = &budget};
 	struct tapir_report report = {};
 	struct tapir_pairs pairs = {};
@@ -156,7 +171,8 @@ static void print_lines(char *lines)
 }
 
 /* False: they are left out. */
-static bool read_in_time(const char *path, off_t bytes, struct said *said, bool *has_stacks)
+static bool read_finding(const char *path, off_t bytes, bool (*should_continue)(void *ctx),
+			 struct said *said, bool *has_stacks)
 {
 	struct sigaction action = {.sa_handler = on_signal}, old_int, old_term;
 	int diag_cnt = tapir_diag__cnt();
@@ -165,7 +181,7 @@ static bool read_in_time(const char *path, off_t bytes, struct said *said, bool 
 	was_interrupted = 0;
 	sigaction(SIGINT, &action, &old_int);
 	sigaction(SIGTERM, &action, &old_term);
-	is_read = bytes <= MAX_BYTES && !read_headline(path, said, has_stacks);
+	is_read = bytes <= MAX_BYTES && !read_headline(path, should_continue, said, has_stacks);
 	tapir_diag__rewind(diag_cnt);
 	sigaction(SIGINT, &old_int, NULL);
 	sigaction(SIGTERM, &old_term, NULL);
@@ -180,7 +196,7 @@ void tapir_record_finding__print(const char *path, bool has_samples)
 
 	if (!is_regular(path, &bytes))
 		return;
-	is_read = read_in_time(path, bytes, &said, &has_stacks);
+	is_read = read_finding(path, bytes, is_within_budget, &said, &has_stacks);
 	has_screen = is_read && tapir_screen__is_tty(stderr);
 	if (has_screen) {
 		(void)tapir_file__write_all(STDERR_FILENO, said.screen.data, said.screen.len);
@@ -200,7 +216,8 @@ int tapir_record_finding__add(const char *path, bool with_also, struct tapir_str
 	off_t bytes;
 
 	was_interrupted = 0;
-	if (is_regular(path, &bytes) && read_in_time(path, bytes, &said, &has_stacks)) {
+	if (is_regular(path, &bytes) &&
+	    read_finding(path, bytes, is_not_interrupted, &said, &has_stacks)) {
 		tapir_str__add(out, said.headline.data, said.headline.len);
 		tapir_str__addc(out, '\n');
 		if (with_also)
