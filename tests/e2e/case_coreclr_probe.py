@@ -36,5 +36,7 @@ def test_bpftrace_sees_what_is_selected_when_it_attaches_to_the_library(t):
             re.findall(rf"@(\w+)\[{STORM}, 3\]: (\d+)", out)}
     fired = got["events"][f"{STORM}/Quick"] + got["lost"]
     t.ok(fired > 1000, got)
-    t.eq(seen, {"cnt": fired, "bytes": fired * (4 + 4 + 8 + 34), "first": 0, "keywords": 0}, out)
+    # A thread that fires while the session is closed has passed the probe and finds no session left to count it.
+    t.ok(0 <= seen["cnt"] - fired <= 1, f"{seen} of {fired}\n{out}")
+    t.eq(seen, {"cnt": seen["cnt"], "bytes": seen["cnt"] * (4 + 4 + 8 + 34), "first": 0, "keywords": 0}, out)
     t.ok(f"@of_sessions[{1}]: " in out, out)
