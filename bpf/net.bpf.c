@@ -29,9 +29,8 @@ const volatile __u64 net_rate_limit = 20000;
 
 struct connection {
 	__u64 id;
-	__u64 ask_ns;  /* when the last part of the request passed; 0: none is open */
-	__u64 open_ns; /* ask_ns of the one that the iterator has sent */
-	__u64 nr;      /* exchanges so far */
+	__u64 ask_ns; /* when the last part of the request passed; 0: none is open */
+	__u64 nr;     /* exchanges so far */
 	__u64 sent_bytes;
 	__u64 received_bytes;
 	__u32 answered_seq; /* of what asks: up to where it is answered */
@@ -284,6 +283,44 @@ int BPF_PROG(tapir_net_state, struct sock *sk, int before, int after)
 	return 0;
 }
 
+/* Requests that the iterator has sent, by connection: ask_ns. Several files may be one socket. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, __u64);
+} net_sent_open SEC(".maps");
+
+/* Storages of one socket, of all programs of the machine. */
+#define MAX_STORAGES 16
+
+/*
+ * Copies the connection of a socket that the verifier does not trust, as struct socket's since some
+ * builds of 6.18 (their BTF has no socket__safe_trusted_or_null): bpf_sk_storage_get refuses it.
+ * The list is that of bpf_local_storage (include/linux/bpf_local_storage.h).
+ */
+static __always_inline int read_connection(const struct sock *sk, struct connection *c)
+{
+	__u32 map_id = ((struct bpf_map *)&connections)->id;
+	struct bpf_local_storage *storage = BPF_CORE_READ(sk, sk_bpf_storage);
+	struct hlist_node *node = storage ? BPF_CORE_READ(storage, list.first) : NULL;
+	const struct bpf_local_storage_elem *elem;
+
+	for (int i = 0; node && i < MAX_STORAGES; i++) {
+		elem = (const void *)node -
+		       bpf_core_field_offset(struct bpf_local_storage_elem, snode);
+		if (BPF_CORE_READ(elem, sdata.smap, map.id) == map_id)
+			return bpf_probe_read_kernel(
+				c, sizeof(*c),
+				(const void *)elem +
+					bpf_core_field_offset(struct bpf_local_storage_elem,
+							      sdata) +
+					bpf_core_field_offset(struct bpf_local_storage_data, data));
+		node = BPF_CORE_READ(node, next);
+	}
+	return -1;
+}
+
 /*
  * The connections are found by the files of all tasks: a socket in any network namespace is one of
  * them, which an iterator over sockets would not show. Some kernels refuse an iterator over the
@@ -293,16 +330,19 @@ SEC("iter/task_file")
 int tapir_net_open(struct bpf_iter__task_file *ctx)
 {
 	struct file *file = ctx->file;
-	struct connection *c;
+	struct connection c;
 	struct socket *sock;
+	struct sock *sk;
+	__u64 *sent_ns;
 
 	sock = file ? bpf_sock_from_file(file) : NULL;
-	if (!sock || !sock->sk)
+	sk = sock ? BPF_CORE_READ(sock, sk) : NULL;
+	if (!sk || read_connection(sk, &c) || !c.ask_ns)
 		return 0;
-	c = bpf_sk_storage_get(&connections, sock->sk, 0, 0);
-	if (!c || !c->ask_ns || c->open_ns == c->ask_ns)
+	sent_ns = bpf_map_lookup_elem(&net_sent_open, &c.id);
+	if (sent_ns && *sent_ns == c.ask_ns)
 		return 0;
-	c->open_ns = c->ask_ns;
-	send_exchange(c, sock->sk, TAPIR_EXCHANGE_OPEN, BY_END);
+	bpf_map_update_elem(&net_sent_open, &c.id, &c.ask_ns, BPF_ANY);
+	send_exchange(&c, sk, TAPIR_EXCHANGE_OPEN, BY_END);
 	return 0;
 }

@@ -1018,7 +1018,7 @@ const struct tapir_family tapir_families[TAPIR_FAMILY_CNT] = {
 				   .things = "exchanges",
 				   .programs = {"tapir_net_state", "tapir_net_recv",
 						"tapir_net_send"},
-				   .maps = {"connections", "net_scratches"},
+				   .maps = {"connections", "net_scratches", "net_sent_open"},
 				   .last_program = "tapir_net_open",
 				   .meta = "net",
 				   .flag = "net",
