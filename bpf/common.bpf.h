@@ -119,8 +119,8 @@ static __always_inline int is_held(const struct tapir_live *now, struct task_str
 
 /* The state of a sender of records, outside the stack. */
 struct sender {
-	__u64 unasked_bytes; /* sent since the ring was last asked how full it is */
-	__u32 pair;	     /* the key for the ring of this CPU and its neighbour */
+	__u64 unchecked_bytes; /* sent since the ring was last asked how full it is */
+	__u32 pair;	       /* the key for the ring of this CPU and its neighbour */
 	__u32 pad0;
 };
 
@@ -138,9 +138,9 @@ static __always_inline long tapir_send_with(struct tapir_live *now, struct sende
 	ring = bpf_map_lookup_elem(&rings, &sender->pair);
 	if (!ring)
 		return -1;
-	sender->unasked_bytes += size;
-	if (sender->unasked_bytes >= now->ask_bytes) {
-		sender->unasked_bytes = 0;
+	sender->unchecked_bytes += size;
+	if (sender->unchecked_bytes >= now->ask_bytes) {
+		sender->unchecked_bytes = 0;
 		if (bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) >= now->wake_bytes)
 			flags = BPF_RB_FORCE_WAKEUP;
 	}

@@ -381,7 +381,7 @@ static __noinline int send_request(struct tapir_io_request *request, __u8 error)
 {
 	struct tapir_live *now = tapir_live();
 	struct tapir_rec_io *rec;
-	struct sender sender = {.unasked_bytes = ~0ull >> 1};
+	struct sender sender = {.unchecked_bytes = ~0ull >> 1};
 	__u64 size;
 
 	if (!request || !now)

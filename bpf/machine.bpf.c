@@ -335,7 +335,7 @@ static __noinline int copy_fields(struct machine_scratch *s, const struct tapir_
 }
 
 /* The idle thread is traced, too, if there are no rules. */
-static __always_inline int is_asked(const struct tapir_filter *f, struct task_struct *task)
+static __always_inline int is_selected(const struct tapir_filter *f, struct task_struct *task)
 {
 	return is_traced(f, task) ||
 	       (!task->tgid && !f->use_tgids && !f->comm_cnt && !f->cgroup_cnt);
@@ -350,7 +350,7 @@ static __always_inline int take_event(void *ctx)
 	struct machine_scratch *s;
 	__u32 idx;
 
-	if (!f || !now || !now->enabled || !is_asked(f, task))
+	if (!f || !now || !now->enabled || !is_selected(f, task))
 		return 0;
 	idx = bpf_get_attach_cookie(ctx);
 	site = bpf_map_lookup_elem(&machine_sites, &idx);
@@ -434,7 +434,7 @@ int tapir_counter(struct bpf_perf_event_data *ctx)
 	struct machine_scratch *s;
 	__u32 idx;
 
-	if (!f || !now || !now->enabled || !is_asked(f, task))
+	if (!f || !now || !now->enabled || !is_selected(f, task))
 		return 0;
 	idx = bpf_get_attach_cookie(ctx);
 	site = bpf_map_lookup_elem(&machine_sites, &idx);

@@ -237,7 +237,7 @@ static __always_inline struct native_thread *native_thread_of(struct task_struct
 	return t;
 }
 
-static __always_inline __u64 bytes_asked(const struct pt_regs *ctx, __u32 function)
+static __always_inline __u64 requested_bytes(const struct pt_regs *ctx, __u32 function)
 {
 	switch (function) {
 	case TAPIR_NATIVE_FN_CALLOC:
@@ -463,7 +463,7 @@ static __noinline int is_begun(struct native_thread *t, struct pt_regs *ctx)
 		t->outer_sp = 0;
 		return 0;
 	}
-	bytes = bytes_asked(ctx, function);
+	bytes = requested_bytes(ctx, function);
 	if (is_made_by_last(t, ctx, function, bytes))
 		return 0;
 	if (function == TAPIR_NATIVE_FN_REALLOC)

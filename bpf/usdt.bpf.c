@@ -197,8 +197,8 @@ static __always_inline void capture_values(struct scratch *s, const struct tapir
 }
 
 /* The number of bytes that a pointer-and-length argument requests. */
-static __always_inline __u64 asked_bytes(struct scratch *s, const struct tapir_site *site,
-					 const struct tapir_site_arg *arg)
+static __always_inline __u64 requested_bytes(struct scratch *s, const struct tapir_site *site,
+					     const struct tapir_site_arg *arg)
 {
 	__u32 len_arg = arg->len_arg;
 	__u64 len;
@@ -250,7 +250,7 @@ static __noinline long capture_nth_bytes(struct scratch *s, const struct tapir_s
 		if (len > 0)
 			len--; /* its NUL */
 	} else {
-		want = asked_bytes(s, site, arg);
+		want = requested_bytes(s, site, arg);
 		if (want > max) {
 			want = max;
 			flags = TAPIR_SLOT_CUT;
@@ -430,7 +430,7 @@ __weak __noinline int capture_one(struct scratch *s, const struct tapir_site *si
 }
 
 /* The values that a question is about, and no others. */
-static __always_inline void capture_asked(struct scratch *s, const struct tapir_site *site,
+static __always_inline void capture_slots(struct scratch *s, const struct tapir_site *site,
 					  const struct tapir_hit_question *q)
 {
 	__u32 cnt = q->slot_cnt;
@@ -452,7 +452,7 @@ __weak __noinline int is_answered_by_values(struct scratch *s, const struct tapi
 	q = question_of(&site->probe_id);
 	if (!q)
 		return 0;
-	capture_asked(s, site, q);
+	capture_slots(s, site, q);
 	return is_answered_now(q, &site->probe_id, &s->question, slot_of(s, 0),
 			       event_of(s)->fault_mask, TAPIR_MAX_ARGS);
 }

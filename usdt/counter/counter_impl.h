@@ -93,7 +93,7 @@ struct counter_report {
 	double percentiles[PERCENTILE_CNT];
 	uint32_t count;
 	double interval_s;
-	uint32_t asked_ms;
+	uint32_t requested_ms;
 };
 
 #pragma GCC visibility push(hidden)

@@ -185,7 +185,7 @@ void *counter_payload__make(const struct tapir_counter *c, const struct counter_
 	struct output counted = {NULL, 0}, written = {NULL, 0};
 	char series[32];
 
-	snprintf(series, sizeof(series), "Interval=%u", report->asked_ms);
+	snprintf(series, sizeof(series), "Interval=%u", report->requested_ms);
 	write(&counted, c, report, series);
 	written.at = malloc(counted.bytes);
 	if (!written.at)

@@ -85,7 +85,7 @@ static double interval_of(const char *filter)
 	return 0;
 }
 
-static double asked_interval(const char *provider, uint32_t session, uint64_t *session_id)
+static double requested_interval_s(const char *provider, uint32_t session, uint64_t *session_id)
 {
 	static struct tapir_ring_requested requested; /* under the lock */
 	struct last_notified now = {0};
@@ -108,7 +108,7 @@ static void follow_session(struct counter_group *g, uint32_t session, uint64_t t
 	struct counter_clock *clock = &g->clocks[session];
 	uint64_t id = 0;
 	uint64_t interval_ns =
-		(uint64_t)(asked_interval(counter_group__provider(g), session, &id) * 1e9);
+		(uint64_t)(requested_interval_s(counter_group__provider(g), session, &id) * 1e9);
 
 	if (interval_ns == clock->interval_ns && (!interval_ns || id == clock->session_id))
 		return;
@@ -200,7 +200,7 @@ static void end_interval(struct tapir_counter *c, uint32_t session, uint64_t tim
 	uint64_t since_ns = is_first ? time_ns - interval_ns : v->published_ns;
 	struct counter_report report = {
 		.interval_s = (double)(time_ns - since_ns) / 1e9,
-		.asked_ms = (uint32_t)(interval_ns / 1000000),
+		.requested_ms = (uint32_t)(interval_ns / 1000000),
 	};
 
 	v->published_ns = time_ns;

@@ -221,15 +221,15 @@ void tapir_continuous__stop(struct tapir_agent *agent)
 static void adopt(struct tapir_agent *agent, int fd, const struct message *message)
 {
 	struct tapir_agent_continuous *c = &agent->continuous;
-	bool is_asked = !strcmp(message->why, "SIGUSR2") && *c->owner;
+	bool is_requested = !strcmp(message->why, "SIGUSR2") && *c->owner;
 	const struct tapir_frozen frozen = {.fd = fd,
 					    .ns = message->ns,
-					    .why = is_asked ? "HTTP" : message->why,
-					    .owner = is_asked ? c->owner : ""};
+					    .why = is_requested ? "HTTP" : message->why,
+					    .owner = is_requested ? c->owner : ""};
 
 	c->file_cnt++;
 	tapir_sessions__adopt(agent, &frozen);
-	if (is_asked)
+	if (is_requested)
 		*c->owner = '\0';
 }
 

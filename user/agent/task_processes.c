@@ -147,7 +147,7 @@ static int send_json(int fd, json_t *root)
 	return err;
 }
 
-static bool is_asked_for(void *ctx, json_t *object)
+static bool is_requested(void *ctx, json_t *object)
 {
 	return is_wanted_process(ctx, object) && is_there(ctx, object);
 }
@@ -338,7 +338,7 @@ int tapir_task__processes(void *ctx, int fd)
 	if (err)
 		return tapir_answer__diag(fd, tapir_answer__status(err), 0);
 	return send_json(fd, json_pack("{s:o}", "processes",
-				       choose(out.data, is_asked_for, (void *)task->params)));
+				       choose(out.data, is_requested, (void *)task->params)));
 }
 
 /* ---- one ------------------------------------------------------------------------------------ */

@@ -275,7 +275,7 @@ static void clear_bindings(struct compiled_question *a)
 	tapir_map__clear(&a->by_probe);
 }
 
-static void free_asked(struct compiled_question *a)
+static void free_compiled(struct compiled_question *a)
 {
 	char **text;
 
@@ -311,7 +311,7 @@ int tapir_questions__add(struct tapir_questions *qs, const struct tapir_question
 	if (!err && !tapir_vec__push(&qs->all, a))
 		err = -ENOMEM;
 	if (err)
-		free_asked(a);
+		free_compiled(a);
 	return err;
 }
 
@@ -826,7 +826,7 @@ static bool has_kind(const struct tapir_questions *qs, struct compiled_question 
 	return a->has_kind.data[idx] - 1;
 }
 
-static bool is_asked_for(const struct tapir_questions *qs, uint32_t kind)
+static bool is_requested_kind(const struct tapir_questions *qs, uint32_t kind)
 {
 	struct compiled_question *const *a;
 
@@ -850,7 +850,7 @@ static int check_keys(struct tapir_questions *qs, const struct tapir_probe_view 
 		const struct tapir_interval_kind *kind =
 			&qs->pairs.kinds.data[roles->roles[i].kind];
 
-		if (!kind->lacks_key || !is_asked_for(qs, roles->roles[i].kind))
+		if (!kind->lacks_key || !is_requested_kind(qs, roles->roles[i].kind))
 			continue;
 		tapir_event_fields__decode(&qs->begin_fields, qs->catalog, probe, event);
 		tapir_vec_for_each (user, &qs->pairs.user)
@@ -893,7 +893,8 @@ static void question_on_open(void *ctx, struct tapir_interval *interval)
 	const struct tapir_probe_view *probe;
 	size_t size;
 
-	if (!is_asked_for(qs, interval->kind) || !tapir_timeline__current(qs->tl, &probe, &event))
+	if (!is_requested_kind(qs, interval->kind) ||
+	    !tapir_timeline__current(qs->tl, &probe, &event))
 		return;
 	size = event->rec->h.size;
 	if (qs->held_bytes + size > MAX_HELD)
@@ -1235,7 +1236,7 @@ void tapir_questions__free(struct tapir_questions *qs)
 		return;
 	tapir_timeline__free(qs->tl);
 	tapir_vec_for_each (a, &qs->all)
-		free_asked(*a);
+		free_compiled(*a);
 	tapir_vec__fini(&qs->all);
 	tapir_vec_for_each (text, &qs->texts)
 		free(*text);

@@ -204,16 +204,17 @@ static int net_finish(void *ctx, struct tapir_view_result *result)
 							    {"peer", "PEER", TAPIR_CELL_TEXT},
 							    {"process", "BY", TAPIR_CELL_TEXT},
 							    {}};
-	static const struct tapir_column asked_columns[] = {NUMBERS("requests", ">REQUESTS"),
-							    {"port", ">PORT", TAPIR_CELL_ID},
-							    {"process", "PROCESS", TAPIR_CELL_TEXT},
-							    {}};
+	static const struct tapir_column served_columns[] = {
+		NUMBERS("requests", ">REQUESTS"),
+		{"port", ">PORT", TAPIR_CELL_ID},
+		{"process", "PROCESS", TAPIR_CELL_TEXT},
+		{}};
 	struct net *v = ctx;
 
 	tapir_exchange_tally__sort(&v->tally);
 	v->calls = write_net_table(v, result, true, "calls", "calls by peer", calls_columns);
 	v->requests = write_net_table(v, result, false, "requests", "requests by listening port",
-				      asked_columns);
+				      served_columns);
 	v->error_cnt = write_errors(v, result);
 	write_notes(v, result, &v->calls, &v->requests);
 	tapir_str__addf(&result->headline, "%" PRIu64 " call%s, %" PRIu64 " request%s",

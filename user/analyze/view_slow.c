@@ -51,7 +51,7 @@ static void slow_fini(void *ctx)
 	tapir_wait_reasons__fini(&s->reasons);
 }
 
-static bool is_asked(struct slow *s, uint32_t kind)
+static bool is_requested_kind(struct slow *s, uint32_t kind)
 {
 	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->args.tl);
 	int8_t *known;
@@ -115,7 +115,7 @@ static void slow_open(void *ctx, struct tapir_interval *i)
 {
 	struct slow *s = ctx;
 
-	if (!is_asked(s, i->kind) || s->watched >= MAX_WATCHED)
+	if (!is_requested_kind(s, i->kind) || s->watched >= MAX_WATCHED)
 		return;
 	i->details = calloc(1, sizeof(struct details));
 	s->watched += i->details != NULL;
@@ -295,7 +295,7 @@ static void slow_close(void *ctx, struct tapir_interval *i)
 	struct slow *s = ctx;
 
 	count_inside(s, i);
-	if (!is_asked(s, i->kind))
+	if (!is_requested_kind(s, i->kind))
 		return;
 	s->watched -= i->details != NULL;
 	if (i->flags & (TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END))
@@ -411,7 +411,7 @@ static bool is_unknown(struct slow *s)
 	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->args.tl);
 
 	for (uint32_t kind = 0; kind < pairs->kinds.cnt; kind++)
-		if (pairs->kinds.data[kind].is_unknown_by_thread && is_asked(s, kind))
+		if (pairs->kinds.data[kind].is_unknown_by_thread && is_requested_kind(s, kind))
 			return true;
 	return false;
 }
@@ -422,7 +422,7 @@ static const char *lacking_key(struct slow *s)
 	const struct tapir_pairs *pairs = tapir_timeline__pairs(s->args.tl);
 
 	for (uint32_t kind = 0; kind < pairs->kinds.cnt; kind++)
-		if (pairs->kinds.data[kind].lacks_key && is_asked(s, kind))
+		if (pairs->kinds.data[kind].lacks_key && is_requested_kind(s, kind))
 			return pairs->kinds.data[kind].key;
 	return NULL;
 }

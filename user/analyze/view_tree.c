@@ -44,7 +44,7 @@ static void tree_fini(void *ctx)
 }
 
 /* With --pid: these processes, and what they started. */
-static bool is_asked_for(const struct tree *v, const struct tapir_life *life)
+static bool is_requested(const struct tree *v, const struct tapir_life *life)
 {
 	while (!tapir_timeline__reports_at(v->args.tl, life->pid)) {
 		if (life->parent == NONE)
@@ -218,7 +218,7 @@ static void write_tree(struct tree *v, struct tapir_view_result *result, size_t 
 		for (unsigned i = 0; i < row.cnt; i++)
 			row.lived_ns += lived_ns(v, &v->lives.all.data[v->order[level->at + i]]);
 		level->at += row.cnt;
-		if (is_asked_for(v, row.life))
+		if (is_requested(v, row.life))
 			write_row(v, result, t, &row);
 		/* Processes that share a row have no children (are_alike). */
 		if (row.cnt == 1)
@@ -239,7 +239,7 @@ static unsigned write_killed(struct tree *v, struct tapir_view_result *result)
 	tapir_vec_for_each (life, &v->lives.all) {
 		const struct row row = {.life = life, .cnt = 1, .lived_ns = lived_ns(v, life)};
 
-		if (!tapir_life__was_killed(life) || !is_asked_for(v, life))
+		if (!tapir_life__was_killed(life) || !is_requested(v, life))
 			continue;
 		if (!cnt++)
 			t = tapir_view_result__table(result, "killed", "ended by a signal",
@@ -255,7 +255,7 @@ static void count(struct tree *v, struct tapir_view_result *result)
 	const struct tapir_life *life;
 
 	tapir_vec_for_each (life, &v->lives.all) {
-		if (!is_asked_for(v, life))
+		if (!is_requested(v, life))
 			continue;
 		all++;
 		v->begun += life->begin_ns > 0;

@@ -113,13 +113,13 @@ bool tapir_holder__release(struct tapir_holder *h, const struct tapir_rec_held *
 {
 	struct tapir_hold *hold = &h->holds->slots[rec->tid & (TAPIR_HOLDS - 1)];
 	uint64_t done = tapir_hold__with(rec->word, TAPIR_HOLD_DONE);
-	uint64_t asked = rec->word, stopped = tapir_hold__with(rec->word, TAPIR_HOLD_STOPPED);
+	uint64_t requested = rec->word, stopped = tapir_hold__with(rec->word, TAPIR_HOLD_STOPPED);
 	/*
 	 * Checked first: a thread that is released can be the last one, and with it the holder
 	 * ends. A holder that is alive now has stopped the thread until now.
 	 */
 	bool was_alive = is_alive(h);
-	bool was_held = __atomic_compare_exchange_n(&hold->word, &asked, done, false,
+	bool was_held = __atomic_compare_exchange_n(&hold->word, &requested, done, false,
 						    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) ||
 			__atomic_compare_exchange_n(&hold->word, &stopped, done, false,
 						    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);

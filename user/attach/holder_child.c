@@ -283,7 +283,7 @@ static bool is_from_kernel(pid_t tid)
 }
 
 /* BPF requested this stop, or the first of several: holds the thread. False: not requested. */
-static bool was_asked_for(pid_t tid, int signal)
+static bool was_requested(pid_t tid, int signal)
 {
 	struct tapir_hold *hold = hold_of(tid);
 	uint64_t word = hold ? __atomic_load_n(&hold->word, __ATOMIC_ACQUIRE) : 0;
@@ -330,7 +330,7 @@ static bool is_synchronous(int signal)
  */
 static void on_signal(pid_t tid, int signal)
 {
-	if (was_asked_for(tid, signal))
+	if (was_requested(tid, signal))
 		return;
 	if (!is_synchronous(signal) && tapir_holder_regs__restart_interrupted(tid, signal))
 		detach(tid, signal);
@@ -370,7 +370,7 @@ static void on_stop(pid_t tid, int status)
 		on_event_stop(tid, status & 0xff);
 		break;
 	case PTRACE_EVENT_EXEC:
-		if (!was_asked_for(tid, 0))
+		if (!was_requested(tid, 0))
 			go_on(tid, 0);
 		break;
 	default:

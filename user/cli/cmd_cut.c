@@ -46,7 +46,7 @@ static const struct tapir_option options[] = {
 
 static int read_cut_source(struct tapir_long_read *read, struct tapir_cut *cut, const char *path)
 {
-	struct tapir_pids_seen seen = {.asked = cut->pids};
+	struct tapir_pids_seen seen = {.requested = cut->pids};
 	const struct tapir_rec *rec;
 	int err;
 

@@ -116,7 +116,7 @@ static void on_hit(void *ctx, const struct tapir_question *q, const struct tapir
 		print_record(a->printer, &hit->begin.event.rec->h);
 }
 
-static int ask_records(struct tapir_reader *reader, struct tapir_cli_questions *asked,
+static int ask_records(struct tapir_reader *reader, struct tapir_cli_questions *queries,
 		       const struct tapir_trace_filter *trace, struct asker *a)
 {
 	const struct tapir_catalog *catalog = tapir_reader__catalog(reader);
@@ -129,16 +129,16 @@ static int ask_records(struct tapir_reader *reader, struct tapir_cli_questions *
 			continue;
 		if (rec->type == TAPIR_REC_EVENT && rec->time_ns > last_ns)
 			last_ns = rec->time_ns;
-		err = tapir_questions__take(asked->questions, catalog, rec);
+		err = tapir_questions__take(queries->questions, catalog, rec);
 		if (!err)
 			err = tapir_terminal__flush_much(&a->printer->out);
 		if (err)
 			return err;
 	}
 	if (!err)
-		err = tapir_questions__finish(asked->questions);
+		err = tapir_questions__finish(queries->questions);
 	if (!err)
-		tapir_cli_questions__write(asked, false, a->json, 0, last_ns - a->start_ns,
+		tapir_cli_questions__write(queries, false, a->json, 0, last_ns - a->start_ns,
 					   &a->printer->out);
 	return err ? err : tapir_terminal__flush(&a->printer->out);
 }
@@ -207,7 +207,7 @@ static int print_file(struct tapir_reader *reader, struct tapir_cli *cli)
 	struct printer printer = {};
 	struct asker asker = {&printer, tapir_reader__stats(reader)->created_ns, args->json};
 	const struct tapir_question_sink sink = {.hit = on_hit, .ctx = &asker};
-	struct tapir_cli_questions asked = {};
+	struct tapir_cli_questions queries = {};
 	int err;
 
 	(void)tapir_trace_filter__parse(args->trace_id, &choice.trace); /* which run has checked */
@@ -215,17 +215,17 @@ static int print_file(struct tapir_reader *reader, struct tapir_cli *cli)
 	printer.lines = tapir_event_lines__new(args->json ? TAPIR_EVENT_JSON : TAPIR_EVENT_TEXT,
 					       tapir_reader__catalog(reader),
 					       tapir_reader__stats(reader)->created_ns);
-	err = printer.lines ? tapir_cli_questions__init(&asked, cli, &args->question, &sources,
+	err = printer.lines ? tapir_cli_questions__init(&queries, cli, &args->question, &sources,
 							true, &sink)
 			    : -ENOMEM;
 	if (!err)
-		err = asked.questions ? ask_records(reader, &asked, &choice.trace, &asker)
-				      : print_records(reader, &printer, &choice);
-	if (err == -EINVAL && asked.questions) /* it does not fit the events of the file */
+		err = queries.questions ? ask_records(reader, &queries, &choice.trace, &asker)
+					: print_records(reader, &printer, &choice);
+	if (err == -EINVAL && queries.questions) /* it does not fit the events of the file */
 		err = TAPIR_CLI_USAGE;
 	if (!err)
 		tapir_manifests__warn_of_odd(printer.lines);
-	tapir_cli_questions__fini(&asked);
+	tapir_cli_questions__fini(&queries);
 	tapir_event_lines__free(printer.lines);
 	tapir_vec__fini(&printer.held);
 	tapir_str__fini(&printer.out);

@@ -296,7 +296,7 @@ static int fold_and_draw(struct tapir_reader *reader, struct tapir_cli *cli)
 {
 	const struct args *args = cli->args;
 	struct folding f = {
-		.args = args, .choice = {.glob = args->event}, .seen.asked = &args->pid.pids};
+		.args = args, .choice = {.glob = args->event}, .seen.requested = &args->pid.pids};
 	int err;
 
 	(void)tapir_trace_filter__parse(args->trace_id, &f.trace); /* which run has checked */

@@ -62,7 +62,7 @@ struct tracer {
 	struct tapir_recorder recorder;
 	struct tapir_live_lines live;
 	struct tapir_counter_table *table; /* NULL: one line per value */
-	struct tapir_cli_questions asked;
+	struct tapir_cli_questions queries;
 	const struct tapir_catalog *catalog;
 	struct tapir_programs *programs; /* NULL: there are none */
 	struct tapir_vec(struct kernel_probe) kernel_probes;
@@ -120,7 +120,7 @@ static void on_text(void *ctx, uint64_t id, const struct tapir_sums_text *text)
 {
 	struct tracer *t = ctx;
 
-	tapir_questions__add_text(t->asked.questions, id, text);
+	tapir_questions__add_text(t->queries.questions, id, text);
 }
 
 static void on_row(void *ctx, const struct tapir_sums_key *key, const struct tapir_sums_row *rows,
@@ -128,14 +128,14 @@ static void on_row(void *ctx, const struct tapir_sums_key *key, const struct tap
 {
 	struct tracer *t = ctx;
 
-	tapir_questions__add_row(t->asked.questions, key, rows, stride, cpu_cnt);
+	tapir_questions__add_row(t->queries.questions, key, rows, stride, cpu_cnt);
 }
 
 static void on_step(void *ctx, const struct tapir_sums_key *key, uint64_t cnt)
 {
 	struct tracer *t = ctx;
 
-	tapir_questions__add_step(t->asked.questions, key, cnt);
+	tapir_questions__add_step(t->queries.questions, key, cnt);
 }
 
 /* Reads what the kernel has added up, in the interval that ends with it. */
@@ -148,10 +148,10 @@ static int read_sums(struct tracer *t, bool is_last)
 
 	if (!t->programs || !t->recorder.plan.opts.sums.is_on)
 		return 0;
-	tapir_questions__begin_reading(t->asked.questions,
+	tapir_questions__begin_reading(t->queries.questions,
 				       tapir_programs__next_interval(t->programs), is_last);
 	err = tapir_sums__read(t->programs, &sink, &state);
-	tapir_questions__end_reading(t->asked.questions, &state);
+	tapir_questions__end_reading(t->queries.questions, &state);
 	return err;
 }
 
@@ -163,9 +163,9 @@ static void add_rejected(struct tracer *t)
 		uint64_t now = tapir_programs__rejected(t->programs, probe->probe_id);
 
 		if (probe->is_begin)
-			tapir_questions__add_begun(t->asked.questions, now - probe->rejected);
+			tapir_questions__add_begun(t->queries.questions, now - probe->rejected);
 		else
-			tapir_questions__add_rejected(t->asked.questions, now - probe->rejected);
+			tapir_questions__add_rejected(t->queries.questions, now - probe->rejected);
 		probe->rejected = now;
 	}
 }
@@ -179,9 +179,9 @@ static int trace_on_record(void *ctx, const struct tapir_catalog *catalog,
 	if (t->table && rec->type == TAPIR_REC_COUNTER)
 		return tapir_counter_table__add(t->table, rec);
 	t->catalog = catalog;
-	if (t->asked.questions) {
-		err = tapir_questions__take(t->asked.questions, catalog, rec);
-		if (err || t->err || t->asked.has_table || rec->type == TAPIR_REC_EVENT)
+	if (t->queries.questions) {
+		err = tapir_questions__take(t->queries.questions, catalog, rec);
+		if (err || t->err || t->queries.has_table || rec->type == TAPIR_REC_EVENT)
 			return err ? err : t->err;
 	}
 	return tapir_live_lines__add(&t->live, catalog, rec);
@@ -192,13 +192,13 @@ static void write_tables(struct tracer *t, bool is_last)
 {
 	uint64_t now_ns = tapir_clock__now_ns(), start_ns = t->live.start_ns;
 
-	if (!t->asked.has_table || !t->interval_ns ||
+	if (!t->queries.has_table || !t->interval_ns ||
 	    (!is_last && now_ns - t->interval_from_ns < t->interval_ns))
 		return;
 	t->err = is_last ? 0 : read_sums(t, false);
-	tapir_cli_questions__write(&t->asked, true, t->json, t->interval_from_ns - start_ns,
+	tapir_cli_questions__write(&t->queries, true, t->json, t->interval_from_ns - start_ns,
 				   now_ns - start_ns, &t->live.out);
-	tapir_questions__begin_interval(t->asked.questions);
+	tapir_questions__begin_interval(t->queries.questions);
 	t->interval_from_ns = now_ns;
 }
 
@@ -211,16 +211,16 @@ static int on_flush(void *ctx, enum tapir_session_flush when)
 	bool is_held;
 	int err;
 
-	if (is_last && t->asked.questions)
-		t->err = tapir_questions__finish(t->asked.questions);
-	else if (t->asked.questions)
-		tapir_questions__offer_pairs(t->asked.questions);
+	if (is_last && t->queries.questions)
+		t->err = tapir_questions__finish(t->queries.questions);
+	else if (t->queries.questions)
+		tapir_questions__offer_pairs(t->queries.questions);
 	is_held = tapir_live_lines__take(&t->live, when);
-	if (t->asked.questions && !t->err && (is_last || t->interval_ns))
+	if (t->queries.questions && !t->err && (is_last || t->interval_ns))
 		add_rejected(t);
-	if (t->asked.questions && !t->err && is_last)
+	if (t->queries.questions && !t->err && is_last)
 		t->err = read_sums(t, true);
-	if (t->asked.questions && !t->err)
+	if (t->queries.questions && !t->err)
 		write_tables(t, is_last);
 	err = tapir_terminal__flush(&t->live.out);
 	return err ? err : t->err ? t->err : will_draw || is_held || (t->interval_ns && !is_last);
@@ -237,7 +237,7 @@ static void on_programs(void *ctx, struct tapir_programs *programs)
 
 static void request_kernel_sums(struct tracer *t, struct tapir_recording_opts *opts)
 {
-	const struct tapir_question *q = tapir_questions__at(t->asked.questions, 0);
+	const struct tapir_question *q = tapir_questions__at(t->queries.questions, 0);
 	struct tapir_sums_opts *sums = &opts->sums;
 
 	opts->with_questions = true;
@@ -258,24 +258,24 @@ static int trace(struct tracer *t, struct tapir_cli *cli)
 	t->recorder.plan.opts.on_record = trace_on_record;
 	t->recorder.plan.opts.on_flush = on_flush;
 	t->recorder.plan.opts.on_programs = on_programs;
-	if (t->asked.questions && tapir_questions__may_offer(t->asked.questions))
+	if (t->queries.questions && tapir_questions__may_offer(t->queries.questions))
 		request_kernel_sums(t, &t->recorder.plan.opts);
 	t->live.start_ns = t->interval_from_ns = tapir_clock__now_ns();
 	t->recorder.is_quiet = true; /* a line of progress between the events would be in the way */
 	err = tapir_recorder__run(&t->recorder, &result);
-	if (t->asked.questions)
+	if (t->queries.questions)
 		result.stats.captured[TAPIR_FAMILY_EVENT] +=
-			tapir_questions__counted(t->asked.questions);
+			tapir_questions__counted(t->queries.questions);
 	cli->exit_status = tapir_recorder__exit_status(&t->recorder, &result);
-	if (t->asked.has_table && !t->err && (!err || result.stats.captured[TAPIR_FAMILY_EVENT]))
-		tapir_cli_questions__write(&t->asked, false, t->json, 0,
+	if (t->queries.has_table && !t->err && (!err || result.stats.captured[TAPIR_FAMILY_EVENT]))
+		tapir_cli_questions__write(&t->queries, false, t->json, 0,
 					   tapir_clock__now_ns() - t->live.start_ns, &t->live.out);
 	if (err != -EPIPE) {
 		int flush_err = tapir_terminal__flush(&t->live.out);
 
 		err = err ? err : flush_err;
 	}
-	if (err == -EINVAL && t->asked.questions) /* it does not fit the events that came */
+	if (err == -EINVAL && t->queries.questions) /* it does not fit the events that came */
 		return TAPIR_CLI_USAGE;
 	if (err == -EPIPE) { /* `| head` has seen enough */
 		tapir_diag__clear();
@@ -292,19 +292,19 @@ static int add_questions(struct tracer *t, struct tapir_cli *cli, struct args *a
 {
 	const struct tapir_question_sink sink = {
 		.hit = on_hit, .offer = on_offer, .decline = on_decline, .ctx = t};
-	int err = tapir_cli_questions__init(&t->asked, cli, &args->question, &cli->words, false,
+	int err = tapir_cli_questions__init(&t->queries, cli, &args->question, &cli->words, false,
 					    &sink);
 
 	t->json = args->json;
 	t->interval_ns = args->capture.counters.is_given ? 0 : args->capture.interval_ns;
-	if (err || !t->asked.questions)
+	if (err || !t->queries.questions)
 		return err;
-	if (!t->asked.specs.cnt && !args->capture.profiles.cnt)
+	if (!t->queries.specs.cnt && !args->capture.profiles.cnt)
 		return tapir_cli__usage(cli, "a SPEC is required for the events of the question");
-	request->specs = t->asked.specs;
+	request->specs = t->queries.specs;
 	if (!args->capture.counters.is_given)
 		request->interval_ns = 0; /* it is of the tables */
-	request->stack |= tapir_questions__want_stacks(t->asked.questions);
+	request->stack |= tapir_questions__want_stacks(t->queries.questions);
 	return 0;
 }
 
@@ -344,7 +344,7 @@ static int run_trace(struct tapir_cli *cli)
 		tapir_manifests__warn_of_odd(t.live.lines);
 	tapir_counter_table__free(t.table);
 	tapir_vec__fini(&t.kernel_probes);
-	tapir_cli_questions__fini(&t.asked);
+	tapir_cli_questions__fini(&t.queries);
 	tapir_live_lines__fini(&t.live);
 	tapir_recorder__fini(&t.recorder);
 	tapir_dotnet_tables__fini();

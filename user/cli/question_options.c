@@ -108,49 +108,52 @@ static bool has_kind(void *ctx, const struct tapir_interval_kind *kind)
 
 /* ---- texts ------------------------------------------------------------------------------------ */
 
-static const char *keep_text(struct tapir_cli_questions *asked, const char *text, size_t len)
+static const char *keep_text(struct tapir_cli_questions *queries, const char *text, size_t len)
 {
 	char *copy = strndup(text, len);
 
-	if (copy && tapir_vec__push(&asked->texts, copy))
+	if (copy && tapir_vec__push(&queries->texts, copy))
 		return copy;
 	free(copy);
 	return NULL;
 }
 
 /* Keeps the text up to end without the blanks before it. */
-static const char *keep_words(struct tapir_cli_questions *asked, const char *text, const char *end)
+static const char *keep_words(struct tapir_cli_questions *queries, const char *text,
+			      const char *end)
 {
 	while (end > text && end[-1] == ' ')
 		end--;
-	return keep_text(asked, text, (size_t)(end - text));
+	return keep_text(queries, text, (size_t)(end - text));
 }
 
-static bool add_spec(struct tapir_cli_questions *asked, const char *text)
+static bool add_spec(struct tapir_cli_questions *queries, const char *text)
 {
-	return text && tapir_vec__push(&asked->specs, text);
+	return text && tapir_vec__push(&queries->specs, text);
 }
 
 /* ---- intervals -------------------------------------------------------------------------------- */
 
 /* Takes the texts from that one on as SPECs; err: of adding them. */
-static int add_kept_specs(struct tapir_cli_questions *asked, size_t from, int err)
+static int add_kept_specs(struct tapir_cli_questions *queries, size_t from, int err)
 {
-	for (size_t i = from; !err && i < asked->texts.cnt; i++)
-		if (!add_spec(asked, asked->texts.data[i]))
+	for (size_t i = from; !err && i < queries->texts.cnt; i++)
+		if (!add_spec(queries, queries->texts.data[i]))
 			err = -ENOMEM;
 	return err;
 }
 
-static int add_interval(struct tapir_cli_questions *asked, struct tapir_source *s, const char *name)
+static int add_interval(struct tapir_cli_questions *queries, struct tapir_source *s,
+			const char *name)
 {
-	size_t kept = asked->texts.cnt;
-	int err = add_kept_specs(asked, kept, tapir_interval_name__add_specs(name, &asked->texts));
+	size_t kept = queries->texts.cnt;
+	int err = add_kept_specs(queries, kept,
+				 tapir_interval_name__add_specs(name, &queries->texts));
 
 	return err ? err : tapir_vec__push(&s->intervals, name) ? 0 : -ENOMEM;
 }
 
-static int split_machine_end(struct tapir_cli_questions *asked, const char *text,
+static int split_machine_end(struct tapir_cli_questions *queries, const char *text,
 			     const char **provider, const char **events)
 {
 	struct tapir_machine_source *source = NULL;
@@ -161,21 +164,21 @@ static int split_machine_end(struct tapir_cli_questions *asked, const char *text
 		return err;
 	if (tapir_machine_source__is_function(source)) {
 		tapir_machine_source__provider(source, function, sizeof(function));
-		*provider = keep_text(asked, function, strlen(function));
+		*provider = keep_text(queries, function, strlen(function));
 	} else {
 		size_t word_len = strcspn(text, ":");
 
-		*provider = keep_text(asked, text,
+		*provider = keep_text(queries, text,
 				      source->category ? word_len + 1 + strlen(source->category)
 						       : word_len);
 	}
-	*events = keep_text(asked, source->names, strlen(source->names));
+	*events = keep_text(queries, source->names, strlen(source->names));
 	tapir_machine_source__free(source);
 	return *provider && *events ? 0 : -ENOMEM;
 }
 
 /* The end of a SPEC that names an event: without its path, and what follows the events. */
-static int split_end(struct tapir_cli_questions *asked, const char *text, const char **provider,
+static int split_end(struct tapir_cli_questions *queries, const char *text, const char **provider,
 		     const char **events)
 {
 	struct tapir_spec *spec = NULL;
@@ -183,7 +186,7 @@ static int split_end(struct tapir_cli_questions *asked, const char *text, const 
 	int err;
 
 	if (tapir_machine_source__is_one(text))
-		return split_machine_end(asked, text, provider, events);
+		return split_machine_end(queries, text, provider, events);
 	err = tapir_spec__parse(text, &spec);
 
 	if (err)
@@ -200,8 +203,8 @@ static int split_end(struct tapir_cli_questions *asked, const char *text, const 
 			-EINVAL,
 			"--until: '%s' names no events: PROVIDER:EVENT{,EVENT} is required", text);
 	if (!err) {
-		*provider = keep_text(asked, spec->provider, strlen(spec->provider));
-		*events = keep_text(asked, list.data, list.len);
+		*provider = keep_text(queries, spec->provider, strlen(spec->provider));
+		*events = keep_text(queries, list.data, list.len);
 		err = *provider && *events ? 0 : -ENOMEM;
 	}
 	tapir_str__fini(&list);
@@ -210,76 +213,77 @@ static int split_end(struct tapir_cli_questions *asked, const char *text, const 
 }
 
 /* The pair that was named last is of this source. */
-static int add_last_pair(struct tapir_cli_questions *asked, struct tapir_source *s)
+static int add_last_pair(struct tapir_cli_questions *queries, struct tapir_source *s)
 {
-	const struct tapir_pairs *pairs = tapir_questions__pairs(asked->questions);
+	const struct tapir_pairs *pairs = tapir_questions__pairs(queries->questions);
 
 	return tapir_vec__push(&s->kinds, pairs->user.data[pairs->user.cnt - 1].kind) ? 0 : -ENOMEM;
 }
 
-static int name_pair(struct tapir_cli_questions *asked, struct tapir_source *s, const char *text)
+static int name_pair(struct tapir_cli_questions *queries, struct tapir_source *s, const char *text)
 {
-	int err = tapir_pairs__name(tapir_questions__pairs(asked->questions), text);
+	int err = tapir_pairs__name(tapir_questions__pairs(queries->questions), text);
 
 	if (err == -EINVAL)
 		return tapir_diag__fail(err,
 					"--pair: '%s' is not BEGIN,END or BEGIN,END,key=ARG, with "
 					"events as PROVIDER:EVENT or EVENT",
 					text);
-	return err ? err : add_last_pair(asked, s);
+	return err ? err : add_last_pair(queries, s);
 }
 
 /* Takes the next of a SOURCE's events: a function has one name, in which ',' may be. */
-static const char *next_event(struct tapir_cli_questions *asked, const char *source,
+static const char *next_event(struct tapir_cli_questions *queries, const char *source,
 			      const char **events)
 {
 	bool is_one = !strncmp(source, "uprobe:", 7) || !strncmp(source, "uretprobe:", 10);
 	size_t len = is_one ? strlen(*events) : strcspn(*events, ",");
-	const char *event = keep_text(asked, *events, len);
+	const char *event = keep_text(queries, *events, len);
 
 	*events += len + ((*events)[len] == ',');
 	return event;
 }
 
 /* Each begin with each end. */
-static int pair_with_until(struct tapir_cli_questions *asked, struct tapir_source *s,
+static int pair_with_until(struct tapir_cli_questions *queries, struct tapir_source *s,
 			   const char *begin, const char *until, const char *key)
 {
-	struct tapir_pairs *pairs = tapir_questions__pairs(asked->questions);
+	struct tapir_pairs *pairs = tapir_questions__pairs(queries->questions);
 	const char *provider[2], *events[2], *event[2];
-	int err = split_end(asked, begin, &provider[0], &events[0]);
+	int err = split_end(queries, begin, &provider[0], &events[0]);
 
 	if (!err)
-		err = split_end(asked, until, &provider[1], &events[1]);
-	if (!err && (!add_spec(asked, begin) || !add_spec(asked, until)))
+		err = split_end(queries, until, &provider[1], &events[1]);
+	if (!err && (!add_spec(queries, begin) || !add_spec(queries, until)))
 		err = -ENOMEM;
 	if (err)
 		return err;
 	for (const char *a = events[0]; !err && *a;) {
-		event[0] = next_event(asked, begin, &a);
+		event[0] = next_event(queries, begin, &a);
 		for (const char *b = events[1]; !err && *b;) {
-			event[1] = next_event(asked, until, &b);
+			event[1] = next_event(queries, until, &b);
 			err = event[0] && event[1]
 				      ? tapir_pairs__name_ends(pairs, provider, event, key)
 				      : -ENOMEM;
-			err = err ? err : add_last_pair(asked, s);
+			err = err ? err : add_last_pair(queries, s);
 		}
 	}
 	return err;
 }
 
-static int add_pair(struct tapir_cli_questions *asked, struct tapir_source *s, const char *text)
+static int add_pair(struct tapir_cli_questions *queries, struct tapir_source *s, const char *text)
 {
-	size_t kept = asked->texts.cnt;
-	int err = name_pair(asked, s, text);
+	size_t kept = queries->texts.cnt;
+	int err = name_pair(queries, s, text);
 
 	return err ? err
-		   : add_kept_specs(asked, kept, tapir_pair_text__add_specs(text, &asked->texts));
+		   : add_kept_specs(queries, kept,
+				    tapir_pair_text__add_specs(text, &queries->texts));
 }
 
 /* ---- sources ---------------------------------------------------------------------------------- */
 
-static int add_machine_source(struct tapir_cli_questions *asked, struct tapir_source *s,
+static int add_machine_source(struct tapir_cli_questions *queries, struct tapir_source *s,
 			      const char *word)
 {
 	struct tapir_machine_source *source;
@@ -288,31 +292,31 @@ static int add_machine_source(struct tapir_cli_questions *asked, struct tapir_so
 	if (err)
 		return err;
 	if (tapir_vec__push(&s->machine, source))
-		return add_spec(asked, word) ? 0 : -ENOMEM;
+		return add_spec(queries, word) ? 0 : -ENOMEM;
 	tapir_machine_source__free(source);
 	return -ENOMEM;
 }
 
-static int add_event_source(struct tapir_cli_questions *asked, struct tapir_source *s,
+static int add_event_source(struct tapir_cli_questions *queries, struct tapir_source *s,
 			    const char *word, bool is_of_file)
 {
 	struct tapir_spec *spec = NULL;
 	int err;
 
 	if (tapir_machine_source__is_one(word))
-		return add_machine_source(asked, s, word);
+		return add_machine_source(queries, s, word);
 	if (is_of_file)
 		return tapir_vec__push(&s->globs, word) ? 0 : -ENOMEM;
 	err = tapir_spec__parse(word, &spec);
 	if (err)
 		return err;
 	if (tapir_vec__push(&s->specs, spec))
-		return add_spec(asked, word) ? 0 : -ENOMEM;
+		return add_spec(queries, word) ? 0 : -ENOMEM;
 	tapir_spec__free(spec);
 	return -ENOMEM;
 }
 
-static int add_source(struct tapir_cli_questions *asked, struct tapir_source *s, const char *word,
+static int add_source(struct tapir_cli_questions *queries, struct tapir_source *s, const char *word,
 		      bool is_of_file)
 {
 	if (!strncmp(word, "interval:", 9)) {
@@ -320,18 +324,18 @@ static int add_source(struct tapir_cli_questions *asked, struct tapir_source *s,
 			return tapir_diag__fail(
 				-EINVAL, "no interval '%s' ('tapir help intervals' lists them)",
 				word + 9);
-		return add_interval(asked, s, word + 9);
+		return add_interval(queries, s, word + 9);
 	}
 	if (tapir_interval_name__is_known(word))
-		return add_interval(asked, s, word);
-	return add_event_source(asked, s, word, is_of_file);
+		return add_interval(queries, s, word);
+	return add_event_source(queries, s, word, is_of_file);
 }
 
-static struct tapir_source *new_source(struct tapir_cli_questions *asked)
+static struct tapir_source *new_source(struct tapir_cli_questions *queries)
 {
 	struct tapir_source *s = calloc(1, sizeof(*s));
 
-	if (s && tapir_vec__push(&asked->sources, s))
+	if (s && tapir_vec__push(&queries->sources, s))
 		return s;
 	free(s);
 	return NULL;
@@ -365,7 +369,7 @@ static bool is_question(const struct tapir_question_args *args)
 	return adds_up || args->where || args->pairs.cnt || args->until;
 }
 
-static int add_question(struct tapir_cli_questions *asked, const struct tapir_question_args *args,
+static int add_question(struct tapir_cli_questions *queries, const struct tapir_question_args *args,
 			struct tapir_source *s, const char *text, bool is_of_intervals)
 {
 	struct tapir_question_opts opts = {.text = text,
@@ -381,11 +385,12 @@ static int add_question(struct tapir_cli_questions *asked, const struct tapir_qu
 
 	for (int i = 0; i < TAPIR_AGGREGATE_CNT; i++)
 		opts.aggregates[i] = args->aggregates[i];
-	err = tapir_questions__add(asked->questions, &opts);
+	err = tapir_questions__add(queries->questions, &opts);
 	if (!err)
-		asked->has_table |= tapir_questions__at(asked->questions,
-							tapir_questions__cnt(asked->questions) - 1)
-					    ->is_table;
+		queries->has_table |=
+			tapir_questions__at(queries->questions,
+					    tapir_questions__cnt(queries->questions) - 1)
+				->is_table;
 	return err;
 }
 
@@ -393,7 +398,7 @@ static int add_question(struct tapir_cli_questions *asked, const struct tapir_qu
  * A pair that the user names brings no SPECs: the words enable its events. The events of a file
  * need none.
  */
-static int add_pairs(struct tapir_cli_questions *asked, struct tapir_source *s,
+static int add_pairs(struct tapir_cli_questions *queries, struct tapir_source *s,
 		     const struct tapir_words *pairs, const struct tapir_words *words,
 		     bool is_of_file)
 {
@@ -401,19 +406,19 @@ static int add_pairs(struct tapir_cli_questions *asked, struct tapir_source *s,
 	int err = 0;
 
 	tapir_vec_for_each (word, pairs)
-		err = err ? err : add_pair(asked, s, *word);
+		err = err ? err : add_pair(queries, s, *word);
 	tapir_vec_for_each (word, words)
-		if (!err && !is_of_file && !add_spec(asked, *word))
+		if (!err && !is_of_file && !add_spec(queries, *word))
 			err = -ENOMEM;
 	return err;
 }
 
 /* words: the sources of one question, or of two: of events, and of intervals. */
-static int add_from_sources(struct tapir_cli_questions *asked,
+static int add_from_sources(struct tapir_cli_questions *queries,
 			    const struct tapir_question_args *args, const struct tapir_words *words,
 			    const char *text, bool is_of_file)
 {
-	struct tapir_source *s = new_source(asked);
+	struct tapir_source *s = new_source(queries);
 	const char *const *word;
 	bool has_events;
 	int err = s ? 0 : -ENOMEM;
@@ -421,20 +426,20 @@ static int add_from_sources(struct tapir_cli_questions *asked,
 	if (!err && args->until && words->cnt != 1)
 		return tapir_diag__fail(-EINVAL, "--until requires one SOURCE, which begins");
 	if (!err && args->until) {
-		err = pair_with_until(asked, s, words->data[0], args->until, args->key);
+		err = pair_with_until(queries, s, words->data[0], args->until, args->key);
 	} else if (!err && args->pairs.cnt) {
-		err = add_pairs(asked, s, &args->pairs, words, is_of_file);
+		err = add_pairs(queries, s, &args->pairs, words, is_of_file);
 	} else if (!err) {
 		s->has_any_event = !words->cnt;
 		tapir_vec_for_each (word, words)
-			err = err ? err : add_source(asked, s, *word, is_of_file);
+			err = err ? err : add_source(queries, s, *word, is_of_file);
 	}
 	/* Events and intervals are added up apart: each is a question. */
 	has_events = !err && (s->has_any_event || s->specs.cnt || s->machine.cnt || s->globs.cnt);
 	if (has_events)
-		err = add_question(asked, args, s, text, false);
+		err = add_question(queries, args, s, text, false);
 	if (!err && (s->intervals.cnt || s->kinds.cnt))
-		err = add_question(asked, args, s, text, true);
+		err = add_question(queries, args, s, text, true);
 	return err;
 }
 
@@ -488,7 +493,7 @@ static const char *value_end(const char *value)
 	return at;
 }
 
-static int parse_clause(const struct tapir_cli *cli, struct tapir_cli_questions *asked,
+static int parse_clause(const struct tapir_cli *cli, struct tapir_cli_questions *queries,
 			struct sentence *s, const char **at)
 {
 	const struct tapir_option *o = option_of(*at, word_len(*at));
@@ -503,7 +508,7 @@ static int parse_clause(const struct tapir_cli *cli, struct tapir_cli_questions 
 		return tapir_cli__usage(cli, "'%s' at the end of a sentence requires %s", *at,
 					o->arg_name);
 	*at = value_end(value);
-	text = keep_words(asked, value, *at);
+	text = keep_words(queries, value, *at);
 	if (!text)
 		return -ENOMEM;
 	return tapir_option__set((struct tapir_cli *)cli, o, (char *)&s->args + o->offset, text);
@@ -514,23 +519,23 @@ static bool is_sentence(const char *word)
 	return *value_end(word);
 }
 
-static int add_sentence(const struct tapir_cli *cli, struct tapir_cli_questions *asked,
+static int add_sentence(const struct tapir_cli *cli, struct tapir_cli_questions *queries,
 			const struct tapir_question_args *args, const char *text, bool is_of_file)
 {
 	struct sentence s = {.args = {.top = args->top, .table_mb = args->table_mb}};
-	const char *at = value_end(text), *source = keep_words(asked, text, at);
+	const char *at = value_end(text), *source = keep_words(queries, text, at);
 	int err = source && tapir_vec__push(&s.source, source) ? 0 : -ENOMEM;
 
 	while (!err && *at)
-		err = parse_clause(cli, asked, &s, &at);
+		err = parse_clause(cli, queries, &s, &at);
 	if (!err)
-		err = add_from_sources(asked, &s.args, &s.source, text, is_of_file);
+		err = add_from_sources(queries, &s.args, &s.source, text, is_of_file);
 	fini_sentence(&s);
 	return err;
 }
 
 /* @FILE: one a line; '#' begins a comment. */
-static int add_file(const struct tapir_cli *cli, struct tapir_cli_questions *asked,
+static int add_file(const struct tapir_cli *cli, struct tapir_cli_questions *queries,
 		    const struct tapir_question_args *args, const char *path, bool is_of_file)
 {
 	unsigned question_cnt = 0;
@@ -552,16 +557,16 @@ static int add_file(const struct tapir_cli *cli, struct tapir_cli_questions *ask
 			err = tapir_diag__fail(-EINVAL, "%s has more than %u questions", path,
 					       MAX_QUESTIONS);
 		else if (line_len && *line != '#') {
-			const char *copy = keep_text(asked, line, line_len);
+			const char *copy = keep_text(queries, line, line_len);
 
-			err = copy ? add_sentence(cli, asked, args, copy, is_of_file) : -ENOMEM;
+			err = copy ? add_sentence(cli, queries, args, copy, is_of_file) : -ENOMEM;
 		}
 	}
 	free(text);
 	return err;
 }
 
-static int add_all(const struct tapir_cli *cli, struct tapir_cli_questions *asked,
+static int add_all(const struct tapir_cli *cli, struct tapir_cli_questions *queries,
 		   const struct tapir_question_args *args, const struct tapir_words *words,
 		   bool is_of_file)
 {
@@ -573,14 +578,14 @@ static int add_all(const struct tapir_cli *cli, struct tapir_cli_questions *aske
 		if (err)
 			break;
 		if (**word == '@')
-			err = add_file(cli, asked, args, *word + 1, is_of_file);
+			err = add_file(cli, queries, args, *word + 1, is_of_file);
 		else if (is_sentence(*word))
-			err = add_sentence(cli, asked, args, *word, is_of_file);
+			err = add_sentence(cli, queries, args, *word, is_of_file);
 		else if (!tapir_vec__push(&plain, *word))
 			err = -ENOMEM;
 	}
 	if (!err && (plain.cnt || !words->cnt))
-		err = add_from_sources(asked, args, &plain, NULL, is_of_file);
+		err = add_from_sources(queries, args, &plain, NULL, is_of_file);
 	tapir_vec__fini(&plain);
 	return err;
 }
@@ -597,37 +602,37 @@ static bool have_question_sources(const struct tapir_words *words)
 	return false;
 }
 
-int tapir_cli_questions__init(struct tapir_cli_questions *asked, const struct tapir_cli *cli,
+int tapir_cli_questions__init(struct tapir_cli_questions *queries, const struct tapir_cli *cli,
 			      const struct tapir_question_args *args,
 			      const struct tapir_words *words, bool is_of_file,
 			      const struct tapir_question_sink *sink)
 {
 	int err;
 
-	asked->top = args->top;
+	queries->top = args->top;
 	if (args->key && !args->until)
 		return tapir_cli__usage(cli, "--key requires --until");
 	if (args->until && args->pairs.cnt)
 		return tapir_cli__usage(cli, "--until cannot be used with --pair");
 	if (!is_question(args) && !have_question_sources(words))
 		return 0;
-	asked->questions = tapir_questions__new(sink);
-	err = asked->questions ? add_all(cli, asked, args, words, is_of_file) : -ENOMEM;
+	queries->questions = tapir_questions__new(sink);
+	err = queries->questions ? add_all(cli, queries, args, words, is_of_file) : -ENOMEM;
 	return err == -EINVAL ? TAPIR_CLI_USAGE : err;
 }
 
-void tapir_cli_questions__fini(struct tapir_cli_questions *asked)
+void tapir_cli_questions__fini(struct tapir_cli_questions *queries)
 {
 	struct tapir_source **s;
 	char **text;
 
-	tapir_questions__free(asked->questions);
-	tapir_vec_for_each (s, &asked->sources)
+	tapir_questions__free(queries->questions);
+	tapir_vec_for_each (s, &queries->sources)
 		free_source(*s);
-	tapir_vec_for_each (text, &asked->texts)
+	tapir_vec_for_each (text, &queries->texts)
 		free(*text);
-	tapir_vec__fini(&asked->sources);
-	tapir_vec__fini(&asked->texts);
-	tapir_vec__fini(&asked->specs);
-	asked->questions = NULL;
+	tapir_vec__fini(&queries->sources);
+	tapir_vec__fini(&queries->texts);
+	tapir_vec__fini(&queries->specs);
+	queries->questions = NULL;
 }

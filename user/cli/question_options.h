@@ -47,17 +47,17 @@ struct tapir_cli_questions {
  * words: sources of the command line. is_of_file: a word that is no interval is a GLOB of the
  * file's events. Fills asked, which __fini releases in any case. 0, TAPIR_CLI_USAGE or -errno.
  */
-int tapir_cli_questions__init(struct tapir_cli_questions *asked, const struct tapir_cli *cli,
+int tapir_cli_questions__init(struct tapir_cli_questions *queries, const struct tapir_cli *cli,
 			      const struct tapir_question_args *args,
 			      const struct tapir_words *words, bool is_of_file,
 			      const struct tapir_question_sink *sink);
-void tapir_cli_questions__fini(struct tapir_cli_questions *asked);
+void tapir_cli_questions__fini(struct tapir_cli_questions *queries);
 
 /*
  * Appends the tables of all questions. since: of the interval that ends now, else of all until now.
  * from_ns, until_ns: its time, since the recording began. A lack of memory is in out->failed.
  */
-void tapir_cli_questions__write(const struct tapir_cli_questions *asked, bool since, bool json,
+void tapir_cli_questions__write(const struct tapir_cli_questions *queries, bool since, bool json,
 				uint64_t from_ns, uint64_t until_ns, struct tapir_str *out);
 /* Appends a hit of an interval as a line. start_ns: CLOCK_MONOTONIC, from which its times count. */
 void tapir_hit__write(const struct tapir_hit *hit, bool json, uint64_t start_ns,

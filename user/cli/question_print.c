@@ -46,7 +46,7 @@ static struct tapir_question_counts difference(struct tapir_question_counts a,
 					      .unended = a.unended - b.unended};
 }
 
-static bool read_now(const struct tapir_cli_questions *asked, const struct tapir_question *q,
+static bool read_now(const struct tapir_cli_questions *queries, const struct tapir_question *q,
 		     bool since, struct reading *r)
 {
 	uint32_t column = q->fold.column_cnt && q->columns[0].aggregate == TAPIR_AGGREGATE_SUM
@@ -54,12 +54,12 @@ static bool read_now(const struct tapir_cli_questions *asked, const struct tapir
 				  : TAPIR_FOLD_BY_COUNT;
 	long cnt;
 
-	*r = (struct reading){.questions = asked->questions, .question = q, .since = since};
+	*r = (struct reading){.questions = queries->questions, .question = q, .since = since};
 	cnt = tapir_fold__sort(&q->fold, column, since, &r->order);
 	if (cnt < 0)
 		return false;
 	r->row_cnt = (size_t)cnt;
-	r->shown = r->row_cnt < asked->top ? r->row_cnt : (size_t)asked->top;
+	r->shown = r->row_cnt < queries->top ? r->row_cnt : (size_t)queries->top;
 	for (size_t i = 0; i < r->row_cnt; i++)
 		*(i < r->shown ? &r->shown_hits : &r->more_hits) +=
 			tapir_fold_row__cnt(&q->fold.rows.data[r->order[i]], since);
@@ -623,16 +623,16 @@ static void write_json(const struct reading *r, uint64_t from_ns, uint64_t until
 	tapir_str__addc(out, '\n');
 }
 
-void tapir_cli_questions__write(const struct tapir_cli_questions *asked, bool since, bool json,
+void tapir_cli_questions__write(const struct tapir_cli_questions *queries, bool since, bool json,
 				uint64_t from_ns, uint64_t until_ns, struct tapir_str *out)
 {
-	for (size_t i = 0; i < tapir_questions__cnt(asked->questions); i++) {
-		const struct tapir_question *q = tapir_questions__at(asked->questions, i);
+	for (size_t i = 0; i < tapir_questions__cnt(queries->questions); i++) {
+		const struct tapir_question *q = tapir_questions__at(queries->questions, i);
 		struct reading r;
 
 		if (!q->is_table)
 			continue;
-		if (!read_now(asked, q, since, &r)) {
+		if (!read_now(queries, q, since, &r)) {
 			out->failed = true;
 			return;
 		}

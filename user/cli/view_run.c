@@ -70,13 +70,13 @@ struct counts {
 	struct tapir_stack_ends ends;
 };
 
-static bool has_id(const struct tapir_pids *asked, uint32_t id)
+static bool has_id(const struct tapir_pids *requested, uint32_t id)
 {
 	const uint32_t *one;
 
-	if (!asked->cnt)
+	if (!requested->cnt)
 		return true;
-	tapir_vec_for_each (one, asked)
+	tapir_vec_for_each (one, requested)
 		if (*one == id)
 			return true;
 	return false;
@@ -257,7 +257,7 @@ static int view(struct tapir_reader *reader, struct tapir_timeline *tl,
 					   .top = rq->top,
 					   .folds = rq->form == TAPIR_VIEW_TEXT && !rq->unfold,
 					   .unfold = rq->unfold};
-	struct counts counts = {.seen = {.asked = rq->pids, .asked_tids = rq->tids}};
+	struct counts counts = {.seen = {.requested = rq->pids, .requested_tids = rq->tids}};
 	void *ctx = tapir_view__start(rq->view, tl, rq->arg, rq->top);
 	int err = ctx ? tapir_timeline__listen(tl, &rq->view->fns, ctx) : -ENOMEM;
 

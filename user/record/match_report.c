@@ -211,16 +211,16 @@ static bool are_all_unknown(const struct tapir_match_report *m, const struct tap
 /* Nor of what is to come: no process that was named has answered until the end. */
 static bool is_all_unanswered(const struct tapir_match_report *m)
 {
-	bool is_asked = false;
+	bool is_requested = false;
 
 	if (!m->are_named || !m->is_waiting || m->may_be_silent)
 		return false;
 	for (size_t i = 0; i < m->specs->cnt; i++) {
 		if (is_matched(m, i))
 			return false;
-		is_asked |= !m->specs->data[i]->is_silent;
+		is_requested |= !m->specs->data[i]->is_silent;
 	}
-	return is_asked;
+	return is_requested;
 }
 
 int tapir_match_report__check(const struct tapir_match_report *m)

@@ -383,19 +383,20 @@ static void let_signals_kill(struct recording *r)
 }
 
 /* Only rings were requested: having none is a failure if everything is known. */
-static int check_ring_matches(const struct recording *r, const struct tapir_match_report *asked)
+static int check_ring_matches(const struct recording *r, const struct tapir_match_report *matches)
 {
-	bool none = !tapir_recording__ring_events(r) && !asked->may_be_silent && !asked->is_waiting;
+	bool none =
+		!tapir_recording__ring_events(r) && !matches->may_be_silent && !matches->is_waiting;
 
 	if (r->opts->specs_are_defaults && (!none || tapir_recording__has_samplers(r)))
 		return 0;
 	if (none && (r->program || r->rules.pids.cnt))
-		return tapir_match_report__fail(asked);
-	return tapir_match_report__check(asked);
+		return tapir_match_report__fail(matches);
+	return tapir_match_report__check(matches);
 }
 
 /* Sources of the machine were requested, and no file has a probe that was requested with them. */
-static int check_machine(const struct recording *r, const struct tapir_match_report *asked)
+static int check_machine(const struct recording *r, const struct tapir_match_report *matches)
 {
 	int mark = tapir_diag__cnt(), err = tapir_recording__check_functions(r);
 
@@ -404,7 +405,7 @@ static int check_machine(const struct recording *r, const struct tapir_match_rep
 		tapir_diag__rewind(mark);
 		err = 0;
 	}
-	return !err && r->opts->specs->cnt ? tapir_match_report__check(asked) : err;
+	return !err && r->opts->specs->cnt ? tapir_match_report__check(matches) : err;
 }
 
 /* There are matching probes. */
@@ -425,16 +426,16 @@ static int check_attached(const struct recording *r)
  * while they are traced. A SPEC that nothing matched is most likely misspelt. That is a failure for
  * a program that tapir started; elsewhere the process with the probe may not have started yet.
  */
-static int check_matches(const struct recording *r, const struct tapir_match_report *asked)
+static int check_matches(const struct recording *r, const struct tapir_match_report *matches)
 {
 	bool none = !tapir_images__site_cnt(r->images);
 	size_t seen_cnt;
 	int err = 0;
 
 	if (tapir_recording__is_without_probes(r))
-		return check_ring_matches(r, asked);
-	if (tapir_recording__ring_events(r) || asked->may_be_silent || asked->is_waiting)
-		return r->opts->specs_are_defaults ? 0 : tapir_match_report__check(asked);
+		return check_ring_matches(r, matches);
+	if (tapir_recording__ring_events(r) || matches->may_be_silent || matches->is_waiting)
+		return r->opts->specs_are_defaults ? 0 : tapir_match_report__check(matches);
 	/*
 	 * The order is from what excuses a SPEC without a match (other ways to fire may come later,
 	 * defaults ask for nothing special) to what does not.
@@ -443,14 +444,14 @@ static int check_matches(const struct recording *r, const struct tapir_match_rep
 	if (none && r->opts->specs_are_defaults && tapir_recording__has_samplers(r))
 		return 0;
 	if (none && r->opts->machine)
-		return check_machine(r, asked);
+		return check_machine(r, matches);
 	if (none && r->program)
-		return tapir_match_report__fail(asked);
+		return tapir_match_report__fail(matches);
 	if (none && (!seen_cnt || r->opts->specs_are_defaults))
 		tapir_warn(
 			"no process had a matching probe ('tapir list -p PID' shows what there is)");
 	else if (!r->opts->specs_are_defaults)
-		err = tapir_match_report__check(asked);
+		err = tapir_match_report__check(matches);
 	return err || none ? err : check_attached(r);
 }
 
@@ -620,7 +621,7 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 		.sink_fd = -1,
 		.start_ns = tapir_clock__now_ns(),
 	};
-	struct tapir_match_report asked;
+	struct tapir_match_report matches;
 	bool has_started, has_ended_well;
 	int err;
 
@@ -636,13 +637,13 @@ int tapir_recording__run(const struct tapir_recording_opts *opts,
 		err = watch(&r);
 		tapir_recording__drain_control(&r); /* what the last process did before it ended */
 	}
-	asked = tapir_recording__match_report(&r);
+	matches = tapir_recording__match_report(&r);
 	let_signals_kill(&r);
 	has_ended_well = !err;
 	err = finish_file(&r, has_started, err);
 	/* Now: the last look at a ring can find what a program that ended at once has fired. */
 	if (has_ended_well) {
-		int unmatched = check_matches(&r, &asked);
+		int unmatched = check_matches(&r, &matches);
 
 		err = err ? err : unmatched;
 	}

@@ -434,11 +434,11 @@ static int attach_to_processes(struct recording *r)
 }
 
 /* A misspelt name is reported before the user waits for its events. */
-static void warn_of_undeclared(const struct recording *r, const struct tapir_match_report *asked)
+static void warn_of_undeclared(const struct recording *r, const struct tapir_match_report *matches)
 {
-	size_t cnt = asked->undeclared_cnt;
+	size_t cnt = matches->undeclared_cnt;
 
-	if (cnt && !asked->may_be_silent && !tapir_images__site_cnt(r->images) &&
+	if (cnt && !matches->may_be_silent && !tapir_images__site_cnt(r->images) &&
 	    !tapir_recording__ring_events(r))
 		tapir_warn(
 			"no process has a probe, or declares an event source, that was requested: waiting for one (%zu .NET process%s not entered)",
@@ -448,14 +448,14 @@ static void warn_of_undeclared(const struct recording *r, const struct tapir_mat
 /* Fails if there is nothing that can be recorded, now or later. */
 static int check_attached(struct recording *r)
 {
-	struct tapir_match_report asked = tapir_recording__match_report(r);
+	struct tapir_match_report matches = tapir_recording__match_report(r);
 	int err = r->rules.pids.cnt ? tapir_recording__check_functions(r) : 0;
 
-	warn_of_undeclared(r, &asked);
+	warn_of_undeclared(r, &matches);
 	if (err)
 		return err;
 	if (r->machine || tapir_images__site_cnt(r->images) || tapir_recording__ring_events(r) ||
-	    asked.may_be_silent || asked.is_waiting || !r->rules.pids.cnt)
+	    matches.may_be_silent || matches.is_waiting || !r->rules.pids.cnt)
 		return 0;
 	if (r->opts->wants_events)
 		return tapir_diag__fail(
@@ -463,7 +463,7 @@ static int check_attached(struct recording *r)
 			"no event of the profile can be recorded in process %u (omit --profile to record CPU samples and context switches)",
 			r->rules.pids.data[0]);
 	if (!(r->opts->specs_are_defaults && tapir_recording__has_samplers(r)))
-		return tapir_match_report__fail(&asked);
+		return tapir_match_report__fail(&matches);
 	return 0;
 }
 

@@ -41,16 +41,15 @@ static int take_snapshot(struct recording *r, const struct tapir_snapshot_opts *
  */
 int tapir_recording__begin_snapshots(struct recording *r)
 {
-	const struct tapir_recording_opts *asked = r->opts;
 	bool are_named = r->rules.pids.cnt && r->rules.pids.cnt <= NAMED_MAX;
 	struct tapir_pids tgids = {};
 	struct tapir_snapshot_opts opts = {
 		.sz = sizeof(opts),
 		.programs = r->programs,
 		.queue = r->queue,
-		.round_cnt = asked->snapshot_rounds ? asked->snapshot_rounds : 1,
+		.round_cnt = r->opts->snapshot_rounds ? r->opts->snapshot_rounds : 1,
 		.is_deferred = !are_named,
-		.with_jvm_locks = asked->with_jvm_locks,
+		.with_jvm_locks = r->opts->with_jvm_locks,
 	};
 	size_t left_cnt = 0;
 	int err = 0;

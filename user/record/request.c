@@ -251,10 +251,11 @@ static unsigned default_hz(bool all)
 static int choose_samples(struct tapir_recording_plan *p, const struct tapir_request *q)
 {
 	struct tapir_sampling *out = &p->opts.sampling;
-	bool is_asked = q->sample_hz || q->sample_event;
+	bool is_requested = q->sample_hz || q->sample_event;
 
 	if (q->no_samples)
-		return is_asked ? tapir_diag__fail(-EINVAL, "--no-samples excludes -F and -e") : 0;
+		return is_requested ? tapir_diag__fail(-EINVAL, "--no-samples excludes -F and -e")
+				    : 0;
 	out->event = tapir_sample_event__find(q->sample_event ? q->sample_event
 							      : tapir_sample_events[0].name);
 	if (!out->event)
@@ -262,7 +263,7 @@ static int choose_samples(struct tapir_recording_plan *p, const struct tapir_req
 	if (q->sample_hz > TAPIR_SAMPLER_MAX_HZ)
 		return tapir_diag__fail(-EINVAL, "more than %u samples per second",
 					TAPIR_SAMPLER_MAX_HZ);
-	out->is_a_default = !is_asked;
+	out->is_a_default = !is_requested;
 	out->hz = q->sample_hz ? (unsigned)q->sample_hz : default_hz(q->rules.all);
 	return 0;
 }

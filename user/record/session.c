@@ -346,15 +346,15 @@ static void handle_block(struct tapir_session *s, const struct tapir_block *bloc
 	while (at < block->used_bytes) {
 		const struct tapir_rec *rec = (const void *)((const char *)block->data + at);
 		int family = tapir_family__of(rec->type);
-		bool is_asked;
+		bool is_requested;
 
 		if (!tapir_record__ok(rec, block->used_bytes - at)) {
 			s->malformed_cnt++;
 			break;
 		}
-		is_asked = handle_record(s, rec, -1);
+		is_requested = handle_record(s, rec, -1);
 		if (family >= 0)
-			captured[family] += is_asked || family != TAPIR_FAMILY_EVENT
+			captured[family] += is_requested || family != TAPIR_FAMILY_EVENT
 						    ? tapir_rec__weight(rec)
 						    : 0;
 		at += rec->size;

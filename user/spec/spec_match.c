@@ -79,8 +79,8 @@ static bool shares(uint64_t keywords, uint64_t mask)
 	return !keywords || (keywords & mask);
 }
 
-static bool asked_by_mask(const struct tapir_spec *spec, enum tapir_spec_zero zero,
-			  uint64_t keywords)
+static bool selected_by_mask(const struct tapir_spec *spec, enum tapir_spec_zero zero,
+			     uint64_t keywords)
 {
 	const struct tapir_spec_item *item;
 
@@ -139,7 +139,7 @@ bool tapir_spec__selects(const struct tapir_spec *spec, enum tapir_spec_zero zer
 		return false;
 	if (tapir_spec__matches(spec, path, provider, event))
 		return true;
-	return asked_by_mask(spec, zero, keywords) && lets_through(spec, path, provider, event);
+	return selected_by_mask(spec, zero, keywords) && lets_through(spec, path, provider, event);
 }
 
 /* ---- near misses ------------------------------------------------------------------------ */

@@ -36,15 +36,15 @@
  * Each file holds a descriptor: at most a quarter of those that the process may have. When there
  * are more files, the least recently used one is dropped, and remembered as dropped.
  */
-#define MAX_FILES	 16384u
-#define MIN_FILES	 16u
-#define MAX_DROPPED	 65536u
+#define MAX_FILES	  16384u
+#define MIN_FILES	  16u
+#define MAX_DROPPED	  65536u
 /* Symbols in memory, of all tables: about 40 bytes each, with its name. */
-#define MAX_SYMBOLS	 400000
-#define SYMBOL_BYTES	 40u
-#define MAX_TOO_LARGE	 8 /* warnings */
+#define MAX_SYMBOLS	  400000
+#define SYMBOL_BYTES	  40u
+#define MAX_TOO_LARGE	  8 /* warnings */
 /* A name costs 2 us, all of them 70 ms. */
-#define KERNEL_ASKED_MAX 16384
+#define KERNEL_LOOKUP_MAX 16384
 
 struct file {
 	uint64_t file_id;
@@ -69,7 +69,7 @@ struct tapir_symbolizer {
 	char range_name[24];
 	struct tapir_kallsyms *kernel;
 	struct tapir_kernel_names *kernel_names; /* NULL: kernel has them */
-	size_t kernel_asked_cnt;
+	size_t kernel_lookup_cnt;
 	bool kernel_was_tried;
 	uint64_t kernel_id;
 	unsigned too_large_cnt; /* files whose symbols are not all read */
@@ -380,7 +380,7 @@ static bool name_kernel(struct tapir_symbolizer *s, uint64_t off, struct tapir_s
 	if (!s->kernel_was_tried && tapir_kernel_names__new(&s->kernel_names))
 		load_kernel_names(s);
 	s->kernel_was_tried = true;
-	if (s->kernel_names && s->kernel_asked_cnt++ == KERNEL_ASKED_MAX) {
+	if (s->kernel_names && s->kernel_lookup_cnt++ == KERNEL_LOOKUP_MAX) {
 		tapir_kernel_names__free(s->kernel_names);
 		s->kernel_names = NULL;
 		load_kernel_names(s);

@@ -28,7 +28,7 @@ static void count_id(struct tapir_map *cnt_by_id, uint32_t id)
 		++*cnt;
 }
 
-static bool are_asked(const struct tapir_pids *ids)
+static bool are_requested(const struct tapir_pids *ids)
 {
 	return ids && ids->cnt;
 }
@@ -36,9 +36,9 @@ static bool are_asked(const struct tapir_pids *ids)
 void tapir_pids_seen__add(struct tapir_pids_seen *seen, const struct tapir_rec *rec)
 {
 	for (int which = 0; which < 2; which++) {
-		if (are_asked(seen->asked))
+		if (are_requested(seen->requested))
 			count_id(&seen->cnt_by_tgid, tapir_rec__tgid(rec, which));
-		if (are_asked(seen->asked_tids))
+		if (are_requested(seen->requested_tids))
 			count_id(&seen->cnt_by_tid, tapir_rec__tid(rec, which));
 	}
 }
@@ -98,8 +98,8 @@ static int check_threads(const struct tapir_pids_seen *seen, const char *path)
 {
 	const uint32_t *tid;
 
-	if (are_asked(seen->asked_tids))
-		tapir_vec_for_each (tid, seen->asked_tids)
+	if (are_requested(seen->requested_tids))
+		tapir_vec_for_each (tid, seen->requested_tids)
 			if (!tapir_map__get(&seen->cnt_by_tid, *tid))
 				return tapir_diag__fail(
 					-ESRCH,
@@ -115,7 +115,7 @@ int tapir_pids_seen__check(const struct tapir_pids_seen *seen, const struct tapi
 	const uint32_t *pid;
 	int err = 0;
 
-	tapir_vec_for_each (pid, seen->asked) {
+	tapir_vec_for_each (pid, seen->requested) {
 		if (tapir_map__get(&seen->cnt_by_tgid, *pid))
 			continue;
 		add_others(seen, catalog, &others);

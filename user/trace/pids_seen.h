@@ -11,9 +11,9 @@
 #include "trace/catalog.h"
 
 struct tapir_pids_seen {
-	const struct tapir_pids *asked;	     /* borrowed; none: no process is counted */
-	const struct tapir_pids *asked_tids; /* borrowed; NULL or empty: no thread is */
-	struct tapir_map cnt_by_tgid;	     /* records of each */
+	const struct tapir_pids *requested;	 /* borrowed; none: no process is counted */
+	const struct tapir_pids *requested_tids; /* borrowed; NULL or empty: no thread is */
+	struct tapir_map cnt_by_tgid;		 /* records of each */
 	struct tapir_map cnt_by_tid;
 };
 

@@ -315,14 +315,15 @@ static void report_state(struct queue *q, const char *error)
 
 static void wait_after(struct queue *q, uint64_t first_ns, uint64_t max_ns)
 {
-	uint64_t asked_ns = q->transfer.retry_after_s * TAPIR_NS_PER_SEC;
+	uint64_t retry_after_ns = q->transfer.retry_after_s * TAPIR_NS_PER_SEC;
 
 	q->wait_ns = q->wait_ns * 2 > first_ns ? q->wait_ns * 2 : first_ns;
 	if (q->wait_ns > max_ns)
 		q->wait_ns = max_ns;
 	if (q->transfer.retry_after_s > MAX_REFUSAL_NS / TAPIR_NS_PER_SEC)
-		asked_ns = MAX_REFUSAL_NS;
-	q->not_before_ns = tapir_clock__now_ns() + (asked_ns > q->wait_ns ? asked_ns : q->wait_ns);
+		retry_after_ns = MAX_REFUSAL_NS;
+	q->not_before_ns =
+		tapir_clock__now_ns() + (retry_after_ns > q->wait_ns ? retry_after_ns : q->wait_ns);
 	q->metrics->failed_cnt++;
 }
 

@@ -247,7 +247,7 @@ void tapir_watch_report__metrics(const struct tapir_watch_shm *page, struct tapi
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-static bool is_asked(const struct tapir_watch_query *query, uint64_t pid)
+static bool is_requested(const struct tapir_watch_query *query, uint64_t pid)
 {
 	for (size_t i = 0; i < query->pids->cnt; i++)
 		if (query->pids->data[i] == pid)
@@ -263,7 +263,7 @@ int tapir_watch_report__has(const struct tapir_watch_shm *page,
 	for (size_t i = 0; i < TAPIR_WATCH_MAX_PROCESSES; i++) {
 		const struct tapir_watch_head *head = &page->slots[i].head;
 
-		if (!head->pid || !is_asked(query, head->pid))
+		if (!head->pid || !is_requested(query, head->pid))
 			continue;
 		if (query->started_ms &&
 		    !tapir_proc__is_same_start(query->started_ms, head->started_ms))
@@ -359,7 +359,7 @@ static void write_watched_processes(struct writing *w, const char *key,
 {
 	tapir_json__open(&w->j, key, '[');
 	for (size_t i = 0; i < TAPIR_WATCH_MAX_PROCESSES; i++)
-		if (is_asked(w->query, w->page->slots[i].head.pid) &&
+		if (is_requested(w->query, w->page->slots[i].head.pid) &&
 		    tapir_watch_shm__copy(w->page, i, &w->head))
 			write(w, i);
 	tapir_json__close(&w->j, ']');

@@ -238,8 +238,8 @@ static bool is_selected_by_spec(const struct tapir_spec *spec, const struct tapi
 }
 
 /* Selected by a SPEC, or only for names of code, which *flags then shows. */
-static bool is_asked_for(struct tapir_ring_process *p, const struct tapir_probe_view *view,
-			 uint8_t *flags)
+static bool is_selected(struct tapir_ring_process *p, const struct tapir_probe_view *view,
+			uint8_t *flags)
 {
 	struct tapir_ring_sink *sink = p->sink;
 
@@ -261,7 +261,7 @@ static void select_event(struct tapir_ring_process *p, uint32_t idx, struct tapi
 	struct ring_event *ev = &p->events[idx];
 	struct tapir_probe_view view;
 	uint8_t flags;
-	bool is_asked;
+	bool is_requested;
 
 	if (!named)
 		return;
@@ -271,10 +271,10 @@ static void select_event(struct tapir_ring_process *p, uint32_t idx, struct tapi
 	}
 	tapir_probe_view__of(named, &view);
 	tapir_seen_names__add(&p->sink->seen, view.provider, view.event);
-	is_asked = is_asked_for(p, &view, &flags);
-	ev->is_brief =
-		!is_asked && p->lane.is_private && is_selected_by_spec(p->sink->budget_spec, &view);
-	if (!is_asked && (!ev->is_brief || p->budget.has_ended)) {
+	is_requested = is_selected(p, &view, &flags);
+	ev->is_brief = !is_requested && p->lane.is_private &&
+		       is_selected_by_spec(p->sink->budget_spec, &view);
+	if (!is_requested && (!ev->is_brief || p->budget.has_ended)) {
 		tapir_ring_control__want(&p->control, idx, ev->generation, false, false);
 		return;
 	}

@@ -146,7 +146,7 @@ bool tapir_ring_select__classify(const struct tapir_spec_list *specs, enum tapir
 				 const struct tapir_probe_view *probe, bool *matched)
 {
 	struct names names;
-	bool is_asked = false;
+	bool is_requested = false;
 
 	tapir_sv__copy(probe->provider, names.provider, sizeof(names.provider));
 	tapir_sv__copy(probe->event, names.event, sizeof(names.event));
@@ -155,9 +155,9 @@ bool tapir_ring_select__classify(const struct tapir_spec_list *specs, enum tapir
 		if (!tapir_spec__selects(specs->data[i], zero, names.file, names.provider,
 					 names.event, probe->rec->level, probe->rec->keywords))
 			continue;
-		is_asked = true;
+		is_requested = true;
 		if (matched)
 			matched[i] = true;
 	}
-	return is_asked;
+	return is_requested;
 }

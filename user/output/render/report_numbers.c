@@ -37,9 +37,9 @@ static uint64_t span_ns(const struct tapir_report_view *v, bool is_until)
 uint64_t tapir_report__window_from_ns(const struct tapir_report_view *v)
 {
 	uint64_t recorded_ns = span_ns(v, false),
-		 asked_ns = tapir_report__since_start(v, v->from_ns);
+		 requested_ns = tapir_report__since_start(v, v->from_ns);
 
-	return asked_ns > recorded_ns ? asked_ns : recorded_ns;
+	return requested_ns > recorded_ns ? requested_ns : recorded_ns;
 }
 
 uint64_t tapir_report__until_ns(const struct tapir_report_view *v)
@@ -50,9 +50,9 @@ uint64_t tapir_report__until_ns(const struct tapir_report_view *v)
 uint64_t tapir_report__window_until_ns(const struct tapir_report_view *v)
 {
 	uint64_t recorded_ns = span_ns(v, true),
-		 asked_ns = tapir_report__since_start(v, v->until_ns);
+		 requested_ns = tapir_report__since_start(v, v->until_ns);
 
-	return v->until_ns && asked_ns < recorded_ns ? asked_ns : recorded_ns;
+	return v->until_ns && requested_ns < recorded_ns ? requested_ns : recorded_ns;
 }
 
 uint64_t tapir_report__duration_ns(const struct tapir_report_view *v)

@@ -21,13 +21,13 @@ struct reading {
 	uint64_t record_cnt;
 };
 
-static bool has(const struct tapir_pids *asked, uint32_t id)
+static bool has(const struct tapir_pids *requested, uint32_t id)
 {
 	const uint32_t *one;
 
-	if (!asked->cnt || !id)
+	if (!requested->cnt || !id)
 		return true;
-	tapir_vec_for_each (one, asked)
+	tapir_vec_for_each (one, requested)
 		if (*one == id)
 			return true;
 	return false;
@@ -161,7 +161,7 @@ int tapir_report__read(struct tapir_report *report, struct tapir_reader *reader,
 	struct reading r = {.request = request,
 			    .from_ns = request->from_ns ? start_ns + request->from_ns : 0,
 			    .until_ns = request->until_ns ? start_ns + request->until_ns : 0,
-			    .seen = {.asked = request->pids, .asked_tids = request->tids}};
+			    .seen = {.requested = request->pids, .requested_tids = request->tids}};
 	struct tapir_timeline_opts opts = {.from_ns = r.from_ns,
 					   .until_ns = r.until_ns,
 					   .tgids = request->pids->data,

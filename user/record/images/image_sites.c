@@ -193,7 +193,7 @@ static int make_sites_room(struct tapir_image *image, size_t cnt)
 		       : -ENOMEM;
 }
 
-static bool is_asked_of_rings(const struct reading *r, const struct tapir_usdt_note *note)
+static bool is_in_ring_specs(const struct reading *r, const struct tapir_usdt_note *note)
 {
 	const struct tapir_spec_list *specs = r->images->opts.ring_specs;
 
@@ -232,7 +232,7 @@ static int add_sites(struct reading *r, const struct tapir_usdt_notes *notes, si
 			spec = name_spec;
 		if (spec)
 			err = add_site(r, note, spec, for_names);
-		if (!err && is_asked_of_rings(r, note))
+		if (!err && is_in_ring_specs(r, note))
 			err = add_ring_key(r, note);
 		if (err)
 			return err;

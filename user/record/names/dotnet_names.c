@@ -19,7 +19,7 @@
 #define ANNOUNCE_WAIT_NS (400 * TAPIR_NS_PER_MS) /* for its own events to begin */
 #define EVENT_NS	 (1 * TAPIR_NS_PER_SEC)	 /* from the compiler to us */
 #define FAILURES_MAX	 3
-#define ASKED_FOR_MAX	 65536u
+#define REQUESTED_MAX	 65536u
 
 void tapir_dotnet_names__start(struct tapir_dotnet_names *n, struct tapir_runtime_queries *queries,
 			       const struct tapir_runtime_ops *runtime, uint32_t tgid, uint32_t uid,
@@ -47,7 +47,7 @@ void tapir_dotnet_names__fini(struct tapir_dotnet_names *n)
 {
 	tapir_jitdump__close(n->dump);
 	tapir_runtime_query__drop(n->question);
-	tapir_map__fini(&n->asked_for);
+	tapir_map__fini(&n->requested);
 	*n = (struct tapir_dotnet_names){};
 }
 
@@ -177,9 +177,9 @@ static bool is_fresh(uint64_t time_ns)
 static bool is_nameless(struct tapir_dotnet_names *n, uint64_t va, uint64_t time_ns)
 {
 	bool is_new = true;
-	uint64_t *first_ns = n->asked_for.cnt < ASKED_FOR_MAX
-				     ? tapir_map__put(&n->asked_for, va, &is_new)
-				     : tapir_map__get(&n->asked_for, va);
+	uint64_t *first_ns = n->requested.cnt < REQUESTED_MAX
+				     ? tapir_map__put(&n->requested, va, &is_new)
+				     : tapir_map__get(&n->requested, va);
 
 	if (first_ns && is_new)
 		*first_ns = time_ns;

@@ -42,7 +42,7 @@ struct tapir_dotnet_names {
 	uint64_t missed_ns;	      /* when code without a name ran, the newest */
 	uint64_t missed_announced_ns; /* the same, of code its own events would name */
 	uint64_t announced_since_ns;  /* its own events come since; 0: they do not */
-	struct tapir_map asked_for;   /* va -> when it first ran without a name */
+	struct tapir_map requested;   /* va -> when it first ran without a name */
 	uint64_t next_ns, wait_ns;
 	unsigned failed_cnt;
 	bool has_ended;	 /* it will not answer */

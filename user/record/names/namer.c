@@ -22,11 +22,11 @@
 #include "symbol/symbolizer.h"
 #include "trace/recbuf.h"
 
-#define LATE_NAME_NS   (3 * TAPIR_NS_PER_SEC)  /* a runtime has reported by then, or never will */
-#define ASKED_NAME_NS  (15 * TAPIR_NS_PER_SEC) /* one that is asked for has answered by then */
-#define LAST_REST_US   2000
-#define SUCCESSORS_MAX 256
-#define ASSEMBLIES_MAX 65536u
+#define LATE_NAME_NS	  (3 * TAPIR_NS_PER_SEC) /* a runtime has reported by then, or never will */
+#define REQUESTED_NAME_NS (15 * TAPIR_NS_PER_SEC) /* one that is asked for has answered by then */
+#define LAST_REST_US	  2000
+#define SUCCESSORS_MAX	  256
+#define ASSEMBLIES_MAX	  65536u
 
 struct tapir_namer {
 	struct tapir_catalog *catalog;
@@ -301,7 +301,7 @@ static int name_stack(struct tapir_namer *n, const struct tapir_unnamed *unnamed
 	uint64_t frames[TAPIR_MAX_FRAMES];
 	unsigned cnt = unnamed->stack->frame_cnt, named_cnt = 0;
 	uint64_t age_ns = tapir_clock__now_ns() - unnamed->time_ns;
-	bool is_asked_for = false, is_unmapped = false;
+	bool is_requested = false, is_unmapped = false;
 
 	if (cnt > TAPIR_MAX_FRAMES)
 		cnt = TAPIR_MAX_FRAMES;
@@ -317,7 +317,7 @@ static int name_stack(struct tapir_namer *n, const struct tapir_unnamed *unnamed
 		if (err < 0 && err != -ENOSPC && err != -EAGAIN && err != -ESRCH)
 			return err;
 		named_cnt += err > 0;
-		is_asked_for |= err == -EAGAIN;
+		is_requested |= err == -EAGAIN;
 		is_unmapped |= err == -ESRCH;
 	}
 	/*
@@ -325,7 +325,8 @@ static int name_stack(struct tapir_namer *n, const struct tapir_unnamed *unnamed
 	 * The stack is named again until that is too long ago for an answer to come. So it is where
 	 * the process's mappings are not read yet, because a file of another one does not answer.
 	 */
-	if ((is_asked_for && age_ns < ASKED_NAME_NS) || (is_unmapped && age_ns < LATE_NAME_NS) ||
+	if ((is_requested && age_ns < REQUESTED_NAME_NS) ||
+	    (is_unmapped && age_ns < LATE_NAME_NS) ||
 	    (named_cnt < cnt && age_ns < LATE_NAME_NS &&
 	     tapir_code_names__have_pending(n->code_names, unnamed->tgid))) {
 		tapir_catalog__ask_again(n->catalog, unnamed);

@@ -175,15 +175,15 @@ void tapir_dotnet_child__end_dump(const struct tapir_peer_helper *job,
 				  const struct tapir_peer_answer *given, int no_fd)
 {
 	struct tapir_peer_helper last = *job;
-	struct tapir_peer_answer file = {.is_asked = given->is_asked, .asked_fd = -1};
+	struct tapir_peer_answer file = {.is_requested = given->is_requested, .request_fd = -1};
 	struct stat st;
 
 	(void)no_fd;
 	last.cancel_fd = -1;
 	last.may_be_stopped = true;
 	last.deadline_ns = tapir_clock__now_ns() + LAST_ACT_NS;
-	for (unsigned i = 0; file.is_asked && i < LAST_ACT_TRIES; i++)
-		file.is_asked = !is_answered(&last);
+	for (unsigned i = 0; file.is_requested && i < LAST_ACT_TRIES; i++)
+		file.is_requested = !is_answered(&last);
 	if (!*job->name || fstatat(job->dir_fd, job->name, &st, AT_SYMLINK_NOFOLLOW) ||
 	    !S_ISREG(st.st_mode) || st.st_uid != job->uid)
 		return;

@@ -196,7 +196,7 @@ int tapir_dotnet_talk__exchange(struct tapir_dotnet_talk *talk, const struct tap
 	if (err)
 		return err;
 	if (talk->guard)
-		tapir_peer_guard__note_asked(talk->guard, -1);
+		tapir_peer_guard__note_request(talk->guard, -1);
 	err = tapir_peer_helper__send(&talk->job, *fd, request->data, request->len,
 				      talk->deadline_ns);
 	if (err)

@@ -16,14 +16,14 @@ static int open_by_command(struct tapir_dotnet_talk *talk, enum tapir_dotnet_com
 			   struct tapir_dotnet_stream *out, uint32_t *hresult)
 {
 	struct tapir_str request = {}, message = {};
-	struct tapir_dotnet_session asked = *session;
+	struct tapir_dotnet_session requested = *session;
 	struct tapir_dotnet_reply reply;
 	tapir_autofd int fd = -1;
 	int err;
 
 	/* CollectTracing3 is the first command that can leave stacks out. */
-	asked.has_stacks |= command < TAPIR_DOTNET_COLLECT_TRACING3;
-	err = tapir_dotnet__put_collect(&request, command, &asked);
+	requested.has_stacks |= command < TAPIR_DOTNET_COLLECT_TRACING3;
+	err = tapir_dotnet__put_collect(&request, command, &requested);
 	if (err)
 		tapir_diag__add(
 			"cannot open the event stream of .NET process %u: the request is malformed",
@@ -38,7 +38,7 @@ static int open_by_command(struct tapir_dotnet_talk *talk, enum tapir_dotnet_com
 	tapir_str__fini(&message);
 	if (err)
 		return err;
-	out->has_stacks = asked.has_stacks;
+	out->has_stacks = requested.has_stacks;
 	out->fd = fd;
 	fd = -1;
 	return 0;

@@ -211,7 +211,7 @@ static int run_command(struct talk *talk, const char *cmd, const char *const *ar
 	if (!err && fd < 0)
 		err = broken(talk, -EIO, "the helper returned no socket");
 	if (!err && talk->guard)
-		tapir_peer_guard__note_asked(talk->guard, fd);
+		tapir_peer_guard__note_request(talk->guard, fd);
 	if (!err)
 		err = send_request(talk, fd, &request);
 	if (!err)

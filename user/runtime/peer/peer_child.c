@@ -371,26 +371,26 @@ static bool has_ended(int pidfd)
 }
 
 /* The runtime has hung up: it has done what it was asked there, or never will. */
-static bool has_hung_up(int asked_fd)
+static bool has_hung_up(int request_fd)
 {
 	char bytes[256];
-	ssize_t n = asked_fd < 0 ? 1 : recv(asked_fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	ssize_t n = request_fd < 0 ? 1 : recv(request_fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
 	return !n || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
 /* false: the runtime is there, and may open the file yet. */
-static bool await_written(const struct tapir_peer_helper *job, int dir_fd, int asked_fd)
+static bool await_written(const struct tapir_peer_helper *job, int dir_fd, int request_fd)
 {
 	uint64_t until_ns = tapir_clock__now_ns() + WRITTEN_NS;
 	struct stat st;
 
 	/* Killed while it asked, tapir sent half a request: a runtime must not wait for the rest.
 	 */
-	if (asked_fd >= 0)
-		(void)shutdown(asked_fd, SHUT_WR);
+	if (request_fd >= 0)
+		(void)shutdown(request_fd, SHUT_WR);
 	while (!fstatat(dir_fd, job->name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) &&
-	       !st.st_size && !has_ended(job->pidfd) && !has_hung_up(asked_fd)) {
+	       !st.st_size && !has_ended(job->pidfd) && !has_hung_up(request_fd)) {
 		if (tapir_clock__now_ns() >= until_ns)
 			return false;
 		usleep(WRITTEN_PAUSE_US);
@@ -401,7 +401,7 @@ static bool await_written(const struct tapir_peer_helper *job, int dir_fd, int a
 void tapir_peer_child__discard_written(const struct tapir_peer_helper *job,
 				       const struct tapir_peer_answer *answer, int dir_fd)
 {
-	if (!answer->is_asked || await_written(job, dir_fd, answer->asked_fd))
+	if (!answer->is_requested || await_written(job, dir_fd, answer->request_fd))
 		tapir_peer_child__discard(job, answer, dir_fd);
 }
 

@@ -35,7 +35,7 @@
 
 /* The notes that a guard receives. */
 #define NOTE_DISMISSED	'\0'
-#define NOTE_ASKED	'a'
+#define NOTE_REQUEST	'a'
 #define NOTE_ANSWERED	'r'
 
 static const char *const whys[] = {
@@ -134,9 +134,9 @@ static void keep_only(const struct tapir_peer_helper *job, int answer_fd, bool i
  * Returns true if the parent died or reported that the guard is not needed. Until then it may send
  * notes.
  */
-static bool has_died(int life_fd, bool *is_asked, int *asked_fd)
+static bool has_died(int life_fd, bool *is_requested, int *request_fd)
 {
-	char byte = NOTE_ASKED;
+	char byte = NOTE_REQUEST;
 	ssize_t n;
 
 	for (;;) {
@@ -147,17 +147,17 @@ static bool has_died(int life_fd, bool *is_asked, int *asked_fd)
 			return true; /* if it cannot ask, it cleans up */
 		if (byte == NOTE_DISMISSED)
 			return false;
-		*is_asked = byte == NOTE_ASKED;
-		if (*asked_fd >= 0)
-			close(*asked_fd);
-		*asked_fd = fd;
+		*is_requested = byte == NOTE_REQUEST;
+		if (*request_fd >= 0)
+			close(*request_fd);
+		*request_fd = fd;
 	}
 }
 
 static void __attribute__((noreturn))
 live(const struct tapir_peer_helper *job, int answer_fd, bool is_guard)
 {
-	struct tapir_peer_answer answer = {.asked_fd = -1};
+	struct tapir_peer_answer answer = {.request_fd = -1};
 	int fd;
 
 	keep_only(job, answer_fd, is_guard);
@@ -167,7 +167,8 @@ live(const struct tapir_peer_helper *job, int answer_fd, bool is_guard)
 	}
 	fd = job->act ? job->act(job, &answer) : -1;
 	(void)tapir_fd_message__send(answer_fd, &answer, sizeof(answer), &fd, fd >= 0, 0);
-	if (is_guard && !answer.err && has_died(job->cancel_fd, &answer.is_asked, &answer.asked_fd))
+	if (is_guard && !answer.err &&
+	    has_died(job->cancel_fd, &answer.is_requested, &answer.request_fd))
 		job->last_act(job, &answer, fd);
 	syscall(SYS_exit_group, 0);
 	__builtin_unreachable();
@@ -300,10 +301,10 @@ static bool send_note(const struct tapir_peer_guard *guard, char note, int fd)
 	return !tapir_fd_message__send(guard->life_fd, &note, 1, &fd, fd >= 0, 0);
 }
 
-void tapir_peer_guard__note_asked(const struct tapir_peer_guard *guard, int asked_fd)
+void tapir_peer_guard__note_request(const struct tapir_peer_guard *guard, int request_fd)
 {
 	if (guard->pidfd >= 0)
-		(void)send_note(guard, NOTE_ASKED, asked_fd);
+		(void)send_note(guard, NOTE_REQUEST, request_fd);
 }
 
 void tapir_peer_guard__note_answered(const struct tapir_peer_guard *guard)

@@ -61,8 +61,8 @@ struct tapir_peer_answer {
 	uint8_t why; /* enum tapir_peer_why */
 	bool found;  /* __look, __take, __make, __place: there is such a file, and this is it: */
 	uint64_t dev, inode, size;
-	bool is_asked; /* in a last act: see tapir_peer_guard__note */
-	int asked_fd;  /* in a last act, too: the connection of that note; -1: none */
+	bool is_requested; /* in a last act: see tapir_peer_guard__note */
+	int request_fd;	   /* in a last act, too: the connection of that note; -1: none */
 };
 
 struct tapir_peer_helper;
@@ -134,11 +134,11 @@ int tapir_peer_helper__try_guarded(const struct tapir_peer_helper *job,
 				   struct tapir_peer_guard *guard);
 
 /*
- * __note_asked: a runtime was asked to write the file, and has not answered yet; __note_answered:
- * it has. The guard's last act depends on it. asked_fd: the connection that the runtime closes when
- * it has, borrowed; -1: there is none.
+ * __note_request: a runtime was asked to write the file, and has not answered yet; __note_answered:
+ * it has. The guard's last act depends on it. request_fd: the connection that the runtime closes
+ * when it has, borrowed; -1: there is none.
  */
-void tapir_peer_guard__note_asked(const struct tapir_peer_guard *guard, int asked_fd);
+void tapir_peer_guard__note_request(const struct tapir_peer_guard *guard, int request_fd);
 void tapir_peer_guard__note_answered(const struct tapir_peer_guard *guard);
 /*
  * Ends the child without its last act, or with it, which needs no fd of tapir; no guard: nothing.
@@ -229,9 +229,9 @@ void tapir_peer_child__discard(const struct tapir_peer_helper *job,
 			       const struct tapir_peer_answer *answer, int dir_fd);
 
 /*
- * The same for a file that a runtime was asked to write, and has not answered (is_asked): it would
- * create it again, and follow a link then. Waits until the runtime has written to it or is gone, at
- * most three seconds; if neither comes, the empty file stays, so that its name is taken.
+ * The same for a file that a runtime was asked to write, and has not answered (is_requested): it
+ * would create it again, and follow a link then. Waits until the runtime has written to it or is
+ * gone, at most three seconds; if neither comes, the empty file stays, so that its name is taken.
  */
 void tapir_peer_child__discard_written(const struct tapir_peer_helper *job,
 				       const struct tapir_peer_answer *answer, int dir_fd);
