@@ -21,7 +21,7 @@ struct asked {
 	struct tapir_ring_request ask;
 	struct tapir_ring_selection *selections;
 	unsigned cnt;
-	struct tapir_dotnet_left_out left_out;
+	struct tapir_dotnet_skipped skipped;
 	int err;
 };
 
@@ -40,7 +40,7 @@ static void ask_all(struct asked *a, const char *const *texts,
 	if (!a->err)
 		a->err = tapir_dotnet_specs__resolve(&a->specs, more, more ? 1 : 0);
 	if (!a->err)
-		a->cnt = tapir_dotnet_specs__select(&a->specs, &a->ask, &a->left_out);
+		a->cnt = tapir_dotnet_specs__select(&a->specs, &a->ask, &a->skipped);
 }
 
 static void ask(struct asked *a, const char *text)
@@ -168,7 +168,7 @@ static void glob_over_native_providers_is_light(void **state)
 
 	(void)state;
 	ask(&a, "Microsoft-*");
-	assert_true(a.cnt >= 3 && !a.left_out.cnt);
+	assert_true(a.cnt >= 3 && !a.skipped.cnt);
 	for (unsigned i = 0; i < a.cnt; i++) {
 		if (strcmp(a.selections[i].provider, RUNTIME))
 			continue;
@@ -288,8 +288,8 @@ static void too_many_do_not_fit(void **state)
 	memset(texts[2], 'x', sizeof(a.selections[0].provider));
 	ask_all(&a, all, NULL);
 	assert_int_equal(a.cnt, TAPIR_RING_SELECTIONS);
-	assert_int_equal(a.left_out.cnt, 2); /* the third has too long a name */
-	assert_string_equal(a.left_out.first, "A-1");
+	assert_int_equal(a.skipped.cnt, 2); /* the third has too long a name */
+	assert_string_equal(a.skipped.first, "A-1");
 	forget(&a);
 }
 

@@ -53,7 +53,7 @@ static void arguments_have_their_names_and_types(void **state)
 	add_function("opens", signed_int, params, names, 4);
 	tapir_kernel_function__format_by(types, "opens", false, &f);
 	assert_int_equal(f.field_cnt, 4);
-	assert_int_equal(f.left_out_cnt, 0);
+	assert_int_equal(f.skipped_cnt, 0);
 	assert_string_equal(f.fields[0].name, "file");
 	assert_int_equal(f.fields[0].field_type, TAPIR_FIELD_PTR);
 	assert_string_equal(f.fields[1].name, "arg1");
@@ -83,11 +83,11 @@ static void arguments_end_at_a_struct_and_at_the_sixth(void **state)
 	add_function("by_value", signed_int, by_value, names, 3);
 	tapir_kernel_function__format_by(types, "by_value", false, &f);
 	assert_int_equal(f.field_cnt, 1);
-	assert_int_equal(f.left_out_cnt, 2);
+	assert_int_equal(f.skipped_cnt, 2);
 	add_function("many", signed_int, many, names, 8);
 	tapir_kernel_function__format_by(types, "many", false, &f);
 	assert_int_equal(f.field_cnt, 6);
-	assert_int_equal(f.left_out_cnt, 2);
+	assert_int_equal(f.skipped_cnt, 2);
 }
 
 static void nothing_is_named_that_the_types_do_not_have(void **state)

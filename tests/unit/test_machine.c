@@ -150,7 +150,7 @@ static void both_kinds_of_texts_are_known(void **state)
 	assert_int_equal(f.fields[5].field_type, TAPIR_FIELD_PTR);
 	assert_int_equal(f.fields[5].machine_field.read, TAPIR_MACHINE_NUMBER);
 	assert_int_equal(f.fields[6].field_type, TAPIR_FIELD_BOOL);
-	assert_int_equal(f.left_out_cnt, 0);
+	assert_int_equal(f.skipped_cnt, 0);
 }
 
 static void fields_beyond_the_last_place_are_counted(void **state)
@@ -164,7 +164,7 @@ static void fields_beyond_the_last_place_are_counted(void **state)
 			i, 8 + 8 * i);
 	assert_int_equal(tapir_tracepoint_format__parse(text, &f), 0);
 	assert_int_equal(f.field_cnt, TAPIR_MACHINE_FIELDS);
-	assert_int_equal(f.left_out_cnt, 20 - TAPIR_MACHINE_FIELDS);
+	assert_int_equal(f.skipped_cnt, 20 - TAPIR_MACHINE_FIELDS);
 	assert_string_equal(f.fields[15].name, "f15");
 }
 
@@ -198,7 +198,7 @@ static void text_that_is_no_format_is_refused(void **state)
 				 COMMON "\tfield:u64 x;\toffset:8;\tsize:0;\tsigned:0;\n", &f),
 			 0);
 	assert_int_equal(f.field_cnt, 0);
-	assert_int_equal(f.left_out_cnt, 1);
+	assert_int_equal(f.skipped_cnt, 1);
 }
 
 /* ---- functions ------------------------------------------------------------------------------ */

@@ -69,7 +69,7 @@ void tapir_session__write_json(const struct tapir_session_entry *s, struct tapir
 		tapir_json__u64(j, "samples", p->sample_cnt);
 		tapir_json__u64(j, "switches", p->switch_cnt);
 		tapir_json__u64(j, "lost", p->lost_cnt);
-		tapir_json__u64(j, "left_out", p->left_out_cnt);
+		tapir_json__u64(j, "left_out", p->skipped_cnt);
 	}
 	tapir_json__u64(j, "bytes", p->file_bytes);
 	tapir_json__close(j, '}');
@@ -265,7 +265,7 @@ static void count_loss(const struct tapir_rec_loss *loss, struct tapir_session_s
 	if (tapir_loss__is_complete(loss->cause))
 		page->lost_cnt += loss->count;
 	else if (loss->cause == TAPIR_LOSS_NOT_WHERE)
-		page->left_out_cnt += loss->count;
+		page->skipped_cnt += loss->count;
 }
 
 static void count(struct tapir_reader *reader, struct tapir_session_shm *page)
@@ -273,7 +273,7 @@ static void count(struct tapir_reader *reader, struct tapir_session_shm *page)
 	const struct tapir_reader_stats *stats = tapir_reader__stats(reader);
 	const struct tapir_rec *rec;
 
-	page->lost_cnt = page->left_out_cnt = 0;
+	page->lost_cnt = page->skipped_cnt = 0;
 	while (tapir_reader__next(reader, &rec) > 0)
 		if (rec->type == TAPIR_REC_LOSS)
 			count_loss((const void *)rec, page);
@@ -325,7 +325,7 @@ static void read_counts(const json_t *root, struct tapir_session_shm *page)
 	page->sample_cnt = figure(root, "samples");
 	page->switch_cnt = figure(root, "switches");
 	page->lost_cnt = figure(root, "lost");
-	page->left_out_cnt = figure(root, "left_out");
+	page->skipped_cnt = figure(root, "left_out");
 }
 
 /* Reads the session's description, as far as there is one: the disk may have been full. */

@@ -13,7 +13,7 @@
 
 /* Figures of a session, shared by its recording with the agent. */
 struct tapir_session_shm {
-	uint64_t elapsed_ns, event_cnt, sample_cnt, switch_cnt, lost_cnt, left_out_cnt, file_bytes;
+	uint64_t elapsed_ns, event_cnt, sample_cnt, switch_cnt, lost_cnt, skipped_cnt, file_bytes;
 	bool has_ended; /* the recording ended as it should; the rest is final */
 	char error[512];
 };

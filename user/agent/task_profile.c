@@ -207,7 +207,7 @@ static void note_stats(struct tapir_session_shm *page, const struct tapir_sessio
 	page->sample_cnt = stats->captured[TAPIR_FAMILY_SAMPLE];
 	page->switch_cnt = stats->captured[TAPIR_FAMILY_SWITCH];
 	page->lost_cnt = stats->lost_cnt;
-	page->left_out_cnt = stats->left_out_cnt;
+	page->skipped_cnt = stats->skipped_cnt;
 	page->file_bytes = stats->file_bytes;
 }
 

@@ -290,18 +290,18 @@ static void add_loss(struct tapir_summary *s, const struct tapir_catalog *catalo
 		     const struct tapir_rec *rec)
 {
 	const struct tapir_rec_loss *loss = (const void *)rec;
-	bool is_left_out = loss->cause == TAPIR_LOSS_NOT_WHERE;
+	bool is_skipped = loss->cause == TAPIR_LOSS_NOT_WHERE;
 	uint64_t event;
 
 	if (loss->cause >= TAPIR_LOSS_CAUSE_CNT)
 		return;
 	count_loss(s, &s->lost[loss->cause], loss);
 	if (!loss->probe_id ||
-	    (!is_left_out && tapir_loss__kind(loss->cause) != TAPIR_LOSS_KIND_EVENT))
+	    (!is_skipped && tapir_loss__kind(loss->cause) != TAPIR_LOSS_KIND_EVENT))
 		return;
 	event = event_row(s, catalog, loss->probe_id);
-	if (event != NO_ROW && is_left_out)
-		s->events.data[event].left_out += loss->count;
+	if (event != NO_ROW && is_skipped)
+		s->events.data[event].skipped_cnt += loss->count;
 	else if (event != NO_ROW)
 		s->events.data[event].lost += loss->count;
 }

@@ -32,9 +32,9 @@
 struct tapir_event_row {
 	char *provider, *event;
 	uint64_t captured, lost;
-	uint64_t left_out; /* those for which the recording's condition was not true */
-	bool is_complaint; /* of an EventSource: it could not send an event, or was misused */
-	uint32_t made_idx; /* for the summary alone */
+	uint64_t skipped_cnt; /* those for which the recording's condition was not true */
+	bool is_complaint;    /* of an EventSource: it could not send an event, or was misused */
+	uint32_t made_idx;    /* for the summary alone */
 };
 
 struct tapir_process_row {

@@ -80,7 +80,7 @@ static void set_args(const struct btf *types, const struct btf_type *proto,
 			break;
 		out->field_cnt++;
 	}
-	out->left_out_cnt = cnt - out->field_cnt;
+	out->skipped_cnt = cnt - out->field_cnt;
 }
 
 static void set_numbers(struct tapir_tracepoint_format *out)

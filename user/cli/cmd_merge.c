@@ -165,10 +165,10 @@ static void print_merge_end(const struct merge *merge)
 			tapir_warn("%.*s", (int)len, line);
 		line += len + (line[len] != '\0');
 	}
-	if (tapir_merge__left_out(merge->m))
+	if (tapir_merge__skipped_cnt(merge->m))
 		tapir_warn("%" PRIu64 " records have ids that no process of a host has and were "
 			   "left out",
-			   tapir_merge__left_out(merge->m));
+			   tapir_merge__skipped_cnt(merge->m));
 }
 
 static int check_damage(const struct merge *merge)

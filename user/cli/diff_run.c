@@ -35,8 +35,8 @@ int tapir_diff_run__compare(struct tapir_diff_run *run, enum tapir_diff_base bas
 	return tapir_diff__make(&run->diff, &run->sides[0], &run->sides[1], base);
 }
 
-static void note_left_out(const struct tapir_where *where, const char *name,
-			  struct tapir_view_result *result)
+static void note_skipped(const struct tapir_where *where, const char *name,
+			 struct tapir_view_result *result)
 {
 	struct tapir_str text = {};
 
@@ -53,7 +53,7 @@ void tapir_diff_run__write(struct tapir_diff_run *run, uint64_t top, bool is_all
 {
 	tapir_diff__write(&run->diff, run->names, top, is_all, result);
 	for (unsigned nr = 0; nr < 2; nr++)
-		note_left_out(run->where[nr], run->names[nr], result);
+		note_skipped(run->where[nr], run->names[nr], result);
 }
 
 void tapir_diff_run__fini(struct tapir_diff_run *run)

@@ -52,7 +52,7 @@ static void write_text(const struct tapir_tracepoint *t, const struct tapir_trac
 		add_type(&f->fields[i], out);
 		tapir_str__addf(out, " %s", f->fields[i].name);
 	}
-	tapir_str__adds(out, f->left_out_cnt ? ", ...)\n" : ")\n");
+	tapir_str__adds(out, f->skipped_cnt ? ", ...)\n" : ")\n");
 }
 
 static void write_json(const struct tapir_tracepoint *t, const struct tapir_tracepoint_format *f,

@@ -215,7 +215,7 @@ static void add_numbers(const struct tapir_recorder *r, const struct tapir_recor
 			add_counted_noun(line, result->stats.captured[i], tapir_families[i].one,
 					 tapir_families[i].many);
 	if (r->plan.opts.where) {
-		tapir_human__add_count(line, result->stats.left_out_cnt);
+		tapir_human__add_count(line, result->stats.skipped_cnt);
 		tapir_str__adds(line, " left out, ");
 	}
 	tapir_human__add_count(line, result->stats.lost_cnt);

@@ -222,7 +222,7 @@ void tapir_manifests__warn_of_odd(const struct tapir_event_lines *lines)
 			odd.unknown_cnt);
 }
 
-static void add_left_out(struct tapir_str *out, uint64_t cnt, const char *why)
+static void add_skipped(struct tapir_str *out, uint64_t cnt, const char *why)
 {
 	if (cnt)
 		tapir_str__addf(out, "; %" PRIu64 " %s", cnt, why);
@@ -236,9 +236,9 @@ static void report_buffers(const struct tapir_await_counts *counts)
 
 	for (int fault = TAPIR_ASYNC_OK + 1; fault < TAPIR_ASYNC_FAULT_CNT; fault++) {
 		refused += counts->refused[fault];
-		add_left_out(&line, counts->refused[fault], tapir_async_fault__text(fault));
+		add_skipped(&line, counts->refused[fault], tapir_async_fault__text(fault));
 	}
-	add_left_out(&line, counts->other_clock, "with times of another clock");
+	add_skipped(&line, counts->other_clock, "with times of another clock");
 	if (refused && line.data)
 		tapir_warn("%" PRIu64 " of %" PRIu64 " buffers of async methods were not decoded%s",
 			   refused, refused + counts->buffers - counts->other_clock, line.data);
@@ -263,10 +263,10 @@ static void report_async(const char *path, const struct tapir_await_counts *coun
 			"%" PRIu64 " stacks in async methods, %" PRIu64
 			" of them with the methods that await these",
 			counts->inside, counts->chained);
-	add_left_out(&line, counts->unawaited, "whose await was not seen, if there was one");
-	add_left_out(&line, counts->unclear, "left as they are: their task is not certain");
-	add_left_out(&line, counts->no_room, "cut or left as they are: limit reached");
-	add_left_out(&line, counts->malformed, "events of tasks not understood");
+	add_skipped(&line, counts->unawaited, "whose await was not seen, if there was one");
+	add_skipped(&line, counts->unclear, "left as they are: their task is not certain");
+	add_skipped(&line, counts->no_room, "cut or left as they are: limit reached");
+	add_skipped(&line, counts->malformed, "events of tasks not understood");
 	if (line.data)
 		tapir_info("%s", line.data);
 	tapir_str__fini(&line);

@@ -148,7 +148,7 @@ static bool add_field(const char *line, size_t len, struct tapir_tracepoint_form
 	tapir_sv__copy(name, f.name, sizeof(f.name));
 	tapir_sv__copy(type, f.type, sizeof(f.type));
 	if (!size || out->field_cnt == TAPIR_MACHINE_FIELDS)
-		out->left_out_cnt++;
+		out->skipped_cnt++;
 	else
 		out->fields[out->field_cnt++] = f;
 	return true;

@@ -25,7 +25,7 @@ struct tapir_tracepoint_field {
 struct tapir_tracepoint_format {
 	struct tapir_tracepoint_field fields[TAPIR_MACHINE_FIELDS];
 	unsigned field_cnt;
-	unsigned left_out_cnt; /* fields for which there is no room, or that cannot be read */
+	unsigned skipped_cnt; /* fields for which there is no room, or that cannot be read */
 };
 
 /* Omits the fields that all records have. -EINVAL, without a line: it is not such a text. */

@@ -139,10 +139,10 @@ static int plan_one(struct one *one, const struct tapir_tracepoint *tracepoint, 
 		one->site.fields[i] = one->format.fields[i].machine_field;
 	if (!tracepoint->category && !tracepoint->event)
 		plan_call(one);
-	if (one->format.left_out_cnt)
+	if (one->format.skipped_cnt)
 		tapir_info("%s:%s: only the first %u of its %u fields are recorded",
 			   tracepoint->category, tracepoint->name, one->format.field_cnt,
-			   one->format.field_cnt + one->format.left_out_cnt);
+			   one->format.field_cnt + one->format.skipped_cnt);
 	return 0;
 }
 

@@ -103,8 +103,8 @@ struct tapir_session {
 	uint64_t trimmed_ns;	 /* when free memory was given back last */
 	struct tapir_diag *diag; /* the lines that belong to err */
 	atomic_uint_least64_t captured[TAPIR_FAMILY_CNT];
-	atomic_uint_least64_t lost_cnt, gap_cnt, unseen_cnt, unwritten_cnt, file_bytes,
-		left_out_cnt, shared_probe_hit_cnt;
+	atomic_uint_least64_t lost_cnt, gap_cnt, unseen_cnt, unwritten_cnt, file_bytes, skipped_cnt,
+		shared_probe_hit_cnt;
 	atomic_int shared_err;
 	atomic_bool has_reached_mark; /* and what was posted before is in the kernel */
 };
@@ -271,7 +271,7 @@ static void put_loss(void *ctx, const struct tapir_rec_loss *loss)
 	if (loss->cause == TAPIR_LOSS_RING_FULL)
 		s->probe_hit_cnt += loss->count;
 	if (loss->cause == TAPIR_LOSS_NOT_WHERE)
-		atomic_fetch_add(&s->left_out_cnt, loss->count);
+		atomic_fetch_add(&s->skipped_cnt, loss->count);
 	if (tapir_loss__hides_events(loss->cause))
 		atomic_fetch_add(&s->unseen_cnt, loss->count);
 	deliver_to_outputs(s, &loss->h);
@@ -728,7 +728,7 @@ void tapir_session__stats(const struct tapir_session *s, struct tapir_session_st
 		.unseen_cnt = atomic_load(&s->unseen_cnt),
 		.unwritten_cnt = atomic_load(&s->unwritten_cnt),
 		.file_bytes = atomic_load(&s->file_bytes),
-		.left_out_cnt = atomic_load(&s->left_out_cnt),
+		.skipped_cnt = atomic_load(&s->skipped_cnt),
 		.probe_hit_cnt = atomic_load(&s->shared_probe_hit_cnt),
 		.err = atomic_load(&s->shared_err),
 	};

@@ -75,7 +75,7 @@ struct tapir_session_stats {
 	uint64_t gap_cnt;	/* GAP records: what was lost in them was not counted */
 	uint64_t unseen_cnt;	/* the same of records of processes and mappings */
 	uint64_t unwritten_cnt; /* of lost_cnt, what did not fit on the disk */
-	uint64_t left_out_cnt;	/* events for which the condition was not true */
+	uint64_t skipped_cnt;	/* events for which the condition was not true */
 	uint64_t probe_hit_cnt; /* hits of probes that came here, or found no room */
 	uint64_t file_bytes;
 	int err; /* of the sink: the session continues to drain and counts */

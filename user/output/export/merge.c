@@ -210,7 +210,7 @@ const struct tapir_reader_stats *tapir_merge__stats(const struct tapir_merge *m,
 	return &m->inputs.data[idx].stats;
 }
 
-uint64_t tapir_merge__left_out(const struct tapir_merge *m)
+uint64_t tapir_merge__skipped_cnt(const struct tapir_merge *m)
 {
-	return m->left_out;
+	return m->skipped_cnt;
 }

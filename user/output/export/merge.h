@@ -50,6 +50,6 @@ int tapir_merge__write(struct tapir_merge *m, struct tapir_writer *w,
 const struct tapir_reader_stats *tapir_merge__stats(const struct tapir_merge *m, size_t idx,
 						    const char **path);
 /* Records whose ids no host has: they were left out. */
-uint64_t tapir_merge__left_out(const struct tapir_merge *m);
+uint64_t tapir_merge__skipped_cnt(const struct tapir_merge *m);
 
 #endif

@@ -58,7 +58,7 @@ struct tapir_merge {
 	struct tapir_writer *w;
 	struct tapir_map in_segment; /* hashes of its descriptions */
 	char *copy;		     /* of a record, to be changed */
-	uint64_t segment_ns, segment_bytes, left_out;
+	uint64_t segment_ns, segment_bytes, skipped_cnt;
 };
 
 static inline bool tapir_merge__has_hosts(const struct tapir_merge *m)

@@ -128,7 +128,7 @@ static struct tapir_rec *moved(struct tapir_merge_input *input, const struct tap
 	memcpy(copy, rec, rec->size);
 	if (tapir_rehost__apply(&input->rehost, copy))
 		return copy;
-	m->left_out++;
+	m->skipped_cnt++;
 	return NULL;
 }
 

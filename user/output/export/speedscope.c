@@ -55,7 +55,7 @@ struct tapir_speedscope {
 	struct tapir_speedscope_stacks stacks;
 	struct tapir_thread_names names;
 	struct tapir_vec(struct thread) threads; /* a row of names each, until they are written */
-	uint64_t point_cnt, left_out;
+	uint64_t point_cnt, skipped_cnt;
 	/* writing */
 	bool has_started, has_ended;
 	size_t thread_idx;
@@ -84,7 +84,7 @@ static void forget_threads(struct tapir_speedscope *s)
 	tapir_vec__fini(&s->threads);
 	tapir_thread_names__fini(&s->names);
 	s->names = (struct tapir_thread_names){};
-	s->point_cnt = s->left_out = 0;
+	s->point_cnt = s->skipped_cnt = 0;
 }
 
 void tapir_speedscope__free(struct tapir_speedscope *s)
@@ -96,9 +96,9 @@ void tapir_speedscope__free(struct tapir_speedscope *s)
 	free(s);
 }
 
-uint64_t tapir_speedscope__left_out(const struct tapir_speedscope *s)
+uint64_t tapir_speedscope__skipped_cnt(const struct tapir_speedscope *s)
 {
-	return s->left_out;
+	return s->skipped_cnt;
 }
 
 /* ---- samples -------------------------------------------------------------------------------- */
@@ -133,7 +133,7 @@ static void add_point(struct tapir_speedscope *s, const struct tapir_stack_ref *
 	struct thread *thread;
 
 	if (is_full(s)) {
-		s->left_out += ref->stack_id || ref->kstack_id;
+		s->skipped_cnt += ref->stack_id || ref->kstack_id;
 		return;
 	}
 	point.stack = tapir_speedscope_stacks__number(&s->stacks, ref);
@@ -142,7 +142,7 @@ static void add_point(struct tapir_speedscope *s, const struct tapir_stack_ref *
 	thread = speedscope_thread_of(s, ref->tgid, tid, ref->time_ns);
 	if (!thread) {
 		s->failed |= s->threads.cnt < THREADS_MAX;
-		s->left_out++;
+		s->skipped_cnt++;
 		return;
 	}
 	thread->weight += weight;

@@ -37,6 +37,6 @@ bool tapir_speedscope__next_part(struct tapir_speedscope *s, const char *title,
 				 struct tapir_str *out);
 
 /* Samples, or events, with a stack that are not in the document: there were too many. */
-uint64_t tapir_speedscope__left_out(const struct tapir_speedscope *s);
+uint64_t tapir_speedscope__skipped_cnt(const struct tapir_speedscope *s);
 
 #endif

@@ -151,7 +151,7 @@ struct layout {
 	unsigned cnt;
 };
 
-static bool is_left_out(const struct tapir_jfr_field *field, bool is_pair)
+static bool is_skipped(const struct tapir_jfr_field *field, bool is_pair)
 {
 	static const char *const names[] = {"startTime", "eventThread", "sampledThread",
 					    "stackTrace"};
@@ -215,7 +215,7 @@ static void add_to_layout(struct layout *l, const struct tapir_jfr *j,
 		const struct tapir_jfr_class *members = members_of(j, field, depth);
 		char name[NAME_BYTES];
 
-		if (!own || is_left_out(field, is_pair))
+		if (!own || is_skipped(field, is_pair))
 			continue;
 		name_field(name, event, prefix, field);
 		if (members) {
@@ -261,7 +261,7 @@ static void add_values(struct tapir_jfr_events *e, struct tapir_jfr *j, struct t
 		struct tapir_jfr_value v = tapir_jfr__take_member(j, field, &at);
 		uint64_t number;
 
-		if (!own || is_left_out(field, is_pair))
+		if (!own || is_skipped(field, is_pair))
 			continue;
 		if (members_of(j, field, depth)) {
 			add_values(e, j, v, is_pair, depth - 1, left);

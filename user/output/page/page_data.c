@@ -494,8 +494,8 @@ static void note_count(struct tapir_json *j, uint64_t cnt, const char *noun)
 	tapir_json__str(j, NULL, text);
 }
 
-static void write_left_out(struct page *p, struct tapir_json *j, uint64_t node_cnt,
-			   const struct tapir_str *documents)
+static void write_skipped(struct page *p, struct tapir_json *j, uint64_t node_cnt,
+			  const struct tapir_str *documents)
 {
 	struct tapir_str line = {};
 
@@ -573,7 +573,7 @@ static int write_page(struct page *p, struct views *views, struct tapir_json *j,
 		write_foreign_names(p, j);
 		tapir_page_texts__write(&p->names, "names", j);
 		tapir_page_texts__write(&p->fields, "fields", j);
-		write_left_out(p, j, nodes.left_cnt, left);
+		write_skipped(p, j, nodes.left_cnt, left);
 		tapir_json__u64(j, "span_ns", p->last_ns);
 	}
 	tapir_page_nodes__fini(&nodes);

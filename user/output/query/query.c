@@ -392,9 +392,9 @@ int tapir_query__list(struct tapir_query *q, struct tapir_str *out)
 		tapir_str__adds(out, "events with a table of their own: how many, their fields:\n");
 	tapir_vec_for_each (t, &q->events.all)
 		add_event_table(q, *t, out);
-	if (q->events.left_out)
+	if (q->events.skipped_cnt)
 		tapir_str__addf(out, "  and %" PRIu64 " kinds that only the table events has\n",
-				q->events.left_out);
+				q->events.skipped_cnt);
 	return out->failed ? -ENOMEM : 0;
 }
 

@@ -96,7 +96,7 @@ static struct tapir_event_table *make_table(struct reading *r, const struct tapi
 	char name[2 * MAX_NAME_BYTES + 2];
 
 	if (r->tables->all.cnt == TAPIR_QUERY_MAX_EVENTS) {
-		r->tables->left_out++;
+		r->tables->skipped_cnt++;
 		return NULL;
 	}
 	t = calloc(1, sizeof(*t));
@@ -124,7 +124,7 @@ static int take_probe(struct reading *r, const struct tapir_rec *rec,
 	const struct tapir_rec_probe *found =
 		tapir_catalog__probe(r->catalog, ((const struct tapir_rec_event *)rec)->probe_id);
 	struct tapir_probe_view probe;
-	uint64_t left_out = r->tables->left_out;
+	uint64_t skipped_cnt = r->tables->skipped_cnt;
 
 	*out = NULL;
 	if (!found)
@@ -134,7 +134,7 @@ static int take_probe(struct reading *r, const struct tapir_rec *rec,
 	if (!*out)
 		*out = make_table(r, &probe);
 	if (!*out || !(*out)->full_name)
-		return r->tables->left_out > left_out ? 0 : -ENOMEM;
+		return r->tables->skipped_cnt > skipped_cnt ? 0 : -ENOMEM;
 	return add_fields(r, *out, rec);
 }
 

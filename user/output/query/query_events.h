@@ -20,7 +20,7 @@ struct tapir_event_table {
 
 struct tapir_event_tables {
 	struct tapir_vec(struct tapir_event_table *) all;
-	uint64_t left_out; /* kinds */
+	uint64_t skipped_cnt; /* kinds */
 };
 
 /* Reads all of the recording. 0 or -errno. */

@@ -27,8 +27,8 @@ struct tapir_query_file {
 	int fd, write_err; /* write_err: of the last write that failed */
 	sqlite3_vfs vfs;
 	sqlite3 *db;
-	sqlite3_stmt *inserts[MAX_TABLES]; /* by place in tapir_tables */
-	uint64_t left_out[MAX_TABLES];	   /* of its columns, a bit each */
+	sqlite3_stmt *inserts[MAX_TABLES];    /* by place in tapir_tables */
+	uint64_t skipped_columns[MAX_TABLES]; /* of its columns, a bit each */
 };
 
 /* ---- a file system of one descriptor ----------------------------------------------------------- */
@@ -169,7 +169,7 @@ static int fail_query_file(struct tapir_query_file *f)
 	return tapir_diag__fail(-EIO, "cannot write the database: %s", sqlite3_errmsg(f->db));
 }
 
-static bool is_left_out(const struct tapir_table_desc *t, const struct tapir_sql_column *column)
+static bool is_skipped(const struct tapir_table_desc *t, const struct tapir_sql_column *column)
 {
 	return !t->list && !strcmp(column->name, "stack");
 }
@@ -194,8 +194,8 @@ static int create(struct tapir_query_file *f, unsigned table)
 	for (const struct tapir_sql_column *c = t->columns; c->name; c++) {
 		const char *comma = c == t->columns ? "" : ",";
 
-		if (is_left_out(t, c)) {
-			f->left_out[table] |= 1ull << (c - t->columns);
+		if (is_skipped(t, c)) {
+			f->skipped_columns[table] |= 1ull << (c - t->columns);
 			continue;
 		}
 		sqlite3_str_appendf(made, "%s\"%w\" %s", comma, c->name, tapir_sql_column__type(c));
@@ -333,7 +333,7 @@ static int insert_row(struct tapir_query_file *f, unsigned table, const void *ro
 
 	f->scan.values = NULL;
 	for (const struct tapir_sql_column *c = t->columns; c->name; c++) {
-		if (f->left_out[table] >> (c - t->columns) & 1)
+		if (f->skipped_columns[table] >> (c - t->columns) & 1)
 			continue;
 		tapir_sql_column__read(&f->scan, c, row, &cell);
 		bind_cell(&f->scan, insert, ++at, &cell);

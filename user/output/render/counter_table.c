@@ -278,11 +278,11 @@ static void write_counter_rows(struct row *const *rows, size_t cnt, size_t fit_c
 			       struct tapir_str *out)
 {
 	unsigned same, chosen = telling_columns(rows, cnt, &same);
-	const unsigned left_out[] = {0,		same & BIT(PID), same & BIT(PROVIDER),
-				     BIT(UNIT), BIT(PROVIDER),	 BIT(PID)};
+	const unsigned removed_sets[] = {0,	    same & BIT(PID), same & BIT(PROVIDER),
+					 BIT(UNIT), BIT(PROVIDER),   BIT(PID)};
 
-	for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++) {
-		chosen &= ~left_out[i];
+	for (size_t i = 0; i < sizeof(removed_sets) / sizeof(removed_sets[0]); i++) {
+		chosen &= ~removed_sets[i];
 		if (write_columns(rows, cnt, chosen, fit_columns, out))
 			return;
 	}

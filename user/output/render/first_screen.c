@@ -340,7 +340,7 @@ static bool is_alike(const struct tapir_finding *a, const struct tapir_finding *
 }
 
 /* Returns true if a worse finding of the machine is of the same process, or says the same. */
-static bool is_left_out(const struct tapir_findings *list, size_t idx)
+static bool is_skipped(const struct tapir_findings *list, size_t idx)
 {
 	const struct tapir_finding *row = &list->rows.data[idx], *worse = list->rows.data;
 
@@ -367,7 +367,7 @@ static void write_findings(const struct writer *w)
 	size_t max = w->v->is_machine ? PROCESSES_SHOWN : FINDINGS_SHOWN, cnt = 0;
 
 	for (size_t i = 0; i < list->rows.cnt && cnt < max; i++)
-		if (!is_left_out(list, i))
+		if (!is_skipped(list, i))
 			write_finding(w, &list->rows.data[i], cnt++, count_alike(list, i));
 	if (!list->rows.cnt && !tapir_captured__sum(w->v->summary->captured))
 		tapir_str__adds(w->out, "no event and no sample\n");

@@ -308,7 +308,7 @@ static void write_finding(const struct drawing *d)
 
 static void write_head(const struct drawing *d)
 {
-	uint64_t left_out = d->tree->nodes.cnt - d->drawn_cnt;
+	uint64_t not_drawn_cnt = d->tree->nodes.cnt - d->drawn_cnt;
 
 	tapir_str__addf(d->out,
 			"<g id=\"head\"><rect class=\"wide\" width=\"%d\" height=\"%d\" "
@@ -320,11 +320,11 @@ static void write_head(const struct drawing *d)
 	if (*d->graph->about)
 		tapir_str__adds(d->out, " \xc2\xb7 ");
 	add_fitting(d->out, d->graph->about, ABOUT_CHARS);
-	if (left_out) {
+	if (not_drawn_cnt) {
 		tapir_str__adds(d->out, " \xc2\xb7 <tspan class=\"warn\">");
-		tapir_human__add_count(d->out, left_out);
+		tapir_human__add_count(d->out, not_drawn_cnt);
 		tapir_str__addf(d->out, " narrow frame%s left out</tspan>",
-				left_out == 1 ? "" : "s");
+				not_drawn_cnt == 1 ? "" : "s");
 	}
 	tapir_str__adds(d->out, "</text>\n");
 	write_legend(d);

@@ -183,7 +183,7 @@ static void observe(struct tapir_otlp_samples *s, uint32_t row, uint64_t time_ns
 	struct tapir_otlp_point point = {row, utc_of(s, time_ns), value};
 
 	if (row >= s->rows.cnt) {
-		s->left_out++;
+		s->skipped_cnt++;
 		return;
 	}
 	s->rows.data[row].sum += value;

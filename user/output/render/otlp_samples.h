@@ -62,9 +62,9 @@ struct tapir_otlp_samples {
 	uint64_t first_utc_ns, end_utc_ns; /* of all observations; end: behind the last */
 	uint64_t period;		   /* of CPU samples, of the last one */
 	bool periods_differ;
-	size_t sample_cnt; /* of CPU samples that have a row */
-	uint64_t left_out; /* observations for which there was no row */
-	uint64_t untied;   /* those whose row has no span for that reason */
+	size_t sample_cnt;    /* of CPU samples that have a row */
+	uint64_t skipped_cnt; /* observations for which there was no row */
+	uint64_t untied;      /* those whose row has no span for that reason */
 	bool has_samples;
 	bool has_no_times; /* too many points */
 	/* for the samples alone */

@@ -33,8 +33,8 @@ static void json_events(struct tapir_json *j, const struct tapir_summary *s)
 		tapir_json__str(j, "event", s->events.data[i].event);
 		tapir_json__u64(j, "captured", s->events.data[i].captured);
 		tapir_json__u64(j, "lost", s->events.data[i].lost);
-		if (s->events.data[i].left_out)
-			tapir_json__u64(j, "left_out", s->events.data[i].left_out);
+		if (s->events.data[i].skipped_cnt)
+			tapir_json__u64(j, "left_out", s->events.data[i].skipped_cnt);
 		tapir_json__close(j, '}');
 	}
 	tapir_json__close(j, ']');

@@ -302,7 +302,7 @@ static void write_stack_ends(const struct tapir_report_view *v, struct tapir_str
 /* ---- what is missing ------------------------------------------------------------------------ */
 
 /* Not requested, though counted: not a loss. */
-static void write_left_out(const struct tapir_report_view *v, struct tapir_str *out)
+static void write_skipped(const struct tapir_report_view *v, struct tapir_str *out)
 {
 	for (unsigned cause = 0; cause < TAPIR_LOSS_CAUSE_CNT; cause++) {
 		if (!v->summary->lost[cause].cnt ||
@@ -444,7 +444,7 @@ void tapir_report__write_text(const struct tapir_report_view *v, const struct ta
 	tapir_report__add_names_missing(v, out);
 	write_stack_ends(v, out);
 	write_missing(v, p, out);
-	write_left_out(v, out);
+	write_skipped(v, out);
 	write_probe_cost(v, out);
 	tapir_report__write_tables(v, p, out);
 }

@@ -37,7 +37,7 @@ static bool is_full(struct chrome *c)
 {
 	bool is_full = c->bytes + c->tracks.x->out.len > MAX_BYTES - STACK_BYTES;
 
-	c->tracks.left_out += is_full;
+	c->tracks.skipped_cnt += is_full;
 	return is_full;
 }
 
@@ -249,11 +249,11 @@ static int end_chrome(struct tapir_export *x)
 
 	if (!err)
 		err = add_stacks(x, c);
-	if (!err && c->tracks.left_out)
+	if (!err && c->tracks.skipped_cnt)
 		tapir_warn("%" PRIu64
 			   " events, samples and intervals are left out: readers take at "
 			   "most %u MB; 'tapir cut' makes a shorter recording",
-			   c->tracks.left_out, MAX_BYTES >> 20);
+			   c->tracks.skipped_cnt, MAX_BYTES >> 20);
 	return err;
 }
 

@@ -50,7 +50,7 @@ struct ctf {
 	struct tapir_str packet, file, text, name;
 	uint64_t first_ns, last_ns; /* of the packet */
 	uint64_t lost_cnt;	    /* in the recording, and those left out here */
-	uint64_t left_out_cnt;	    /* events whose kind was one too many */
+	uint64_t skipped_cnt;	    /* events whose kind was one too many */
 	uint32_t class_cnt, file_cnt;
 	bool is_known[TAPIR_REC_TYPE_CNT];
 	int err;
@@ -214,7 +214,7 @@ static const char *type_of_column(const struct tapir_sql_column *column)
 }
 
 /* The payload and the kind of an event are described elsewhere; stacks are events of their own. */
-static bool is_left_out(const struct tapir_table_desc *table, const struct tapir_sql_column *column)
+static bool is_skipped(const struct tapir_table_desc *table, const struct tapir_sql_column *column)
 {
 	static const char *const names[] = {"time_s",	"stack", "function",
 					    "provider", "event", "args"};
@@ -231,7 +231,7 @@ static void describe_columns(struct ctf *c, const struct tapir_table_desc *table
 {
 	tapir_str__addf(&c->kinds, "\t%s := struct {\n", description);
 	for (const struct tapir_sql_column *col = table->columns; col->name; col++) {
-		if (is_left_out(table, col))
+		if (is_skipped(table, col))
 			continue;
 		tapir_str__addf(&c->kinds, "\t\t%s ", type_of_column(col));
 		add_ctf_name(&c->kinds, col->name, strlen(col->name), 0);
@@ -361,7 +361,7 @@ static void add_columns(struct ctf *c, const struct tapir_table_desc *table,
 
 	c->scan.values = NULL;
 	for (const struct tapir_sql_column *col = table->columns; col->name; col++) {
-		if (is_left_out(table, col))
+		if (is_skipped(table, col))
 			continue;
 		tapir_sql_column__read(&c->scan, col, rec, &cell);
 		add_cell(c, col, &cell);
@@ -422,7 +422,7 @@ static void add_ctf_event(struct ctf *c, const struct tapir_rec *rec)
 	cnt = values ? cnt : 0;
 	id = ctf_event_kind(c, found ? &probe : NULL, values, cnt);
 	if (!id) {
-		c->left_out_cnt++;
+		c->skipped_cnt++;
 		c->lost_cnt++;
 		return;
 	}
@@ -601,11 +601,11 @@ static int end(struct tapir_export *x)
 			   " records arrived much later than others of their time: their "
 			   "event has the time of the one before it, their field time_ns is right",
 			   tapir_reorder__late(c->order));
-	if (!c->err && c->left_out_cnt)
+	if (!c->err && c->skipped_cnt)
 		tapir_warn("%" PRIu64
 			   " events are left out: the recording has more than %u kinds of them, or "
 			   "the description of these has more than %u MB",
-			   c->left_out_cnt, KINDS_MAX, METADATA_MAX >> 20);
+			   c->skipped_cnt, KINDS_MAX, METADATA_MAX >> 20);
 	return c->err;
 }
 

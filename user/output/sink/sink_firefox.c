@@ -166,7 +166,7 @@ static void on_thread(void *ctx, uint32_t tgid, uint32_t tid, struct tapir_sv na
 static bool has_room(struct firefox *f, size_t bytes, uint64_t until_ns)
 {
 	if (f->held_bytes + bytes > MAX_BYTES) {
-		f->tracks.left_out++;
+		f->tracks.skipped_cnt++;
 		return false;
 	}
 	f->held_bytes += bytes;
@@ -766,11 +766,11 @@ static int end_firefox(struct tapir_export *x)
 		err = add_shared(f);
 	if (!err && f->tracks.failed)
 		err = -ENOMEM;
-	if (!err && f->tracks.left_out)
+	if (!err && f->tracks.skipped_cnt)
 		tapir_warn("%" PRIu64
 			   " events, samples and intervals are left out: the limit of %u "
 			   "MB is reached; 'tapir cut' makes a shorter recording",
-			   f->tracks.left_out, MAX_BYTES >> 20);
+			   f->tracks.skipped_cnt, MAX_BYTES >> 20);
 	return err;
 }
 

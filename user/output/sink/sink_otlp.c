@@ -14,11 +14,11 @@
 
 static void report_omissions(const struct tapir_otlp_samples *s)
 {
-	if (s->left_out)
+	if (s->skipped_cnt)
 		tapir_warn(
 			"%" PRIu64
 			" samples are left out: the limit of %u stacks or %u processes is reached",
-			s->left_out, TAPIR_OTLP_MAX_ROWS, TAPIR_OTLP_MAX_OWNERS);
+			s->skipped_cnt, TAPIR_OTLP_MAX_ROWS, TAPIR_OTLP_MAX_OWNERS);
 	if (s->untied)
 		tapir_warn("%" PRIu64
 			   " samples are written without their span: the limit of %u stacks is "

@@ -49,9 +49,9 @@ static int end_speedscope(struct tapir_export *x)
 	while (!err && tapir_speedscope__next_part(s, title.data ? title.data : x->title, &x->out))
 		err = tapir_sink__flush_much(x);
 	tapir_str__fini(&title);
-	if (!err && tapir_speedscope__left_out(s))
+	if (!err && tapir_speedscope__skipped_cnt(s))
 		tapir_warn("%" PRIu64 " samples are left out: the limit of %u MB is reached",
-			   tapir_speedscope__left_out(s), TAPIR_SPEEDSCOPE_MAX_BYTES >> 20);
+			   tapir_speedscope__skipped_cnt(s), TAPIR_SPEEDSCOPE_MAX_BYTES >> 20);
 	return err;
 }
 

@@ -47,8 +47,8 @@ struct tapir_tracks {
 	struct tapir_event_lines *lines;
 	struct tapir_stack_tree tree;
 	uint64_t start_ns;
-	uint64_t left_out; /* which a sink counts */
-	bool failed;	   /* out of memory; a sink may set it */
+	uint64_t skipped_cnt; /* which a sink counts */
+	bool failed;	      /* out of memory; a sink may set it */
 	/* for the tracks alone */
 	struct tapir_timeline *tl;
 	struct tapir_offcpu *offcpu; /* NULL: waits are not wanted */

@@ -82,7 +82,7 @@ static bool may_enter(const struct dotnet *d)
 }
 
 /* A process that is entered anyway is also asked what it compiles. */
-static int select_names(struct dotnet *d, struct tapir_dotnet_left_out *left_out)
+static int select_names(struct dotnet *d, struct tapir_dotnet_skipped *skipped)
 {
 	struct tapir_spec_list specs = {};
 	struct tapir_spec **spec;
@@ -99,28 +99,28 @@ static int select_names(struct dotnet *d, struct tapir_dotnet_left_out *left_out
 	if (d->budget_spec)
 		ok &= tapir_vec__push(&specs, d->budget_spec);
 	if (ok)
-		tapir_dotnet_specs__select(&specs, &d->request, left_out);
+		tapir_dotnet_specs__select(&specs, &d->request, skipped);
 	tapir_vec__fini(&specs);
 	return ok ? 0 : -ENOMEM;
 }
 
 static int plan_request(struct dotnet *d)
 {
-	struct tapir_dotnet_left_out left_out = {};
+	struct tapir_dotnet_skipped skipped = {};
 	int err = 0;
 
 	d->is_wanted =
-		may_enter(d) && tapir_dotnet_specs__select(d->opts.specs, &d->request, &left_out);
+		may_enter(d) && tapir_dotnet_specs__select(d->opts.specs, &d->request, &skipped);
 	if (d->is_wanted)
-		err = select_names(d, &left_out);
+		err = select_names(d, &skipped);
 	if (err)
 		return err;
-	if (left_out.cnt)
+	if (skipped.cnt)
 		tapir_warn("%u of the chosen sources %s not asked for ('%.60s'%s): a .NET process "
 			   "takes "
 			   "%u, with names of up to %zu characters",
-			   left_out.cnt, left_out.cnt == 1 ? "is" : "are", left_out.first,
-			   left_out.cnt == 1 ? "" : " and others", TAPIR_RING_SELECTIONS,
+			   skipped.cnt, skipped.cnt == 1 ? "is" : "are", skipped.first,
+			   skipped.cnt == 1 ? "" : " and others", TAPIR_RING_SELECTIONS,
 			   sizeof(d->request.all[0].provider) - 1);
 	while (d->is_wanted && !d->key)
 		if (getrandom(&d->key, sizeof(d->key), 0) != sizeof(d->key))

@@ -325,7 +325,7 @@ bool tapir_dotnet_specs__need_sources(const struct tapir_spec_list *specs)
 struct selector {
 	struct tapir_ring_request *out;
 	unsigned used;
-	struct tapir_dotnet_left_out *left_out;
+	struct tapir_dotnet_skipped *skipped;
 };
 
 /* The keywords and the level that are requested of a native provider. */
@@ -364,7 +364,7 @@ static void ask_item(const struct tapir_spec *spec, const struct tapir_layout_pr
 	}
 }
 
-static uint64_t left_out(const struct tapir_spec *spec)
+static uint64_t negated_keywords(const struct tapir_spec *spec)
 {
 	const struct tapir_spec_item *item;
 	uint64_t mask = 0;
@@ -398,7 +398,7 @@ static bool ask_native(const struct tapir_spec *spec, const struct tapir_layout_
 		request->keywords = ~(TAPIR_DOTNET_HEAP_COLLECT | (is_named ? 0 : HEAVY_KEYWORDS));
 		request->level = LEVEL_MAX;
 	}
-	request->keywords &= ~left_out(spec);
+	request->keywords &= ~negated_keywords(spec);
 	if (spec->level >= 0)
 		request->level = requested_level(spec);
 	return request->keywords != 0;
@@ -406,8 +406,8 @@ static bool ask_native(const struct tapir_spec *spec, const struct tapir_layout_
 
 static void leave_out(struct selector *s, const char *provider)
 {
-	if (!s->left_out->cnt++)
-		s->left_out->first = provider;
+	if (!s->skipped->cnt++)
+		s->skipped->first = provider;
 }
 
 static struct tapir_ring_selection *add_selection(struct selector *s, const char *provider,
@@ -514,12 +514,12 @@ void tapir_dotnet_specs__warn_of_zeros(const struct tapir_spec_list *specs)
 
 unsigned tapir_dotnet_specs__select(const struct tapir_spec_list *specs,
 				    struct tapir_ring_request *out,
-				    struct tapir_dotnet_left_out *left_out)
+				    struct tapir_dotnet_skipped *skipped)
 {
-	struct selector s = {.out = out, .left_out = left_out};
+	struct selector s = {.out = out, .skipped = skipped};
 
 	tapir_ring_request__clear(out);
-	*left_out = (struct tapir_dotnet_left_out){};
+	*skipped = (struct tapir_dotnet_skipped){};
 	for (size_t i = 0; i < specs->cnt; i++) {
 		const struct tapir_spec *spec = specs->data[i];
 

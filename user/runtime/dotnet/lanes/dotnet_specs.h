@@ -59,7 +59,7 @@ bool tapir_dotnet_specs__may_be_known(const struct tapir_spec *spec);
 bool tapir_dotnet_specs__is_defined(const struct tapir_spec *spec,
 				    const struct tapir_layout_provider *providers, size_t cnt);
 
-struct tapir_dotnet_left_out {
+struct tapir_dotnet_skipped {
 	unsigned cnt;
 	const char *first; /* a provider; borrowed from the SPECs */
 };
@@ -73,10 +73,10 @@ void tapir_dotnet_specs__warn_of_zeros(const struct tapir_spec_list *specs);
 /*
  * Fills out with what all of them request of a process's providers; returns the number used. A glob
  * over providers is kept for EventSources, and an exact selection is added for each native provider
- * it matches. left_out: those that did not fit, or have too long a name.
+ * it matches. skipped: those that did not fit, or have too long a name.
  */
 unsigned tapir_dotnet_specs__select(const struct tapir_spec_list *specs,
 				    struct tapir_ring_request *out,
-				    struct tapir_dotnet_left_out *left_out);
+				    struct tapir_dotnet_skipped *skipped);
 
 #endif
