@@ -621,7 +621,7 @@ static void on_switch_in(struct tapir_timeline *tl, const struct tapir_rec_switc
  * is otherwise known by an event or a sample, and events come before switches do: it may have gone
  * to sleep since.
  */
-static bool is_news(const struct tapir_tl_thread *t)
+static bool is_new_state(const struct tapir_tl_thread *t)
 {
 	return t->state == TAPIR_THREAD_UNKNOWN ||
 	       (t->state == TAPIR_THREAD_RUNNING && !t->has_switched);
@@ -640,7 +640,7 @@ static void add_snapshot(struct tapir_timeline *tl, const struct tapir_rec_switc
 
 	if (!t)
 		return;
-	if (is_out && is_news(t))
+	if (is_out && is_new_state(t))
 		on_switch_out(tl, rec);
 	else if (t->state == TAPIR_THREAD_UNKNOWN)
 		tapir_timeline__ran(tl, t, rec->h.time_ns);

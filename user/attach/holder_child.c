@@ -439,7 +439,7 @@ static void take_detaches(void)
 }
 
 /* Until something happens, or the first hold has lasted long enough. */
-static void sleep_until_change(const sigset_t *news)
+static void sleep_until_change(const sigset_t *wake_signals)
 {
 	struct timespec wait = {};
 	uint64_t now = now_ns(), until_ns = UINT64_MAX;
@@ -448,11 +448,11 @@ static void sleep_until_change(const sigset_t *news)
 		if (me.kept[i].until_ns < until_ns)
 			until_ns = me.kept[i].until_ns;
 	if (until_ns == UINT64_MAX) {
-		sigwaitinfo(news, NULL);
+		sigwaitinfo(wake_signals, NULL);
 	} else if (until_ns > now) {
 		wait.tv_sec = (time_t)((until_ns - now) / 1000000000u);
 		wait.tv_nsec = (long)((until_ns - now) % 1000000000u);
-		sigtimedwait(news, NULL, &wait);
+		sigtimedwait(wake_signals, NULL, &wait);
 	}
 }
 
@@ -490,7 +490,7 @@ static int seize(pid_t tgid)
 void tapir_holder_child__run(struct tapir_holds *holds, struct tapir_holder_shared *shared,
 			     pid_t tgid, int report_fd)
 {
-	sigset_t news;
+	sigset_t wake_signals;
 	int report;
 
 	me.holds = holds;
@@ -501,13 +501,13 @@ void tapir_holder_child__run(struct tapir_holds *holds, struct tapir_holder_shar
 	if (write(report_fd, &report, sizeof(report)) != sizeof(report) || report)
 		_exit(1);
 	close(report_fd);
-	sigemptyset(&news);
-	sigaddset(&news, SIGCHLD);
-	sigaddset(&news, TAPIR_HOLDER_WAKE);
+	sigemptyset(&wake_signals);
+	sigaddset(&wake_signals, SIGCHLD);
+	sigaddset(&wake_signals, TAPIR_HOLDER_WAKE);
 	while (take_changes()) {
 		take_detaches();
 		release_done();
-		sleep_until_change(&news);
+		sleep_until_change(&wake_signals);
 	}
 	_exit(0);
 }

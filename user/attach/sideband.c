@@ -193,15 +193,15 @@ static void drain_ring(struct tapir_sideband *s, struct cpu_ring *ring, tapir_si
 bool tapir_sideband__mark(struct tapir_sideband *s)
 {
 	struct cpu_ring *ring;
-	bool has_news = false;
+	bool has_unread = false;
 
 	if (!s)
 		return false;
 	tapir_vec_for_each (ring, &s->rings) {
 		ring->marked_head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-		has_news |= ring->marked_head != ring->page->data_tail;
+		has_unread |= ring->marked_head != ring->page->data_tail;
 	}
-	return has_news;
+	return has_unread;
 }
 
 void tapir_sideband__drain(struct tapir_sideband *s, tapir_sideband_fn fn, void *ctx)

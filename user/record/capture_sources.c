@@ -234,7 +234,7 @@ static void drain_once(struct recording *r)
  */
 void tapir_recording__drain_control(struct recording *r)
 {
-	bool has_news = true;
+	bool has_unread = true;
 
 	if (!r->control.data) {
 		tapir_targets__forget_ended(r->targets);
@@ -242,11 +242,11 @@ void tapir_recording__drain_control(struct recording *r)
 	}
 	tapir_queue__begin_batch(r->queue);
 	tapir_sideband__mark(r->sideband);
-	for (int round = 0; has_news && round < ROUNDS_MAX; round++) {
+	for (int round = 0; has_unread && round < ROUNDS_MAX; round++) {
 		drain_once(r);
-		has_news = tapir_sideband__mark(r->sideband);
+		has_unread = tapir_sideband__mark(r->sideband);
 	}
 	tapir_queue__end_batch(r->queue);
-	if (!has_news)
+	if (!has_unread)
 		tapir_targets__forget_ended(r->targets);
 }

@@ -147,12 +147,12 @@ static int replace(struct tapir_catalog *c, struct entry **at, const struct tapi
 	return 1;
 }
 
-/* Writes what was remembered, and hands its news on. */
-static int and_put(struct tapir_catalog *c, struct entry *e, int news)
+/* Writes what was remembered, and returns the status: 1: it is new. */
+static int and_put(struct tapir_catalog *c, struct entry *e, int status)
 {
-	int err = news < 0 ? news : tapir_catalog__put_entry(c, e);
+	int err = status < 0 ? status : tapir_catalog__put_entry(c, e);
 
-	return err < 0 ? err : news;
+	return err < 0 ? err : status;
 }
 
 static int describe_by_id(struct tapir_catalog *c, struct tapir_map *map, uint64_t id,
@@ -161,17 +161,17 @@ static int describe_by_id(struct tapir_catalog *c, struct tapir_map *map, uint64
 	bool is_new;
 	uint64_t *slot = tapir_map__put(map, id, &is_new);
 	struct entry *e;
-	int news;
+	int status;
 
 	if (!slot)
 		return -ENOMEM;
 	e = (struct entry *)(uintptr_t)*slot;
-	news = replace(c, &e, rec);
-	if (news < 0 && is_new)
+	status = replace(c, &e, rec);
+	if (status < 0 && is_new)
 		tapir_map__del(map, id);
 	else
 		*slot = (uint64_t)(uintptr_t)e;
-	return and_put(c, e, news);
+	return and_put(c, e, status);
 }
 
 /* Only what the previous segment did not contain is news. */
@@ -212,22 +212,22 @@ static int describe_in_chain(struct tapir_catalog *c, struct entry **newest,
 			     const struct tapir_rec *rec)
 {
 	struct entry **at = newest, *e = NULL;
-	int news;
+	int status;
 
 	while (*at && (*at)->rec->time_ns > rec->time_ns)
 		at = &(*at)->older;
 	if (*at && (*at)->rec->time_ns == rec->time_ns) {
-		news = replace(c, at, rec);
-		return and_put(c, *at, news);
+		status = replace(c, at, rec);
+		return and_put(c, *at, status);
 	}
-	news = replace(c, &e, rec);
-	if (news < 0)
-		return news;
+	status = replace(c, &e, rec);
+	if (status < 0)
+		return status;
 	e->older = *at;
 	*at = e;
-	news = and_put(c, e, news);
+	status = and_put(c, e, status);
 	trim_chain(c, *newest);
-	return news;
+	return status;
 }
 
 static int describe_thread(struct tapir_catalog *c, const struct tapir_rec *rec)
@@ -235,17 +235,17 @@ static int describe_thread(struct tapir_catalog *c, const struct tapir_rec *rec)
 	uint64_t tid = ((const struct tapir_rec_thread *)rec)->tid;
 	uint64_t *slot = tapir_map__put(&c->threads, tid, NULL);
 	struct entry *newest;
-	int news;
+	int status;
 
 	if (!slot)
 		return -ENOMEM;
 	newest = (struct entry *)(uintptr_t)*slot;
-	news = describe_in_chain(c, &newest, rec);
+	status = describe_in_chain(c, &newest, rec);
 	if (newest)
 		*slot = (uint64_t)(uintptr_t)newest;
 	else
 		tapir_map__del(&c->threads, tid);
-	return news;
+	return status;
 }
 
 /* Finds or creates the small object of a key. */
@@ -338,7 +338,7 @@ static void note_life(struct process *p, const struct tapir_rec_process *rec)
 static int describe_process(struct tapir_catalog *c, const struct tapir_rec_process *rec)
 {
 	struct process *p;
-	int news, err;
+	int status, err;
 
 	if (rec->kind == TAPIR_PROCESS_EXIT)
 		return describe_exit(c, rec);
@@ -348,12 +348,12 @@ static int describe_process(struct tapir_catalog *c, const struct tapir_rec_proc
 	note_life(p, rec);
 	if (rec->h.time_ns > p->exit_ns)
 		p->exit_ns = 0;
-	news = describe_in_chain(c, &p->newest, &rec->h);
-	if (news > 0 && c->mode == TAPIR_CATALOG_LIVE && rec->kind == TAPIR_PROCESS_FORK) {
+	status = describe_in_chain(c, &p->newest, &rec->h);
+	if (status > 0 && c->mode == TAPIR_CATALOG_LIVE && rec->kind == TAPIR_PROCESS_FORK) {
 		err = inherit(c, rec);
-		return err ? err : news;
+		return err ? err : status;
 	}
-	return news;
+	return status;
 }
 
 static int describe_resource(struct tapir_catalog *c, const struct tapir_rec_resource *rec)
@@ -425,7 +425,7 @@ static int describe_mapping(struct tapir_catalog *c, const struct tapir_rec_mapp
 	struct tapir_ordset_node *node;
 	struct entry *e;
 	uint64_t from_ns;
-	int news;
+	int status;
 
 	if (!p)
 		return -ENOMEM;
@@ -434,9 +434,9 @@ static int describe_mapping(struct tapir_catalog *c, const struct tapir_rec_mapp
 	e = c->mode == TAPIR_CATALOG_LIVE ? same_mapping(p, m, from_ns) : NULL;
 	if (e)
 		return and_put(c, e, 0);
-	news = describe_in_set(c, &p->mappings, m->start_va, from_ns, &m->h, &e);
-	if (news <= 0)
-		return news;
+	status = describe_in_set(c, &p->mappings, m->start_va, from_ns, &m->h, &e);
+	if (status <= 0)
+		return status;
 	node = tapir_ordset__ceil(&p->mappings, m->start_va, 0);
 	for (int i = 0; node && node->pos < m->end_va && i < REPLACED_MAX; i++) {
 		struct entry *other = (struct entry *)node;
@@ -445,7 +445,7 @@ static int describe_mapping(struct tapir_catalog *c, const struct tapir_rec_mapp
 			other->until_ns = from_ns;
 		node = tapir_ordset__next(&p->mappings, node);
 	}
-	return news;
+	return status;
 }
 
 static int describe_symbol(struct tapir_catalog *c, const struct tapir_rec_symbol *s)
@@ -470,14 +470,15 @@ static int describe_jit(struct tapir_catalog *c, const struct tapir_rec_jit *j)
 		p ? tapir_ordset__floor(&p->jits, j->start_va, j->from_ns) : NULL;
 	bool was_known = known && known->pos == j->start_va && known->time == j->from_ns;
 	struct entry *e;
-	int news;
+	int status;
 
 	if (!p)
 		return -ENOMEM;
-	news = describe_at(c, &p->jits, j->start_va, j->from_ns, (struct entry *)known, &j->h, &e);
-	if (news > 0 && was_known && j->until_ns)
+	status =
+		describe_at(c, &p->jits, j->start_va, j->from_ns, (struct entry *)known, &j->h, &e);
+	if (status > 0 && was_known && j->until_ns)
 		note_end(c, p);
-	return news;
+	return status;
 }
 
 static int describe_inlined(struct tapir_catalog *c, const struct tapir_rec_jit *inlined)
@@ -513,25 +514,25 @@ static bool same_key(const struct tapir_rec *a, const struct tapir_rec *b)
 static int describe_meta(struct tapir_catalog *c, const struct tapir_rec *rec)
 {
 	struct entry **at, *e = NULL;
-	int news;
+	int status;
 
 	tapir_vec_for_each (at, &c->metas)
 		if (same_key((*at)->rec, rec)) {
-			news = replace(c, at, rec);
-			return and_put(c, *at, news);
+			status = replace(c, at, rec);
+			return and_put(c, *at, status);
 		}
 	if (c->metas.cnt == META_CNT) {
 		c->refused++;
 		return -ENOSPC;
 	}
-	news = replace(c, &e, rec);
-	if (news < 0)
-		return news;
+	status = replace(c, &e, rec);
+	if (status < 0)
+		return status;
 	if (!tapir_vec__push(&c->metas, e)) {
 		tapir_catalog__free_entry(c, e);
 		return -ENOMEM;
 	}
-	return and_put(c, e, news);
+	return and_put(c, e, status);
 }
 
 void tapir_catalog__expect(const struct tapir_catalog *c, const struct tapir_rec *rec, bool is_near)
@@ -545,20 +546,20 @@ void tapir_catalog__expect(const struct tapir_catalog *c, const struct tapir_rec
 static int describe_host(struct tapir_catalog *c, const struct tapir_rec *rec)
 {
 	uint32_t number = ((const struct tapir_rec_host *)rec)->host;
-	int news;
+	int status;
 
 	if (!number || number > TAPIR_HOST_MAX)
 		return 0;
 	while (c->hosts.cnt < number)
 		if (!tapir_vec__push(&c->hosts, (struct entry *)NULL))
 			return -ENOMEM;
-	news = replace(c, &c->hosts.data[number - 1], rec);
-	return and_put(c, c->hosts.data[number - 1], news);
+	status = replace(c, &c->hosts.data[number - 1], rec);
+	return and_put(c, c->hosts.data[number - 1], status);
 }
 
 int tapir_catalog__describe(struct tapir_catalog *c, const struct tapir_rec *rec)
 {
-	int news;
+	int status;
 
 	switch (rec->type) {
 	case TAPIR_REC_PROBE:
@@ -590,8 +591,8 @@ int tapir_catalog__describe(struct tapir_catalog *c, const struct tapir_rec *rec
 	case TAPIR_REC_CLOCK:
 		if (!tapir_clock_pairs__add(&c->clock_pairs, (const void *)rec))
 			return -ENOMEM;
-		news = replace(c, &c->clock, rec);
-		return and_put(c, c->clock, news);
+		status = replace(c, &c->clock, rec);
+		return and_put(c, c->clock, status);
 	default:
 		return 0;
 	}

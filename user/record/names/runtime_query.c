@@ -45,7 +45,7 @@ struct tapir_runtime_query {
 
 struct tapir_runtime_queries {
 	pthread_mutex_t lock;
-	pthread_cond_t news;
+	pthread_cond_t changed;
 	struct tapir_runtime_query *first, **last;
 	pthread_t thread;
 	bool has_thread, has_ended;
@@ -68,7 +68,7 @@ int tapir_runtime_queries__new(struct tapir_runtime_queries **out)
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&a->news, &attr);
+	pthread_cond_init(&a->changed, &attr);
 	pthread_condattr_destroy(&attr);
 	a->last = &a->first;
 	*out = a;
@@ -97,9 +97,9 @@ static void wait_for(struct tapir_runtime_queries *a, const struct tapir_runtime
 	struct timespec until = tapir_clock__timespec(q ? q->next_try_ns : 0);
 
 	if (q)
-		pthread_cond_timedwait(&a->news, &a->lock, &until);
+		pthread_cond_timedwait(&a->changed, &a->lock, &until);
 	else
-		pthread_cond_wait(&a->news, &a->lock);
+		pthread_cond_wait(&a->changed, &a->lock);
 }
 
 static void unlink_question(struct tapir_runtime_queries *a, struct tapir_runtime_query *q)
@@ -260,7 +260,7 @@ struct tapir_runtime_query *tapir_runtime_queries__ask(struct tapir_runtime_quer
 		tapir_warn("%s %u: %s: no thread could be started to ask it", runtime->kind, tgid,
 			   runtime->no_names);
 	}
-	pthread_cond_signal(&a->news);
+	pthread_cond_signal(&a->changed);
 	pthread_mutex_unlock(&a->lock);
 	return q;
 }
@@ -294,7 +294,7 @@ void tapir_runtime_query__drop(struct tapir_runtime_query *q)
 	a = q->queries;
 	pthread_mutex_lock(&a->lock);
 	q->is_dropped = true;
-	pthread_cond_signal(&a->news);
+	pthread_cond_signal(&a->changed);
 	pthread_mutex_unlock(&a->lock);
 }
 
@@ -306,7 +306,7 @@ void tapir_runtime_queries__free(struct tapir_runtime_queries *a)
 	for (struct tapir_runtime_query *q = a->first; q; q = q->next)
 		q->is_dropped = true;
 	a->has_ended = true;
-	pthread_cond_signal(&a->news);
+	pthread_cond_signal(&a->changed);
 	pthread_mutex_unlock(&a->lock);
 	eventfd_write(a->cancel_fd, 1);
 	if (a->has_thread)
@@ -319,7 +319,7 @@ void tapir_runtime_queries__free(struct tapir_runtime_queries *a)
 		free(q);
 	}
 	tapir_map__fini(&a->unable);
-	pthread_cond_destroy(&a->news);
+	pthread_cond_destroy(&a->changed);
 	pthread_mutex_destroy(&a->lock);
 	tapir_guard__fd(&a->cancel_fd);
 	free(a);

@@ -82,7 +82,7 @@ static bool find_relations(struct tapir_postgresql_namer *n, struct entry *first
 	struct tapir_postgresql_relation found[BATCH];
 	struct entry *e, *end = n->entries.data + n->entries.cnt, *of[BATCH];
 	uint32_t cnt = 0;
-	bool is_news = false;
+	bool is_found = false;
 
 	for (e = first; e < end && cnt < BATCH; e++) {
 		if (!is_with(n, e, first))
@@ -95,15 +95,15 @@ static bool find_relations(struct tapir_postgresql_namer *n, struct entry *first
 		of[i]->tries++;
 		of[i]->call = n->call;
 		memcpy(of[i]->name, found[i].name, sizeof(of[i]->name));
-		is_news |= *of[i]->name;
+		is_found |= *of[i]->name;
 	}
-	return is_news;
+	return is_found;
 }
 
 static bool find_one(struct tapir_postgresql_namer *n, struct entry *e)
 {
 	struct tapir_postgresql_process *process = tapir_postgresql_process__new(e->tgid);
-	bool is_news;
+	bool is_found;
 
 	if (!process && e->server)
 		process = tapir_postgresql_process__new(e->server);
@@ -112,21 +112,21 @@ static bool find_one(struct tapir_postgresql_namer *n, struct entry *e)
 		return false;
 	}
 	if (e->relation) {
-		is_news = find_relations(n, e, process);
+		is_found = find_relations(n, e, process);
 	} else {
 		e->tries++;
 		e->call = n->call;
 		tapir_postgresql_process__name_database(process, e->database, e->name);
-		is_news = *e->name;
+		is_found = *e->name;
 	}
 	tapir_postgresql_process__free(process);
-	return is_news;
+	return is_found;
 }
 
 /* A lock that was tried together with an earlier one waits for the next call. */
 bool tapir_postgresql_namer__find(struct tapir_postgresql_namer *n)
 {
-	bool is_news = false;
+	bool is_found = false;
 	struct entry *e;
 
 	while (n->done_cnt < n->entries.cnt && !is_open(&n->entries.data[n->done_cnt]))
@@ -134,8 +134,8 @@ bool tapir_postgresql_namer__find(struct tapir_postgresql_namer *n)
 	n->call++;
 	for (e = n->entries.data + n->done_cnt; e < n->entries.data + n->entries.cnt; e++)
 		if (is_open(e) && e->call != n->call)
-			is_news |= find_one(n, e);
-	return is_news;
+			is_found |= find_one(n, e);
+	return is_found;
 }
 
 /* ---- what is known -------------------------------------------------------------------------- */

@@ -60,7 +60,7 @@ struct process {
 struct tapir_dotnet_lanes {
 	struct tapir_dotnet_lanes_opts opts;
 	pthread_mutex_t lock;
-	pthread_cond_t news;
+	pthread_cond_t changed;
 	struct tapir_vec(struct process) all;
 	pthread_t thread;
 	size_t attached_cnt;
@@ -108,9 +108,9 @@ static void wait_for_change(struct tapir_dotnet_lanes *l, const struct process *
 	struct timespec until = tapir_clock__timespec(next ? next->next_ns : 0);
 
 	if (next)
-		pthread_cond_timedwait(&l->news, &l->lock, &until);
+		pthread_cond_timedwait(&l->changed, &l->lock, &until);
 	else
-		pthread_cond_wait(&l->news, &l->lock);
+		pthread_cond_wait(&l->changed, &l->lock);
 }
 
 /* ---- one process; no lock ------------------------------------------------------------------- */
@@ -442,7 +442,7 @@ static void add_lane_process(struct tapir_dotnet_lanes *l, uint32_t tgid, enum s
 		*p = fresh;
 	if (!l->has_thread && !l->has_ended)
 		l->has_thread = !pthread_create(&l->thread, NULL, run_lanes, l);
-	pthread_cond_signal(&l->news);
+	pthread_cond_signal(&l->changed);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -463,7 +463,7 @@ void tapir_dotnet_lanes__see_assembly(struct tapir_dotnet_lanes *l, uint32_t tgi
 	p = find_process(l, tgid);
 	if (p && is_undeclared(p) && p->next_ns > next_ns) {
 		p->next_ns = next_ns;
-		pthread_cond_signal(&l->news);
+		pthread_cond_signal(&l->changed);
 	}
 	pthread_mutex_unlock(&l->lock);
 }
@@ -486,7 +486,7 @@ void tapir_dotnet_lanes__forget(struct tapir_dotnet_lanes *l, uint32_t tgid)
 		p->is_forgotten = true;
 	if (!l->has_thread)
 		drop_forgotten(l);
-	pthread_cond_signal(&l->news);
+	pthread_cond_signal(&l->changed);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -502,7 +502,7 @@ void tapir_dotnet_lanes__restart(struct tapir_dotnet_lanes *l, uint32_t tgid)
 		p->is_stale = true;
 	else if (p && p->state > TRYING)
 		p->state = LOOK;
-	pthread_cond_signal(&l->news);
+	pthread_cond_signal(&l->changed);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -597,7 +597,7 @@ static int init(struct tapir_dotnet_lanes *l, const struct tapir_dotnet_lanes_op
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&l->news, &attr);
+	pthread_cond_init(&l->changed, &attr);
 	pthread_condattr_destroy(&attr);
 	l->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (l->cancel_fd < 0)
@@ -632,7 +632,7 @@ void tapir_dotnet_lanes__stop(struct tapir_dotnet_lanes *l)
 		return;
 	pthread_mutex_lock(&l->lock);
 	l->has_ended = true;
-	pthread_cond_signal(&l->news);
+	pthread_cond_signal(&l->changed);
 	pthread_mutex_unlock(&l->lock);
 	eventfd_write(l->cancel_fd, 1);
 	if (l->has_thread)
@@ -650,7 +650,7 @@ void tapir_dotnet_lanes__free(struct tapir_dotnet_lanes *l)
 	tapir_dotnet_lanes__stop(l);
 	tapir_vec__fini(&l->all);
 	tapir_guard__fd(&l->cancel_fd);
-	pthread_cond_destroy(&l->news);
+	pthread_cond_destroy(&l->changed);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
 }

@@ -390,7 +390,7 @@ static void on_lost(void *ctx, uint64_t cnt, uint64_t ticks)
 
 static void report_losses(struct tapir_stream_records *r)
 {
-	bool has_news =
+	bool has_new_losses =
 		r->lost_cnt || r->undescribed_cnt || r->malformed_cnt > r->malformed_reported;
 
 	/*
@@ -415,7 +415,7 @@ static void report_losses(struct tapir_stream_records *r)
 	pthread_mutex_unlock(&r->sink->lock);
 	r->event_cnt = r->lost_cnt = r->undescribed_cnt = 0;
 	r->malformed_reported = r->malformed_cnt;
-	r->losses_ns = has_news ? r->max_ns : r->losses_ns;
+	r->losses_ns = has_new_losses ? r->max_ns : r->losses_ns;
 }
 
 /* ---- its callers ------------------------------------------------------------------------- */
