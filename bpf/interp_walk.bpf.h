@@ -285,7 +285,7 @@ __weak __noinline int take_method(struct user_stack *u)
 	if (!u || u->row.rule != RULE_INTERPRETED || u->fp - u->sp < TAPIR_UNWIND_METHOD_BELOW_FP ||
 	    (__s64)(u->fp - u->sp) < 0)
 		return 0;
-	u->walk.is_odd = 1;
+	u->walk.is_uncacheable = 1;
 	if (*(volatile __u16 *)&u->list.cnt >= TAPIR_INTERP_FRAMES) {
 		u->list.flags |= TAPIR_INTERP_IS_TRUNCATED;
 		return 0;

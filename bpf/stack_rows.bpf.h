@@ -47,18 +47,18 @@ struct found_row {
 
 struct walk {
 	__u64 hash;
-	__u64 start;	    /* the first base */
-	__u64 base;	    /* of the window */
-	__u32 window_bytes; /* a multiple of 8 */
-	__u32 cnt;	    /* frames taken */
-	__u32 known_limit;  /* ... without the deep ones */
-	__u32 end;	    /* enum tapir_stack_end */
-	__u32 limit;	    /* of cnt */
-	__u32 has_space;    /* something is known of the process */
-	__u32 sources;	    /* enum row_source of all rows followed */
-	__u32 is_exact;	    /* ip is that of an instruction, not a return address */
-	__u32 is_odd;	    /* it depends on more than code and the words read */
-	__u32 word_cnt;	    /* from start on: what it depends on; 0: it may not be kept */
+	__u64 start;	      /* the first base */
+	__u64 base;	      /* of the window */
+	__u32 window_bytes;   /* a multiple of 8 */
+	__u32 cnt;	      /* frames taken */
+	__u32 known_limit;    /* ... without the deep ones */
+	__u32 end;	      /* enum tapir_stack_end */
+	__u32 limit;	      /* of cnt */
+	__u32 has_space;      /* something is known of the process */
+	__u32 sources;	      /* enum row_source of all rows followed */
+	__u32 is_exact;	      /* ip is that of an instruction, not a return address */
+	__u32 is_uncacheable; /* it depends on more than code and the words read */
+	__u32 word_cnt;	      /* from start on: what it depends on; 0: it may not be kept */
 };
 
 /*
@@ -603,7 +603,7 @@ __weak __noinline int find_row(struct user_stack *u)
 	find_any_row(u, u->ip);
 	if (u->row.source == ROW_GUESSED || u->row.rule >= RULE_PATCHPOINT || depends_on_code(u) ||
 	    (has_slots(u) && u->row.rule != RULE_INTERPRETED)) {
-		u->walk.is_odd |= u->row.rule != RULE_STOP && !depends_on_call(u);
+		u->walk.is_uncacheable |= u->row.rule != RULE_STOP && !depends_on_call(u);
 		return 0;
 	}
 	u->row.tag = u->ip ^ u->seed;

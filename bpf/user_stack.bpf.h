@@ -261,7 +261,7 @@ static __always_inline __u64 skip_return_probe(struct user_stack *u, __u64 ip)
 
 	if (original == ip)
 		return ip;
-	u->walk.is_odd = 1;
+	u->walk.is_uncacheable = 1;
 	u->ip = original - 1;
 	find_row(u);
 	return original;
@@ -274,7 +274,7 @@ static __always_inline __u64 skip_return_probe(struct user_stack *u, __u64 ip)
 static __always_inline long take_caller(struct user_stack *u, enum row_source source, __u64 ip)
 {
 	if (!ip && (source == ROW_OF_TABLE || source == ROW_OF_COMPILER)) {
-		u->walk.is_odd = 1;
+		u->walk.is_uncacheable = 1;
 		return end_walk(u, TAPIR_STACK_END_WHOLE);
 	}
 	u->ip = ip - 1; /* the call is before it */
@@ -327,7 +327,7 @@ static __always_inline long walk_step(struct user_stack *u)
 		cfa = u->fp + 8 * (__s64)(__s16)u->row.cfa;
 	} else {
 		if (rule != TAPIR_UNWIND_END)
-			u->walk.is_odd = 1;
+			u->walk.is_uncacheable = 1;
 		ret = step_otherwise(u);
 		if (ret != OTHER_CFA)
 			return ret == OTHER_SIGNAL   ? take_interrupted(u)

@@ -24,7 +24,7 @@ static __always_inline void note_words(struct user_stack *u, __u64 cfa, __u8 fp)
 	__u64 at = (cfa - 8 - u->walk.start) >> 3, fp_at = at - fp + (fp > 0);
 
 	if (at >= MEMO_WORDS || fp_at >= MEMO_WORDS || fp >= TAPIR_UNWIND_FP_AT_FP) {
-		u->walk.is_odd = 1;
+		u->walk.is_uncacheable = 1;
 		return;
 	}
 	u->memo.read_at[i].ip = at;
@@ -117,7 +117,7 @@ static __always_inline void keep_walk(struct user_stack *u)
 {
 	__u64 words = (u->sp - u->walk.start) >> 3;
 
-	if (u->walk.is_odd || u->walk.end != TAPIR_STACK_END_WHOLE || words > MEMO_WORDS ||
+	if (u->walk.is_uncacheable || u->walk.end != TAPIR_STACK_END_WHOLE || words > MEMO_WORDS ||
 	    u->walk.cnt > TAPIR_FRAMES)
 		return;
 	u->memo.frame_cnt = u->walk.cnt;

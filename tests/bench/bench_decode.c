@@ -42,10 +42,10 @@ static size_t read_hex(const char *hex, uint8_t *out, size_t max)
 static void work_once(const struct event *ev, enum work work, struct tapir_str *out)
 {
 	struct tapir_value values[VALUES];
-	unsigned odd, cnt;
+	unsigned faults, cnt;
 
 	cnt = tapir_packed__decode(&ev->layout, ev->payload, ev->payload_bytes, values, VALUES,
-				   &odd);
+				   &faults);
 	tapir_str__clear(out);
 	for (unsigned i = 0; i < cnt && work == TEXT; i++)
 		tapir_value__add_text(out, &values[i]);

@@ -65,10 +65,10 @@ COUNTED counted_decoding(const struct payload *p)
 {
 	struct tapir_value values[64];
 	struct tapir_str out = {};
-	unsigned odd, cnt;
+	unsigned faults, cnt;
 
 	for (int n = 0; n < 200; n++) {
-		cnt = tapir_packed__decode(&p->layout, p->bytes, p->len, values, 64, &odd);
+		cnt = tapir_packed__decode(&p->layout, p->bytes, p->len, values, 64, &faults);
 		tapir_str__clear(&out);
 		for (unsigned i = 0; i < cnt; i++)
 			tapir_value__add_text(&out, &values[i]);

@@ -15,13 +15,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);
 
 static void show(const struct tapir_packed_layout *layout, const uint8_t *payload, size_t len)
 {
-	unsigned max = layout->field_cnt + 1u, odd, cnt;
+	unsigned max = layout->field_cnt + 1u, faults, cnt;
 	struct tapir_value *values = calloc(max, sizeof(*values));
 	struct tapir_str out = {};
 
 	if (!values)
 		abort();
-	cnt = tapir_packed__decode(layout, payload, len, values, max, &odd);
+	cnt = tapir_packed__decode(layout, payload, len, values, max, &faults);
 	if (cnt < layout->field_cnt || cnt > max)
 		abort();
 	for (unsigned i = 0; i < cnt; i++) {

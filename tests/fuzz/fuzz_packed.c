@@ -29,7 +29,7 @@ static void show(const struct tapir_layout_event *ev, const uint8_t *payload, si
 	struct tapir_packed_layout layout = {.fields = ev->fields, .field_cnt = ev->field_cnt};
 	struct tapir_value values[256];
 	struct tapir_str out = {};
-	unsigned odd, cnt = tapir_packed__decode(&layout, payload, len, values, 256, &odd);
+	unsigned faults, cnt = tapir_packed__decode(&layout, payload, len, values, 256, &faults);
 
 	if (cnt < ev->field_cnt || cnt > ev->field_cnt + 1u)
 		abort();

@@ -85,15 +85,15 @@ static void fields_are_read_with_what_is_in_them(void **state)
 	struct tapir_field_list *list;
 	struct tapir_value values[8];
 	struct tapir_str text = {};
-	unsigned odd, cnt;
+	unsigned faults, cnt;
 
 	(void)state;
 	assert_int_equal(tapir_field_list__parse(good, sizeof(good), &list), 0);
 	assert_int_equal(list->opcode, 1);
 	assert_int_equal(list->task, 9);
-	cnt = tapir_packed__decode(&list->layout, payload, sizeof(payload), values, 8, &odd);
+	cnt = tapir_packed__decode(&list->layout, payload, sizeof(payload), values, 8, &faults);
 	assert_int_equal(cnt, 4);
-	assert_int_equal(odd, 0);
+	assert_int_equal(faults, 0);
 	for (unsigned i = 0; i < cnt; i++) {
 		tapir_str__adds(&text, " ");
 		tapir_value__add_json(&text, &values[i]);

@@ -74,11 +74,11 @@ static unsigned decode(const struct tapir_packed_layout *layout, const uint8_t *
 {
 	struct tapir_value values[VALUES];
 	uint8_t *copy = malloc(len ? len : 1);
-	unsigned odd = 0, cnt;
+	unsigned faults = 0, cnt;
 
 	assert_non_null(copy);
 	memcpy(copy, payload, len);
-	cnt = tapir_packed__decode(layout, copy, len, values, VALUES, &odd);
+	cnt = tapir_packed__decode(layout, copy, len, values, VALUES, &faults);
 	for (unsigned i = 0; i < cnt; i++) {
 		assert_true(values[i].len <= len);
 		tapir_str__adds(text, i ? " " : "");
@@ -89,7 +89,7 @@ static unsigned decode(const struct tapir_packed_layout *layout, const uint8_t *
 		tapir_value__add_json(json, &values[i]);
 	}
 	free(copy);
-	return odd;
+	return faults;
 }
 
 static struct tapir_packed_layout layout_of(const char *provider, uint16_t id, uint8_t version)
@@ -100,13 +100,13 @@ static struct tapir_packed_layout layout_of(const char *provider, uint16_t id, u
 	return (struct tapir_packed_layout){.fields = ev->fields, .field_cnt = ev->field_cnt};
 }
 
-static void check(uint16_t id, uint8_t version, const struct bytes *b, unsigned odd,
+static void check(uint16_t id, uint8_t version, const struct bytes *b, unsigned faults,
 		  const char *text, const char *json)
 {
 	struct tapir_packed_layout layout = layout_of(TAPIR_DOTNET_RUNTIME, id, version);
 	struct tapir_str seen_text = {}, seen_json = {};
 
-	assert_int_equal(decode(&layout, b->data, b->len, &seen_text, &seen_json), odd);
+	assert_int_equal(decode(&layout, b->data, b->len, &seen_text, &seen_json), faults);
 	assert_string_equal(seen_text.data, text);
 	if (json)
 		assert_string_equal(seen_json.data, json);
@@ -114,13 +114,13 @@ static void check(uint16_t id, uint8_t version, const struct bytes *b, unsigned 
 	tapir_str__fini(&seen_json);
 }
 
-static void check_hex(uint16_t id, uint8_t version, const char *hex, unsigned odd, const char *text,
-		      const char *json)
+static void check_hex(uint16_t id, uint8_t version, const char *hex, unsigned faults,
+		      const char *text, const char *json)
 {
 	struct bytes b = {};
 
 	put_hex(&b, hex);
-	check(id, version, &b, odd, text, json);
+	check(id, version, &b, faults, text, json);
 }
 
 static void numbers_are_named_where_they_have_names(void **state)

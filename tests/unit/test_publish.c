@@ -70,11 +70,12 @@ static char *decoded(const struct bytes *blob, const struct bytes *payload)
 	struct tapir_event_blob *event;
 	struct tapir_value values[64];
 	struct tapir_str out = {};
-	unsigned odd, cnt;
+	unsigned faults, cnt;
 
 	assert_int_equal(tapir_event_blob__parse(blob->data, blob->len, &event), 0);
-	cnt = tapir_packed__decode(&event->layout, payload->data, payload->len, values, 64, &odd);
-	if (odd && event->other.field_cnt) {
+	cnt = tapir_packed__decode(&event->layout, payload->data, payload->len, values, 64,
+				   &faults);
+	if (faults && event->other.field_cnt) {
 		struct tapir_value again[64];
 		unsigned other_odd,
 			other_cnt = tapir_packed__decode(&event->other, payload->data, payload->len,

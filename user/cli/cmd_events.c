@@ -224,7 +224,7 @@ static int print_file(struct tapir_reader *reader, struct tapir_cli *cli)
 	if (err == -EINVAL && queries.questions) /* it does not fit the events of the file */
 		err = TAPIR_CLI_USAGE;
 	if (!err)
-		tapir_manifests__warn_of_odd(printer.lines);
+		tapir_manifests__warn_of_mismatches(printer.lines);
 	tapir_cli_questions__fini(&queries);
 	tapir_event_lines__free(printer.lines);
 	tapir_vec__fini(&printer.held);

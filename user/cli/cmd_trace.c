@@ -341,7 +341,7 @@ static int run_trace(struct tapir_cli *cli)
 	if (!err)
 		err = trace(&t, cli);
 	if (t.live.lines)
-		tapir_manifests__warn_of_odd(t.live.lines);
+		tapir_manifests__warn_of_mismatches(t.live.lines);
 	tapir_counter_table__free(t.table);
 	tapir_vec__fini(&t.kernel_probes);
 	tapir_cli_questions__fini(&t.queries);

@@ -207,19 +207,19 @@ int tapir_manifests__add(const struct tapir_words *paths)
 	return err;
 }
 
-void tapir_manifests__warn_of_odd(const struct tapir_event_lines *lines)
+void tapir_manifests__warn_of_mismatches(const struct tapir_event_lines *lines)
 {
-	struct tapir_event_layout_odd odd = tapir_event_lines__odd(lines);
+	struct tapir_layout_mismatches mismatches = tapir_event_lines__mismatches(lines);
 
-	if (odd.short_cnt || odd.long_cnt)
+	if (mismatches.short_cnt || mismatches.long_cnt)
 		tapir_warn("%" PRIu64 " payloads were shorter and %" PRIu64
 			   " longer than the layout of their event: see <missing> and rest=",
-			   odd.short_cnt, odd.long_cnt);
-	if (odd.unknown_cnt)
+			   mismatches.short_cnt, mismatches.long_cnt);
+	if (mismatches.unknown_cnt)
 		tapir_warn(
 			"%" PRIu64
 			" payloads are of undescribed events and are shown as bytes in payload= (--manifest FILE describes them)",
-			odd.unknown_cnt);
+			mismatches.unknown_cnt);
 }
 
 static void add_skipped(struct tapir_str *out, uint64_t cnt, const char *why)

@@ -44,7 +44,7 @@
 /* Reads the manifests of --manifest. 0 or -errno with a line. */
 int tapir_manifests__add(const struct tapir_words *paths);
 /* A warning, if payloads did not match their descriptions. */
-void tapir_manifests__warn_of_odd(const struct tapir_event_lines *lines);
+void tapir_manifests__warn_of_mismatches(const struct tapir_event_lines *lines);
 
 /* The option of the commands that count what a recording holds. */
 #define TAPIR_WHERE_OPTION(args)                                                                   \

@@ -22,7 +22,7 @@ struct tapir_event_layout {
 	struct tapir_packed_layout packed;
 	struct tapir_packed_layout other; /* see event_blob.h; no fields: none */
 	bool is_known;
-	struct tapir_event_layout_odd odd;
+	struct tapir_layout_mismatches mismatches;
 };
 
 static int parse_metadata(const struct tapir_rec_metadata *rec, struct tapir_event_layout *layout)
@@ -108,7 +108,7 @@ static unsigned unknown(struct tapir_event_layout *layout, const struct tapir_ev
 {
 	if (!max || !event->payload_bytes)
 		return 0;
-	layout->odd.unknown_cnt++;
+	layout->mismatches.unknown_cnt++;
 	out[0] = (struct tapir_value){.name = {"payload", 7},
 				      .type = TAPIR_FIELD_BLOB,
 				      .bytes = event->payload,
@@ -122,14 +122,14 @@ static void choose_way(struct tapir_event_layout *layout, const struct tapir_eve
 {
 	/* Their lengths alone decide: a NUL inside of a string is no proof of either. */
 	struct tapir_packed_layout packed = layout->packed, other = layout->other;
-	unsigned odd;
+	unsigned faults;
 
 	packed.is_exact = other.is_exact = false;
-	tapir_packed__decode(&packed, event->payload, event->payload_bytes, out, max, &odd);
-	if (!odd)
+	tapir_packed__decode(&packed, event->payload, event->payload_bytes, out, max, &faults);
+	if (!faults)
 		return;
-	tapir_packed__decode(&other, event->payload, event->payload_bytes, out, max, &odd);
-	if (odd)
+	tapir_packed__decode(&other, event->payload, event->payload_bytes, out, max, &faults);
+	if (faults)
 		return;
 	other = layout->packed;
 	layout->packed = layout->other;
@@ -141,7 +141,7 @@ unsigned tapir_event_layout__decode(struct tapir_event_layout *layout,
 				    unsigned max)
 {
 	bool is_truncated = event->rec->flags & TAPIR_EVENT_CUT;
-	unsigned odd, cnt;
+	unsigned faults, cnt;
 
 	if (!layout->is_known) {
 		cnt = unknown(layout, event, out, max);
@@ -149,17 +149,17 @@ unsigned tapir_event_layout__decode(struct tapir_event_layout *layout,
 		if (layout->other.field_cnt)
 			choose_way(layout, event, out, max);
 		cnt = tapir_packed__decode(&layout->packed, event->payload, event->payload_bytes,
-					   out, max, &odd);
-		layout->odd.short_cnt += odd & TAPIR_PACKED_SHORT && !is_truncated;
-		layout->odd.long_cnt += !!(odd & TAPIR_PACKED_LONG);
+					   out, max, &faults);
+		layout->mismatches.short_cnt += faults & TAPIR_PACKED_SHORT && !is_truncated;
+		layout->mismatches.long_cnt += !!(faults & TAPIR_PACKED_LONG);
 	}
 	if (is_truncated && cnt && out[cnt - 1].type == TAPIR_FIELD_BLOB)
 		out[cnt - 1].flags |= TAPIR_VALUE_TRUNCATED;
 	return cnt;
 }
 
-const struct tapir_event_layout_odd *
-tapir_event_layout__odd(const struct tapir_event_layout *layout)
+const struct tapir_layout_mismatches *
+tapir_event_layout__mismatches(const struct tapir_event_layout *layout)
 {
-	return &layout->odd;
+	return &layout->mismatches;
 }

@@ -40,11 +40,11 @@ unsigned tapir_event_layout__decode(struct tapir_event_layout *layout,
 				    unsigned max);
 
 /* Payloads so far that were too short, too long, or had no layout. */
-struct tapir_event_layout_odd {
+struct tapir_layout_mismatches {
 	uint64_t short_cnt, long_cnt, unknown_cnt;
 };
 /* Returns the counts of this layout, borrowed. */
-const struct tapir_event_layout_odd *
-tapir_event_layout__odd(const struct tapir_event_layout *layout);
+const struct tapir_layout_mismatches *
+tapir_event_layout__mismatches(const struct tapir_event_layout *layout);
 
 #endif

@@ -455,18 +455,18 @@ static struct tapir_packed_cursor rest_behind(const struct tapir_packed_layout *
 }
 
 unsigned tapir_packed__decode(const struct tapir_packed_layout *layout, const uint8_t *payload,
-			      size_t bytes, struct tapir_value *out, unsigned max, unsigned *odd)
+			      size_t bytes, struct tapir_value *out, unsigned max, unsigned *faults)
 {
 	struct tapir_packed_cursor c = {.at = payload, .left = bytes};
 	unsigned cnt = decode(layout, &c, out, max);
 
-	*odd = (c.is_short ? TAPIR_PACKED_SHORT : 0u) |
-	       (c.left && !c.is_short ? TAPIR_PACKED_LONG : 0u);
+	*faults = (c.is_short ? TAPIR_PACKED_SHORT : 0u) |
+		  (c.left && !c.is_short ? TAPIR_PACKED_LONG : 0u);
 	if (layout->is_exact && c.left && cnt == layout->field_cnt) {
 		size_t rest = read_tail(layout, payload, bytes, out);
 
 		if (!rest)
-			*odd = c.left = 0;
+			*faults = c.left = 0;
 		else if (rest != SIZE_MAX)
 			c = rest_behind(layout, payload, bytes, rest);
 	}

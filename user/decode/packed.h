@@ -32,9 +32,10 @@ struct tapir_packed_layout {
 #define TAPIR_PACKED_SHORT (1u << 0)
 #define TAPIR_PACKED_LONG  (1u << 1)
 
-/* Decodes as tapir_fields__decode does. *odd: TAPIR_PACKED_*. */
+/* Decodes as tapir_fields__decode does. *faults: TAPIR_PACKED_*. */
 unsigned tapir_packed__decode(const struct tapir_packed_layout *layout, const uint8_t *payload,
-			      size_t bytes, struct tapir_value *out, unsigned max, unsigned *odd);
+			      size_t bytes, struct tapir_value *out, unsigned max,
+			      unsigned *faults);
 
 struct tapir_packed_cursor {
 	const uint8_t *at;

@@ -115,19 +115,19 @@ static int parse_path(struct parser *p)
 
 static int parse_provider(struct parser *p)
 {
-	size_t len = part_len(p->at, ":"), odd = strcspn(p->at, " \t/,;=");
+	size_t len = part_len(p->at, ":"), invalid = strcspn(p->at, " \t/,;=");
 
 	if (!len)
 		return mistake(p, p->at,
 			       "a provider is required: hotspot:gc__*, or *:gc__* for any");
-	if (odd < len && p->at[odd] == '/')
+	if (invalid < len && p->at[invalid] == '/')
 		return mistake(p, p->at,
 			       "a path starts with '/' and comes first: /usr/bin/x:PROVIDER:EVENT");
-	if (odd < len)
+	if (invalid < len)
 		return mistake(
-			p, p->at + odd,
+			p, p->at + invalid,
 			"'%c' is not allowed in a provider name; separate SPECs by spaces: hotspot:gc__* hotspot:thread__*",
-			p->at[odd]);
+			p->at[invalid]);
 	if (!p->is_provider && !p->spec->path && tapir_spec__reserved(p->at, len))
 		return mistake(p, p->at,
 			       "'%.*s' means %s, which cannot be recorded by that name; a provider "

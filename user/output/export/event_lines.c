@@ -13,22 +13,23 @@
 /* A program without many probes; a hostile file may hold millions. */
 #define PROBE_CNT_MAX 16384
 
-static void add_odd(struct tapir_event_layout_odd *sum, const struct tapir_line_probe *probe)
+static void add_mismatches(struct tapir_layout_mismatches *sum,
+			   const struct tapir_line_probe *probe)
 {
-	const struct tapir_event_layout_odd *odd =
-		probe->layout ? tapir_event_layout__odd(probe->layout)
-			      : &(const struct tapir_event_layout_odd){};
+	const struct tapir_layout_mismatches *mismatches =
+		probe->layout ? tapir_event_layout__mismatches(probe->layout)
+			      : &(const struct tapir_layout_mismatches){};
 
-	sum->short_cnt += odd->short_cnt;
-	sum->long_cnt += odd->long_cnt;
-	sum->unknown_cnt += odd->unknown_cnt;
+	sum->short_cnt += mismatches->short_cnt;
+	sum->long_cnt += mismatches->long_cnt;
+	sum->unknown_cnt += mismatches->unknown_cnt;
 }
 
 static void free_probe(struct tapir_event_lines *l, struct tapir_line_probe *probe)
 {
 	if (!probe)
 		return;
-	add_odd(&l->odd, probe);
+	add_mismatches(&l->mismatches, probe);
 	tapir_str__fini(&probe->head);
 	tapir_str__fini(&probe->keys);
 	tapir_event_layout__free(probe->layout);
@@ -71,13 +72,13 @@ void tapir_event_lines__free(struct tapir_event_lines *lines)
 	free(lines);
 }
 
-struct tapir_event_layout_odd tapir_event_lines__odd(const struct tapir_event_lines *l)
+struct tapir_layout_mismatches tapir_event_lines__mismatches(const struct tapir_event_lines *l)
 {
-	struct tapir_event_layout_odd sum = l->odd;
+	struct tapir_layout_mismatches sum = l->mismatches;
 
 	for (size_t i = 0; i < l->probes.cap; i++)
 		if (l->probes.slots[i].used && l->probes.slots[i].value)
-			add_odd(&sum, (void *)(uintptr_t)l->probes.slots[i].value);
+			add_mismatches(&sum, (void *)(uintptr_t)l->probes.slots[i].value);
 	return sum;
 }
 

@@ -66,6 +66,6 @@ struct tapir_sv tapir_line__comm(const struct tapir_event_lines *l, uint32_t tgi
 				 uint64_t time_ns);
 
 /* Returns the number of payloads so far that did not match their layout, or had none. */
-struct tapir_event_layout_odd tapir_event_lines__odd(const struct tapir_event_lines *lines);
+struct tapir_layout_mismatches tapir_event_lines__mismatches(const struct tapir_event_lines *lines);
 
 #endif

@@ -34,9 +34,9 @@ struct tapir_event_lines {
 	const struct tapir_line_probe *probe;
 	struct tapir_value *values; /* of the event at hand */
 	unsigned value_cap;
-	struct tapir_event_layout_odd odd; /* of probes that were forgotten */
-	struct tapir_str room;		   /* of the member at hand */
-	uint64_t utc_sec;		   /* the time of utc_text */
+	struct tapir_layout_mismatches mismatches; /* of probes that were forgotten */
+	struct tapir_str room;			   /* of the member at hand */
+	uint64_t utc_sec;			   /* the time of utc_text */
 	char utc_text[TAPIR_UTC_TEXT_BYTES];
 };
 
