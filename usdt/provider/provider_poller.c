@@ -48,7 +48,7 @@ static void borrow_semaphore(struct tapir_event *event)
 
 void provider_poller__refresh_event(struct tapir_event *event)
 {
-	int is_followed = poller.is_running && !poller.is_stopping;
+	int is_polled = poller.is_running && !poller.is_stopping;
 	struct event_state *state = event_state__of(event);
 	uint16_t now, sessions;
 
@@ -58,7 +58,7 @@ void provider_poller__refresh_event(struct tapir_event *event)
 	sessions = prov_load(&state->wants) ? TAPIR_SESSIONS_PROCESS : 0;
 	if (tapir_ring__wanted(&state->ring))
 		sessions |= TAPIR_SESSIONS_RING;
-	if (!is_followed || state->is_unlisted == ENOSPC)
+	if (!is_polled || state->is_unlisted == ENOSPC)
 		sessions |= TAPIR_SESSIONS_CHECK;
 	if (now != sessions)
 		__atomic_store_n(&event->word.half.sessions, sessions, __ATOMIC_SEQ_CST);

@@ -393,7 +393,7 @@ static uint64_t interval_end_key(struct tapir_triggers *t, const struct tapir_in
  * Without an id, such an activity that moved cannot be distinguished from the next one on its
  * thread.
  */
-static bool is_followed(const struct tapir_interval_kind *kind, const struct happening *h)
+static bool is_distinct(const struct tapir_interval_kind *kind, const struct happening *h)
 {
 	return !kind->is_guessed || kind->scope != TAPIR_PAIR_ACTIVITY || h->event.activity_id;
 }
@@ -412,7 +412,7 @@ static bool match_slow(struct tapir_triggers *t, size_t at, struct happening *h,
 		uint64_t key;
 
 		if (!tapir_interval_kind__is_called(kind, trigger->interval) ||
-		    !is_followed(kind, h))
+		    !is_distinct(kind, h))
 			continue;
 		key = interval_end_key(t, kind, h);
 		took_ns = role->is_begin ? tapir_spans__begin(&t->spans[at], key, rec->tgid,

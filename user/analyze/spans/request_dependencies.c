@@ -116,7 +116,7 @@ static void count_row(struct tapir_request_routes *r, const struct tapir_request
 void tapir_dependencies__count(struct tapir_request_routes *r, const struct tapir_interval *i,
 			       struct tapir_request_waits *waits, struct tapir_one_request *one)
 {
-	bool is_followed = i->flags & TAPIR_INTERVAL_FOLLOWED;
+	bool is_tracked = i->flags & TAPIR_INTERVAL_FOLLOWED;
 	uint64_t *waiting = waiting_of(one, i), may_ns = *waiting, sum_ns, ns;
 	const struct tapir_request_wait *row, *last;
 
@@ -124,7 +124,7 @@ void tapir_dependencies__count(struct tapir_request_routes *r, const struct tapi
 	one->use_cnt = 0;
 	if (!waits)
 		return;
-	sum_ns = tapir_request_waits__divide(waits, i->from_ns, i->until_ns, is_followed);
+	sum_ns = tapir_request_waits__divide(waits, i->from_ns, i->until_ns, is_tracked);
 	last = waits->rows.data + waits->rows.cnt - (waits->rows.cnt > 0);
 	tapir_vec_for_each (row, &waits->rows) {
 		ns = sum_ns > may_ns ? (uint64_t)((double)row->ns * (double)may_ns / (double)sum_ns)

@@ -266,7 +266,7 @@ static void drop_joints(struct tapir_request_waits *w)
 }
 
 uint64_t tapir_request_waits__divide(struct tapir_request_waits *w, uint64_t from_ns,
-				     uint64_t until_ns, bool is_followed)
+				     uint64_t until_ns, bool is_tracked)
 {
 	const struct tapir_request_away *away;
 	struct tapir_request_wait *row;
@@ -282,7 +282,7 @@ uint64_t tapir_request_waits__divide(struct tapir_request_waits *w, uint64_t fro
 	find_joints(w);
 	find_parallel(w);
 	find_owners(w);
-	if (!is_followed)
+	if (!is_tracked)
 		sum_ns = divide_stretch(w, from_ns, until_ns);
 	else
 		tapir_vec_for_each (away, &w->away)

@@ -58,11 +58,11 @@ void tapir_request_waits__add_away(struct tapir_request_waits *w, uint64_t from_
  * in the order of their begins. A joint row is left only if there is time that belongs to no other.
  * A wait in a queue has the time of the row of which it is a part, even if that continues. A call
  * whose answer an await of the program waits for becomes that await, which gets its peer.
- * is_followed: it is known when no thread worked for the request; else each moment counts in which
+ * is_tracked: it is known when no thread worked for the request; else each moment counts in which
  * a row lasts. Returns the sum of all .ns.
  */
 uint64_t tapir_request_waits__divide(struct tapir_request_waits *w, uint64_t from_ns,
-				     uint64_t until_ns, bool is_followed);
+				     uint64_t until_ns, bool is_tracked);
 void tapir_request_waits__clear(struct tapir_request_waits *w); /* keeps the memory */
 void tapir_request_waits__fini(struct tapir_request_waits *w);
 

@@ -509,12 +509,12 @@ void tapir_ring_process__want_nothing(struct tapir_ring_process *p)
 bool tapir_ring_process__is_lagging(const struct tapir_ring_process *p)
 {
 	return tapir_ring_control__has_follower(&p->control) &&
-	       !tapir_ring_control__is_followed(&p->control);
+	       !tapir_ring_control__is_applied(&p->control);
 }
 
-bool tapir_ring_process__is_followed(const struct tapir_ring_process *p)
+bool tapir_ring_process__is_applied(const struct tapir_ring_process *p)
 {
-	return tapir_ring_control__is_followed(&p->control);
+	return tapir_ring_control__is_applied(&p->control);
 }
 
 void tapir_ring_process__published(const struct tapir_ring_process *p,

@@ -79,7 +79,7 @@ void tapir_ring_process__finish(struct tapir_ring_process *p, bool is_alive);
 void tapir_ring_process__close(struct tapir_ring_process *p); /* frees the session; NULL is fine */
 
 /* Returns true if a runtime with a source of its own has enabled what was requested. */
-bool tapir_ring_process__is_followed(const struct tapir_ring_process *p);
+bool tapir_ring_process__is_applied(const struct tapir_ring_process *p);
 /* Returns true if a thread of the program's library is still to apply what was requested. */
 bool tapir_ring_process__is_lagging(const struct tapir_ring_process *p);
 /* Writes what came of events that are to be probes as well, as the process claims. */

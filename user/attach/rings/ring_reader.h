@@ -82,7 +82,7 @@ bool tapir_ring_reader__has(struct tapir_ring_reader *r, uint32_t tgid);
  * Returns true if what was requested is enabled in the lanes of that key; also true if there is
  * none. Any thread.
  */
-bool tapir_ring_reader__is_followed(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key);
+bool tapir_ring_reader__is_applied(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key);
 
 /*
  * Returns true if some process's library has not yet applied what was requested: events that it

@@ -53,18 +53,18 @@ void tapir_ring_reader__set_has_probes(struct tapir_ring_reader *r, bool has)
 	pthread_mutex_unlock(&r->lock);
 }
 
-bool tapir_ring_reader__is_followed(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key)
+bool tapir_ring_reader__is_applied(struct tapir_ring_reader *r, uint32_t tgid, uint64_t key)
 {
 	const struct tapir_ring_reader_lane *lane;
-	bool is_followed = true;
+	bool is_applied = true;
 
 	tapir_ring_reader__lock(r);
 	tapir_vec_for_each (lane, &r->lanes)
 		if (lane->tgid == tgid && !lane->has_ended &&
 		    tapir_ring_process__key(lane->process) == key)
-			is_followed &= tapir_ring_process__is_followed(lane->process);
+			is_applied &= tapir_ring_process__is_applied(lane->process);
 	pthread_mutex_unlock(&r->lock);
-	return is_followed;
+	return is_applied;
 }
 
 bool tapir_ring_reader__is_lagging(struct tapir_ring_reader *r)

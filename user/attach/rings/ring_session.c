@@ -239,7 +239,7 @@ bool tapir_ring_control__has_follower(const struct tapir_ring_control *c)
 	return __atomic_load_n(&c->map->flags, __ATOMIC_ACQUIRE) & TAPIR_RING_CTL_FOLLOWS;
 }
 
-bool tapir_ring_control__is_followed(const struct tapir_ring_control *c)
+bool tapir_ring_control__is_applied(const struct tapir_ring_control *c)
 {
 	return (int32_t)(__atomic_load_n(&c->map->applied, __ATOMIC_ACQUIRE) - c->announced) >= 0;
 }

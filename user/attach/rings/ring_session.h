@@ -69,7 +69,7 @@ void tapir_ring_control__published(const struct tapir_ring_control *c,
 /* Returns true if a thread of the process applies what is announced (TAPIR_RING_CTL_FOLLOWS). */
 bool tapir_ring_control__has_follower(const struct tapir_ring_control *c);
 /* Returns true if a runtime that waits has done what was announced. */
-bool tapir_ring_control__is_followed(const struct tapir_ring_control *c);
+bool tapir_ring_control__is_applied(const struct tapir_ring_control *c);
 
 /* Publishes to the process that everything before tail, in bytes, has been read of that slot's
  * ring. */

@@ -176,7 +176,7 @@ static int await_lane(struct tapir_dotnet_lanes *l, uint32_t tgid)
 		usleep(1000);
 	}
 	end_ns = tapir_clock__now_ns() + FOLLOW_NS;
-	while (!tapir_ring_reader__is_followed(l->opts.rings, tgid, l->opts.key) &&
+	while (!tapir_ring_reader__is_applied(l->opts.rings, tgid, l->opts.key) &&
 	       !is_cancelled(l) && tapir_clock__now_ns() < end_ns)
 		usleep(1000);
 	return 0;
