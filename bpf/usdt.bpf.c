@@ -221,7 +221,7 @@ static __noinline long capture_nth_bytes(struct scratch *s, const struct tapir_s
 	__u32 at, max, used = s->var_bytes & (TAPIR_EVENT_VAR_BYTES - 1), flags = 0;
 	long len = 0;
 	__u64 src, want;
-	__u8 *behind = (__u8 *)&s->temp;
+	__u8 *next_byte = (__u8 *)&s->temp;
 
 	if (i >= TAPIR_MAX_ARGS)
 		return 1;
@@ -245,7 +245,8 @@ static __noinline long capture_nth_bytes(struct scratch *s, const struct tapir_s
 		len = bpf_probe_read_user_str(s->rec + at, max + 1, (void *)src);
 		if (len < 0)
 			len = read_absent_str(s, at, max + 1, src);
-		if (len == (long)max + 1 && !read_user(behind, 1, (void *)(src + max)) && *behind)
+		if (len == (long)max + 1 && !read_user(next_byte, 1, (void *)(src + max)) &&
+		    *next_byte)
 			flags = TAPIR_SLOT_CUT;
 		if (len > 0)
 			len--; /* its NUL */

@@ -107,7 +107,7 @@ static int read_layout_field(struct input *in, uint32_t depth)
 {
 	struct coreclr_field unused = {.name = ""},
 			     *field = in->fields ? &in->fields[in->cnt] : &unused;
-	uint32_t bytes = 0, behind = 0;
+	uint32_t bytes = 0, after_bytes = 0;
 	int err = 0;
 
 	/* Fields that are left out are no error: those before them are published. */
@@ -126,7 +126,7 @@ static int read_layout_field(struct input *in, uint32_t depth)
 		 * The field is read as if the input ended with it. So a type that this version does
 		 * not know, or one with more after it, cannot reach into the next field.
 		 */
-		behind = in->left - (bytes - 4);
+		after_bytes = in->left - (bytes - 4);
 		in->left = bytes - 4;
 		err = take_name(in, field);
 	}
@@ -136,7 +136,7 @@ static int read_layout_field(struct input *in, uint32_t depth)
 		err = take_name(in, field);
 	if (!err && in->is_v2) {
 		in->at += in->left;
-		in->left = behind;
+		in->left = after_bytes;
 	}
 	field->end = (uint16_t)in->cnt;
 	return err;

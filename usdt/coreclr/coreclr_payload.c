@@ -135,7 +135,7 @@ struct signing {
 };
 
 static int sign_one(struct signing *s, const char *size, char kind, const char *name,
-		    const char *behind)
+		    const char *suffix)
 {
 	struct coreclr_signature *out = s->out;
 	uint32_t at = s->operand_bytes;
@@ -150,7 +150,7 @@ static int sign_one(struct signing *s, const char *size, char kind, const char *
 	out->kinds[out->cnt++] = kind;
 	at = append_signature(out->names, out->names_bytes, sizeof(out->names), s->path);
 	at = append_signature(out->names, at, sizeof(out->names), name);
-	at = append_signature(out->names, at, sizeof(out->names), behind);
+	at = append_signature(out->names, at, sizeof(out->names), suffix);
 	if (at + 1 < sizeof(out->names))
 		out->names_bytes = at + 1;
 	return 1;

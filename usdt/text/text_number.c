@@ -305,7 +305,8 @@ uint32_t text_number__guid(char *out, const uint8_t *guid)
 	return at;
 }
 
-static uint32_t put_padded(char *out, uint32_t at, uint64_t value, uint32_t digit_cnt, char behind)
+static uint32_t put_padded(char *out, uint32_t at, uint64_t value, uint32_t digit_cnt,
+			   char terminator)
 {
 	char digits[20];
 	uint32_t cnt = text_number__u64(digits, value);
@@ -313,7 +314,7 @@ static uint32_t put_padded(char *out, uint32_t at, uint64_t value, uint32_t digi
 	for (uint32_t i = cnt; i < digit_cnt; i++)
 		out[at++] = '0';
 	memcpy(out + at, digits, cnt);
-	out[at + cnt] = behind;
+	out[at + cnt] = terminator;
 	return at + cnt + 1;
 }
 

@@ -406,9 +406,9 @@ static uint32_t next_child(const struct tapir_stack_tree *tree, uint32_t parent,
 
 	for (uint32_t c = nodes[parent].first_child; c; c = nodes[c].next_sibling) {
 		uint64_t total = tapir_stack_tree__total(tree, c);
-		bool is_behind = !last || total < below || (total == below && c > last);
+		bool is_after = !last || total < below || (total == below && c > last);
 
-		if (is_behind && (!best || total > largest || (total == largest && c < best))) {
+		if (is_after && (!best || total > largest || (total == largest && c < best))) {
 			best = c;
 			largest = total;
 		}

@@ -30,7 +30,8 @@ static int digit(char c)
 }
 
 /* A number of this base, followed by the character `behind`. false: not so, or it does not fit. */
-static bool take_number(struct cursor *c, unsigned base, char behind, uint64_t max, uint64_t *out)
+static bool take_number(struct cursor *c, unsigned base, char terminator, uint64_t max,
+			uint64_t *out)
 {
 	const char *start = c->at;
 	uint64_t value = 0;
@@ -44,7 +45,7 @@ static bool take_number(struct cursor *c, unsigned base, char behind, uint64_t m
 		    __builtin_add_overflow(value, (uint64_t)d, &value))
 			return false;
 	}
-	if (c->at == start || c->at == c->end || *c->at != behind || value > max)
+	if (c->at == start || c->at == c->end || *c->at != terminator || value > max)
 		return false;
 	c->at++;
 	*out = value;

@@ -393,13 +393,13 @@ bool tapir_glob__match(const char *glob, const char *text)
 
 size_t tapir_glob__element_len(const char *glob)
 {
-	const char *behind = glob;
+	const char *end = glob;
 
 	if (*glob == '[')
-		match_set(&behind, '[');
+		match_set(&end, '[');
 	else
-		behind += *glob == '\\' && glob[1] ? 2 : 1;
-	return (size_t)(behind - glob);
+		end += *glob == '\\' && glob[1] ? 2 : 1;
+	return (size_t)(end - glob);
 }
 
 bool tapir_glob__is_plain(const char *glob)

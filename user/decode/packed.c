@@ -443,8 +443,8 @@ static size_t read_tail(const struct tapir_packed_layout *layout, const uint8_t 
 }
 
 /* Returns the rest bytes in front of the tail. */
-static struct tapir_packed_cursor rest_behind(const struct tapir_packed_layout *layout,
-					      const uint8_t *payload, size_t bytes, size_t rest)
+static struct tapir_packed_cursor remainder_after(const struct tapir_packed_layout *layout,
+						  const uint8_t *payload, size_t bytes, size_t rest)
 {
 	size_t tail_bytes;
 	unsigned last;
@@ -468,7 +468,7 @@ unsigned tapir_packed__decode(const struct tapir_packed_layout *layout, const ui
 		if (!rest)
 			*faults = c.left = 0;
 		else if (rest != SIZE_MAX)
-			c = rest_behind(layout, payload, bytes, rest);
+			c = remainder_after(layout, payload, bytes, rest);
 	}
 	if (c.left && cnt < max)
 		out[cnt++] = rest_of(&c);

@@ -402,10 +402,9 @@ static uint64_t size_of(const struct tapir_symtab *t, size_t idx)
 bool tapir_symtab__find(const struct tapir_symtab *symtab, uint64_t file_off,
 			struct tapir_symbol *out)
 {
-	size_t behind =
-		tapir_sorted__upper_bound(symtab->entries, symtab->cnt, start_off, file_off);
+	size_t upper = tapir_sorted__upper_bound(symtab->entries, symtab->cnt, start_off, file_off);
 
-	for (size_t i = behind; i > 0 && behind - i < MAX_NESTING; i--) {
+	for (size_t i = upper; i > 0 && upper - i < MAX_NESTING; i--) {
 		const struct entry *e = &symtab->entries[i - 1];
 
 		if (file_off - e->start_off >= size_of(symtab, i - 1))

@@ -48,7 +48,7 @@ static bool is_of_dev(const struct tapir_mount *mount, uint32_t dev)
 }
 
 /* The path's part behind root, empty or with its '/'; NULL: it is not below it. */
-static const char *behind(struct tapir_sv path, const char *root)
+static const char *path_below(struct tapir_sv path, const char *root)
 {
 	size_t len = strlen(root);
 
@@ -74,7 +74,7 @@ static bool find_mount(const struct tapir_io_paths *paths, uint32_t dev, struct 
 		if (!tapir_mount__parse(line, &mount) || !is_of_dev(&mount, dev))
 			continue;
 		*is_dev_known = true;
-		if (!behind(path, mount.root) ||
+		if (!path_below(path, mount.root) ||
 		    (is_found && strlen(mount.root) >= strlen(out->root)))
 			continue;
 		*out = mount;
@@ -114,7 +114,7 @@ const struct tapir_rec *tapir_io_paths__complete(struct tapir_io_paths *paths,
 				 (struct tapir_sv){io.path.data + 1, io.path.len - 1});
 	if (!strcmp(mount.root, "/") && !strcmp(mount.point, "/"))
 		return rec;
-	rest = behind(io.path, mount.root);
+	rest = path_below(io.path, mount.root);
 	io.path.len -= (size_t)(rest - io.path.data);
 	io.path.data = rest;
 	return with_path(paths, io.rec,

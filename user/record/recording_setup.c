@@ -372,14 +372,14 @@ static void await_followers(struct recording *r)
 {
 	struct pollfd signals = {.fd = r->signal_fd, .events = POLLIN};
 	uint64_t end_ns = tapir_clock__now_ns() + FOLLOW_NS;
-	bool is_behind;
+	bool is_lagging;
 
 	if (!r->rings)
 		return;
-	while ((is_behind = tapir_ring_reader__is_lagging(r->rings)) &&
+	while ((is_lagging = tapir_ring_reader__is_lagging(r->rings)) &&
 	       tapir_clock__now_ns() < end_ns && poll(&signals, 1, 1) == 0)
 		;
-	if (is_behind && tapir_clock__now_ns() >= end_ns)
+	if (is_lagging && tapir_clock__now_ns() >= end_ns)
 		tapir_info(
 			"a process has not enabled its events within 1 s: the first of them may be missing");
 }

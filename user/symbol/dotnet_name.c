@@ -198,16 +198,16 @@ static void split_args(struct tapir_sv inside, struct args *args)
 }
 
 /* Type arguments follow all nested names: the first bracket that is not an array's. */
-static struct tapir_sv take_args(struct tapir_sv type, struct args *args, struct tapir_sv *behind)
+static struct tapir_sv take_args(struct tapir_sv type, struct args *args, struct tapir_sv *suffix)
 {
 	size_t open = find_char(type, '[', 0), close = closing(type, open, '[', ']');
 
 	args->cnt = 0;
-	*behind = part_of_name(type, open, type.len);
+	*suffix = part_of_name(type, open, type.len);
 	if (close == type.len || is_rank(part_of_name(type, open + 1, close)))
 		return part_of_name(type, 0, open);
 	split_args(part_of_name(type, open + 1, close), args);
-	*behind = part_of_name(type, close + 1, type.len);
+	*suffix = part_of_name(type, close + 1, type.len);
 	return part_of_name(type, 0, open);
 }
 
@@ -244,7 +244,7 @@ static void add_nest(struct tapir_str *out, struct tapir_sv nest, const struct a
 static void add_type(struct tapir_str *out, struct tapir_sv type, unsigned depth)
 {
 	const char *keyword;
-	struct tapir_sv behind, base;
+	struct tapir_sv suffix, base;
 	struct args args;
 	unsigned taken = 0;
 
@@ -252,7 +252,7 @@ static void add_type(struct tapir_str *out, struct tapir_sv type, unsigned depth
 		add_sv(out, type);
 		return;
 	}
-	base = take_args(type, &args, &behind);
+	base = take_args(type, &args, &suffix);
 	keyword = keyword_of(base);
 	if (keyword) {
 		tapir_str__adds(out, keyword);
@@ -264,7 +264,7 @@ static void add_type(struct tapir_str *out, struct tapir_sv type, unsigned depth
 			add_nest(out, part_of_name(base, at, end), &args, &taken, depth);
 		}
 	}
-	add_sv(out, behind);
+	add_sv(out, suffix);
 }
 
 /* ---- parameters ------------------------------------------------------------------------------ */
@@ -512,11 +512,11 @@ bool tapir_dotnet_name__add(struct tapir_str *out, struct tapir_sv raw, struct t
 	struct parts p;
 	struct args args;
 	struct nests nests;
-	struct tapir_sv behind, name, scope = {};
+	struct tapir_sv suffix, name, scope = {};
 	unsigned taken = 0, own_arity = 0;
 	bool steps;
 
-	if (!split_name(raw, &p) || !split_nests(take_args(p.type, &args, &behind), &nests))
+	if (!split_name(raw, &p) || !split_nests(take_args(p.type, &args, &suffix), &nests))
 		return false;
 	name = p.method;
 	/*

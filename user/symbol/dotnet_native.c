@@ -32,12 +32,12 @@ size_t tapir_native__number(const struct tapir_native *b, size_t at, uint32_t *o
 static size_t take_distance(const struct tapir_native *b, size_t at, int64_t *out)
 {
 	uint32_t value;
-	size_t behind = tapir_native__number(b, at, &value);
-	unsigned bits = behind - at < 5 ? 7 * (unsigned)(behind - at) : 32;
+	size_t next = tapir_native__number(b, at, &value);
+	unsigned bits = next - at < 5 ? 7 * (unsigned)(next - at) : 32;
 
-	if (behind)
+	if (next)
 		*out = (int64_t)value - (int64_t)((uint64_t)(value >> (bits - 1)) << bits);
-	return behind;
+	return next;
 }
 
 /* ---- sparse arrays --------------------------------------------------------------------------- */
@@ -77,15 +77,15 @@ size_t tapir_native_array__find(const struct tapir_native_array *array, uint32_t
 
 	for (uint32_t bit = 8; at && bit; bit /= 2) {
 		uint32_t node;
-		size_t behind = tapir_native__number(array->bytes, at, &node);
+		size_t next = tapir_native__number(array->bytes, at, &node);
 
-		if (!behind)
+		if (!next)
 			return 0;
 		if (!(node & 3))
-			return node >> 2 == (idx & 15) ? behind : 0;
+			return node >> 2 == (idx & 15) ? next : 0;
 		if (!(node & (idx & bit ? 2 : 1)))
 			return 0;
-		at = idx & bit ? at + (node >> 2) : behind;
+		at = idx & bit ? at + (node >> 2) : next;
 	}
 	return at;
 }
@@ -116,13 +116,13 @@ static size_t bucket_at(const struct table *table, size_t bucket)
 static size_t take_entry(const struct table *table, size_t at, size_t *element)
 {
 	int64_t distance, target;
-	size_t behind = take_distance(table->bytes, at + 1, &distance);
+	size_t next = take_distance(table->bytes, at + 1, &distance);
 
-	target = (int64_t)at + 1 + (behind ? distance : 0);
-	if (!behind || target <= 0 || (uint64_t)target >= table->bytes->len)
+	target = (int64_t)at + 1 + (next ? distance : 0);
+	if (!next || target <= 0 || (uint64_t)target >= table->bytes->len)
 		return 0;
 	*element = (size_t)target;
-	return behind;
+	return next;
 }
 
 bool tapir_native_table__each(const struct tapir_native *b, size_t max, tapir_native_fn fn,

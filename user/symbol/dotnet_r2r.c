@@ -293,9 +293,9 @@ size_t tapir_r2r__bytes(const struct tapir_r2r *r)
 
 bool tapir_r2r__find(const struct tapir_r2r *r, uint64_t file_off, struct tapir_r2r_method *out)
 {
-	size_t behind =
+	size_t upper =
 		tapir_sorted__upper_bound(r->methods.data, r->methods.cnt, start_off, file_off);
-	const struct tapir_r2r_method *method = behind ? &r->methods.data[behind - 1] : NULL;
+	const struct tapir_r2r_method *method = upper ? &r->methods.data[upper - 1] : NULL;
 
 	if (!method || file_off - method->start_off >= method->size)
 		return false;

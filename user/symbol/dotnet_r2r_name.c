@@ -270,7 +270,8 @@ static bool take_function(struct walk *w, struct tapir_str *out, unsigned depth)
 	return take_types(w, cnt + 1, NULL, depth);
 }
 
-static bool take_behind(struct walk *w, struct tapir_str *out, unsigned depth, const char *suffix)
+static bool take_with_suffix(struct walk *w, struct tapir_str *out, unsigned depth,
+			     const char *suffix)
 {
 	if (!take_type(w, out, depth + 1))
 		return false;
@@ -335,13 +336,13 @@ static bool take_type(struct walk *w, struct tapir_str *out, unsigned depth)
 	case TYPE_METHOD_VAR:
 		return take_var(w, out, kind == TYPE_VAR ? "!" : "!!");
 	case TYPE_PTR:
-		return take_behind(w, out, depth, "*");
+		return take_with_suffix(w, out, depth, "*");
 	case TYPE_BYREF:
-		return take_behind(w, out, depth, "&");
+		return take_with_suffix(w, out, depth, "&");
 	case TYPE_VECTOR:
-		return take_behind(w, out, depth, "[]");
+		return take_with_suffix(w, out, depth, "[]");
 	case TYPE_PINNED:
-		return take_behind(w, out, depth, "");
+		return take_with_suffix(w, out, depth, "");
 	case TYPE_REQUIRED:
 	case TYPE_OPTIONAL:
 		return take_modified(w, out, depth, kind);

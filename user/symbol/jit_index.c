@@ -66,7 +66,7 @@ struct tapir_jit_entry *tapir_jit_index__at(const struct tapir_jit_index *ix,
 
 /* ---- searching -------------------------------------------------------------------------- */
 
-static bool is_behind(uint64_t va, uint64_t ns, uint64_t than_va, uint64_t than_ns)
+static bool is_after(uint64_t va, uint64_t ns, uint64_t than_va, uint64_t than_ns)
 {
 	return va != than_va ? va > than_va : ns > than_ns;
 }
@@ -74,7 +74,7 @@ static bool is_behind(uint64_t va, uint64_t ns, uint64_t than_va, uint64_t than_
 static bool slot_is_after(const struct tapir_jit_index *ix, size_t slot, uint64_t va, uint64_t ns)
 {
 	return slot >= ix->slot_cnt ||
-	       is_behind(ix->first_vas[slot], ix->slots[slot].first_ns, va, ns);
+	       is_after(ix->first_vas[slot], ix->slots[slot].first_ns, va, ns);
 }
 
 /* The number of slots that do not begin after (va, ns). */
@@ -131,7 +131,7 @@ static unsigned rank_in(const struct tapir_jit_leaf *leaf, uint64_t va, uint64_t
 		unsigned mid = (low + high) / 2;
 		const struct tapir_jit_entry *e = &leaf->entries[mid];
 
-		if (is_behind(e->start_va, e->from_ns, va, ns))
+		if (is_after(e->start_va, e->from_ns, va, ns))
 			high = mid;
 		else
 			low = mid + 1;

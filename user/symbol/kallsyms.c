@@ -115,15 +115,15 @@ void tapir_kallsyms__free(struct tapir_kallsyms *k)
 bool tapir_kallsyms__find(const struct tapir_kallsyms *k, uint64_t va, const char **name,
 			  uint64_t *start_va, uint64_t *size)
 {
-	size_t behind = tapir_sorted__upper_bound(k->symbols.data, k->symbols.cnt, va, va);
+	size_t upper = tapir_sorted__upper_bound(k->symbols.data, k->symbols.cnt, va, va);
 	const struct symbol *symbol;
 	uint64_t end_va;
 
-	if (!behind)
+	if (!upper)
 		return false;
-	symbol = &k->symbols.data[behind - 1];
+	symbol = &k->symbols.data[upper - 1];
 	*start_va = symbol->va;
-	end_va = behind < k->symbols.cnt ? symbol[1].va : *start_va + LAST_BYTES;
+	end_va = upper < k->symbols.cnt ? symbol[1].va : *start_va + LAST_BYTES;
 	if (va >= end_va)
 		return false;
 	while (symbol > k->symbols.data && symbol[-1].va == symbol->va)

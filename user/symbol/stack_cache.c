@@ -260,12 +260,12 @@ static struct tapir_name_span between_changes(const struct tapir_catalog_changes
 					      uint64_t page, uint64_t time_ns)
 {
 	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
-	size_t behind = changes_until(changes, page, time_ns);
+	size_t upper = changes_until(changes, page, time_ns);
 
-	if (behind && changes->data[behind - 1].page == page)
-		span.from_ns = changes->data[behind - 1].ns;
-	if (behind < changes->cnt && changes->data[behind].page == page)
-		span.until_ns = changes->data[behind].ns;
+	if (upper && changes->data[upper - 1].page == page)
+		span.from_ns = changes->data[upper - 1].ns;
+	if (upper < changes->cnt && changes->data[upper].page == page)
+		span.until_ns = changes->data[upper].ns;
 	return span;
 }
 

@@ -54,7 +54,8 @@ static inline size_t tapir_unwind_table__bytes(const struct tapir_unwind_shape *
 }
 
 /* Returns true if pc is behind the file's segments, in code that it has no rows for. */
-static inline bool tapir_unwind_table__is_behind(const struct tapir_unwind_table *t, uint32_t pc)
+static inline bool tapir_unwind_table__is_past_segments(const struct tapir_unwind_table *t,
+							uint32_t pc)
 {
 	return t->shape.segments_end && pc >= t->shape.segments_end;
 }

@@ -260,7 +260,7 @@ static int step_frame(struct tapir_walk *w, struct frame *f)
 	if (!code->table)
 		return TAPIR_STACK_END_NO_TABLE;
 	pc = (uint32_t)(va - code->bias);
-	if (tapir_unwind_table__is_behind(code->table, pc))
+	if (tapir_unwind_table__is_past_segments(code->table, pc))
 		return step_from_generated(w, f);
 	row = tapir_unwind_table__find(code->table, pc);
 	w->used_table = true;

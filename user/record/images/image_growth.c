@@ -164,11 +164,11 @@ static bool is_due(struct tapir_images *images, struct tapir_growing *g, uint64_
 		g->checked_ns = now_ns;
 		return false;
 	}
-	if (images->opts.cover && !g->is_behind) {
-		g->is_behind = true;
+	if (images->opts.cover && !g->has_deferred) {
+		g->has_deferred = true;
 		return false;
 	}
-	g->is_behind = false;
+	g->has_deferred = false;
 	g->head_hash = hash;
 	return true;
 }

@@ -19,7 +19,7 @@
 struct tapir_growing {
 	struct tapir_image *image;
 	int fd;
-	bool is_behind;	    /* it has more, which are read at the next look */
+	bool has_deferred;  /* it has more, which are read at the next look */
 	uint64_t head_hash; /* of its section headers as they were read */
 	size_t note_cnt;
 	uint64_t checked_ns;		  /* it had no more then */

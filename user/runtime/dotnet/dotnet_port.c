@@ -107,7 +107,7 @@ static void drop_connection(struct tapir_dotnet_port *port, unsigned at)
 /* Takes fd. */
 static void keep_connection(struct tapir_dotnet_port *port, int fd)
 {
-	uint32_t tgid = tapir_peer_child__pid_behind(fd);
+	uint32_t tgid = tapir_peer_child__peer_pid(fd);
 
 	if (!tgid) {
 		close(fd);

@@ -172,7 +172,7 @@ int tapir_peer_child__wait_until_it_runs(const struct tapir_peer_helper *job,
 
 /* ---- its socket --------------------------------------------------------------------------- */
 
-uint32_t tapir_peer_child__pid_behind(int fd)
+uint32_t tapir_peer_child__peer_pid(int fd)
 {
 	struct ucred peer = {};
 	socklen_t len = sizeof(peer);
@@ -226,7 +226,7 @@ int tapir_peer_child__connect(const struct tapir_peer_helper *job, const struct 
 	if (fd < 0)
 		return fd == -EAGAIN ? fd
 				     : tapir_peer_child__fail(answer, fd, TAPIR_PEER_WHY_CONNECT);
-	if (tapir_peer_child__pid_behind(fd) == job->tgid)
+	if (tapir_peer_child__peer_pid(fd) == job->tgid)
 		return fd;
 	close(fd);
 	return tapir_peer_child__fail(answer, -EPERM, TAPIR_PEER_WHY_PEER);

@@ -210,7 +210,7 @@ int tapir_peer_child__connect(const struct tapir_peer_helper *job, const struct 
  * Returns the process at the other end of a connection, as the kernel has it; 0: of another pid
  * namespace.
  */
-uint32_t tapir_peer_child__pid_behind(int fd);
+uint32_t tapir_peer_child__peer_pid(int fd);
 
 /* The acts all runtimes share: the file called name in dir, which must be private. */
 int tapir_peer_child__open_dir(const struct tapir_peer_helper *job,
