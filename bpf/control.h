@@ -333,10 +333,10 @@ TAPIR_STATIC_ASSERT(sizeof(struct tapir_call_key) == 16, "tapir_call_key");
 struct tapir_call_count {
 	uint64_t sum_ns;
 	uint64_t max_ns;
-	uint64_t stack_ns; /* when a stack was taken last */
-	uint64_t rest_ns;  /* of calls since then that should have one */
-	uint64_t rest_max_ns;
-	uint32_t rest_cnt;
+	uint64_t stack_ns;   /* when a stack was taken last */
+	uint64_t pending_ns; /* of calls since then that should have one */
+	uint64_t pending_max_ns;
+	uint32_t pending_cnt;
 	uint32_t next; /* the thread's next key: 1 << 31 | nr << 16 | err; 0: none */
 	uint32_t open_cnt;
 	uint32_t unbegun_cnt;

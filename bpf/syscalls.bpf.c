@@ -299,15 +299,15 @@ static __always_inline int send_stack(struct call_thread *t, struct tapir_call_c
 	s->rec.err = t->key.err;
 	/* The first stack has no earlier one: its calls are those of this moment. */
 	s->rec.since_ns = c->stack_ns ? c->stack_ns : now_ns;
-	s->rec.cnt = c->rest_cnt;
-	s->rec.sum_ns = c->rest_ns;
-	s->rec.max_ns = c->rest_max_ns;
+	s->rec.cnt = c->pending_cnt;
+	s->rec.sum_ns = c->pending_ns;
+	s->rec.max_ns = c->pending_max_ns;
 	take_call_stack(s, now, ctx, task);
 	if (tapir_send(now, &s->stacks.sender, &s->rec, sizeof(s->rec)))
 		tapir_lose(&zero_key, TAPIR_LOSS_CALLS_STACK_LOST);
 	c->stack_ns = now_ns;
-	c->rest_cnt = 0;
-	c->rest_ns = c->rest_max_ns = 0;
+	c->pending_cnt = 0;
+	c->pending_ns = c->pending_max_ns = 0;
 	return 0;
 }
 
@@ -394,10 +394,10 @@ int BPF_PROG(tapir_exit_count, struct pt_regs *regs, long ret)
 	 * Calls between two stacks are added up apart from all others, and go with the next stack
 	 * that is sent.
 	 */
-	c->rest_cnt++;
-	c->rest_ns += took_ns;
-	if (took_ns > c->rest_max_ns)
-		c->rest_max_ns = took_ns;
+	c->pending_cnt++;
+	c->pending_ns += took_ns;
+	if (took_ns > c->pending_max_ns)
+		c->pending_max_ns = took_ns;
 	if (now_ns - c->stack_ns >= STACK_DISTANCE_NS)
 		send_stack(t, c, ctx, now_ns);
 	return 0;

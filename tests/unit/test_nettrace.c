@@ -203,10 +203,10 @@ static void cpu_time_is_right_at_any_frequency(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(frequencies) / sizeof(*frequencies); i++) {
-		uint64_t period_ns = 1000000000 / frequencies[i], rest_ns = 0, rows = 0, ms;
+		uint64_t period_ns = 1000000000 / frequencies[i], remainder_ns = 0, rows = 0, ms;
 
 		for (unsigned k = 0; k < 3 * frequencies[i]; k++)
-			rows += tapir_nettrace__sample_rows(&rest_ns, !k, period_ns);
+			rows += tapir_nettrace__sample_rows(&remainder_ns, !k, period_ns);
 		ms = 3 * frequencies[i] * period_ns / 1000000;
 		assert_in_range(rows, ms, ms + 1);
 	}
@@ -219,10 +219,10 @@ static void short_threads_are_not_left_out(void **state)
 
 	(void)state;
 	for (unsigned thread = 0; thread < 1000; thread++) {
-		uint64_t rest_ns = 0;
+		uint64_t remainder_ns = 0;
 
 		for (unsigned k = 0; k <= thread % 20; k++) /* 50 us to 1 ms */
-			rows += tapir_nettrace__sample_rows(&rest_ns, !k, 50000);
+			rows += tapir_nettrace__sample_rows(&remainder_ns, !k, 50000);
 	}
 	assert_in_range(rows, 525 - 30, 525 + 30);
 }

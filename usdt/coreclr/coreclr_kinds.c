@@ -16,16 +16,16 @@
 
 #include "../ring/ring_sys.h"
 
-#define NAME_BYTES    256u /* of an event's name */
-#define GONE_PROVIDER 1u   /* no pointer */
-#define MANY_CNT      (TAPIR_RING_EVENTS / 2)
-#define LEFT_CNT      (TAPIR_RING_EVENTS / 4)
-#define AGES	      16u
-#define LOOK_NS	      10000000ull /* in which what is in use is met again */
-#define REST_NS	      100000000ull
-#define REST_MAX_NS   10000000000ull
-#define QUIET_STEP_NS 2000000ull
-#define QUIET_STEPS   500u
+#define NAME_BYTES     256u /* of an event's name */
+#define GONE_PROVIDER  1u   /* no pointer */
+#define MANY_CNT       (TAPIR_RING_EVENTS / 2)
+#define LEFT_CNT       (TAPIR_RING_EVENTS / 4)
+#define AGES	       16u
+#define LOOK_NS	       10000000ull /* in which what is in use is met again */
+#define BACKOFF_NS     100000000ull
+#define BACKOFF_MAX_NS 10000000000ull
+#define QUIET_STEP_NS  2000000ull
+#define QUIET_STEPS    500u
 
 struct coreclr_kind **coreclr_kind_table;
 uint32_t coreclr_kind_turn;
@@ -34,7 +34,7 @@ static struct coreclr_kind **spare;	  /* the previous table, or one that no thre
 static uint8_t stays[CORECLR_KIND_TABLE]; /* of the table before: those that are in the new one */
 static int is_pending;			  /* the others have not been returned */
 static uint32_t kind_cnt;
-static uint64_t next_ns, rest_ns;
+static uint64_t next_ns, backoff_ns;
 
 int coreclr_kinds__init(void)
 {
@@ -43,7 +43,7 @@ int coreclr_kinds__init(void)
 	kind_cnt = 0;
 	is_pending = 0;
 	next_ns = 0;
-	rest_ns = REST_NS;
+	backoff_ns = BACKOFF_NS;
 	return coreclr_kind_table && spare ? 0 : -1;
 }
 
@@ -364,7 +364,7 @@ void coreclr_kinds__sweep(void)
 	if (await_quiet())
 		give_back();
 	/* All of them are in use: then each sweep is work for nothing. */
-	rest_ns = coreclr_load(&kind_cnt) > before - before / 8 ? rest_ns * 2 : REST_NS;
-	rest_ns = rest_ns < REST_MAX_NS ? rest_ns : REST_MAX_NS;
-	next_ns = now_ns() + rest_ns;
+	backoff_ns = coreclr_load(&kind_cnt) > before - before / 8 ? backoff_ns * 2 : BACKOFF_NS;
+	backoff_ns = backoff_ns < BACKOFF_MAX_NS ? backoff_ns : BACKOFF_MAX_NS;
+	next_ns = now_ns() + backoff_ns;
 }

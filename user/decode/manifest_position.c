@@ -58,13 +58,13 @@ static int peek(const struct scan *s, size_t ahead)
 
 static void scan_char(struct scan *s)
 {
-	bool is_rest = s->width == 1 && (s->text[s->at] & 0xc0) == 0x80;
+	bool is_continuation = s->width == 1 && (s->text[s->at] & 0xc0) == 0x80;
 
 	if (peek(s, 0) == '\n') {
 		s->position.line++;
 		s->position.column = 1;
 	} else {
-		s->position.column += !is_rest;
+		s->position.column += !is_continuation;
 	}
 	s->at += s->width;
 }

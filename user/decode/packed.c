@@ -351,7 +351,7 @@ static void apply_name(struct tapir_value *value, const struct tapir_value *by)
 	}
 }
 
-static struct tapir_value rest_of(const struct tapir_packed_cursor *c)
+static struct tapir_value remainder_of(const struct tapir_packed_cursor *c)
 {
 	return (struct tapir_value){
 		.name = {"rest", 4}, .type = TAPIR_FIELD_BLOB, .bytes = c->at, .len = c->left};
@@ -471,7 +471,7 @@ unsigned tapir_packed__decode(const struct tapir_packed_layout *layout, const ui
 			c = remainder_after(layout, payload, bytes, rest);
 	}
 	if (c.left && cnt < max)
-		out[cnt++] = rest_of(&c);
+		out[cnt++] = remainder_of(&c);
 	return cnt;
 }
 
@@ -512,6 +512,6 @@ bool tapir_packed_iter__next(struct tapir_packed_iter *iter, struct tapir_value 
 	}
 	if (idx > iter->cnt || !iter->cursor.left || !iter->fields || iter->cursor.is_padded)
 		return false;
-	*out = rest_of(&iter->cursor);
+	*out = remainder_of(&iter->cursor);
 	return true;
 }

@@ -170,8 +170,8 @@ static uint64_t mapping_backoff_ns(const struct recording *r)
 struct paced {
 	struct pollfd *poll;
 	int fd;
-	uint64_t rest_ns;  /* 0: it never is */
-	uint64_t until_ns; /* UINT64_MAX: it is not */
+	uint64_t backoff_ns; /* 0: it never is */
+	uint64_t until_ns;   /* UINT64_MAX: it is not */
 };
 
 /*
@@ -184,11 +184,11 @@ static void pace(struct paced *paced)
 {
 	uint64_t now_ns;
 
-	if (!paced->rest_ns)
+	if (!paced->backoff_ns)
 		return;
 	now_ns = tapir_clock__now_ns();
 	if (paced->poll->fd >= 0 && paced->poll->revents) {
-		paced->until_ns = now_ns + paced->rest_ns;
+		paced->until_ns = now_ns + paced->backoff_ns;
 		paced->poll->fd = -1;
 	} else if (paced->poll->fd < 0 && now_ns >= paced->until_ns) {
 		paced->until_ns = UINT64_MAX;
@@ -313,9 +313,9 @@ static int watch(struct recording *r)
 
 	poll_publishers(r, false);
 	for (;;) {
-		uint64_t rest_ns = least_of(files.until_ns, processes.until_ns);
+		uint64_t backoff_ns = least_of(files.until_ns, processes.until_ns);
 
-		if (poll(fds, FD_CNT, poll_timeout_ms(r, least_of(next_ns, rest_ns))) < 0 &&
+		if (poll(fds, FD_CNT, poll_timeout_ms(r, least_of(next_ns, backoff_ns))) < 0 &&
 		    errno != EINTR)
 			return -errno;
 		pace(&files);

@@ -254,7 +254,7 @@ static int wait_after(struct tapir_ring_reader *r, struct drained drained)
 		return 0;
 	if (!r->lanes.cnt)
 		return -1;
-	wait_ms = tapir_ring_idle__after(&r->rest, drained.any, cpu_of_lanes, r);
+	wait_ms = tapir_ring_idle__after(&r->idle, drained.any, cpu_of_lanes, r);
 	return r->sink.wait_ms ? WAITED_FOR_MS : wait_ms;
 }
 
@@ -277,7 +277,7 @@ static int wait_for(struct tapir_ring_reader *r, struct epoll_event *events, int
 
 	if (wait_ms == TAPIR_RING_SLEEP_MS) {
 		atomic_store(&r->is_asleep, true);
-		if (tapir_ring_idle__has_ended(&r->rest))
+		if (tapir_ring_idle__has_ended(&r->idle))
 			wait_ms = 0;
 	}
 	cnt = epoll_wait(r->epoll_fd, events, max, wait_ms);
@@ -334,7 +334,7 @@ static void *run_ring_reader(void *arg)
 void tapir_ring_reader__sleep_by(struct tapir_ring_reader *r, volatile uint32_t *asleep)
 {
 	tapir_ring_reader__lock(r);
-	r->rest = (struct tapir_ring_idle){.asleep = asleep};
+	r->idle = (struct tapir_ring_idle){.asleep = asleep};
 	pthread_mutex_unlock(&r->lock);
 	eventfd_write(r->wake_fd, 1);
 }

@@ -36,7 +36,7 @@ struct tapir_ring_reader {
 	atomic_int waiting_cnt; /* threads waiting for the lock: rounds may follow each other
 				   without a gap */
 	atomic_bool stop;
-	struct tapir_ring_idle rest;
+	struct tapir_ring_idle idle;
 	atomic_bool is_asleep;
 	int epoll_fd, wake_fd; /* written for the first lane, and to stop */
 	pthread_t thread;

@@ -58,7 +58,7 @@ void tapir_nettrace__free(struct tapir_nettrace *n)
 	tapir_str__fini(&n->labels.bytes);
 	tapir_map__fini(&n->thread_by_id);
 	tapir_map__fini(&n->label_by_ids);
-	tapir_map__fini(&n->sampled_rest);
+	tapir_map__fini(&n->sampled_remainder);
 	tapir_map__fini(&n->absence_by_tid);
 	tapir_vec__fini(&n->absences);
 	tapir_stack_cache__fini(&n->stack_cache);
@@ -223,15 +223,15 @@ static void put_sequence_point(struct tapir_nettrace *n, struct tapir_str *out)
  * a low frequency, none for most samples at a high one. The clock begins where rows are as often
  * too late as too early.
  */
-uint64_t tapir_nettrace__sample_rows(uint64_t *rest_ns, bool is_first, uint64_t period_ns)
+uint64_t tapir_nettrace__sample_rows(uint64_t *remainder_ns, bool is_first, uint64_t period_ns)
 {
 	uint64_t rows;
 
 	if (is_first && period_ns < TAPIR_NS_PER_MS)
-		*rest_ns = (TAPIR_NS_PER_MS - period_ns) / 2;
-	*rest_ns += period_ns < SAMPLE_MAX_NS ? period_ns : SAMPLE_MAX_NS;
-	rows = *rest_ns / TAPIR_NS_PER_MS;
-	*rest_ns %= TAPIR_NS_PER_MS;
+		*remainder_ns = (TAPIR_NS_PER_MS - period_ns) / 2;
+	*remainder_ns += period_ns < SAMPLE_MAX_NS ? period_ns : SAMPLE_MAX_NS;
+	rows = *remainder_ns / TAPIR_NS_PER_MS;
+	*remainder_ns %= TAPIR_NS_PER_MS;
 	return rows;
 }
 
@@ -239,13 +239,13 @@ static uint64_t rows_of(struct tapir_nettrace *n, const struct tapir_rec_sample 
 {
 	uint64_t id = (uint64_t)sample->tgid << 32 | sample->tid;
 	bool is_new = false;
-	uint64_t *rest_ns = n->sampled_rest.cnt >= TAPIR_NETTRACE_THREADS_MAX
-				    ? tapir_map__get(&n->sampled_rest, id)
-				    : tapir_map__put(&n->sampled_rest, id, &is_new);
+	uint64_t *remainder_ns = n->sampled_remainder.cnt >= TAPIR_NETTRACE_THREADS_MAX
+					 ? tapir_map__get(&n->sampled_remainder, id)
+					 : tapir_map__put(&n->sampled_remainder, id, &is_new);
 
-	if (!n->samples_time || !sample->period || !rest_ns)
+	if (!n->samples_time || !sample->period || !remainder_ns)
 		return 1;
-	return tapir_nettrace__sample_rows(rest_ns, is_new, sample->period);
+	return tapir_nettrace__sample_rows(remainder_ns, is_new, sample->period);
 }
 
 static void add_sample(struct tapir_nettrace *n, const struct tapir_rec *rec)

@@ -100,8 +100,8 @@ struct tapir_nettrace {
 	struct tapir_value *values;
 	unsigned value_cap;
 	struct tapir_map label_by_ids;
-	struct tapir_map sampled_rest;	 /* thread -> sampled time that is in no row yet */
-	struct tapir_map absence_by_tid; /* tid -> index in absences */
+	struct tapir_map sampled_remainder; /* thread -> sampled time that is in no row yet */
+	struct tapir_map absence_by_tid;    /* tid -> index in absences */
 	struct tapir_vec(struct tapir_nettrace_absence) absences;
 
 	/* stacks and names */
@@ -129,9 +129,10 @@ struct tapir_nettrace_subject {
 
 /* ---- nettrace.c ------------------------------------------------------------------------------ */
 
-/* Rows of a millisecond each for a sample. rest_ns: its thread's sampled time that has no row yet.
+/* Rows of a millisecond each for a sample. remainder_ns: its thread's sampled time that has no row
+ * yet.
  */
-uint64_t tapir_nettrace__sample_rows(uint64_t *rest_ns, bool is_first, uint64_t period_ns);
+uint64_t tapir_nettrace__sample_rows(uint64_t *remainder_ns, bool is_first, uint64_t period_ns);
 
 /* ---- nettrace_emit.c -------------------------------------------------------------------------- */
 

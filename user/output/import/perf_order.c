@@ -155,7 +155,7 @@ static int deliver_record(struct order *o, const struct waiting *waiting)
 }
 
 /* Keeps the records from index first on. */
-static int keep_rest(struct order *o, size_t first)
+static int keep_pending(struct order *o, size_t first)
 {
 	struct tapir_str bytes = {};
 
@@ -188,7 +188,7 @@ static int deliver_until(struct order *o, uint64_t until_ns)
 	qsort(o->waiting.data, o->waiting.cnt, sizeof(*o->waiting.data), perf_records_by_time);
 	while (i < o->waiting.cnt && o->waiting.data[i].time_ns <= until_ns && !err)
 		err = deliver_record(o, &o->waiting.data[i++]);
-	return err ? err : keep_rest(o, i);
+	return err ? err : keep_pending(o, i);
 }
 
 static int end_round(struct order *o)

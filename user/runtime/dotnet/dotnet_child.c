@@ -143,7 +143,7 @@ int tapir_dotnet_child__connect(const struct tapir_peer_helper *job,
 			tapir_peer_child__fail(answer, -ENOENT, TAPIR_PEER_WHY_ABSENT);
 			return -1;
 		}
-		err = tapir_peer_child__rest(job);
+		err = tapir_peer_child__backoff(job);
 		if (err) {
 			tapir_peer_child__fail(answer, err, TAPIR_PEER_WHY_SILENT);
 			return -1;

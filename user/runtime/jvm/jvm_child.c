@@ -78,7 +78,7 @@ static int await_socket(const struct tapir_peer_helper *job, const struct jvm_di
 
 		if (fd >= 0 || (fd != -EAGAIN && (fd != -ENOENT || may_be_absent)))
 			return fd;
-		err = tapir_peer_child__rest(job);
+		err = tapir_peer_child__backoff(job);
 		if (err)
 			return tapir_peer_child__fail(answer, err, TAPIR_PEER_WHY_SILENT);
 	}

@@ -58,7 +58,7 @@ int tapir_peer_helper__poll(const struct tapir_peer_helper *job, int fd, short e
 	}
 }
 
-int tapir_peer_child__rest(const struct tapir_peer_helper *job)
+int tapir_peer_child__backoff(const struct tapir_peer_helper *job)
 {
 	uint64_t now = tapir_clock__now_ns();
 	int err;
@@ -162,7 +162,7 @@ int tapir_peer_child__wait_until_it_runs(const struct tapir_peer_helper *job,
 		bounded.deadline_ns = until_ns;
 	while (tapir_peer_child__status(at, "\nState:", state, sizeof(state)) &&
 	       (*state == 'T' || *state == 't')) {
-		int err = tapir_peer_child__rest(&bounded);
+		int err = tapir_peer_child__backoff(&bounded);
 
 		if (err)
 			return tapir_peer_child__fail(answer, err, TAPIR_PEER_WHY_STOPPED);

@@ -172,7 +172,7 @@ struct tapir_peer_dirs {
 int tapir_peer_child__fail(struct tapir_peer_answer *answer, int err, enum tapir_peer_why why);
 
 /* Waits a moment before a repeated attempt: 0, or -ETIMEDOUT at the job's end, or -ECANCELED. */
-int tapir_peer_child__rest(const struct tapir_peer_helper *job);
+int tapir_peer_child__backoff(const struct tapir_peer_helper *job);
 
 /*
  * Opens its root and status, while permitted; then assumes its user; then enters dir below its

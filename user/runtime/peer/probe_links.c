@@ -152,13 +152,13 @@ static void clear_dead(int dir_fd)
 static void clear_as_guard(const struct tapir_peer_helper *job,
 			   const struct tapir_peer_answer *answer, int fd)
 {
-	const struct timespec rest = {.tv_nsec = 250 * 1000 * 1000};
+	const struct timespec interval = {.tv_nsec = 250 * 1000 * 1000};
 
 	(void)answer;
 	(void)fd;
 	for (unsigned i = 0; i < GUARD_ROUNDS; i++) {
 		clear_dead(job->dir_fd);
-		nanosleep(&rest, NULL);
+		nanosleep(&interval, NULL);
 	}
 }
 
