@@ -114,6 +114,13 @@ tapir_request_routes__kind(const struct tapir_request_routes *r, uint32_t kind)
 	return &tapir_timeline__pairs(r->tl)->kinds.data[kind];
 }
 
+/* open_requests.c */
+struct tapir_open_request *tapir_open_request__of(const struct tapir_request_routes *r,
+						  uint64_t map_key);
+/* Adds it to the request, and to the one that is part of that. */
+void tapir_request_routes__add_wait(struct tapir_request_routes *r, uint64_t request,
+				    const struct tapir_request_wait *wait);
+
 /* request_dependencies.c */
 /*
  * Divides the awaited part of a request that closes among what it awaited: one->parts are those

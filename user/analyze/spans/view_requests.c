@@ -15,21 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/wait_reason.h"
 #include "analyze/spans/request_routes.h"
-#include "analyze/spans/span_joins.h"
+#include "analyze/spans/request_spans.h"
 #include "analyze/spans/span_path.h"
-#include "analyze/spans/span_store.h"
-
-#define DS	    "Microsoft-Diagnostics-DiagnosticSource"
-#define LABEL_BYTES 256
 
 struct requests {
 	struct tapir_view_args args;
-	struct tapir_span_store spans;
-	struct tapir_span_joins joins;
-	struct tapir_map open_by_tid; /* -> index + 1 of the innermost span there */
-	struct tapir_wait_reasons reasons;
+	struct tapir_request_spans spans;
 	struct tapir_request_routes *routes;
 	struct tapir_awaits awaits;
 	struct tapir_exchange_tally exchanges;
@@ -37,163 +29,38 @@ struct requests {
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static const struct edge {
-	const char *event, *label;
-	bool is_begin, is_call;
-} edges[] = {{"Activity1Start", "Method Path", true, false},
-	     {"Activity2Start", "Method Url", true, true},
-	     {"ActivityStart", NULL, true, false}, /* of an HTTP request the other one says more */
-	     {"Activity1Stop", NULL, false, false},
-	     {"Activity2Stop", NULL, false, true},
-	     {"ActivityStop", "SourceName Name", false, false}};
-
-static const struct edge *edge_of(const struct tapir_probe_view *probe)
+static void requests_on_event(void *ctx, struct tapir_tl_thread *t,
+			      const struct tapir_probe_view *probe,
+			      const struct tapir_event_view *event)
 {
-	for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++)
-		if (tapir_sv__is(probe->event, edges[i].event) && tapir_sv__is(probe->provider, DS))
-			return &edges[i];
-	return NULL;
-}
+	struct requests *r = ctx;
 
-static uint64_t id_of(const struct tapir_event_fields *fields, const char *name)
-{
-	struct tapir_str text = {};
-	uint64_t id;
-
-	tapir_event_fields__add_text(fields, name, 16, &text);
-	id = text.data ? strtoull(text.data, NULL, 16) : 0;
-	tapir_str__fini(&text);
-	return id;
-}
-
-static bool trace_of(const struct tapir_event_fields *fields, char trace[TAPIR_SPAN_TRACE_BYTES])
-{
-	struct tapir_str text = {};
-	bool is_one;
-
-	tapir_event_fields__add_text(fields, "TraceId", TAPIR_SPAN_TRACE_BYTES - 1, &text);
-	is_one = text.len == TAPIR_SPAN_TRACE_BYTES - 1;
-	if (is_one)
-		memcpy(trace, text.data, TAPIR_SPAN_TRACE_BYTES);
-	tapir_str__fini(&text);
-	return is_one;
-}
-
-static char *label_of(const struct tapir_event_fields *fields, const char *names)
-{
-	struct tapir_str text = {};
-
-	tapir_event_fields__add_text(fields, names, LABEL_BYTES, &text);
-	return text.data;
-}
-
-static void begin_span(struct requests *r, struct tapir_span *like,
-		       const struct tapir_event_fields *f, const struct edge *edge)
-{
-	uint64_t *open = tapir_map__put(&r->open_by_tid, like->tid, NULL);
-	uint32_t span;
-
-	like->parent_id = id_of(f, "ParentSpanId");
-	like->label = edge->label ? label_of(f, edge->label) : NULL;
-	like->outer_on_thread = open && *open ? (uint32_t)(*open - 1) : TAPIR_NO_SPAN;
-	span = tapir_span_store__begin(&r->spans, like);
-	if (span != TAPIR_NO_SPAN)
-		r->spans.all.data[span].is_call |= edge->is_call;
-	if (open && span != TAPIR_NO_SPAN)
-		*open = span + 1ull;
-}
-
-static void end(struct requests *r, const struct tapir_span *like,
-		const struct tapir_event_fields *f, const struct edge *edge)
-{
-	uint32_t idx = tapir_span_store__find(&r->spans, like->trace, like->id, like->tgid);
-	struct tapir_span *span = idx == TAPIR_NO_SPAN ? NULL : &r->spans.all.data[idx];
-	uint64_t *open;
-
-	if (!span)
-		return;
-	span->until_ns = like->from_ns;
-	span->has_moved |= span->tid != like->tid;
-	if (!span->label && edge->label)
-		span->label = label_of(f, edge->label);
-	open = tapir_map__get(&r->open_by_tid, span->tid);
-	if (open && *open == idx + 1ull)
-		*open = span->outer_on_thread == TAPIR_NO_SPAN ? 0 : span->outer_on_thread + 1ull;
-}
-
-/* The record says for which span its thread worked. */
-static void see(struct requests *r, const struct tapir_rec *rec, uint32_t tgid, uint32_t tid)
-{
-	const struct tapir_trace_ids *ids = tapir_rec__trace_ids(rec);
-
-	if (ids)
-		tapir_span_joins__see(&r->joins, ids, tgid, tid, rec->time_ns,
-				      tapir_timeline__comm(r->args.tl, tgid, rec->time_ns));
+	tapir_request_spans__event(&r->spans, t, probe, event);
+	tapir_awaits__event(&r->awaits, t, probe, event);
+	if (r->routes)
+		tapir_request_routes__event(r->routes, t, probe, event);
 }
 
 static void requests_on_sample(void *ctx, struct tapir_tl_thread *t,
 			       const struct tapir_rec_sample *sample)
 {
-	see(ctx, &sample->h, t->tgid, t->tid);
+	struct requests *r = ctx;
+
+	tapir_request_spans__see(&r->spans, &sample->h, t->tgid, t->tid);
 }
 
 static void on_switch(void *ctx, const struct tapir_rec_switch *rec)
 {
 	struct requests *r = ctx;
 
-	if (rec->out_tgid && tapir_timeline__reports_at(r->args.tl, rec->out_tgid) &&
-	    tapir_timeline__has_trace(r->args.tl, &rec->h))
-		see(r, &rec->h, rec->out_tgid, rec->out_tid);
+	tapir_request_spans__switched(&r->spans, rec);
 }
-
-static void requests_on_event(void *ctx, struct tapir_tl_thread *t,
-			      const struct tapir_probe_view *probe,
-			      const struct tapir_event_view *event)
-{
-	struct requests *r = ctx;
-	const struct edge *edge = edge_of(probe);
-	const struct tapir_event_fields *fields;
-	struct tapir_span like = {.tgid = t->tgid, .tid = t->tid, .from_ns = event->rec->h.time_ns};
-
-	see(r, &event->rec->h, t->tgid, t->tid);
-	tapir_awaits__event(&r->awaits, t, probe, event);
-	if (r->routes)
-		tapir_request_routes__event(r->routes, t, probe, event);
-	if (!edge)
-		return;
-	fields = tapir_timeline__fields(r->args.tl, probe, event);
-	like.id = id_of(fields, "SpanId");
-	if (!like.id || !trace_of(fields, like.trace))
-		return;
-	if (edge->is_begin)
-		begin_span(r, &like, fields, edge);
-	else
-		end(r, &like, fields, edge);
-}
-
-static const char for_a_cpu[] = "CPU"; /* no reason of lore/ is this very string */
 
 static void requests_on_wait(void *ctx, const struct tapir_wait *w)
 {
 	struct requests *r = ctx;
-	const uint64_t *open = tapir_map__get(&r->open_by_tid, w->thread->tid);
-	struct tapir_span *span = open && *open ? &r->spans.all.data[*open - 1] : NULL;
-	uint64_t asleep_ns = 0, runnable_ns = 0;
 
-	if (!span || w->from_ns < span->from_ns)
-		return;
-	for (unsigned cause = 0; cause < TAPIR_CAUSE_CNT; cause++) {
-		asleep_ns += w->parts.ns[cause][TAPIR_THREAD_SLEEPING];
-		runnable_ns += w->parts.ns[cause][TAPIR_THREAD_RUNNABLE];
-	}
-	if (runnable_ns)
-		tapir_span_store__add_wait(span, for_a_cpu, runnable_ns);
-	if (asleep_ns)
-		tapir_span_store__add_wait(
-			span,
-			tapir_wait_reasons__of(&r->reasons, tapir_timeline__stacks(r->args.tl),
-					       w->node),
-			asleep_ns);
+	tapir_request_spans__wait(&r->spans, w);
 }
 
 /* ---- the result ------------------------------------------------------------------------------- */
@@ -228,7 +95,7 @@ static void add_span_row(struct rows *rows, const struct tapir_span *span, const
 /* Adds the span's own time: waits by their reasons, if they are known, and the remainder. */
 static void add_own(struct rows *rows, const struct tapir_span *span, uint32_t idx, unsigned depth)
 {
-	uint64_t left_ns = tapir_span_store__self_ns(&rows->r->spans, idx);
+	uint64_t left_ns = tapir_span_store__self_ns(&rows->r->spans.store, idx);
 
 	for (unsigned i = 0; i < TAPIR_SPAN_REASONS_MAX && !span->has_moved; i++) {
 		const struct tapir_span_wait *w = &span->waits[i];
@@ -238,7 +105,7 @@ static void add_own(struct rows *rows, const struct tapir_span *span, uint32_t i
 		if (!ns)
 			continue;
 		left_ns -= ns;
-		if (w->reason == for_a_cpu)
+		if (w->reason == tapir_span_waits_for_cpu)
 			snprintf(text, sizeof(text), "waits for a CPU");
 		else
 			snprintf(text, sizeof(text), "waits: %s",
@@ -284,7 +151,7 @@ static int requests_by_time(const void *a, const void *b)
 /* Adds the span, or for a call that no request made, the spans below it that are no calls. */
 static size_t add_root(const struct requests *r, struct root *roots, uint32_t idx, unsigned depth)
 {
-	const struct tapir_span *span = &r->spans.all.data[idx];
+	const struct tapir_span *span = &r->spans.store.all.data[idx];
 	size_t cnt = 0;
 
 	if (!span->until_ns || depth > TAPIR_SPAN_DEPTH_MAX)
@@ -296,7 +163,7 @@ static size_t add_root(const struct requests *r, struct root *roots, uint32_t id
 		return 1;
 	}
 	for (uint32_t i = span->first_child; i != TAPIR_NO_SPAN;
-	     i = r->spans.all.data[i].next_sibling)
+	     i = r->spans.store.all.data[i].next_sibling)
 		cnt += add_root(r, roots + cnt, i, depth + 1);
 	return cnt;
 }
@@ -306,8 +173,8 @@ static size_t find_roots(const struct requests *r, struct root *roots)
 {
 	size_t cnt = 0;
 
-	for (uint32_t i = 0; i < r->spans.all.cnt; i++)
-		if (!r->spans.all.data[i].has_parent)
+	for (uint32_t i = 0; i < r->spans.store.all.cnt; i++)
+		if (!r->spans.store.all.data[i].has_parent)
 			cnt += add_root(r, roots + cnt, i, 0);
 	qsort(roots, cnt, sizeof(*roots), requests_by_time);
 	return cnt;
@@ -321,7 +188,7 @@ static void add_path(struct requests *r, struct tapir_view_result *result, size_
 	struct tapir_str text = {};
 	size_t path;
 
-	if (tapir_span_path__add(&r->spans, root, &text)) {
+	if (tapir_span_path__add(&r->spans.store, root, &text)) {
 		path = tapir_view_result__table_of_row(result, table, "path", NULL, columns);
 		tapir_view_result__text(result, path, text.data);
 	}
@@ -346,7 +213,7 @@ static void add_slowest(struct requests *r, struct tapir_view_result *result,
 	size_t table = tapir_view_result__table(result, "slowest", "the slowest", columns);
 
 	for (size_t i = 0; i < cnt; i++) {
-		const struct tapir_span *root = &r->spans.all.data[roots[i].idx];
+		const struct tapir_span *root = &r->spans.store.all.data[roots[i].idx];
 		struct rows rows = {.r = r, .result = result, .root = root};
 
 		tapir_view_result__u64(result, table, took_ns(root));
@@ -358,7 +225,7 @@ static void add_slowest(struct requests *r, struct tapir_view_result *result,
 		tapir_view_result__text(result, table, root->label);
 		add_path(r, result, table, roots[i].idx);
 		rows.table = tapir_view_result__table_of_row(result, table, "parts", NULL, parts);
-		tapir_span_store__each_below(&r->spans, roots[i].idx, add_span, &rows);
+		tapir_span_store__each_below(&r->spans.store, roots[i].idx, add_span, &rows);
 	}
 }
 
@@ -366,7 +233,7 @@ static int requests_finish(void *ctx, struct tapir_view_result *result)
 {
 	struct requests *r = ctx;
 	char text[TAPIR_NS_TEXT_BYTES];
-	struct root *roots = calloc(r->spans.all.cnt + 1, sizeof(*roots));
+	struct root *roots = calloc(r->spans.store.all.cnt + 1, sizeof(*roots));
 	bool has_routes;
 	size_t cnt;
 
@@ -374,26 +241,26 @@ static int requests_finish(void *ctx, struct tapir_view_result *result)
 		free(roots);
 		return -ENOMEM;
 	}
-	tapir_span_store__link(&r->spans);
+	tapir_span_store__link(&r->spans.store);
 	cnt = find_roots(r, roots);
 	tapir_awaits__finish(&r->awaits);
 	has_routes = tapir_request_routes__finish(
 		r->routes, &(struct tapir_request_names){&r->awaits, &r->exchanges}, result,
 		r->args.top);
-	result->failed |= r->awaits.failed || r->exchanges.failed || r->joins.failed;
+	result->failed |= r->awaits.failed || r->exchanges.failed || r->spans.joins.failed;
 	if (!cnt && !has_routes)
 		result->has_nothing = true;
 	if (cnt) {
 		tapir_str__addf(&result->headline,
 				"%s%zu requests with trace ids, %zu spans; the "
 				"slowest took %s",
-				has_routes ? "; " : "", cnt, r->spans.all.cnt,
+				has_routes ? "; " : "", cnt, r->spans.store.all.cnt,
 				tapir_ns__text(roots[0].took_ns, text));
 		add_slowest(r, result, roots, cnt < r->args.top ? cnt : r->args.top);
 	}
-	if (r->spans.dropped_cnt)
+	if (r->spans.store.dropped_cnt)
 		tapir_view_result__note(result, "%" PRIu64 " spans more than %u are left out",
-					r->spans.dropped_cnt, TAPIR_SPANS_MAX);
+					r->spans.store.dropped_cnt, TAPIR_SPANS_MAX);
 	free(roots);
 	return 0;
 }
@@ -403,47 +270,17 @@ static void begin_view(void *ctx)
 	struct requests *r = ctx;
 
 	r->routes = tapir_request_routes__new(r->args.tl);
-	r->joins.spans = &r->spans;
+	tapir_request_spans__init(&r->spans, r->args.tl);
 	r->awaits.tl = r->args.tl;
 	r->awaits.ended = r->routes ? tapir_request_routes__await : NULL;
 	r->awaits.ended_ctx = r->routes;
-}
-
-/* "query SELECT price", "GET /tax/7" of a request. Yours to free; NULL: out of memory. */
-static char *interval_label(struct requests *r, const struct tapir_interval *i)
-{
-	const struct tapir_interval_kind *kind =
-		&tapir_timeline__pairs(r->args.tl)->kinds.data[i->kind];
-	bool has_label = i->label && *i->label;
-	struct tapir_str text = {};
-
-	if (!has_label || !(kind->is_request || kind->is_call))
-		tapir_str__addf(&text, "%s%s", kind->name, has_label ? " " : "");
-	if (has_label)
-		tapir_str__add(&text, i->label, strnlen(i->label, LABEL_BYTES));
-	return text.data;
-}
-
-/* An interval whose begin has ids is a span of that trace, unless its events are spans by
- * themselves. */
-static void join(struct requests *r, const struct tapir_interval *i)
-{
-	const struct tapir_interval_kind *kind =
-		&tapir_timeline__pairs(r->args.tl)->kinds.data[i->kind];
-	const struct tapir_event_view *event;
-	const struct tapir_probe_view *probe;
-
-	if (i->has_trace && !i->is_work && !i->cause && strcmp(kind->provider, DS) != 0 &&
-	    tapir_timeline__current(r->args.tl, &probe, &event) && event->trace)
-		tapir_span_joins__open(&r->joins, i, event->trace, interval_label(r, i),
-				       kind->is_call);
 }
 
 static void requests_on_open(void *ctx, struct tapir_interval *i)
 {
 	struct requests *r = ctx;
 
-	join(r, i);
+	tapir_request_spans__open(&r->spans, i);
 	if (r->routes)
 		tapir_request_routes__open(r->routes, i);
 }
@@ -473,7 +310,7 @@ static void requests_on_close(void *ctx, struct tapir_interval *i)
 {
 	struct requests *r = ctx;
 
-	tapir_span_joins__close(&r->joins, i);
+	tapir_request_spans__close(&r->spans, i);
 	if (r->routes)
 		tapir_request_routes__close(r->routes, i);
 }
@@ -485,10 +322,7 @@ static void requests_fini(void *ctx)
 	tapir_request_routes__free(r->routes);
 	tapir_awaits__fini(&r->awaits);
 	tapir_exchange_tally__fini(&r->exchanges);
-	tapir_span_joins__fini(&r->joins);
-	tapir_span_store__fini(&r->spans);
-	tapir_map__fini(&r->open_by_tid);
-	tapir_wait_reasons__fini(&r->reasons);
+	tapir_request_spans__fini(&r->spans);
 }
 
 const struct tapir_view tapir_view_requests = {
