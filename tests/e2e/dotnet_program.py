@@ -37,6 +37,7 @@ ONE = """
 PROGRAMS = ("Alloc", "AwaitRate", "Awaits", "Busy", "Counting", "Defects", "Echo", "Fields", "Fire", "Graph", "Heap", "Hot", "Known", "Many",
             "Shop", "Sources", "Storm")
 TRACE_EVENT = ("Microsoft.Diagnostics.Tracing.TraceEvent", "4.0.0")
+RESTORE_S = "150"  # the first restore of a package takes 10 to 90 s
 SOURCES = pathlib.Path(__file__).resolve().parent / "programs"
 
 
@@ -58,19 +59,21 @@ def quiet(env=None):
     return {**os.environ, "DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_NOLOGO": "1", **(env or {})}
 
 
-def made(t, name, place, project, *command, env=None, timeout=120):
+def made(t, name, place, project, *command, env=None, timeout=120, limit_s=None):
     """The program of programs/NAME.cs below tests/dotnet/PLACE of the build, made anew by a dotnet command when its source
-    is newer. project: returns what its .csproj contains. None: the command fails; its words are in the second value."""
+    is newer. project: returns what its .csproj contains; limit_s: after which the command is ended. None: the command fails;
+    its words are in the second value."""
     dotnet = t.need("dotnet")
+    limit = (t.need("timeout"), limit_s) if limit_s else ()
     home = os.path.join(t.build, "tests", "dotnet", place)
     done = os.path.join(home, "out", name)
     if is_fresh(done, SOURCES / f"{name}.cs"):
         return done, ""
     prepare(home, name, project())
-    result = t.run(dotnet, *command, "-c", "Release", "-v", "q", "-o", os.path.dirname(done), home, timeout=timeout, env=quiet(env))
+    result = t.run(*limit, dotnet, *command, "-c", "Release", "-v", "q", "-o", os.path.dirname(done), home, timeout=timeout, env=quiet(env))
     if result.rc or not os.path.exists(done):
         shutil.rmtree(home, ignore_errors=True)
-        return None, (result.out + result.err).strip()[-300:]
+        return None, f"it took more than {limit_s} s" if limit and result.rc == 124 else (result.out + result.err).strip()[-300:]
     os.utime(done)
     return done, ""
 
@@ -81,13 +84,16 @@ def sdk_version(t):
 
 
 @made_once
-def build_dotnet(t, name, sdk="Microsoft.NET.Sdk", packages=(), sources=()):
-    """The path of the program, which has the name of its source. packages: (name, version) of NuGet's it needs; sources: more files."""
+def build_dotnet(t, name, sdk="Microsoft.NET.Sdk", packages=(), sources=(), has_cultures=False):
+    """The path of the program, which has the name of its source. packages: (name, version) of NuGet's it needs; sources: more files;
+    has_cultures: a package refuses to run without ICU."""
     references = "".join(f'<PackageReference Include="{package}" Version="{at}" />' for package, at in packages)
     references += "".join(f'<Compile Include="{source}" />' for source in sources)
-    done, _ = made(t, name, name, lambda: PROJECT % (sdk, sdk_version(t), references), "build")
+    project = PROJECT.replace("<InvariantGlobalization>true", "<InvariantGlobalization>false") if has_cultures else PROJECT
+    done, why = made(t, name, name, lambda: project % (sdk, sdk_version(t), references), "build", limit_s=RESTORE_S if packages else None)
     if not done:
-        t.skip("dotnet builds no program here" + (" with NuGet's packages" if packages else ""))
+        needs = " and ".join(" ".join(package) for package in packages)
+        t.skip(f"dotnet builds no {name} here, which needs {needs} of NuGet: {why}" if packages else "dotnet builds no program here")
     return done
 
 
