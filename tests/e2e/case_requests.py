@@ -4,6 +4,7 @@ is the client, which makes up trace ids and takes the time, and the header that 
 
 The program is tests/e2e/programs/Requests.cs. Another witness is OpenTelemetry's SDK in Otel.cs, which exports its spans.
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -19,7 +20,8 @@ from dotnet_program import build_dotnet
 from harness import PATIENCE
 
 CHECK_DOTNET = {"test_items_of_an_iterator_are_what_it_awaits", "test_statements_are_what_requests_await",
-                "test_statements_of_npgsql_are_what_requests_await", "test_wait_for_a_connection_is_that_of_its_event",
+                "test_statements_of_npgsql_are_what_requests_await", "test_statements_of_sqlclient_are_what_requests_await",
+                "test_statements_of_sqlclient_are_in_the_trees_of_requests", "test_wait_for_a_connection_is_that_of_its_event",
                 "test_requests_of_the_default_profile_are_the_clients", "test_recorded_flag_stays_as_it_was", "test_requests_have_the_clients_trace_ids",
                 "test_spans_are_those_that_opentelemetry_exports", "test_slow_request_is_followed_into_the_other_process",
                 "test_slow_request_is_followed_through_processes_found_by_name", "test_slow_request_is_followed_machine_wide"}
@@ -28,13 +30,14 @@ SOURCE = "Microsoft-Diagnostics-DiagnosticSource"
 PARENT = "cd" * 8
 
 
+PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 SDK = ("OpenTelemetry", "1.12.0")
 
 
 class Service:
-    def __init__(self, t, *args, name="Requests", packages=(), comm=None):
+    def __init__(self, t, *args, name="Requests", packages=(), comm=None, has_cultures=False):
         """comm: the name of its process, if it is not that of the program."""
-        program = build_dotnet(t, name, sdk="Microsoft.NET.Sdk.Web", packages=packages)
+        program = build_dotnet(t, name, sdk="Microsoft.NET.Sdk.Web", packages=packages, has_cultures=has_cultures)
         if comm:
             place = t.path("named")
             if not os.path.exists(place):
@@ -380,8 +383,18 @@ def test_requests_without_a_route_are_their_kind(t):
 STATEMENT = "select price, note from orders where id = @id"
 
 
-def record_awaiting(t, mode, *options):
-    """A recording of programs/Awaiting.cs, and what it said of the time until then."""
+def wait_recorded(t, file, cnt):
+    """Until so many requests have ended in a recording that goes on."""
+    deadline, ended = time.monotonic() + 30 * PATIENCE, 0
+    while ended < cnt:
+        t.ok(time.monotonic() < deadline, f"{ended} requests of {cnt} were recorded in {30 * PATIENCE:.0f} s")
+        time.sleep(0.2)
+        answer = t.run(t.tapir_path, "query", file, f"SELECT count(*) AS n FROM events WHERE provider = '{KESTREL}' AND event = 'RequestStop'", "--json")
+        ended = json.loads(answer.out)[0]["n"] if answer.rc == 0 else 0
+
+
+def record_awaiting(t, mode, *options, cnt=40):
+    """A recording of programs/Awaiting.cs with so many requests, and what it said of the time until then."""
     program, file = Witness(build_dotnet(t, "Awaiting", "Microsoft.NET.Sdk.Web"), mode), t.path("trace.tapir")
     try:
         pid = program.first()
@@ -389,7 +402,7 @@ def record_awaiting(t, mode, *options):
         program.child.stdout.readline()  # it counts
         tapir = t.start_tapir("record", *options, "-p", pid, "-f", "-o", file)
         tapir.wait_ready("", 60)
-        time.sleep(2)  # what its clients ask meanwhile is recorded
+        wait_recorded(t, file, cnt)
         stop(t, tapir)
         program.ask()
         return file, program.answer()
@@ -445,6 +458,80 @@ def test_statements_of_npgsql_are_what_requests_await(t):
 def server_count(server, statement):
     """The server logs each when it is executed."""
     return pathlib.Path(server.log).read_text("utf-8").count(f": {statement}")
+
+
+SQL_CLIENT = ("Microsoft.Data.SqlClient", "6.1.1")
+SQL = {"order": "select note from orders where id = @id and year > 2020", "basket": "select price from prices where id = @id"}
+
+
+@contextlib.contextmanager
+def sql_service(t):
+    """The peer that answers statements, whose clock is the witness, and the service that makes them."""
+    peer = Witness(t.need("python3"), str(PROGRAMS / "sql_peer.py"), "orders=150", "prices=20")
+    try:
+        service = Service(t, peer.first(), name="SqlOrders", packages=[SQL_CLIENT], has_cultures=True)
+        for path in ("/order/1", "/basket/1"):
+            service.get(path)  # code is compiled, and its connection is there
+        yield peer, service
+    finally:
+        peer.end()
+
+
+def seen_by(peer):
+    """{statement: how long its answer took each time} since it was asked before."""
+    peer.ask()
+    took = {}
+    for sql, begin, until in peer.answer()["seen"]:
+        took.setdefault(sql, []).append(until - begin)
+    return took
+
+
+def test_statements_of_sqlclient_are_what_requests_await(t):
+    """Of a real client, and a server whose own clock says how long each statement took it."""
+    with sql_service(t) as (peer, service):
+        file, took = t.path("sql.tapir"), {"order": [], "basket": []}
+        tapir = t.start_tapir("record", "-p", service.pid, "-f", "-o", file)
+        tapir.wait_ready("", 60)
+        seen_by(peer)
+        for n in range(1, 13):
+            for path in ("order", "basket"):
+                service.get(f"/{path}/{n}")
+                took[path].append(service.own_ns)
+        stop(t, tapir)
+        seen = seen_by(peer)
+    t.eq({sql: len(ns) for sql, ns in seen.items()}, {SQL["order"]: 12, SQL["basket"]: 36}, "statements that the server answered")
+    found = json.loads(t.tapir("report", file, "--view", "requests", "--json").out)
+    t.eq({row["route"]: row["count"] + row["at_attach"] for row in found["routes"]}, {"GET /order/{n}": 12, "GET /basket/{n}": 12}, "requests")
+    for row, path, each in ((row, path, each) for row in found["routes"] for path, each in (("order", 1), ("basket", 3)) if path in row["route"]):
+        name = f"{SQL[path].replace('2020', '?')} in SqlOrders.Read (async)"
+        part = next((part for part in row["dependencies"] if part["what"] == name), None)
+        t.ok(part, f"{name}: {row['dependencies']}")
+        t.eq((part["count"], part["a_request"]), (each * row["count"], each), f"{part}")
+        t.eq(part["how"], "one after the other" if each > 1 else None, f"{part}")
+        # From after the server has it to before it answers lies within what its client awaits, and that within the program's clock.
+        low, high = sum(sorted(seen[SQL[path]])[:part["count"]]), sum(sorted(took[path])[-row["count"]:])
+        t.ok(low <= part["ns"] <= high, f"{part['ns']} ns, by the server's clock {low}, by the program's {high}")
+    slow, = (f["text"] for f in t.report(file)["findings"] if f["kind"] == "requests")
+    t.ok(f"most of it awaiting the statement {SQL['order'].replace('2020', '?')} in SqlOrders.Read (async), " in slow and "(1 a request)" in slow, slow)
+
+
+def test_statements_of_sqlclient_are_in_the_trees_of_requests(t):
+    """With trace ids: each below the request that made it, whatever thread it was made on."""
+    with sql_service(t) as (peer, service):
+        tapir, file = record(t, service)
+        seen_by(peer)
+        traces = {f"{n:032x}": ("order", "basket")[n % 2] for n in range(1, 7)}
+        for trace, path in traces.items():
+            service.get(f"/{path}/1", trace)
+        stop(t, tapir)
+        seen = seen_by(peer)
+    tree = {row["trace_id"]: row for row in json.loads(t.tapir("report", file, "--view", "requests", "--top", 50, "--json").out)["slowest"]}
+    t.eq(sorted(tree), sorted(traces), "requests by their trace ids")
+    for trace, path in traces.items():
+        spans = [(part["part"].strip(), part["ns"]) for part in tree[trace]["parts"] if part["kind"] == "span"]
+        t.eq([name for name, _ in spans], [f"GET /{path}/1"] + [SQL[path]] * (1 if path == "order" else 3), f"spans of {trace}")
+        t.ok(all(ns >= min(seen[SQL[path]]) for _, ns in spans), f"{spans}, by the server's clock {seen[SQL[path]]}")
+        t.ok(sum(ns for _, ns in spans[1:]) <= spans[0][1], f"{spans}")
 
 
 def test_items_of_an_iterator_are_what_it_awaits(t):

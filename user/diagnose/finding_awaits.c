@@ -6,6 +6,8 @@
 #include "diagnose/finding_awaits.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <string.h>
 
 #include "analyze/view.h"
 #include "diagnose/diagnosis_impl.h"
@@ -102,4 +104,32 @@ void tapir_finding_awaits__add_for_requests(struct tapir_diagnosis *f, uint64_t 
 	if (calls >= TAPIR_LIMIT(CALLS_SHOWN) &&
 	    request_cnt >= TAPIR_LIMIT(TRUNCATED_REQUESTS) * (double)truncated_cnt)
 		tapir_str__addf(out, " (%.0f a request)", calls);
+}
+
+/* "(3 a request)", "(0.5 a request)" */
+static void add_per_request(double calls, struct tapir_str *out)
+{
+	tapir_str__addf(out, " (%.*f a request)", calls == floor(calls) || calls >= 10 ? 0 : 1,
+			calls);
+}
+
+bool tapir_finding_awaits__add_statement(const struct tapir_diagnosis *f, uint32_t kind,
+					 struct tapir_str *out)
+{
+	struct tapir_awaited_statement s;
+	char each[TAPIR_NS_TEXT_BYTES];
+
+	if (!f->routes || !tapir_request_routes__statement(f->routes, kind, &f->awaits, &s) ||
+	    !s.cnt || !s.request_cnt || !TAPIR_IS_SHARE(DOMINANT, s.ns, s.requests_ns))
+		return false;
+	tapir_str__adds(out, ", most of it awaiting the statement ");
+	tapir_str__add_printable(out, s.text, strlen(s.text));
+	if (s.site) {
+		tapir_str__adds(out, " in ");
+		tapir_diagnosis__add_name(f, s.site->name, out);
+	}
+	tapir_str__addf(out, ", %s each of %" PRIu64, tapir_ns__text(s.sum_ns / s.cnt, each),
+			s.cnt);
+	add_per_request((double)s.cnt / (double)s.request_cnt, out);
+	return true;
 }

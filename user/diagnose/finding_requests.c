@@ -129,14 +129,30 @@ bool tapir_finding_requests__is_timed(const struct tapir_diagnosis *f,
 	       row->took.cnt >= TAPIR_LIMIT(REQUEST_CNT) && kind->unbegun <= row->took.cnt;
 }
 
+/*
+ * Returns true if the kind has the slower ones. A call may seem to be slower than the request that
+ * awaits it: percentiles are rounded, and there are fewer of one than of the other.
+ */
+static bool is_slower(const struct tapir_diagnosis *f, const struct tapir_request_kind *row,
+		      const struct tapir_request_kind *worst)
+{
+	const struct tapir_interval_kind *kinds = tapir_timeline__pairs(f->tl)->kinds.data;
+	uint64_t ns = tapir_histogram__percentile(&row->took, 99);
+	uint64_t worst_ns = tapir_histogram__percentile(&worst->took, 99);
+
+	if (kinds[row->kind].is_request == kinds[worst->kind].is_request)
+		return ns > worst_ns;
+	return kinds[row->kind].is_request ? ns + ns / 10 >= worst_ns
+					   : ns > worst_ns + worst_ns / 10;
+}
+
 static const struct tapir_request_kind *slowest(const struct tapir_diagnosis *f)
 {
 	const struct tapir_request_kind *row, *worst = NULL;
 
 	tapir_vec_for_each (row, &f->requests)
 		if (tapir_finding_requests__is_timed(f, row) &&
-		    (!worst || tapir_histogram__percentile(&row->took, 99) >
-				       tapir_histogram__percentile(&worst->took, 99)))
+		    (!worst || is_slower(f, row, worst)))
 			worst = row;
 	return worst;
 }
@@ -232,7 +248,7 @@ static void emit_slowest(struct tapir_diagnosis *f, const struct tapir_request_k
 	tapir_str__addf(&view, "slow=%s:%s", kind->provider, kind->name);
 	fact.view = kind->is_request ? "requests" : view.data;
 	tapir_finding_requests__add_part(row, "of their time ", &fact.more);
-	if (kind->is_request)
+	if (kind->is_request && !tapir_finding_awaits__add_statement(f, row->kind, &fact.more))
 		tapir_finding_awaits__add_for_requests(
 			f, row->took.cnt, kind->unbegun + kind->unended, row->sum_ns, &fact.more);
 	if (label)

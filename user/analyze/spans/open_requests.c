@@ -206,7 +206,7 @@ static void on_statement(struct tapir_request_routes *r, uint64_t request,
 				.until_ns = now_ns + 1,
 				.site = TAPIR_NO_SITE,
 				.is_mark = true,
-				.peer = tapir_dependencies__peer(r, text.data, 0)});
+				.peer = tapir_dependencies__statement(r, text.data)});
 	r->failed |= sql.failed || text.failed;
 	tapir_str__fini(&sql);
 	tapir_str__fini(&text);

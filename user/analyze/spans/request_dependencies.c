@@ -34,6 +34,15 @@ uint32_t tapir_dependencies__peer(struct tapir_request_routes *r, const char *te
 	return peer ? (uint32_t)(peer - r->peers.data) : TAPIR_NO_PEER;
 }
 
+uint32_t tapir_dependencies__statement(struct tapir_request_routes *r, const char *text)
+{
+	uint32_t peer = tapir_dependencies__peer(r, text, 0);
+
+	if (peer != TAPIR_NO_PEER)
+		r->peers.data[peer].is_statement = true;
+	return peer;
+}
+
 static struct tapir_dependency *dependency_of(struct tapir_request_routes *r, uint32_t route,
 					      const struct tapir_request_wait *row)
 {

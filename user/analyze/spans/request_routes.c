@@ -232,31 +232,41 @@ static void count_request(struct tapir_request_routes *r, const struct tapir_int
 }
 
 /* "GET http://127.0.0.1:5791/item/7" is "GET 127.0.0.1:5791/item/{n}". */
+static uint32_t peer_of_call(struct tapir_request_routes *r, const struct tapir_interval *i)
+{
+	const struct tapir_interval_kind *kind = tapir_request_routes__kind(r, i->kind);
+	struct tapir_str text = {};
+	uint32_t peer;
+	char *scheme;
+
+	add_route_name(kind, i->label ? i->label : "", &text);
+	scheme = text.data ? strstr(text.data, "http://") : NULL;
+	if (scheme && !kind->is_statement)
+		memmove(scheme, scheme + 7, strlen(scheme + 7) + 1);
+	if (!text.data || !*text.data)
+		peer = tapir_dependencies__peer(r, "a call", 0);
+	else if (kind->is_statement)
+		peer = tapir_dependencies__statement(r, text.data);
+	else
+		peer = tapir_dependencies__peer(r, text.data, 0);
+	r->failed |= text.failed;
+	tapir_str__fini(&text);
+	return peer;
+}
+
 static void add_call(struct tapir_request_routes *r, const struct tapir_interval *i)
 {
 	const uint64_t *request = tapir_map__get(&r->call_request, i->map_key);
-	struct tapir_str text = {};
-	char *scheme;
 
 	if (!request)
 		return;
-	if (!(i->flags & (TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END))) {
-		add_route_name(tapir_request_routes__kind(r, i->kind), i->label ? i->label : "",
-			       &text);
-		scheme = text.data ? strstr(text.data, "http://") : NULL;
-		if (scheme)
-			memmove(scheme, scheme + 7, strlen(scheme + 7) + 1);
+	if (!(i->flags & (TAPIR_INTERVAL_NO_BEGIN | TAPIR_INTERVAL_NO_END)))
 		tapir_request_routes__add_wait(
 			r, *request,
-			&(struct tapir_request_wait){
-				.from_ns = i->from_ns,
-				.until_ns = i->until_ns,
-				.site = TAPIR_NO_SITE,
-				.peer = tapir_dependencies__peer(
-					r, text.data && *text.data ? text.data : "a call", 0)});
-		r->failed |= text.failed;
-		tapir_str__fini(&text);
-	}
+			&(struct tapir_request_wait){.from_ns = i->from_ns,
+						     .until_ns = i->until_ns,
+						     .site = TAPIR_NO_SITE,
+						     .peer = peer_of_call(r, i)});
 	tapir_map__del(&r->call_request, i->map_key);
 }
 

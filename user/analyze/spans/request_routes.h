@@ -51,6 +51,23 @@ void tapir_request_routes__event(struct tapir_request_routes *r,
 /* An answered call on a connection that its process opened; row: of the tally that names it. */
 void tapir_request_routes__exchange(struct tapir_request_routes *r,
 				    const struct tapir_rec_exchange *rec, uint32_t row);
+/* A statement of a database that requests await. */
+struct tapir_awaited_statement {
+	const char *text;		     /* normalized; borrowed from the routes */
+	const struct tapir_await_site *site; /* that awaits it most; NULL: not known */
+	uint64_t cnt, sum_ns;
+	uint64_t ns;	      /* of the requests' time */
+	uint64_t request_cnt; /* of the routes that await it */
+	uint64_t requests_ns; /* of all requests of that kind */
+};
+
+/*
+ * Finds the one that has most of the time of the requests of a kind, after the last record; before
+ * __finish. False: they await none.
+ */
+bool tapir_request_routes__statement(const struct tapir_request_routes *r, uint32_t kind,
+				     const struct tapir_awaits *awaits,
+				     struct tapir_awaited_statement *out);
 /*
  * Adds, after the last one, the headline, the facts, the tables "routes" and "calls", of at most
  * top rows, and notes. False: there was no request and no call; then only facts and notes are

@@ -65,6 +65,7 @@ struct tapir_request_use {
 
 struct tapir_request_peer {
 	char *text;	   /* owned; NULL: that of a row of the exchanges */
+	bool is_statement; /* the text is one of a database */
 	uint32_t exchange; /* the row */
 };
 
@@ -132,6 +133,8 @@ void tapir_dependencies__count(struct tapir_request_routes *r, const struct tapi
  */
 uint32_t tapir_dependencies__peer(struct tapir_request_routes *r, const char *text,
 				  uint32_t exchange);
+/* The peer of a statement, as it is normalized. */
+uint32_t tapir_dependencies__statement(struct tapir_request_routes *r, const char *text);
 /* Adds the dependencies of a route: as rows of its parts, and with how they come about. */
 void tapir_dependencies__add(struct tapir_request_routes *r, struct tapir_view_result *result,
 			     size_t table, size_t parts, uint32_t route,

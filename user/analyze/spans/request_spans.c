@@ -13,13 +13,22 @@
 
 static const struct edge {
 	const char *event, *label;
-	bool is_begin, is_call;
-} edges[] = {{"Activity1Start", "Method Path", true, false},
-	     {"Activity2Start", "Method Url", true, true},
-	     {"ActivityStart", NULL, true, false}, /* of an HTTP request the other one says more */
-	     {"Activity1Stop", NULL, false, false},
-	     {"Activity2Stop", NULL, false, true},
-	     {"ActivityStop", "SourceName Name", false, false}};
+	bool is_begin, is_call, is_statement;
+} edges[] = {
+	{.event = "Activity1Start", .label = "Method Path", .is_begin = true},
+	{.event = "Activity2Start", .label = "Method Url", .is_begin = true, .is_call = true},
+	{.event = "RecursiveActivity1Start",
+	 .label = "Sql",
+	 .is_begin = true,
+	 .is_call = true,
+	 .is_statement = true},
+	/* The events above say more of an HTTP request. */
+	{.event = "ActivityStart", .is_begin = true},
+	{.event = "Activity1Stop"},
+	{.event = "Activity2Stop"},
+	{.event = "RecursiveActivity1Stop"},
+	{.event = "ActivityStop", .label = "SourceName Name"},
+};
 
 static const struct edge *edge_of(const struct tapir_probe_view *probe)
 {
@@ -71,8 +80,10 @@ static void begin_span(struct tapir_request_spans *s, struct tapir_span *like,
 	like->label = edge->label ? label_of(f, edge->label) : NULL;
 	like->outer_on_thread = open && *open ? (uint32_t)(*open - 1) : TAPIR_NO_SPAN;
 	span = tapir_span_store__begin(&s->store, like);
-	if (span != TAPIR_NO_SPAN)
+	if (span != TAPIR_NO_SPAN) {
 		s->store.all.data[span].is_call |= edge->is_call;
+		s->store.all.data[span].is_statement |= edge->is_statement;
+	}
 	if (open && span != TAPIR_NO_SPAN)
 		*open = span + 1ull;
 }

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 
 #include "analyze/spans/route_of_path.h"
+#include "analyze/statement_text.h"
 #include "analyze/view.h"
 
 #define MAX_HOPS 8u
@@ -56,7 +57,10 @@ static void add_hop(const struct tapir_span *span, const struct tapir_span *last
 
 	if (last)
 		tapir_str__adds(out, " > ");
-	tapir_route__add(out, span->label ? span->label : "(no name)");
+	if (span->is_statement && span->label)
+		tapir_statement_text__add(tapir_sv__of(span->label), out);
+	else
+		tapir_route__add(out, span->label ? span->label : "(no name)");
 	tapir_str__addf(out, " %s", tapir_ns__text(took_ns(span), took));
 	if (last && last->tgid != span->tgid)
 		tapir_str__addf(out, " (pid %" PRIu32 ")", span->tgid);

@@ -36,6 +36,7 @@ struct tapir_span {
 	bool has_moved;		    /* it ended on another thread: its waits are not known */
 	bool has_waits;		    /* its own time has them: what it waited for is not known */
 	bool is_call;		    /* of another server, by its client */
+	bool is_statement;	    /* a call of a database, whose label is the statement */
 	bool is_seen;		    /* by records with its ids alone: its parent is not known */
 	char *label;		    /* owned; NULL: none */
 	struct tapir_span_wait waits[TAPIR_SPAN_REASONS_MAX];

@@ -48,6 +48,8 @@ static const struct tapir_pair pairs[] = {
 	 NONE, "connectionId", 0},
 	{DS, "Activity1Start", "Activity1Stop", "request", KEY, NONE, "SpanId", "Method Path"},
 	{DS, "Activity2Start", "Activity2Stop", "http_request", KEY, NONE, "SpanId", "Method Url"},
+	{DS, "RecursiveActivity1Start", "RecursiveActivity1Stop", "sql", KEY, NONE, "SpanId",
+	 "Sql"},
 	{DS, "ActivityStart", "ActivityStop", "span", KEY, NONE, "SpanId", "SourceName Name"},
 	{TPL, "TaskScheduled", "TaskStarted", "task_queued", KEY, NONE, "TaskID", 0},
 	{TPL, "TaskStarted", "TaskCompleted", "task", KEY, NONE, "TaskID", 0},
@@ -70,12 +72,17 @@ static const struct tapir_pair pairs[] = {
  * -Record clears the flag of a request that came with it (seen on 10.0.12), no sampler sets it, and
  * ParentRatioSampler(0) follows the parent (DiagnosticSource 9; earlier ones ignore the line). It
  * shows spans of sampled traces, and those that begin a trace or continue one of another process.
+ * Microsoft.Data.SqlClient creates no activities: its statements are below the one in which they
+ * are made, by an id of their own that is no span's of W3C.
  */
 #define IDS_OF_CURRENT                                                                             \
 	"TraceId=*Activity.TraceId;SpanId=*Activity.SpanId;ParentSpanId=*Activity.ParentSpanId;"   \
 	"Flags=*Activity.ActivityTraceFlags;"
-#define SERVER "Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.HttpRequestIn."
-#define CLIENT "HttpHandlerDiagnosticListener/System.Net.Http.HttpRequestOut."
+#define SERVER	  "Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.HttpRequestIn."
+#define CLIENT	  "HttpHandlerDiagnosticListener/System.Net.Http.HttpRequestOut."
+#define STATEMENT "SqlClientDiagnosticListener/Microsoft.Data.SqlClient.WriteCommand"
+#define IDS_OF_STATEMENT                                                                           \
+	"SpanId=OperationId;TraceId=*Activity.TraceId;ParentSpanId=*Activity.SpanId;"
 #define REQUESTS                                                                                      \
 	DS ":0x2:Informational:FilterAndPayloadSpecs=\"" SERVER                                       \
 	   "Start@Activity1Start:-" IDS_OF_CURRENT                                                    \
@@ -84,7 +91,10 @@ static const struct tapir_pair pairs[] = {
 	   "Start@Activity2Start:-" IDS_OF_CURRENT                                                    \
 	   "Method=Request.Method.Method;Url=Request.RequestUri;"                                     \
 	   "host=Request.RequestUri.Host\n" CLIENT "Stop@Activity2Stop:-" IDS_OF_CURRENT              \
-	   "Status=Response.StatusCode\n"                                                             \
+	   "Status=Response.StatusCode\n" STATEMENT                                                   \
+	   "Before@RecursiveActivity1Start:-" IDS_OF_STATEMENT                                        \
+	   "Sql=Command.CommandText\n" STATEMENT "After@RecursiveActivity1Stop:-" IDS_OF_STATEMENT    \
+	   "\n" STATEMENT "Error@RecursiveActivity1Stop:-" IDS_OF_STATEMENT "\n"                      \
 	   "[AS]*/-ParentRatioSampler(0):-TraceId;SpanId;ParentSpanId;Flags=ActivityTraceFlags;Kind;" \
 	   "Name=DisplayName;Tags=TagObjects.*Enumerate\""
 
