@@ -281,7 +281,7 @@ def test_tables_are_listed_without_a_statement(t):
     out = t.tapir("query", GOLDEN).out
     schema = t.tapir("help", "tables").out
     for name in ("events", "samples", "switches", "waits", "intervals", "processes", "threads", "stacks", "frames", "counters", "losses",
-                 "gaps", "findings", "mappings", "meta", "gc", "requests", "request_parts"):
+                 "gaps", "findings", "mappings", "meta", "gc", "requests", "request_parts", "spans"):
         t.ok(re.search(rf"^  {name} ", out, re.M), f"{name} in the list")
         t.ok(re.search(rf"^{name}: ", schema, re.M), f"{name} in the help")
     t.ok("  query__start  2 count query arg2\n" in out, out)

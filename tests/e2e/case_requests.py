@@ -161,7 +161,7 @@ def follow_slow_request(t, inventory, front, comm=None, all_of_them=False):
     front.get("/order/10")
     tapir, file = record(t, inventory, front, comm=comm, all_of_them=all_of_them)
     front.get("/order/10")
-    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    trace = os.urandom(16).hex()  # machine-wide, requests of other cases are recorded, too
     took_ns = front.get("/order/400", trace)[1] * 1e6
     stop(t, tapir)
     found = json.loads(t.tapir("report", file, "--view", "requests", "--top", 50, "--json").out)["slowest"]
@@ -177,10 +177,27 @@ def follow_slow_request(t, inventory, front, comm=None, all_of_them=False):
     spans = [(part["pid"], part["part"].strip().split("/")[-2:]) for part in parts if part["kind"] == "span"]
     t.eq(spans, [(front.pid, ["order", "400"]), (front.pid, ["inventory", "400"]), (inventory.pid, ["inventory", "400"])], "spans")
     t.ok(re.fullmatch(rf"GET /order/{{n}} \S+ m?s > GET /inventory/{{n}} \S+ m?s \(pid {inventory.pid}\)", slowest["path"][0]["path"]), slowest["path"])
+    t.eq([row["kind"] for row in check_spans(t, file, [slowest]) if row["trace_id"] == trace], ["request", "call", "request"], "kinds of spans")
     t.eq(flows_of(t, file, trace), {front.pid, inventory.pid}, "processes of one flow")
     # "monitor", or while unwind tables are being loaded the kernel's "futex".
     locked = sum(part["ns"] for part in parts if part["pid"] == inventory.pid and part["part"].strip().startswith("waits: "))
     t.ok(380e6 <= locked <= took_ns, f"{locked} ns of a lock that was held for 400 ms: {parts}")
+
+
+def check_spans(t, file, trees):
+    """The table has the spans of the view's trees, each below the one that it has as its parent there."""
+    rows = query(t, file, "SELECT * FROM spans ORDER BY begin_ns, depth")
+    for tree in trees:
+        of_trace = [row for row in rows if row["trace_id"] == tree["trace_id"]]
+        shown = [(part["pid"], part["part"].strip(), (len(part["part"]) - len(part["part"].lstrip())) // 2) for part in tree["parts"] if part["kind"] == "span"]
+        t.eq([(row["pid"], row["name"], row["depth"]) for row in of_trace], shown, f"spans of {tree['trace_id']}")
+        by_id = {(row["pid"], row["span_id"]): row for row in of_trace}
+        for row in of_trace[1:]:
+            above = by_id[row["parent_pid"], row["parent_id"]]
+            t.ok(above["depth"] == row["depth"] - 1 and above["begin_ns"] <= row["begin_ns"], f"{row} is below {above}")
+        t.ok(all(0 <= row["self_ns"] <= row["took_ns"] == row["end_ns"] - row["begin_ns"] for row in of_trace), f"times of {of_trace}")
+        t.eq((of_trace[0]["took_ns"], of_trace[0]["kind"], of_trace[0]["status"]), (tree["ns"], "request", 200), "the request")
+    return rows
 
 
 def test_slow_request_is_followed_into_the_other_process(t):
@@ -527,6 +544,8 @@ def test_statements_of_sqlclient_are_in_the_trees_of_requests(t):
         seen = seen_by(peer)
     tree = {row["trace_id"]: row for row in json.loads(t.tapir("report", file, "--view", "requests", "--top", 50, "--json").out)["slowest"]}
     t.eq(sorted(tree), sorted(traces), "requests by their trace ids")
+    kinds = [row["kind"] for row in check_spans(t, file, tree.values())]
+    t.eq((kinds.count("request"), kinds.count("statement"), len(kinds)), (6, 12, 18), "spans")
     for trace, path in traces.items():
         spans = [(part["part"].strip(), part["ns"]) for part in tree[trace]["parts"] if part["kind"] == "span"]
         t.eq([name for name, _ in spans], [f"GET /{path}/1"] + [SQL[path]] * (1 if path == "order" else 3), f"spans of {trace}")

@@ -13,9 +13,9 @@
 
 static const struct edge {
 	const char *event, *label;
-	bool is_begin, is_call, is_statement;
+	bool is_begin, is_request, is_call, is_statement;
 } edges[] = {
-	{.event = "Activity1Start", .label = "Method Path", .is_begin = true},
+	{.event = "Activity1Start", .label = "Method Path", .is_begin = true, .is_request = true},
 	{.event = "Activity2Start", .label = "Method Url", .is_begin = true, .is_call = true},
 	{.event = "RecursiveActivity1Start",
 	 .label = "Sql",
@@ -62,6 +62,18 @@ static bool trace_of(const struct tapir_event_fields *fields, char trace[TAPIR_S
 	return is_one;
 }
 
+static uint32_t status_of_span(const struct tapir_event_fields *fields)
+{
+	struct tapir_str text = {};
+	uint64_t status = 0;
+
+	tapir_event_fields__add_text(fields, "Status", 8, &text);
+	if (!text.data || !tapir_str__to_u64(text.data, 100, 999, &status))
+		status = 0;
+	tapir_str__fini(&text);
+	return (uint32_t)status;
+}
+
 static char *label_of(const struct tapir_event_fields *fields, const char *names)
 {
 	struct tapir_str text = {};
@@ -81,6 +93,7 @@ static void begin_span(struct tapir_request_spans *s, struct tapir_span *like,
 	like->outer_on_thread = open && *open ? (uint32_t)(*open - 1) : TAPIR_NO_SPAN;
 	span = tapir_span_store__begin(&s->store, like);
 	if (span != TAPIR_NO_SPAN) {
+		s->store.all.data[span].is_request |= edge->is_request;
 		s->store.all.data[span].is_call |= edge->is_call;
 		s->store.all.data[span].is_statement |= edge->is_statement;
 	}
@@ -98,6 +111,7 @@ static void end(struct tapir_request_spans *s, const struct tapir_span *like,
 	if (!span)
 		return;
 	span->until_ns = like->from_ns;
+	span->status = span->status ? span->status : status_of_span(f);
 	span->has_moved |= span->tid != like->tid;
 	if (!span->label && edge->label)
 		span->label = label_of(f, edge->label);
@@ -175,7 +189,7 @@ static char *interval_label(struct tapir_request_spans *s, const struct tapir_in
 	bool has_label = i->label && *i->label;
 	struct tapir_str text = {};
 
-	if (!has_label || !(kind->is_request || kind->is_call))
+	if (!has_label || !(kind->is_request || kind))
 		tapir_str__addf(&text, "%s%s", kind->name, has_label ? " " : "");
 	if (has_label)
 		tapir_str__add(&text, i->label, strnlen(i->label, LABEL_BYTES));
@@ -190,8 +204,7 @@ void tapir_request_spans__open(struct tapir_request_spans *s, const struct tapir
 
 	if (i->has_trace && !i->is_work && !i->cause && strcmp(kind->provider, DS) != 0 &&
 	    tapir_timeline__current(s->tl, &probe, &event) && event->trace)
-		tapir_span_joins__open(&s->joins, i, event->trace, interval_label(s, i),
-				       kind->is_call);
+		tapir_span_joins__open(&s->joins, i, event->trace, interval_label(s, i), kind);
 }
 
 void tapir_request_spans__close(struct tapir_request_spans *s, const struct tapir_interval *i)

@@ -79,7 +79,8 @@ static const struct tapir_span *around(const struct tapir_span_joins *j,
 
 /* Intervals get ids from the end of the numbers, which no span uses. */
 void tapir_span_joins__open(struct tapir_span_joins *j, const struct tapir_interval *i,
-			    const struct tapir_trace_ids *ids, char *label, bool is_call)
+			    const struct tapir_trace_ids *ids, char *label,
+			    const struct tapir_interval_kind *kind)
 {
 	struct tapir_span like = {.id = UINT64_MAX - j->interval_cnt++,
 				  .parent_id = span_id_number(ids),
@@ -87,7 +88,9 @@ void tapir_span_joins__open(struct tapir_span_joins *j, const struct tapir_inter
 				  .tid = i->tid,
 				  .from_ns = i->from_ns,
 				  .label = label,
-				  .is_call = is_call,
+				  .is_request = kind->is_request,
+				  .is_call = kind->is_call,
+				  .is_statement = kind->is_statement,
 				  .has_waits = true,
 				  .outer_on_thread = TAPIR_NO_SPAN};
 	const struct tapir_span *outer;

@@ -22,9 +22,10 @@ struct tapir_span_joins {
 /* A thread of the process worked for the span; comm: what the process is called. */
 void tapir_span_joins__see(struct tapir_span_joins *j, const struct tapir_trace_ids *ids,
 			   uint32_t tgid, uint32_t tid, uint64_t time_ns, struct tapir_sv comm);
-/* An interval opens by an event with these ids. label: it takes over. */
+/* An interval of that kind opens by an event with these ids. label: it takes over. */
 void tapir_span_joins__open(struct tapir_span_joins *j, const struct tapir_interval *i,
-			    const struct tapir_trace_ids *ids, char *label, bool is_call);
+			    const struct tapir_trace_ids *ids, char *label,
+			    const struct tapir_interval_kind *kind);
 void tapir_span_joins__close(struct tapir_span_joins *j, const struct tapir_interval *i);
 void tapir_span_joins__fini(struct tapir_span_joins *j);
 

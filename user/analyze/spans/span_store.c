@@ -148,6 +148,7 @@ void tapir_span_store__link(struct tapir_span_store *s)
 		uint32_t parent =
 			span->is_seen ? around(s, &by_trace, (uint32_t)i) : parent_of(s, span);
 
+		span->parent = parent;
 		span->has_parent = parent != TAPIR_NO_SPAN;
 		if (!span->has_parent)
 			continue;
@@ -206,6 +207,17 @@ void tapir_span_store__each_below(struct tapir_span_store *s, uint32_t root, tap
 				  void *ctx)
 {
 	visit(s, root, 0, UINT64_MAX, fn, ctx);
+}
+
+const char *tapir_span__kind(const struct tapir_span *span)
+{
+	if (span->is_statement)
+		return "statement";
+	if (span->is_call)
+		return "call";
+	if (span->is_request)
+		return "request";
+	return span->is_seen ? "work" : "span";
 }
 
 void tapir_span_store__fini(struct tapir_span_store *s)

@@ -36,11 +36,14 @@ struct tapir_span {
 	bool has_moved;		    /* it ended on another thread: its waits are not known */
 	bool has_waits;		    /* its own time has them: what it waited for is not known */
 	bool is_call;		    /* of another server, by its client */
+	bool is_request;	    /* that a server answers */
 	bool is_statement;	    /* a call of a database, whose label is the statement */
 	bool is_seen;		    /* by records with its ids alone: its parent is not known */
+	uint32_t status;	    /* of an HTTP response; 0: not known */
 	char *label;		    /* owned; NULL: none */
 	struct tapir_span_wait waits[TAPIR_SPAN_REASONS_MAX];
 	uint32_t outer_on_thread; /* that was open there when it began */
+	uint32_t parent;	  /* once linked; TAPIR_NO_SPAN: none is recorded */
 	/* for the store alone */
 	uint32_t first_child, next_sibling;
 	uint64_t counted_until_ns; /* 0: until_ns */
@@ -78,6 +81,9 @@ void tapir_span_store__link(struct tapir_span_store *s);
 uint64_t tapir_span__counted_ns(const struct tapir_span *span);
 /* Returns the part of that time which no child covers. */
 uint64_t tapir_span_store__self_ns(const struct tapir_span_store *s, uint32_t span);
+
+/* Returns the kind of a span: request, call, statement, work, or span for all others. */
+const char *tapir_span__kind(const struct tapir_span *span);
 
 typedef void (*tapir_span_fn)(void *ctx, const struct tapir_span *span, uint32_t idx,
 			      unsigned depth);

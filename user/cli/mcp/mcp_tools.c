@@ -203,7 +203,7 @@ static const struct tool tools[] = {
 	 .description =
 		 "One statement of SQLite that reads (SELECT, WITH) about a recording, as rows. Tables: "
 		 "events, samples, switches, waits, intervals, gc, requests (by route), "
-		 "request_parts, processes, threads, stacks, frames, counters, losses, findings, "
+		 "request_parts, spans, processes, threads, stacks, frames, counters, losses, findings, "
 		 "meta; of each kind of event one with its "
 		 "fields as columns. pragma is refused: SELECT * FROM a table LIMIT 1 shows its "
 		 "columns",

@@ -40,5 +40,7 @@ void tapir_list__finish(struct tapir_list *list, enum tapir_list_id id);
 
 /* query_requests.c: makes both tables of requests. */
 int tapir_pass__requests(struct tapir_pass *p, struct tapir_reader *reader);
+/* query_spans.c */
+int tapir_pass__spans(struct tapir_pass *p, struct tapir_reader *reader);
 
 #endif

@@ -339,6 +339,9 @@ int tapir_lists__make(struct tapir_lists *lists, enum tapir_list_id id, struct t
 	case TAPIR_LIST_REQUEST_PARTS:
 		err = tapir_pass__requests(&p, reader);
 		break;
+	case TAPIR_LIST_SPANS:
+		err = tapir_pass__spans(&p, reader);
+		break;
 	case TAPIR_LIST_STACKS:
 	case TAPIR_LIST_FRAMES:
 		err = pass_stacks(&p, reader, id);

@@ -60,6 +60,12 @@ struct tapir_request_part_list_row {
 	const char *route, *part, *how;
 };
 
+struct tapir_span_list_row {
+	uint64_t from_ns, until_ns, took_ns, self_ns; /* until_ns 0: it has not ended */
+	uint32_t pid, tid, parent_pid, depth, status;
+	const char *process, *trace_id, *span_id, *parent_id, *kind, *name;
+};
+
 struct tapir_stack_list_row {
 	uint64_t stack_id, events, samples, switches;
 	uint32_t pid, frame_cnt;

@@ -386,6 +386,28 @@ static const struct tapir_sql_column request_parts[] = {
 	COLUMN("longest_ns", ID64, request_part, longest_ns, "mean of the longest, if in parallel"),
 	{}};
 
+static const struct tapir_sql_column spans[] = {
+	COLUMN("begin_ns", U64, span, from_ns, "when it began, as time_ns"),
+	COLUMN("end_ns", ID64, span, until_ns, "when it ended; NULL: it has not"),
+	COLUMN("begin_s", SECONDS, span, from_ns, "seconds since the recording began"),
+	COLUMN("took_ns", ID64, span, took_ns, "how long it lasted"),
+	COLUMN("self_ns", ID64, span, self_ns, "of that, what no span below it covers"),
+	COLUMN("trace_id", TEXT, span, trace_id, "32 hex digits"),
+	COLUMN("span_id", TEXT, span, span_id,
+	       "16 hex digits; tapir's for statements and intervals, which have none"),
+	COLUMN("parent_id", TEXT, span, parent_id,
+	       "of the span above it, which may be of a process that is not recorded"),
+	COLUMN("parent_pid", ID, span, parent_pid, "its process; NULL: it is not recorded"),
+	COLUMN("depth", U32, span, depth, "0: no recorded span is above it"),
+	COLUMN("pid", ID, span, pid, "process id"),
+	COLUMN("tid", ID, span, tid, "thread that began it"),
+	COLUMN("process", TEXT, span, process, "name of the process"),
+	COLUMN("kind", TEXT, span, kind,
+	       "request, call, statement, span, or work: known by records with its ids alone"),
+	COLUMN("name", TEXT, span, name, "method and path, statement, name of the activity"),
+	COLUMN("status", ID, span, status, "of the HTTP response"),
+	{}};
+
 static const struct tapir_sql_column waits[] = {
 	SPAN_OF(wait),
 	COLUMN("thread", TEXT, wait, thread, "name of the thread"),
@@ -452,6 +474,11 @@ static const struct tapir_table_desc in_order[] = {
 	 .columns = request_parts,
 	 .list = TAPIR_LIST_REQUEST_PARTS,
 	 .usual_rows = 300},
+	{.name = "spans",
+	 .description = "spans of requests with trace ids, below each other across processes",
+	 .columns = spans,
+	 .list = TAPIR_LIST_SPANS,
+	 .usual_rows = 5000},
 	{.name = "processes",
 	 .description = "the processes of the report",
 	 .columns = processes,
