@@ -10,7 +10,7 @@
  */
 #include "bpf/common.bpf.h"
 #include "bpf/cpu_stack.bpf.h"
-#include "bpf/kept_walks.bpf.h"
+#include "bpf/walk_cache.bpf.h"
 #include "bpf/kernel_memo.bpf.h"
 #include "bpf/trace_context.bpf.h"
 #include "bpf/wanted.bpf.h"

@@ -35,13 +35,13 @@
 #include "tapir.skel.h"
 #include "attach/unwind/unwind_table.h"
 
-#define RING_BYTES	(1u << 20)
-#define RINGS		64
-#define TURNS		4000
-#define KINDS		8
+#define RING_BYTES	  (1u << 20)
+#define RINGS		  64
+#define TURNS		  4000
+#define KINDS		  8
 
-/* In an element of kept_walks (bpf/kept_walks.bpf.h). */
-#define KEPT_MATCHES_AT 48
+/* In an element of walk_cache (bpf/walk_cache.bpf.h). */
+#define CACHED_MATCHES_AT 48
 
 static int ignore_log(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
@@ -62,7 +62,7 @@ static struct tapir_bpf *load(uint32_t check_every)
 	uint32_t zero = 0;
 
 	assert_non_null(skel);
-	skel->rodata->kernel_memo_check = skel->rodata->kept_walk_check = check_every;
+	skel->rodata->kernel_memo_check = skel->rodata->walk_cache_check = check_every;
 	bpf_object__for_each_program(prog, skel->obj)
 		bpf_program__set_autoload(prog, prog == skel->progs.tapir_switch);
 	bpf_map__set_max_entries(skel->maps.rings, RINGS);
@@ -314,7 +314,7 @@ static void stack_that_matches_is_the_one_that_was_walked(void **state)
 	leave_often();
 	assert_none_is_stale(skel);
 	assert_true(sum_of(skel->maps.kernel_memos, offsetof(struct tapir_memo, match_cnt)) > 1000);
-	assert_true(sum_of(skel->maps.kept_walks, KEPT_MATCHES_AT) > 1000);
+	assert_true(sum_of(skel->maps.walk_cache, CACHED_MATCHES_AT) > 1000);
 	tapir_bpf__destroy(skel);
 }
 

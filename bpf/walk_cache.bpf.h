@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * kept_walks.bpf.h - the user stack of a thread that leaves its CPU within a system call. A thread
+ * walk_cache.bpf.h - the user stack of a thread that leaves its CPU within a system call. A thread
  * does so in few places, and the threads of a server take turns: the walk of a stack that has been
  * walked before is not repeated (user_stack.bpf.h has why it would be the same). A page of them per
  * CPU is kept, by where the stack begins; one match in some is walked anyway, and a difference is
@@ -8,16 +8,16 @@
  *
  * For programs on sched_switch: one at a time on a CPU, interrupts off.
  */
-#ifndef TAPIR_BPF_KEPT_WALKS_BPF_H
-#define TAPIR_BPF_KEPT_WALKS_BPF_H
+#ifndef TAPIR_BPF_WALK_CACHE_BPF_H
+#define TAPIR_BPF_WALK_CACHE_BPF_H
 
 #include "bpf/cpu_stack.bpf.h"
 
-#define KEPT_WALKS	64 /* powers of two */
-#define KEPT_FRAMES	64
-#define KEPT_WALK_CHECK 1024
+#define CACHED_WALKS	 64 /* powers of two */
+#define CACHED_FRAMES	 64
+#define WALK_CACHE_CHECK 1024
 
-struct kept_walk {
+struct cached_walk {
 	__u64 ip, sp, fp;
 	__u64 seed; /* of the process and its mappings; 0: not in use */
 	__u64 stack_id;
@@ -25,23 +25,23 @@ struct kept_walk {
 	__u32 word_cnt; /* of the stack, as far as the walk read it */
 	__u32 match_cnt;
 	__u32 pad0;
-	struct word_offsets read_at[KEPT_FRAMES]; /* of struct walk_memo */
-	__u64 callers[KEPT_FRAMES];
-	__u64 fps[KEPT_FRAMES];
+	struct word_offsets read_at[CACHED_FRAMES]; /* of struct walk_memo */
+	__u64 callers[CACHED_FRAMES];
+	__u64 fps[CACHED_FRAMES];
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, KEPT_WALKS);
+	__uint(max_entries, CACHED_WALKS);
 	__type(key, __u32);
-	__type(value, struct kept_walk);
-} kept_walks __weak SEC(".maps");
+	__type(value, struct cached_walk);
+} walk_cache __weak SEC(".maps");
 
 /* One match in this many is walked anyway; a test walks each one. */
-const volatile __u32 kept_walk_check __weak SEC(".rodata") = KEPT_WALK_CHECK;
+const volatile __u32 walk_cache_check __weak SEC(".rodata") = WALK_CACHE_CHECK;
 
-/* Reads again the words that a kept walk read of a stack. */
-static __always_inline long read_words_of(struct user_stack *u, const struct kept_walk *k)
+/* Reads again the words that a cached walk read of a stack. */
+static __always_inline long read_words_of(struct user_stack *u, const struct cached_walk *k)
 {
 	__u64 bytes = 8ull * k->word_cnt;
 
@@ -52,14 +52,14 @@ static __always_inline long read_words_of(struct user_stack *u, const struct kep
 }
 
 /* Compares COMPARED_AT_ONCE callers. Not static: see find_row. */
-__weak __noinline int differs_from_kept(struct user_stack *u, struct kept_walk *k, __u32 first)
+__weak __noinline int differs_from_cached(struct user_stack *u, struct cached_walk *k, __u32 first)
 {
 	__u64 differs = 0;
 	__u32 cnt;
 
 	if (!u || !k)
 		return 1;
-	first &= KEPT_FRAMES - COMPARED_AT_ONCE;
+	first &= CACHED_FRAMES - COMPARED_AT_ONCE;
 	cnt = k->frame_cnt - 1 - first;
 	for (__u32 i = 0; i < COMPARED_AT_ONCE && i < cnt; i++) {
 		differs |= memo_word(u, k->read_at[first + i].ip) ^ k->callers[first + i];
@@ -69,24 +69,24 @@ __weak __noinline int differs_from_kept(struct user_stack *u, struct kept_walk *
 }
 
 /* Is that the stack where u's walk begins? */
-static __always_inline int is_kept_walk(struct user_stack *u, struct kept_walk *k)
+static __always_inline int is_cached_walk(struct user_stack *u, struct cached_walk *k)
 {
 	if (!u->seed || k->seed != u->seed || k->sp != u->sp || k->ip != u->ip || k->fp != u->fp ||
 	    read_words_of(u, k))
 		return 0;
-	return !differs_from_kept(u, k, 0) &&
-	       (k->frame_cnt <= COMPARED_AT_ONCE + 1 || !differs_from_kept(u, k, COMPARED_AT_ONCE));
+	return !differs_from_cached(u, k, 0) && (k->frame_cnt <= COMPARED_AT_ONCE + 1 ||
+						 !differs_from_cached(u, k, COMPARED_AT_ONCE));
 }
 
 struct keeping {
 	struct user_stack *u;
-	struct kept_walk *k;
+	struct cached_walk *k;
 };
 
 static long keep_caller(__u64 idx, void *ctx)
 {
 	const struct keeping *keeping = ctx;
-	__u32 i = idx & (KEPT_FRAMES - 1);
+	__u32 i = idx & (CACHED_FRAMES - 1);
 
 	keeping->k->read_at[i] = keeping->u->memo.read_at[i];
 	keeping->k->callers[i] = keeping->u->frames[i + 1];
@@ -95,7 +95,7 @@ static long keep_caller(__u64 idx, void *ctx)
 }
 
 /* The walk that has just been made. Not static: see find_row. */
-__weak __noinline int keep_for_later(struct user_stack *u, struct kept_walk *k)
+__weak __noinline int keep_for_later(struct user_stack *u, struct cached_walk *k)
 {
 	struct keeping keeping = {.u = u, .k = k};
 	__u32 cnt;
@@ -104,7 +104,7 @@ __weak __noinline int keep_for_later(struct user_stack *u, struct kept_walk *k)
 		return 0;
 	k->seed = 0;
 	cnt = u->memo.frame_cnt;
-	if (!u->walk.word_cnt || cnt > KEPT_FRAMES)
+	if (!u->walk.word_cnt || cnt > CACHED_FRAMES)
 		return 0;
 	bpf_loop(cnt - 1, keep_caller, &keeping, 0);
 	k->ip = u->memo.ip;
@@ -128,12 +128,12 @@ static __always_inline int is_in_call(struct task_struct *task)
 }
 
 /* The slot in which a walk from these registers is kept; NULL: it is not. */
-static __always_inline struct kept_walk *kept_walk_of(const struct user_stack *u,
-						      struct task_struct *task)
+static __always_inline struct cached_walk *cached_walk_of(const struct user_stack *u,
+							  struct task_struct *task)
 {
-	__u32 idx = tapir_walk__hash(u->sp, u->ip) & (KEPT_WALKS - 1);
+	__u32 idx = tapir_walk__hash(u->sp, u->ip) & (CACHED_WALKS - 1);
 
-	return is_in_call(task) ? bpf_map_lookup_elem(&kept_walks, &idx) : NULL;
+	return is_in_call(task) ? bpf_map_lookup_elem(&walk_cache, &idx) : NULL;
 }
 
 /* Not static: see find_row. */
@@ -155,17 +155,17 @@ static __always_inline __u64 take_known_user_stack(struct cpu_stacks *s, struct 
 						   const struct tapir_rec *of, long *err)
 {
 	struct user_stack *u = &s->user;
-	struct kept_walk *kept = kept_walk_of(u, task);
+	struct cached_walk *cached = cached_walk_of(u, task);
 	__u64 known_id = 0, id;
 
 	*err = 0;
 	begin_walk(u);
-	if (kept && is_kept_walk(u, kept)) {
-		id = whole_stack_id(u, kept->stack_id);
+	if (cached && is_cached_walk(u, cached)) {
+		id = whole_stack_id(u, cached->stack_id);
 		if (has_stack_mark(now, id)) {
-			if (++kept->match_cnt % kept_walk_check)
+			if (++cached->match_cnt % walk_cache_check)
 				return id;
-			known_id = kept->stack_id;
+			known_id = cached->stack_id;
 		}
 	}
 	begin_anew(u);
@@ -173,9 +173,9 @@ static __always_inline __u64 take_known_user_stack(struct cpu_stacks *s, struct 
 	if (known_id && u->rec.stack_id != known_id)
 		tapir_lose(&zero_key, TAPIR_LOSS_USER_STACK_STALE);
 	*err = send_user_stack(now, &s->sender, u, of);
-	if (kept && !*err)
-		keep_for_later(u, kept);
+	if (cached && !*err)
+		keep_for_later(u, cached);
 	return whole_stack_id(u, u->rec.stack_id);
 }
 
-#endif /* TAPIR_BPF_KEPT_WALKS_BPF_H */
+#endif /* TAPIR_BPF_WALK_CACHE_BPF_H */
