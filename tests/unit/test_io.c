@@ -2,7 +2,7 @@
 /* Requests to block devices: their records, words and paths, and the view of them. */
 #include "view_fixture.h"
 
-#include "analyze/io_tally.h"
+#include "analyze/io_sums.h"
 #include "decode/io_text.h"
 #include "record/io_paths.h"
 
@@ -192,22 +192,22 @@ static void view_adds_up_by_file_process_and_device(void **state)
 
 static void tally_is_bounded_by_nothing_but_its_sums(void **state)
 {
-	struct tapir_io_tally tally = {};
+	struct tapir_io_sums tally = {};
 	char path[32];
 
 	(void)state;
 	for (unsigned i = 0; i < 70000; i++) {
 		snprintf(path, sizeof(path), "/srv/%u", i);
-		tapir_io_tally__add(&tally, f.catalog, request(&plain, i + 1, path));
+		tapir_io_sums__add(&tally, f.catalog, request(&plain, i + 1, path));
 	}
-	tapir_io_tally__add(&tally, f.catalog, request(&plain, 70001, "/srv/3"));
-	tapir_io_tally__sort(&tally);
+	tapir_io_sums__add(&tally, f.catalog, request(&plain, 70001, "/srv/3"));
+	tapir_io_sums__sort(&tally);
 	assert_false(tally.failed);
 	assert_int_equal(tally.rows.cnt, 65536);
 	assert_int_equal(tally.written_bytes, 70001ull * 4096);
 	assert_string_equal(tally.rows.data[0].file, "/srv/3");
 	assert_int_equal(tally.rows.data[0].written_bytes, 2 * 4096);
-	tapir_io_tally__fini(&tally);
+	tapir_io_sums__fini(&tally);
 }
 
 /* ---- processes ---------------------------------------------------------------------------------- */

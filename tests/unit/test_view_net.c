@@ -2,7 +2,7 @@
 /* Requests on TCP connections: their tally, and the view of them. */
 #include "view_fixture.h"
 
-#include "analyze/exchange_tally.h"
+#include "analyze/exchange_sums.h"
 #include "exchange_feeder.h"
 
 static void name_process(uint32_t tid, const char *comm)
@@ -145,7 +145,7 @@ static void what_is_not_known_is_said(void **state)
 
 static void tally_of_very_many_peers_is_bounded(void **state)
 {
-	struct tapir_exchange_tally tally = {};
+	struct tapir_exchange_sums tally = {};
 	struct tapir_rec_exchange rec = exchange_of(100, 1 * MS, 2 * MS);
 
 	(void)state;
@@ -153,13 +153,13 @@ static void tally_of_very_many_peers_is_bounded(void **state)
 	for (unsigned i = 0; i < 70000; i++) {
 		rec.peer_port = (uint16_t)i;
 		rec.netns = i >> 16;
-		(void)tapir_exchange_tally__add(&tally, f.catalog, &rec);
+		(void)tapir_exchange_sums__add(&tally, f.catalog, &rec);
 	}
-	tapir_exchange_tally__sort(&tally);
+	tapir_exchange_sums__sort(&tally);
 	assert_false(tally.failed);
 	assert_int_equal(tally.rows.cnt, 65536);
 	assert_int_equal(tally.more, 70000 - 65536);
-	tapir_exchange_tally__fini(&tally);
+	tapir_exchange_sums__fini(&tally);
 }
 
 int main(void)

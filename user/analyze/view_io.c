@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/io_tally.h"
+#include "analyze/io_sums.h"
 #include "base/order.h"
 #include "analyze/view.h"
 #include "decode/io_text.h"

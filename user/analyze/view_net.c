@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analyze/exchange_tally.h"
+#include "analyze/exchange_sums.h"
 #include "analyze/view.h"
 
 /* Sums over one table. */
@@ -18,7 +18,7 @@ struct sums {
 
 struct net {
 	struct tapir_view_args args;
-	struct tapir_exchange_tally tally;
+	struct tapir_exchange_sums sums;
 	struct sums calls, requests; /* at the end */
 	uint64_t error_cnt;
 };
@@ -27,7 +27,7 @@ static void net_fini(void *ctx)
 {
 	struct net *v = ctx;
 
-	tapir_exchange_tally__fini(&v->tally);
+	tapir_exchange_sums__fini(&v->sums);
 }
 
 static void net_on_record(void *ctx, const struct tapir_rec *rec)
@@ -35,9 +35,9 @@ static void net_on_record(void *ctx, const struct tapir_rec *rec)
 	struct net *v = ctx;
 
 	if (rec->type == TAPIR_REC_EXCHANGE)
-		tapir_exchange_tally__add(&v->tally, tapir_timeline__catalog(v->args.tl),
-					  (const void *)rec);
-	v->args.failed |= v->tally.failed;
+		tapir_exchange_sums__add(&v->sums, tapir_timeline__catalog(v->args.tl),
+					 (const void *)rec);
+	v->args.failed |= v->sums.failed;
 }
 
 static void write_callsite(const struct net *v, struct tapir_view_result *result, size_t t,
@@ -45,7 +45,7 @@ static void write_callsite(const struct net *v, struct tapir_view_result *result
 {
 	struct tapir_str text = {};
 
-	tapir_exchange_tally__add_callsite(&v->tally, row, &text);
+	tapir_exchange_sums__add_callsite(&v->sums, row, &text);
 	tapir_view_result__textn(result, t, (struct tapir_sv){text.data, text.len});
 	result->failed |= text.failed;
 	tapir_str__fini(&text);
@@ -112,7 +112,7 @@ static struct sums write_net_table(const struct net *v, struct tapir_view_result
 	struct sums sums = {};
 	size_t t = 0;
 
-	tapir_vec_for_each (row, &v->tally.rows) {
+	tapir_vec_for_each (row, &v->sums.rows) {
 		if (row->is_opened != is_opened || !(row->cnt + row->unanswered_cnt))
 			continue;
 		sums.cnt += row->cnt;
@@ -151,7 +151,7 @@ static uint64_t write_errors(const struct net *v, struct tapir_view_result *resu
 	 */
 	size_t t = 0;
 
-	tapir_vec_for_each (row, &v->tally.rows)
+	tapir_vec_for_each (row, &v->sums.rows)
 		for (unsigned e = 0; e < TAPIR_EXCHANGE_ERROR_CNT; e++) {
 			cnt += row->errors[e];
 			if (!row->errors[e] || ++rows > v->args.top)
@@ -193,9 +193,9 @@ static void write_notes(const struct net *v, struct tapir_view_result *result,
 					"%" PRIu64 " requests had no answer when their connection "
 					"or the recording ended",
 					unanswered);
-	if (v->tally.more)
+	if (v->sums.more)
 		tapir_view_result__note(result, "%" PRIu64 " requests found no room in the tables",
-					v->tally.more);
+					v->sums.more);
 }
 
 static int net_finish(void *ctx, struct tapir_view_result *result)
@@ -211,7 +211,7 @@ static int net_finish(void *ctx, struct tapir_view_result *result)
 		{}};
 	struct net *v = ctx;
 
-	tapir_exchange_tally__sort(&v->tally);
+	tapir_exchange_sums__sort(&v->sums);
 	v->calls = write_net_table(v, result, true, "calls", "calls by peer", calls_columns);
 	v->requests = write_net_table(v, result, false, "requests", "requests by listening port",
 				      served_columns);
@@ -240,7 +240,7 @@ const struct tapir_view tapir_view_net = {
 	.source = {"requests on connections", "`tapir record --net`",
 		   .family = TAPIR_FAMILY_EXCHANGE, .is_alone = true},
 	.facts = facts,
-	.found_off = TAPIR_VIEW_NUMBER(struct net, tally.rows.cnt),
+	.found_off = TAPIR_VIEW_NUMBER(struct net, sums.rows.cnt),
 	.ctx_bytes = sizeof(struct net),
 	.default_top = 10,
 	.finish = net_finish,

@@ -234,7 +234,7 @@ static void on_io(void *ctx, const struct tapir_rec *rec, uint32_t node)
 	struct tapir_diagnosis *f = ctx;
 
 	(void)node;
-	tapir_io_tally__add(&f->io, tapir_timeline__catalog(f->tl), rec);
+	tapir_io_sums__add(&f->io, tapir_timeline__catalog(f->tl), rec);
 }
 
 static void on_process(void *ctx, const struct tapir_rec *rec)
@@ -429,7 +429,7 @@ void tapir_diagnosis__fini(struct tapir_diagnosis *f)
 	tapir_works__fini(&f->works);
 	tapir_app_code__fini(&f->app_code);
 	tapir_wait_reasons__fini(&f->reasons);
-	tapir_io_tally__fini(&f->io);
+	tapir_io_sums__fini(&f->io);
 	tapir_failed_calls__fini(&f->failed_calls);
 	tapir_map__fini(&f->event_kind_by_probe);
 	tapir_node_facts__fini(f);

@@ -8,7 +8,7 @@
 
 #include "base/keyed.h"
 #include "analyze/allocators.h"
-#include "analyze/io_tally.h"
+#include "analyze/io_sums.h"
 #include "diagnose/chain_sums.h"
 #include "diagnose/wait_table.h"
 #include "diagnose/finding_awaits.h"
@@ -204,7 +204,7 @@ struct tapir_diagnosis {
 	bool routes_failed;		     /* out of memory */
 	uint64_t header_cnt; /* requests that were sent with a header for lack of any activity */
 	struct tapir_allocators allocators;
-	struct tapir_io_tally io;
+	struct tapir_io_sums io;
 	struct tapir_calls calls;
 	struct tapir_failed_calls failed_calls;
 	/* for the finding alone */

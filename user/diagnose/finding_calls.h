@@ -3,7 +3,7 @@
 #ifndef TAPIR_USER_FINDING_CALLS_H
 #define TAPIR_USER_FINDING_CALLS_H
 
-#include "analyze/exchange_tally.h"
+#include "analyze/exchange_sums.h"
 #include "base/keyed.h"
 #include "base/vec.h"
 #include "base/str.h"
@@ -38,7 +38,7 @@ struct tapir_called {
 };
 
 struct tapir_calls {
-	struct tapir_exchange_tally tally;
+	struct tapir_exchange_sums tally;
 	struct tapir_keyed(struct tapir_called) called; /* by the rows' idx */
 	struct tapir_keyed(struct tapir_call_thread) threads;
 	struct tapir_map role_by_node; /* what was waited for with that stack: enum role */

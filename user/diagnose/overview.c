@@ -167,7 +167,7 @@ static void add_io(struct tapir_diagnosis *f, struct tapir_overview *o)
 	o->io_read_bytes = f->io.read_bytes;
 	o->io_written_bytes = f->io.written_bytes;
 	o->failed |= f->io.failed;
-	tapir_io_tally__sort(&f->io);
+	tapir_io_sums__sort(&f->io);
 	tapir_vec_for_each (row, &f->io.rows) {
 		struct tapir_overview_io io = {.pid = row->pid,
 					       .read_bytes = row->read_bytes,
@@ -196,7 +196,7 @@ static void add_port(const struct tapir_diagnosis *f, const struct tapir_exchang
 
 	if (o->request_cnt == TAPIR_OVERVIEW_ROWS || !row->took_ns.cnt)
 		return;
-	tapir_exchange_tally__add_callsite(&f->calls.tally, row, &name);
+	tapir_exchange_sums__add_callsite(&f->calls.tally, row, &name);
 	o->failed |= name.failed;
 	o->requests[o->request_cnt++] =
 		(struct tapir_overview_request){.name = name.data,
@@ -214,7 +214,7 @@ static void add_call(const struct tapir_diagnosis *f, const struct tapir_exchang
 
 	if (o->call_cnt == TAPIR_OVERVIEW_ROWS || !(row->cnt + row->unanswered_cnt))
 		return;
-	tapir_exchange_tally__add_callsite(&f->calls.tally, row, &peer);
+	tapir_exchange_sums__add_callsite(&f->calls.tally, row, &peer);
 	tapir_finding_calls__add_waiters(f, row, &waiters);
 	o->failed |= peer.failed || waiters.failed;
 	o->calls[o->call_cnt++] =

@@ -212,12 +212,12 @@ static void add_peer(const struct tapir_request_routes *r, uint32_t peer,
 	const struct tapir_exchange_row *row =
 		p->text || !names->exchanges
 			? NULL
-			: tapir_exchange_tally__row(names->exchanges, p->exchange);
+			: tapir_exchange_sums__row(names->exchanges, p->exchange);
 
 	if (p->text)
 		tapir_str__adds(out, p->text);
 	else if (row)
-		tapir_exchange_tally__add_callsite(names->exchanges, row, out);
+		tapir_exchange_sums__add_callsite(names->exchanges, row, out);
 }
 
 /* Returns true if its waits for a connection are a dependency of their own. */

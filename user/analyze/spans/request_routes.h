@@ -9,7 +9,7 @@
 #define TAPIR_USER_REQUEST_ROUTES_H
 
 #include "analyze/awaits.h"
-#include "analyze/exchange_tally.h"
+#include "analyze/exchange_sums.h"
 #include "analyze/timeline.h"
 #include "analyze/view_result.h"
 
@@ -23,8 +23,8 @@ struct tapir_request_routes;
 
 /* Sources of the names of awaits and peers, once they are complete; borrowed. */
 struct tapir_request_names {
-	const struct tapir_awaits *awaits;	      /* finished */
-	const struct tapir_exchange_tally *exchanges; /* NULL: none */
+	const struct tapir_awaits *awaits;	     /* finished */
+	const struct tapir_exchange_sums *exchanges; /* NULL: none */
 };
 
 struct tapir_request_routes *

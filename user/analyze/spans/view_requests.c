@@ -24,7 +24,7 @@ struct requests {
 	struct tapir_request_spans spans;
 	struct tapir_request_routes *routes;
 	struct tapir_awaits awaits;
-	struct tapir_exchange_tally exchanges;
+	struct tapir_exchange_sums exchanges;
 };
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -300,8 +300,8 @@ static void requests_on_record(void *ctx, const struct tapir_rec *rec)
 
 	if (rec->type != TAPIR_REC_EXCHANGE || !r->routes)
 		return;
-	row = tapir_exchange_tally__add(&r->exchanges, tapir_timeline__catalog(r->args.tl),
-					(const void *)rec);
+	row = tapir_exchange_sums__add(&r->exchanges, tapir_timeline__catalog(r->args.tl),
+				       (const void *)rec);
 	if (row)
 		tapir_request_routes__exchange(r->routes, (const void *)rec, row->idx);
 }
@@ -321,7 +321,7 @@ static void requests_fini(void *ctx)
 
 	tapir_request_routes__free(r->routes);
 	tapir_awaits__fini(&r->awaits);
-	tapir_exchange_tally__fini(&r->exchanges);
+	tapir_exchange_sums__fini(&r->exchanges);
 	tapir_request_spans__fini(&r->spans);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * io_tally.h - bytes that went to and came from block devices, by who made the requests and by
+ * io_sums.h - bytes that went to and came from block devices, by who made the requests and by
  * file. Bounded memory; one thread.
  */
-#ifndef TAPIR_USER_IO_TALLY_H
-#define TAPIR_USER_IO_TALLY_H
+#ifndef TAPIR_USER_IO_SUMS_H
+#define TAPIR_USER_IO_SUMS_H
 
 #include "base/keyed.h"
 #include "base/vec.h"
@@ -17,7 +17,7 @@ struct tapir_io_row {
 	uint64_t cnt, read_bytes, written_bytes;
 };
 
-struct tapir_io_tally {
+struct tapir_io_sums {
 	struct tapir_keyed(struct tapir_io_row) rows;
 	uint64_t cnt, read_bytes, written_bytes; /* of all, also those without a row */
 	bool failed;				 /* out of memory */
@@ -31,10 +31,10 @@ struct tapir_sv tapir_io__requester(const struct tapir_catalog *catalog,
 				    const struct tapir_rec_io *io, uint32_t *pid);
 
 /* Adds a block request or a file operation to the row of its process and file. */
-void tapir_io_tally__add(struct tapir_io_tally *tally, const struct tapir_catalog *catalog,
-			 const struct tapir_rec *rec);
+void tapir_io_sums__add(struct tapir_io_sums *sums, const struct tapir_catalog *catalog,
+			const struct tapir_rec *rec);
 /* Sorts the rows: those with the most bytes come first. Nothing is added afterwards. */
-void tapir_io_tally__sort(struct tapir_io_tally *tally);
-void tapir_io_tally__fini(struct tapir_io_tally *tally);
+void tapir_io_sums__sort(struct tapir_io_sums *sums);
+void tapir_io_sums__fini(struct tapir_io_sums *sums);
 
 #endif

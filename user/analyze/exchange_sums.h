@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * exchange_tally.h - requests on TCP connections: calls by the process that made them and its
+ * exchange_sums.h - requests on TCP connections: calls by the process that made them and its
  * peer, and what was asked by port. Processes of one name share a row. Each time is kept, so
  * percentiles are exact. Bounded memory; one thread.
  */
-#ifndef TAPIR_USER_EXCHANGE_TALLY_H
-#define TAPIR_USER_EXCHANGE_TALLY_H
+#ifndef TAPIR_USER_EXCHANGE_SUMS_H
+#define TAPIR_USER_EXCHANGE_SUMS_H
 
 #include "base/keyed.h"
 #include "base/str.h"
@@ -42,7 +42,7 @@ struct tapir_exchange_row {
 	struct tapir_vec(uint64_t) took_ns;	   /* in order, once sorted */
 };
 
-struct tapir_exchange_tally {
+struct tapir_exchange_sums {
 	struct tapir_keyed(struct tapir_exchange_row) rows;
 	struct tapir_keyed(struct tapir_exchange_party) listeners;
 	uint64_t took_cnt, more; /* more: requests beyond the bounds, without a row or a time */
@@ -53,28 +53,27 @@ struct tapir_exchange_tally {
  * Returns the row to which an EXCHANGE was added; NULL: there is no room. Borrowed until the next
  * one.
  */
-struct tapir_exchange_row *tapir_exchange_tally__add(struct tapir_exchange_tally *tally,
-						     const struct tapir_catalog *catalog,
-						     const struct tapir_rec_exchange *rec);
+struct tapir_exchange_row *tapir_exchange_sums__add(struct tapir_exchange_sums *sums,
+						    const struct tapir_catalog *catalog,
+						    const struct tapir_rec_exchange *rec);
 /*
  * Sorts the rows: those that took most time, with or without answers, come first. Nothing is added
  * afterwards.
  */
-void tapir_exchange_tally__sort(struct tapir_exchange_tally *tally);
-void tapir_exchange_tally__fini(struct tapir_exchange_tally *tally);
+void tapir_exchange_sums__sort(struct tapir_exchange_sums *sums);
+void tapir_exchange_sums__fini(struct tapir_exchange_sums *sums);
 
 /* Returns the row of that idx, sorted or not; NULL: there is none. Borrowed. */
-const struct tapir_exchange_row *tapir_exchange_tally__row(const struct tapir_exchange_tally *tally,
-							   uint32_t idx);
+const struct tapir_exchange_row *tapir_exchange_sums__row(const struct tapir_exchange_sums *sums,
+							  uint32_t idx);
 /* Returns the nearest rank, as with a sorted list on paper; 0: no time is known. Sort before. */
 uint64_t tapir_exchange_row__percentile(const struct tapir_exchange_row *row, unsigned percent);
 /*
  * Adds "127.0.0.1:5432 (postgres 711)", with the process that answered there in this recording, or
  * "port 8080", at which the process was asked.
  */
-void tapir_exchange_tally__add_callsite(const struct tapir_exchange_tally *tally,
-					const struct tapir_exchange_row *row,
-					struct tapir_str *out);
+void tapir_exchange_sums__add_callsite(const struct tapir_exchange_sums *sums,
+				       const struct tapir_exchange_row *row, struct tapir_str *out);
 /* Returns "refused", "reset", "timed out" or "other". Static. */
 const char *tapir_exchange_error__name(enum tapir_exchange_error error);
 

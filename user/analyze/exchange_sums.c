@@ -3,7 +3,7 @@
  * A process behind an address is known where the other end of such a connection was recorded, too.
  * A loopback address is one of its network namespace, any other of the network.
  */
-#include "analyze/exchange_tally.h"
+#include "analyze/exchange_sums.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -52,22 +52,22 @@ static void merge_party(struct tapir_exchange_party *known,
 		known->tgid = 0;
 }
 
-static void keep_listener(struct tapir_exchange_tally *tally, const struct tapir_rec_exchange *rec,
+static void keep_listener(struct tapir_exchange_sums *sums, const struct tapir_rec_exchange *rec,
 			  const struct tapir_exchange_party *party)
 {
 	uint64_t key = key_of_listener(rec->local, rec->local_port, rec->netns);
 	struct tapir_exchange_party *known =
-		tapir_keyed__add(&tally->listeners, key, MAX_ROWS, *party);
+		tapir_keyed__add(&sums->listeners, key, MAX_ROWS, *party);
 
 	if (known)
 		merge_party(known, party);
 }
 
-static struct tapir_exchange_row *exchange_row_of(struct tapir_exchange_tally *tally,
+static struct tapir_exchange_row *exchange_row_of(struct tapir_exchange_sums *sums,
 						  const struct tapir_rec_exchange *rec,
 						  const struct tapir_exchange_party *party)
 {
-	struct tapir_exchange_row made = {.idx = (uint32_t)tally->rows.cnt,
+	struct tapir_exchange_row made = {.idx = (uint32_t)sums->rows.cnt,
 					  .party = *party,
 					  .is_opened = rec->flags & TAPIR_EXCHANGE_OPENED,
 					  .netns = rec->netns},
@@ -81,8 +81,8 @@ static struct tapir_exchange_row *exchange_row_of(struct tapir_exchange_tally *t
 	key = tapir_hash__mix(tapir_hash__mix(key, made.is_opened), made.netns);
 	key = tapir_hash__bytes(tapir_hash__mix(key, made.port), made.address,
 				sizeof(made.address));
-	row = tapir_keyed__add(&tally->rows, key, MAX_ROWS, made);
-	tally->failed |= !row && tally->rows.cnt < MAX_ROWS;
+	row = tapir_keyed__add(&sums->rows, key, MAX_ROWS, made);
+	sums->failed |= !row && sums->rows.cnt < MAX_ROWS;
 	return row;
 }
 
@@ -101,7 +101,7 @@ static enum tapir_exchange_error error_of(const struct tapir_rec_exchange *rec)
 	}
 }
 
-static void add_answer(struct tapir_exchange_tally *tally, struct tapir_exchange_row *row,
+static void add_answer(struct tapir_exchange_sums *sums, struct tapir_exchange_row *row,
 		       const struct tapir_rec_exchange *rec)
 {
 	uint64_t took_ns = rec->h.time_ns - rec->begin_ns;
@@ -117,12 +117,12 @@ static void add_answer(struct tapir_exchange_tally *tally, struct tapir_exchange
 		return;
 	}
 	row->sum_ns += took_ns;
-	if (tally->took_cnt == MAX_TIMES) {
-		tally->more++;
+	if (sums->took_cnt == MAX_TIMES) {
+		sums->more++;
 		return;
 	}
-	tally->took_cnt++;
-	tally->failed |= !tapir_vec__push(&row->took_ns, took_ns);
+	sums->took_cnt++;
+	sums->failed |= !tapir_vec__push(&row->took_ns, took_ns);
 }
 
 static void add_end(struct tapir_exchange_row *row, const struct tapir_rec_exchange *rec)
@@ -136,24 +136,24 @@ static void add_end(struct tapir_exchange_row *row, const struct tapir_rec_excha
 	}
 }
 
-struct tapir_exchange_row *tapir_exchange_tally__add(struct tapir_exchange_tally *tally,
-						     const struct tapir_catalog *catalog,
-						     const struct tapir_rec_exchange *rec)
+struct tapir_exchange_row *tapir_exchange_sums__add(struct tapir_exchange_sums *sums,
+						    const struct tapir_catalog *catalog,
+						    const struct tapir_rec_exchange *rec)
 {
 	struct tapir_exchange_party party = party_of(catalog, rec);
 	struct tapir_exchange_row *row;
 
 	if (!(rec->flags & TAPIR_EXCHANGE_OPENED))
-		keep_listener(tally, rec, &party);
-	row = exchange_row_of(tally, rec, &party);
-	tally->more += !row;
+		keep_listener(sums, rec, &party);
+	row = exchange_row_of(sums, rec, &party);
+	sums->more += !row;
 	if (!row)
 		return NULL;
 	merge_party(&row->party, &party);
 	row->sent_bytes += rec->sent_bytes;
 	row->received_bytes += rec->received_bytes;
 	if (rec->kind == TAPIR_EXCHANGE_ANSWERED)
-		add_answer(tally, row, rec);
+		add_answer(sums, row, rec);
 	else
 		add_end(row, rec);
 	return row;
@@ -177,28 +177,28 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-void tapir_exchange_tally__sort(struct tapir_exchange_tally *tally)
+void tapir_exchange_sums__sort(struct tapir_exchange_sums *sums)
 {
 	struct tapir_exchange_row *row;
 
-	if (tally->is_sorted || !tally->rows.cnt)
+	if (sums->is_sorted || !sums->rows.cnt)
 		return;
-	tally->is_sorted = true;
-	tapir_vec_for_each (row, &tally->rows)
+	sums->is_sorted = true;
+	tapir_vec_for_each (row, &sums->rows)
 		if (row->took_ns.cnt)
 			qsort(row->took_ns.data, row->took_ns.cnt, sizeof(*row->took_ns.data),
 			      by_number);
-	tapir_keyed__sort(&tally->rows, exchanges_by_time);
+	tapir_keyed__sort(&sums->rows, exchanges_by_time);
 }
 
-const struct tapir_exchange_row *tapir_exchange_tally__row(const struct tapir_exchange_tally *tally,
-							   uint32_t idx)
+const struct tapir_exchange_row *tapir_exchange_sums__row(const struct tapir_exchange_sums *sums,
+							  uint32_t idx)
 {
 	const struct tapir_exchange_row *row;
 
-	if (!tally->is_sorted)
-		return idx < tally->rows.cnt ? &tally->rows.data[idx] : NULL;
-	tapir_vec_for_each (row, &tally->rows)
+	if (!sums->is_sorted)
+		return idx < sums->rows.cnt ? &sums->rows.data[idx] : NULL;
+	tapir_vec_for_each (row, &sums->rows)
 		if (row->idx == idx)
 			return row;
 	return NULL;
@@ -211,8 +211,8 @@ uint64_t tapir_exchange_row__percentile(const struct tapir_exchange_row *row, un
 	return row->took_ns.cnt ? row->took_ns.data[rank ? rank - 1 : 0] : 0;
 }
 
-void tapir_exchange_tally__add_callsite(const struct tapir_exchange_tally *tally,
-					const struct tapir_exchange_row *row, struct tapir_str *out)
+void tapir_exchange_sums__add_callsite(const struct tapir_exchange_sums *sums,
+				       const struct tapir_exchange_row *row, struct tapir_str *out)
 {
 	uint64_t key = key_of_listener(row->address, row->port, row->netns);
 	const struct tapir_exchange_party *party;
@@ -222,7 +222,7 @@ void tapir_exchange_tally__add_callsite(const struct tapir_exchange_tally *tally
 		return;
 	}
 	tapir_net__add_address(out, row->address, row->port);
-	party = tapir_keyed__get(&tally->listeners, key);
+	party = tapir_keyed__get(&sums->listeners, key);
 	if (!party || !*party->comm)
 		return;
 	tapir_str__adds(out, " (");
@@ -240,12 +240,12 @@ const char *tapir_exchange_error__name(enum tapir_exchange_error error)
 	return names[error];
 }
 
-void tapir_exchange_tally__fini(struct tapir_exchange_tally *tally)
+void tapir_exchange_sums__fini(struct tapir_exchange_sums *sums)
 {
 	struct tapir_exchange_row *row;
 
-	tapir_vec_for_each (row, &tally->rows)
+	tapir_vec_for_each (row, &sums->rows)
 		tapir_vec__fini(&row->took_ns);
-	tapir_keyed__fini(&tally->rows);
-	tapir_keyed__fini(&tally->listeners);
+	tapir_keyed__fini(&sums->rows);
+	tapir_keyed__fini(&sums->listeners);
 }

@@ -3,7 +3,7 @@
  * A row for each process and file. Sorting moves the rows, so the map's indexes are wrong
  * afterwards.
  */
-#include "analyze/io_tally.h"
+#include "analyze/io_sums.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ struct tapir_sv tapir_io__requester(const struct tapir_catalog *catalog,
 	return *comm ? (struct tapir_sv){comm, strnlen(comm, TAPIR_COMM_BYTES)} : tapir_sv__of("?");
 }
 
-static struct tapir_io_row *io_row_of(struct tapir_io_tally *tally,
+static struct tapir_io_row *io_row_of(struct tapir_io_sums *sums,
 				      const struct tapir_catalog *catalog,
 				      const struct tapir_io_view *io)
 {
@@ -45,25 +45,25 @@ static struct tapir_io_row *io_row_of(struct tapir_io_tally *tally,
 	tapir_io__add_file(&file, io);
 	if (!file.len)
 		tapir_str__adds(&file, "[no data]");
-	tally->failed |= file.failed;
+	sums->failed |= file.failed;
 	if (file.failed) {
 		tapir_str__fini(&file);
 		return NULL;
 	}
 	key = tapir_hash__bytes(key, file.data, file.len);
-	row = tapir_keyed__add(&tally->rows, key, MAX_ROWS, made);
-	tally->failed |= !row && tally->rows.cnt < MAX_ROWS;
+	row = tapir_keyed__add(&sums->rows, key, MAX_ROWS, made);
+	sums->failed |= !row && sums->rows.cnt < MAX_ROWS;
 	if (row && !row->file) {
 		row->requester = strndup(requester.data, requester.len);
 		row->file = strndup(file.data, file.len);
-		tally->failed |= !row->requester || !row->file;
+		sums->failed |= !row->requester || !row->file;
 	}
 	tapir_str__fini(&file);
 	return row;
 }
 
-void tapir_io_tally__add(struct tapir_io_tally *tally, const struct tapir_catalog *catalog,
-			 const struct tapir_rec *rec)
+void tapir_io_sums__add(struct tapir_io_sums *sums, const struct tapir_catalog *catalog,
+			const struct tapir_rec *rec)
 {
 	struct tapir_io_row *row;
 	struct tapir_io_view io;
@@ -72,10 +72,10 @@ void tapir_io_tally__add(struct tapir_io_tally *tally, const struct tapir_catalo
 	tapir_io_view__of(rec, &io);
 	read = io.rec->op == TAPIR_IO_READ ? io.rec->bytes : 0;
 	written = io.rec->op == TAPIR_IO_WRITE ? io.rec->bytes : 0;
-	tally->cnt++;
-	tally->read_bytes += read;
-	tally->written_bytes += written;
-	row = io_row_of(tally, catalog, &io);
+	sums->cnt++;
+	sums->read_bytes += read;
+	sums->written_bytes += written;
+	row = io_row_of(sums, catalog, &io);
 	if (!row)
 		return;
 	row->cnt++;
@@ -93,19 +93,19 @@ static int by_bytes(const void *a, const void *b)
 }
 
 /* The map's places are wrong afterwards: nothing is added. */
-void tapir_io_tally__sort(struct tapir_io_tally *tally)
+void tapir_io_sums__sort(struct tapir_io_sums *sums)
 {
-	if (tally->rows.cnt && !tally->failed)
-		tapir_keyed__sort(&tally->rows, by_bytes);
+	if (sums->rows.cnt && !sums->failed)
+		tapir_keyed__sort(&sums->rows, by_bytes);
 }
 
-void tapir_io_tally__fini(struct tapir_io_tally *tally)
+void tapir_io_sums__fini(struct tapir_io_sums *sums)
 {
 	struct tapir_io_row *row;
 
-	tapir_vec_for_each (row, &tally->rows) {
+	tapir_vec_for_each (row, &sums->rows) {
 		free(row->requester);
 		free(row->file);
 	}
-	tapir_keyed__fini(&tally->rows);
+	tapir_keyed__fini(&sums->rows);
 }
