@@ -190,24 +190,24 @@ static void view_adds_up_by_file_process_and_device(void **state)
 	assert_string_equal(cell(table("disks", 0), 0, "disk")->text, "vda");
 }
 
-static void tally_is_bounded_by_nothing_but_its_sums(void **state)
+static void sums_are_bounded_by_nothing_but_its_sums(void **state)
 {
-	struct tapir_io_sums tally = {};
+	struct tapir_io_sums sums = {};
 	char path[32];
 
 	(void)state;
 	for (unsigned i = 0; i < 70000; i++) {
 		snprintf(path, sizeof(path), "/srv/%u", i);
-		tapir_io_sums__add(&tally, f.catalog, request(&plain, i + 1, path));
+		tapir_io_sums__add(&sums, f.catalog, request(&plain, i + 1, path));
 	}
-	tapir_io_sums__add(&tally, f.catalog, request(&plain, 70001, "/srv/3"));
-	tapir_io_sums__sort(&tally);
-	assert_false(tally.failed);
-	assert_int_equal(tally.rows.cnt, 65536);
-	assert_int_equal(tally.written_bytes, 70001ull * 4096);
-	assert_string_equal(tally.rows.data[0].file, "/srv/3");
-	assert_int_equal(tally.rows.data[0].written_bytes, 2 * 4096);
-	tapir_io_sums__fini(&tally);
+	tapir_io_sums__add(&sums, f.catalog, request(&plain, 70001, "/srv/3"));
+	tapir_io_sums__sort(&sums);
+	assert_false(sums.failed);
+	assert_int_equal(sums.rows.cnt, 65536);
+	assert_int_equal(sums.written_bytes, 70001ull * 4096);
+	assert_string_equal(sums.rows.data[0].file, "/srv/3");
+	assert_int_equal(sums.rows.data[0].written_bytes, 2 * 4096);
+	tapir_io_sums__fini(&sums);
 }
 
 /* ---- processes ---------------------------------------------------------------------------------- */
@@ -283,7 +283,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(cpu_time_is_that_of_the_cpus, setup, teardown_io),
 		cmocka_unit_test_setup_teardown(processes_of_a_name_share_a_row, setup,
 						teardown_io),
-		cmocka_unit_test_setup_teardown(tally_is_bounded_by_nothing_but_its_sums, setup,
+		cmocka_unit_test_setup_teardown(sums_are_bounded_by_nothing_but_its_sums, setup,
 						teardown_io),
 	};
 

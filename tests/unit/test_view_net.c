@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Requests on TCP connections: their tally, and the view of them. */
+/* Requests on TCP connections: their sums, and the view of them. */
 #include "view_fixture.h"
 
 #include "analyze/exchange_sums.h"
@@ -143,9 +143,9 @@ static void what_is_not_known_is_said(void **state)
 	assert_int_equal(fact("errors"), 4);
 }
 
-static void tally_of_very_many_peers_is_bounded(void **state)
+static void sums_of_very_many_peers_are_bounded(void **state)
 {
-	struct tapir_exchange_sums tally = {};
+	struct tapir_exchange_sums sums = {};
 	struct tapir_rec_exchange rec = exchange_of(100, 1 * MS, 2 * MS);
 
 	(void)state;
@@ -153,13 +153,13 @@ static void tally_of_very_many_peers_is_bounded(void **state)
 	for (unsigned i = 0; i < 70000; i++) {
 		rec.peer_port = (uint16_t)i;
 		rec.netns = i >> 16;
-		(void)tapir_exchange_sums__add(&tally, f.catalog, &rec);
+		(void)tapir_exchange_sums__add(&sums, f.catalog, &rec);
 	}
-	tapir_exchange_sums__sort(&tally);
-	assert_false(tally.failed);
-	assert_int_equal(tally.rows.cnt, 65536);
-	assert_int_equal(tally.more, 70000 - 65536);
-	tapir_exchange_sums__fini(&tally);
+	tapir_exchange_sums__sort(&sums);
+	assert_false(sums.failed);
+	assert_int_equal(sums.rows.cnt, 65536);
+	assert_int_equal(sums.more, 70000 - 65536);
+	tapir_exchange_sums__fini(&sums);
 }
 
 int main(void)
@@ -169,7 +169,7 @@ int main(void)
 		TEST(process_behind_a_peer_is_the_one_that_answers_there),
 		TEST(processes_of_one_name_share_a_row),
 		TEST(what_is_not_known_is_said),
-		TEST(tally_of_very_many_peers_is_bounded),
+		TEST(sums_of_very_many_peers_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

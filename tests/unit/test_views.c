@@ -306,7 +306,7 @@ static void types_are_bounded_when_all_differ(void **state)
 	(void)state;
 	feeder_probe(&f, 1, RUNTIME, "ExceptionThrown", NULL, "ExceptionType");
 	ask("exceptions", 0);
-	for (unsigned i = 0; i < (TAPIR_TALLY_MAX_ROWS + 5); i++) {
+	for (unsigned i = 0; i < (TAPIR_EVENT_COUNTS_MAX_ROWS + 5); i++) {
 		snprintf(type, sizeof(type), "E%u", i);
 		feeder_event(
 			&f,
@@ -314,7 +314,7 @@ static void types_are_bounded_when_all_differ(void **state)
 				.probe_id = 1, .tgid = 100, .tid = 1, .time_ns = i, .text = type});
 	}
 	assert_int_equal(answer(), 0);
-	assert_int_equal(fact("count"), (TAPIR_TALLY_MAX_ROWS + 5));
+	assert_int_equal(fact("count"), (TAPIR_EVENT_COUNTS_MAX_ROWS + 5));
 	assert_int_equal(result.notes.cnt, 1);
 }
 

@@ -15,7 +15,7 @@
 
 #include "base/histogram.h"
 #include "analyze/capture_check.h"
-#include "analyze/tally.h"
+#include "analyze/event_counts.h"
 #include "output/render/view_result_print.h"
 #include "output/render/views.h"
 #include "base/diag.h"

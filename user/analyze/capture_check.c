@@ -125,10 +125,10 @@ static bool is_requested(const struct requested *requested, const char *provider
 
 static bool is_any_requested(const struct requested *requested, const struct tapir_view_source *s)
 {
-	const struct tapir_tally_event *counted;
+	const struct tapir_counted_event *counted;
 	const struct tapir_pair *pair;
 
-	for (size_t i = 0; (counted = tapir_lore__tally(s->tally, i)); i++)
+	for (size_t i = 0; (counted = tapir_lore__counted_event(s->counts, i)); i++)
 		if (is_requested(requested, counted->provider, counted->event))
 			return true;
 	for (const struct tapir_view_event *e = s->events; e && e->provider; e++)
@@ -150,11 +150,11 @@ static bool says(struct tapir_sv text, const char *word)
 /* Bits of the runtimes whose events the view is made of. */
 static unsigned reporters(const struct tapir_view_source *s)
 {
-	const struct tapir_tally_event *counted;
+	const struct tapir_counted_event *counted;
 	const struct tapir_pair *pair;
 	unsigned bits = 0;
 
-	for (size_t i = 0; (counted = tapir_lore__tally(s->tally, i)); i++)
+	for (size_t i = 0; (counted = tapir_lore__counted_event(s->counts, i)); i++)
 		bits |= runtime_bit(tapir_sv__of(counted->provider));
 	for (const struct tapir_view_event *e = s->events; e && e->provider; e++)
 		bits |= runtime_bit(tapir_sv__of(e->provider));
@@ -230,7 +230,7 @@ static void note_not_recorded(const struct tapir_view_source *s, struct tapir_vi
  * Adds a note if the probes were recorded, but fire only in runtimes that are started with an
  * option.
  */
-static void note_need(const struct requested *requested, const struct tapir_tally_event *counted,
+static void note_need(const struct requested *requested, const struct tapir_counted_event *counted,
 		      struct tapir_view_result *result)
 {
 	const struct tapir_lore_condition *condition =
@@ -255,11 +255,11 @@ void tapir_capture_check__explain(const struct tapir_capture_check *r,
 		.runtimes = r->runtimes_seen ? r->runtimes_seen : ANY_RUNTIME,
 		.has_probes = says(tapir_catalog__meta_value(catalog, "lane"), "probe"),
 	};
-	const struct tapir_tally_event *counted;
+	const struct tapir_counted_event *counted;
 
 	if (!s->description || !result->has_nothing || !requested.specs.data)
 		return;
-	for (size_t i = 0; (counted = tapir_lore__tally(s->tally, i)); i++)
+	for (size_t i = 0; (counted = tapir_lore__counted_event(s->counts, i)); i++)
 		note_need(&requested, counted, result);
 	if (is_any_requested(&requested, s))
 		return;

@@ -25,7 +25,7 @@ struct tapir_view_event {
 
 /*
  * The records that a view is made of, and how they are recorded: a result without anything says
- * that. They are events that it names, counts (tally), or whose pairs have a cause; and those of a
+ * that. They are events that it names, counts (counts), or whose pairs have a cause; and those of a
  * family, or of that alone.
  */
 struct tapir_view_source {
@@ -37,7 +37,7 @@ struct tapir_view_source {
 	const char *const *specs;
 	const struct tapir_view_event *events; /* up to one without a name; NULL: none */
 	enum tapir_cause cause;
-	enum tapir_tally_id tally;
+	enum tapir_event_counts_id counts;
 	enum tapir_family_id family; /* EVENT: none */
 	bool is_alone;
 };

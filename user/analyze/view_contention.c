@@ -17,13 +17,13 @@
 #include "analyze/monitor_owners.h"
 #include "spec/runtime_db/lore.h"
 
-#define MAX_LOCKS   16384u
-#define MAX_WAYS    24 /* of waiting for one lock: stack and who held it */
-#define MAX_WANTING 65536u
-#define WAYS_SHOWN  5
-#define TINY_SHARE  1000 /* a lock with less than that part of the waits is not shown */
+#define MAX_LOCKS	16384u
+#define MAX_CALLSITES	24 /* of waiting for one lock: stack and who held it */
+#define MAX_WANTING	65536u
+#define CALLSITES_SHOWN 5
+#define TINY_SHARE	1000 /* a lock with less than that part of the waits is not shown */
 
-struct way {
+struct callsite {
 	uint32_t node, holder_tid, holder_node;
 	uint64_t ns, cnt, longest_ns;
 	uint64_t holder_ns; /* by how much the holder's stack outweighs all others */
@@ -36,8 +36,8 @@ struct lock {
 	char *label, *type; /* type: of the object whose lock it is; NULL: not known */
 	const char *reason;
 	uint64_t key, cnt, waited_ns, worst_ns;
-	unsigned way_cnt;
-	struct way ways[MAX_WAYS];
+	unsigned callsite_cnt;
+	struct callsite callsites[MAX_CALLSITES];
 };
 
 /* A snapshot found a thread in a wait for the lock of such an object. */
@@ -72,8 +72,8 @@ static void contention_fini(void *ctx)
 	tapir_app_code__fini(&v->app_code);
 	tapir_eventless_locks__fini(&v->eventless);
 	tapir_vec_for_each (lock, &v->locks) {
-		for (unsigned i = 0; i < (*lock)->way_cnt; i++)
-			free((*lock)->ways[i].holder_in);
+		for (unsigned i = 0; i < (*lock)->callsite_cnt; i++)
+			free((*lock)->callsites[i].holder_in);
 		free((*lock)->label);
 		free((*lock)->type);
 		free(*lock);
@@ -280,17 +280,17 @@ static void find_type(struct contention *v, struct lock *lock, const struct tapi
  * The stack that held up the waiters for most of the time, if any did for more than half: in the
  * longest wait the holder may have been preempted, or have come and gone several times.
  */
-static void weigh_holder(struct way *way, uint32_t node, uint64_t ns)
+static void weigh_holder(struct callsite *site, uint32_t node, uint64_t ns)
 {
 	if (node == TAPIR_NO_NODE)
 		return;
-	if (node == way->holder_node) {
-		way->holder_ns += ns;
-	} else if (ns > way->holder_ns) {
-		way->holder_node = node;
-		way->holder_ns = ns - way->holder_ns;
+	if (node == site->holder_node) {
+		site->holder_ns += ns;
+	} else if (ns > site->holder_ns) {
+		site->holder_node = node;
+		site->holder_ns = ns - site->holder_ns;
 	} else {
-		way->holder_ns -= ns;
+		site->holder_ns -= ns;
 	}
 }
 
@@ -300,34 +300,34 @@ static void count_way(struct contention *v, struct lock *lock, const struct tapi
 {
 	uint32_t holder_tid = holder_of(v, lock, w);
 	const struct tapir_tl_thread *holder = tapir_timeline__thread(v->args.tl, holder_tid);
-	struct way *way = lock->ways;
+	struct callsite *site = lock->callsites;
 
 	find_type(v, lock, w);
-	while (way < lock->ways + lock->way_cnt &&
-	       (way->node != node || way->holder_tid != holder_tid))
-		way++;
-	if (way == lock->ways + MAX_WAYS)
-		way--; /* the last one is all others */
-	else if (way == lock->ways + lock->way_cnt) {
-		lock->way_cnt++;
-		*way = (struct way){
+	while (site < lock->callsites + lock->callsite_cnt &&
+	       (site->node != node || site->holder_tid != holder_tid))
+		site++;
+	if (site == lock->callsites + MAX_CALLSITES)
+		site--; /* the last one is all others */
+	else if (site == lock->callsites + lock->callsite_cnt) {
+		lock->callsite_cnt++;
+		*site = (struct callsite){
 			.node = node, .holder_tid = holder_tid, .holder_node = TAPIR_NO_NODE};
-		tapir_comm__copy(way->holder,
+		tapir_comm__copy(site->holder,
 				 tapir_timeline__comm(v->args.tl, holder_tid, w->wake_ns));
 	}
-	way->ns += ns;
-	way->cnt++;
-	if (!(way->cnt & (way->cnt - 1))) /* it may have got its name in the meantime */
-		tapir_comm__copy(way->holder,
+	site->ns += ns;
+	site->cnt++;
+	if (!(site->cnt & (site->cnt - 1))) /* it may have got its name in the meantime */
+		tapir_comm__copy(site->holder,
 				 tapir_timeline__comm(v->args.tl, holder_tid, w->wake_ns));
 	if (!holder || holder == w->thread)
 		return;
-	weigh_holder(way, tapir_tl_thread__dominant_stack(holder, w->from_ns, w->wake_ns), ns);
-	if (ns < way->longest_ns)
+	weigh_holder(site, tapir_tl_thread__dominant_stack(holder, w->from_ns, w->wake_ns), ns);
+	if (ns < site->longest_ns)
 		return;
-	free(way->holder_in);
-	way->holder_in = tapir_tl_thread__within(v->args.tl, holder, w->wake_ns);
-	way->longest_ns = ns;
+	free(site->holder_in);
+	site->holder_in = tapir_tl_thread__within(v->args.tl, holder, w->wake_ns);
+	site->longest_ns = ns;
 }
 
 static void count_waits(struct contention *v, struct lock *lock, uint64_t cnt, uint64_t ns,
@@ -412,8 +412,8 @@ static void contention_on_close(void *ctx, struct tapir_interval *i)
 		return;
 	v->half += i->flags & TAPIR_INTERVAL_NO_END ? 1 : 0;
 	count_waits(v, lock, 1, took_ns, took_ns);
-	if (!lock->way_cnt && i->node != TAPIR_NO_NODE) {
-		lock->ways[lock->way_cnt++] = (struct way){
+	if (!lock->callsite_cnt && i->node != TAPIR_NO_NODE) {
+		lock->callsites[lock->callsite_cnt++] = (struct callsite){
 			.node = i->node, .holder_node = TAPIR_NO_NODE, .ns = took_ns, .cnt = 1};
 	}
 }
@@ -435,11 +435,11 @@ static void count_eventless(struct contention *v)
 		if (!lock)
 			continue;
 		lock->reason = "monitor";
-		if (!lock->way_cnt)
-			lock->ways[lock->way_cnt++] =
-				(struct way){.node = row->node, .holder_node = TAPIR_NO_NODE};
-		lock->ways[0].ns += row->ns;
-		lock->ways[0].cnt += row->cnt;
+		if (!lock->callsite_cnt)
+			lock->callsites[lock->callsite_cnt++] =
+				(struct callsite){.node = row->node, .holder_node = TAPIR_NO_NODE};
+		lock->callsites[0].ns += row->ns;
+		lock->callsites[0].cnt += row->cnt;
 		count_waits(v, lock, row->cnt, row->ns, row->worst_ns);
 		v->half += row->open_cnt;
 	}
@@ -456,12 +456,12 @@ static int by_waited(const void *a, const void *b)
 
 static int by_ns(const void *a, const void *b)
 {
-	const struct way *x = a, *y = b;
+	const struct callsite *x = a, *y = b;
 
 	return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
 }
 
-static void add_ways(struct tapir_view_result *result, size_t locks, struct lock *lock)
+static void add_callsites(struct tapir_view_result *result, size_t locks, struct lock *lock)
 {
 	static const struct tapir_column columns[] = {
 		{"ns", ">ASLEEP", TAPIR_CELL_NS},
@@ -474,15 +474,16 @@ static void add_ways(struct tapir_view_result *result, size_t locks, struct lock
 		{}};
 	size_t t = tapir_view_result__table_of_row(result, locks, "waiters", NULL, columns);
 
-	qsort(lock->ways, lock->way_cnt, sizeof(*lock->ways), by_ns);
-	for (unsigned i = 0; i < lock->way_cnt && (result->top || i < WAYS_SHOWN); i++) {
-		tapir_view_result__u64(result, t, lock->ways[i].ns);
-		tapir_view_result__u64(result, t, lock->ways[i].cnt);
-		tapir_view_result__name(result, t, lock->ways[i].holder, lock->ways[i].holder_tid);
-		tapir_view_result__u64(result, t, lock->ways[i].holder_tid);
-		tapir_view_result__text(result, t, lock->ways[i].holder_in);
-		tapir_view_result__stack(result, t, lock->ways[i].node);
-		tapir_view_result__stack(result, t, lock->ways[i].holder_node);
+	qsort(lock->callsites, lock->callsite_cnt, sizeof(*lock->callsites), by_ns);
+	for (unsigned i = 0; i < lock->callsite_cnt && (result->top || i < CALLSITES_SHOWN); i++) {
+		tapir_view_result__u64(result, t, lock->callsites[i].ns);
+		tapir_view_result__u64(result, t, lock->callsites[i].cnt);
+		tapir_view_result__name(result, t, lock->callsites[i].holder,
+					lock->callsites[i].holder_tid);
+		tapir_view_result__u64(result, t, lock->callsites[i].holder_tid);
+		tapir_view_result__text(result, t, lock->callsites[i].holder_in);
+		tapir_view_result__stack(result, t, lock->callsites[i].node);
+		tapir_view_result__stack(result, t, lock->callsites[i].holder_node);
 	}
 }
 
@@ -516,10 +517,10 @@ static void add_contention_headline(const struct contention *v, struct tapir_vie
 	if (v->others_ns && v->others_ns * 2 < v->waited_ns)
 		tapir_str__addf(&result->headline, ", %s in a runtime or a library alone",
 				tapir_ns__text(v->others_ns, waited));
-	if (worst->way_cnt && worst->ways[0].holder_tid)
+	if (worst->callsite_cnt && worst->callsites[0].holder_tid)
 		tapir_str__addf(&result->headline, ", most often held by %s (%u)",
-				*worst->ways[0].holder ? worst->ways[0].holder : "?",
-				worst->ways[0].holder_tid);
+				*worst->callsites[0].holder ? worst->callsites[0].holder : "?",
+				worst->callsites[0].holder_tid);
 }
 
 static int contention_finish(void *ctx, struct tapir_view_result *result)
@@ -550,7 +551,7 @@ static int contention_finish(void *ctx, struct tapir_view_result *result)
 		tapir_view_result__text(result, t, kind_name(v, lock));
 		tapir_view_result__text(result, t, lock->label);
 		tapir_view_result__text(result, t, lock->type);
-		add_ways(result, t, lock);
+		add_callsites(result, t, lock);
 	}
 	add_contention_headline(v, result);
 	if (tiny)

@@ -12,7 +12,7 @@
 #include "base/keyed.h"
 #include "base/order.h"
 #include "analyze/runtime_work.h"
-#include "analyze/tally.h"
+#include "analyze/event_counts.h"
 #include "analyze/view.h"
 
 #define MAX_GCS	    65536u
@@ -59,7 +59,7 @@ struct gc_view {
 	struct tapir_keyed(struct waiter) waiters; /* by tid */
 	struct tapir_keyed(struct heap) heaps;	   /* by tgid */
 	struct tapir_works works;
-	struct tapir_tally allocated;
+	struct tapir_event_counts allocated;
 };
 
 static void gc_begin(void *ctx)
@@ -67,7 +67,7 @@ static void gc_begin(void *ctx)
 	struct gc_view *v = ctx;
 
 	v->allocated.tl = v->args.tl;
-	v->allocated.id = TAPIR_TALLY_ALLOCATIONS;
+	v->allocated.id = TAPIR_COUNTS_ALLOCATIONS;
 }
 
 static void gc_fini(void *ctx)
@@ -88,7 +88,7 @@ static void gc_fini(void *ctx)
 	tapir_keyed__fini(&v->waiters);
 	tapir_keyed__fini(&v->heaps);
 	tapir_works__fini(&v->works);
-	tapir_tally__fini(&v->allocated);
+	tapir_event_counts__fini(&v->allocated);
 }
 
 static struct heap *heap_of(struct gc_view *v, uint32_t tgid)
@@ -171,7 +171,7 @@ static void gc_on_event(void *ctx, struct tapir_tl_thread *t, const struct tapir
 	struct gc_view *v = ctx;
 	struct heap *heap;
 
-	if (tapir_tally__add(&v->allocated, t, probe, event))
+	if (tapir_event_counts__add(&v->allocated, t, probe, event))
 		return;
 	if (tapir_sv__is(probe->event, "GCHeapStats"))
 		take_heap_stats(v, t, tapir_timeline__fields(v->args.tl, probe, event));
@@ -476,13 +476,13 @@ static void count_up(struct gc_view *v, size_t process_cnt)
 
 static void write_allocated(struct gc_view *v, struct tapir_view_result *result)
 {
-	struct tapir_tally *t = &v->allocated;
+	struct tapir_event_counts *t = &v->allocated;
 
 	if (!t->rows.cnt)
 		return;
-	tapir_tally__sort(t);
-	tapir_tally__write(t, result, "allocations", t->weight > t->cnt,
-			   v->args.top < TYPES_SHOWN ? v->args.top : TYPES_SHOWN);
+	tapir_event_counts__sort(t);
+	tapir_event_counts__write(t, result, "allocations", t->weight > t->cnt,
+				  v->args.top < TYPES_SHOWN ? v->args.top : TYPES_SHOWN);
 	v->args.failed |= t->failed;
 }
 

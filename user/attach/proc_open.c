@@ -86,7 +86,7 @@ static bool is_final(int fd)
 	return fd >= 0 || fd == -EMEDIUMTYPE || fd == -ETIMEDOUT || fd == -ECANCELED;
 }
 
-static int open_any_way(uint32_t tgid, const struct tapir_mapping_line *m, char *openable)
+static int open_any_name(uint32_t tgid, const struct tapir_mapping_line *m, char *openable)
 {
 	int fd = check_and_open(take_map_file(tgid, m, openable), tgid, m, false), by_path;
 
@@ -102,7 +102,7 @@ static int open_any_way(uint32_t tgid, const struct tapir_mapping_line *m, char 
 int tapir_proc__open_mapped(uint32_t tgid, const struct tapir_mapping_line *mapping, char *openable)
 {
 	char name[TAPIR_PROC_OPENABLE_BYTES];
-	int fd = open_any_way(tgid, mapping, name);
+	int fd = open_any_name(tgid, mapping, name);
 
 	if (fd == -ESTALE)
 		return tapir_diag__fail(fd,

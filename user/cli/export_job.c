@@ -14,7 +14,7 @@
 #include "output/sink/sinks.h"
 
 /* The host of a sink: its bytes go to a file, or to standard output. */
-struct way_out {
+struct export_run {
 	struct tapir_cli *cli;
 	struct tapir_reader *reader;
 	struct tapir_long_read read;
@@ -23,22 +23,22 @@ struct way_out {
 
 static int next_record(void *ctx, const struct tapir_rec **rec)
 {
-	return tapir_long_read__next(&((struct way_out *)ctx)->read, rec);
+	return tapir_long_read__next(&((struct export_run *)ctx)->read, rec);
 }
 
 static int write_out(void *ctx, struct tapir_str *out)
 {
-	struct way_out *way = ctx;
-	int err = tapir_long_read__check(&way->read);
+	struct export_run *run = ctx;
+	int err = tapir_long_read__check(&run->read);
 
-	return err ? err : tapir_output_file__flush(&way->file, out);
+	return err ? err : tapir_output_file__flush(&run->file, out);
 }
 
 static int open_again(void *ctx, struct tapir_reader **out)
 {
-	const struct way_out *way = ctx;
+	const struct export_run *run = ctx;
 
-	return tapir_recording_file__open_again(way->cli, way->reader, out);
+	return tapir_recording_file__open_again(run->cli, run->reader, out);
 }
 
 static int run_sink(const struct tapir_sink *sink, const struct tapir_export_job *job,
@@ -70,8 +70,8 @@ int tapir_export_job__run(const struct tapir_export_job *job, struct tapir_reade
 			  struct tapir_cli *cli)
 {
 	const char *slash = strrchr(cli->words.data[0], '/');
-	struct way_out way = {.cli = cli, .reader = reader};
-	const struct tapir_sink_host host = {&way, next_record, write_out, open_again};
+	struct export_run run = {.cli = cli, .reader = reader};
+	const struct tapir_sink_host host = {&run, next_record, write_out, open_again};
 	struct tapir_export x = {.host = &host,
 				 .reader = reader,
 				 .catalog = tapir_reader__catalog(reader),
@@ -81,21 +81,21 @@ int tapir_export_job__run(const struct tapir_export_job *job, struct tapir_reade
 				 .choice.glob = is_offcpu(job) ? NULL : job->event};
 	int mark = tapir_diag__cnt();
 	int err = tapir_output_file__open(
-		&way.file,
+		&run.file,
 		&(struct tapir_output_file_opts){.path = job->output, .force = job->force});
 
 	if (err)
 		return err;
-	tapir_long_read__start(&way.read, reader, cli);
+	tapir_long_read__start(&run.read, reader, cli);
 	(void)tapir_trace_filter__parse(job->trace_id, &x.trace); /* which run has checked */
 	err = run_sink(tapir_sink__find(job->format), job, &x, cli);
 	if (!err) /* names may have been fetched after the last record */
-		err = write_out(&way, &x.out);
-	tapir_long_read__stop(&way.read);
+		err = write_out(&run, &x.out);
+	tapir_long_read__stop(&run.read);
 	if (!err)
-		err = tapir_output_file__finish(&way.file);
-	tapir_output_file__report_end(&way.file, "", mark, err);
-	tapir_output_file__close(&way.file);
+		err = tapir_output_file__finish(&run.file);
+	tapir_output_file__report_end(&run.file, "", mark, err);
+	tapir_output_file__close(&run.file);
 	tapir_event_filter__fini(&x.choice);
 	tapir_str__fini(&x.head);
 	tapir_str__fini(&x.out);

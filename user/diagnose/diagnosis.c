@@ -50,9 +50,9 @@ static bool is_dotnet(const struct tapir_probe_view *probe)
 
 static enum tapir_diagnosis_event_kind event_kind_by_names(const struct tapir_probe_view *probe)
 {
-	const struct tapir_tally_event *event;
+	const struct tapir_counted_event *event;
 
-	for (size_t i = 0; (event = tapir_lore__tally(TAPIR_TALLY_EXCEPTIONS, i)); i++)
+	for (size_t i = 0; (event = tapir_lore__counted_event(TAPIR_COUNTS_EXCEPTIONS, i)); i++)
 		if (tapir_sv__is(probe->provider, event->provider) &&
 		    tapir_sv__is(probe->event, event->event))
 			return TAPIR_DIAGNOSIS_EVENT_EXCEPTION;
@@ -87,11 +87,11 @@ static enum tapir_diagnosis_event_kind event_kind_of(struct tapir_diagnosis *f,
 	return event_kind;
 }
 
-static const struct tapir_tally_event *exception_of(const struct tapir_probe_view *probe)
+static const struct tapir_counted_event *exception_of(const struct tapir_probe_view *probe)
 {
-	const struct tapir_tally_event *event = NULL;
+	const struct tapir_counted_event *event = NULL;
 
-	for (size_t i = 0; (event = tapir_lore__tally(TAPIR_TALLY_EXCEPTIONS, i)); i++)
+	for (size_t i = 0; (event = tapir_lore__counted_event(TAPIR_COUNTS_EXCEPTIONS, i)); i++)
 		if (tapir_sv__is(probe->event, event->event) &&
 		    tapir_sv__is(probe->provider, event->provider))
 			break;
@@ -101,7 +101,7 @@ static const struct tapir_tally_event *exception_of(const struct tapir_probe_vie
 static void count_exception(struct tapir_diagnosis *f, const struct tapir_probe_view *probe,
 			    const struct tapir_diagnosis_event *e)
 {
-	const struct tapir_tally_event *event = exception_of(probe);
+	const struct tapir_counted_event *event = exception_of(probe);
 	struct tapir_str type = {};
 
 	if (event)

@@ -162,7 +162,7 @@ static void keep_open(struct tapir_calls *c, const struct tapir_rec_exchange *re
 void tapir_finding_calls__exchange(struct tapir_diagnosis *f, const struct tapir_rec_exchange *rec)
 {
 	const struct tapir_exchange_row *row =
-		tapir_exchange_sums__add(&f->calls.tally, tapir_timeline__catalog(f->tl), rec);
+		tapir_exchange_sums__add(&f->calls.sums, tapir_timeline__catalog(f->tl), rec);
 
 	if (row && f->routes)
 		tapir_request_routes__exchange(f->routes, rec, row->idx);
@@ -189,7 +189,7 @@ void tapir_finding_calls__conclude(struct tapir_diagnosis *f)
 			else
 				decide(f, t->tid, t->waits);
 		}
-	tapir_exchange_sums__sort(&f->calls.tally);
+	tapir_exchange_sums__sort(&f->calls.sums);
 }
 
 /* ---- the finding ---------------------------------------------------------------------------- */
@@ -226,7 +226,7 @@ void tapir_finding_calls__list(struct tapir_diagnosis *f, struct tapir_findings 
 	struct tapir_str callsite = {}, waiters = {};
 	uint64_t all_ns = 0, cnt, open_cnt;
 
-	tapir_vec_for_each (row, &f->calls.tally.rows) {
+	tapir_vec_for_each (row, &f->calls.sums.rows) {
 		all_ns += row->is_opened ? open_ns(row) : 0;
 		if (!worst && row->is_opened && open_ns(row))
 			worst = row;
@@ -235,7 +235,7 @@ void tapir_finding_calls__list(struct tapir_diagnosis *f, struct tapir_findings 
 		return;
 	cnt = worst->took_ns.cnt;
 	open_cnt = worst->unanswered_cnt;
-	tapir_exchange_sums__add_callsite(&f->calls.tally, worst, &callsite);
+	tapir_exchange_sums__add_callsite(&f->calls.sums, worst, &callsite);
 	if (tapir_finding_calls__waiters(f, worst))
 		tapir_str__adds(&waiters, "; ");
 	tapir_finding_calls__add_waiters(f, worst, &waiters);
@@ -268,5 +268,5 @@ void tapir_finding_calls__fini(struct tapir_diagnosis *f)
 	tapir_keyed__fini(&f->calls.called);
 	tapir_keyed__fini(&f->calls.threads);
 	tapir_map__fini(&f->calls.role_by_node);
-	tapir_exchange_sums__fini(&f->calls.tally);
+	tapir_exchange_sums__fini(&f->calls.sums);
 }

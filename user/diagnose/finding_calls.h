@@ -30,7 +30,7 @@ struct tapir_call_thread {
 	struct tapir_call_wait waits[TAPIR_CALL_WAITS]; /* the first, and the last ones */
 };
 
-/* The threads that waited for one row of the tally. */
+/* The threads that waited for one row of the sums. */
 struct tapir_called {
 	uint64_t waited_ns;
 	struct tapir_function_sums callers;
@@ -38,7 +38,7 @@ struct tapir_called {
 };
 
 struct tapir_calls {
-	struct tapir_exchange_sums tally;
+	struct tapir_exchange_sums sums;
 	struct tapir_keyed(struct tapir_called) called; /* by the rows' idx */
 	struct tapir_keyed(struct tapir_call_thread) threads;
 	struct tapir_map role_by_node; /* what was waited for with that stack: enum role */
@@ -54,7 +54,7 @@ void tapir_finding_calls__exchange(struct tapir_diagnosis *f, const struct tapir
  */
 bool tapir_finding_calls__wait(struct tapir_diagnosis *f, const struct tapir_wait *w,
 			       bool is_truncated);
-/* Returns those who waited for a row of the sorted tally; NULL: no thread did. */
+/* Returns those who waited for a row of the sorted sums; NULL: no thread did. */
 const struct tapir_called *tapir_finding_calls__waiters(const struct tapir_diagnosis *f,
 							const struct tapir_exchange_row *row);
 /* Appends "8 threads wait in ask_rates"; nothing where that is an event loop's. */

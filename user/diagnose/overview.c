@@ -196,7 +196,7 @@ static void add_port(const struct tapir_diagnosis *f, const struct tapir_exchang
 
 	if (o->request_cnt == TAPIR_OVERVIEW_ROWS || !row->took_ns.cnt)
 		return;
-	tapir_exchange_sums__add_callsite(&f->calls.tally, row, &name);
+	tapir_exchange_sums__add_callsite(&f->calls.sums, row, &name);
 	o->failed |= name.failed;
 	o->requests[o->request_cnt++] =
 		(struct tapir_overview_request){.name = name.data,
@@ -214,7 +214,7 @@ static void add_call(const struct tapir_diagnosis *f, const struct tapir_exchang
 
 	if (o->call_cnt == TAPIR_OVERVIEW_ROWS || !(row->cnt + row->unanswered_cnt))
 		return;
-	tapir_exchange_sums__add_callsite(&f->calls.tally, row, &peer);
+	tapir_exchange_sums__add_callsite(&f->calls.sums, row, &peer);
 	tapir_finding_calls__add_waiters(f, row, &waiters);
 	o->failed |= peer.failed || waiters.failed;
 	o->calls[o->call_cnt++] =
@@ -232,7 +232,7 @@ static void add_calls(const struct tapir_diagnosis *f, struct tapir_overview *o)
 	const struct tapir_exchange_row *row;
 	bool has_requests = o->request_cnt > 0;
 
-	tapir_vec_for_each (row, &f->calls.tally.rows) {
+	tapir_vec_for_each (row, &f->calls.sums.rows) {
 		if (row->is_opened)
 			add_call(f, row, o);
 		else if (!has_requests)

@@ -181,7 +181,7 @@ static void show(struct candidates *c, struct tapir_overview *o)
 
 void tapir_overview_requests__add(struct tapir_diagnosis *f, struct tapir_overview *o)
 {
-	const struct tapir_request_names names = {&f->awaits, &f->calls.tally};
+	const struct tapir_request_names names = {&f->awaits, &f->calls.sums};
 	struct tapir_view_result result = {.start_ns = 0};
 	struct tapir_view_rows routes = {&result, SIZE_MAX}, calls = {&result, SIZE_MAX};
 	struct candidates c = {};

@@ -77,8 +77,8 @@ static void allocations_on_event(void *ctx, struct tapir_tl_thread *thread,
 {
 	struct tapir_heap_allocations *a = ctx;
 	bool has_ended = a->end_ns && event->rec->h.time_ns > a->end_ns;
-	bool is_tick = tapir_tally__add(&a->ticks, thread, probe, event);
-	bool is_sample = !is_tick && tapir_tally__add(&a->samples, thread, probe, event);
+	bool is_tick = tapir_event_counts__add(&a->ticks, thread, probe, event);
+	bool is_sample = !is_tick && tapir_event_counts__add(&a->samples, thread, probe, event);
 
 	if (has_ended)
 		return;
@@ -121,8 +121,8 @@ static int read_allocations(struct tapir_heap_allocations *a)
 	if (!err)
 		err = tapir_timeline__finish(a->tl);
 	a->lost_cnt += tapir_timeline__stats(a->tl)->late;
-	tapir_tally__sort(&a->ticks);
-	tapir_tally__sort(&a->samples);
+	tapir_event_counts__sort(&a->ticks);
+	tapir_event_counts__sort(&a->samples);
 	return err;
 }
 
@@ -164,17 +164,17 @@ int tapir_heap_allocations__record(struct tapir_heap_allocations *a,
 	if (!a->tl)
 		return -ENOMEM;
 	a->end_ns = snapshot->end_ns;
-	a->ticks.id = TAPIR_TALLY_ALLOCATIONS;
-	a->samples.id = TAPIR_TALLY_ALLOCATION_SAMPLES;
+	a->ticks.id = TAPIR_COUNTS_ALLOCATIONS;
+	a->samples.id = TAPIR_COUNTS_ALLOCATION_SAMPLES;
 	a->ticks.tl = a->samples.tl = a->tl;
 	return read_allocations(a);
 }
 
-const struct tapir_tally_row *tapir_heap_allocations__of(const struct tapir_heap_allocations *a,
-							 const char *type)
+const struct tapir_event_counts_row *
+tapir_heap_allocations__of(const struct tapir_heap_allocations *a, const char *type)
 {
-	const struct tapir_tally *t = a->samples.cnt ? &a->samples : &a->ticks;
-	struct tapir_tally_row *const *row;
+	const struct tapir_event_counts *t = a->samples.cnt ? &a->samples : &a->ticks;
+	struct tapir_event_counts_row *const *row;
 	struct tapir_str name = {};
 
 	tapir_vec_for_each (row, &t->rows) {
@@ -190,8 +190,8 @@ const struct tapir_tally_row *tapir_heap_allocations__of(const struct tapir_heap
 void tapir_heap_allocations__fini(struct tapir_heap_allocations *a)
 {
 	tapir_heap_follow__fini(&a->follow);
-	tapir_tally__fini(&a->ticks);
-	tapir_tally__fini(&a->samples);
+	tapir_event_counts__fini(&a->ticks);
+	tapir_event_counts__fini(&a->samples);
 	tapir_timeline__free(a->tl);
 	tapir_pairs__fini(&a->pairs);
 	tapir_reader__close(a->reader);

@@ -10,7 +10,7 @@
 #ifndef TAPIR_USER_HEAP_ALLOCATIONS_H
 #define TAPIR_USER_HEAP_ALLOCATIONS_H
 
-#include "analyze/tally.h"
+#include "analyze/event_counts.h"
 #include "heap/heap_follow.h"
 #include "heap/heap_record.h"
 #include "heap/heap_snapshot.h"
@@ -21,7 +21,7 @@ struct tapir_heap_allocations {
 	struct tapir_reader *reader; /* NULL: there is none */
 	struct tapir_timeline *tl;
 	struct tapir_pairs pairs;
-	struct tapir_tally ticks, samples;
+	struct tapir_event_counts ticks, samples;
 	struct tapir_heap_follow follow;
 	bool follows_samples; /* ticks say the same once more */
 	uint64_t end_ns;   /* of the snapshot: what came later is not followed; 0: there is none */
@@ -47,8 +47,8 @@ int tapir_heap_allocations__record(struct tapir_heap_allocations *a,
  * Returns the allocations of objects of this type, as heap_events.h writes names; NULL: none was
  * seen.
  */
-const struct tapir_tally_row *tapir_heap_allocations__of(const struct tapir_heap_allocations *a,
-							 const char *type);
+const struct tapir_event_counts_row *
+tapir_heap_allocations__of(const struct tapir_heap_allocations *a, const char *type);
 void tapir_heap_allocations__fini(struct tapir_heap_allocations *a);
 
 #endif

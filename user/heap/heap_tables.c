@@ -259,10 +259,10 @@ static void add_growth(struct tapir_view_result *out, const struct tapir_heap_sn
 
 /* The function of the program that allocates most of a row; NULL: not known. */
 static const char *allocator_of(const struct tapir_heap_allocations *a,
-				const struct tapir_tally_row *row)
+				const struct tapir_event_counts_row *row)
 {
 	const struct tapir_stack_tree *tree = tapir_timeline__stacks(a->tl);
-	uint32_t origin = row->way_cnt ? tapir_app_code__origin(tree, row->ways[0].node) : 0;
+	uint32_t origin = row->stack_cnt ? tapir_app_code__origin(tree, row->stacks[0].node) : 0;
 
 	return origin ? tree->names.data[tree->nodes.data[origin].name] : NULL;
 }
@@ -283,15 +283,15 @@ static void add_allocations(struct tapir_view_result *out,
 	out->tree = tapir_timeline__stacks(opts->allocations->tl);
 	for (size_t i = 0; i < grown->cnt && i < PATHS_MAX && i < opts->top; i++) {
 		const char *type = grown->data[i].row->name;
-		const struct tapir_tally_row *row =
+		const struct tapir_event_counts_row *row =
 			tapir_heap_allocations__of(opts->allocations, type);
 
-		if (!row || !row->way_cnt)
+		if (!row || !row->stack_cnt)
 			continue;
 		tapir_view_result__u64(out, table, row->weight);
-		tapir_view_result__share(out, table, row->ways[0].weight, row->weight);
+		tapir_view_result__share(out, table, row->stacks[0].weight, row->weight);
 		tapir_view_result__text(out, table, type);
-		tapir_view_result__stack(out, table, row->ways[0].node);
+		tapir_view_result__stack(out, table, row->stacks[0].node);
 	}
 }
 
@@ -319,7 +319,7 @@ static void add_causes(struct tapir_view_result *out, const struct tapir_heap_sn
 {
 	const struct tapir_heap_live_row *live = live_of(opts, grown);
 	const struct tapir_heap_row *type = grown->cnt ? grown->data[0].row : NULL;
-	const struct tapir_tally_row *row =
+	const struct tapir_event_counts_row *row =
 		type && !live && opts->allocations
 			? tapir_heap_allocations__of(opts->allocations, type->name)
 			: NULL;

@@ -15,7 +15,7 @@
 #include "decode/record_where.h"
 #include "analyze/spans/request_routes.h"
 #include "analyze/spans/route_of_path.h"
-#include "analyze/tally.h"
+#include "analyze/event_counts.h"
 #include "analyze/wait_reason.h"
 #include "base/clock.h"
 #include "base/keyed.h"
@@ -31,7 +31,7 @@ struct reading {
 	struct tapir_timeline *tl;
 	struct tapir_app_code app_code;
 	struct tapir_wait_reasons reasons;
-	struct tapir_tally exceptions, allocations, samples;
+	struct tapir_event_counts exceptions, allocations, samples;
 	struct tapir_vec(size_t) self_by_node, total_by_node;
 	struct tapir_map wait_by_key;
 	struct tapir_map source_by_tgid;
@@ -248,15 +248,15 @@ static void diff_on_close(void *ctx, struct tapir_interval *i)
 
 /* ---- events and counters ----------------------------------------------------------------------- */
 
-static void count_tally(struct reading *r, struct tapir_tally *tally, enum tapir_diff_kind kind,
-			uint64_t at_ns)
+static void add_counted(struct reading *r, struct tapir_event_counts *counts,
+			enum tapir_diff_kind kind, uint64_t at_ns)
 {
-	if (!tally->last)
+	if (!counts->last)
 		return;
 	tapir_str__clear(&r->text);
-	add_lasting(&r->text, *tally->last->label ? tally->last->label : "(no type)");
+	add_lasting(&r->text, *counts->last->label ? counts->last->label : "(no type)");
 	tapir_diff_rows__add(&r->side->rows, row_of_text(r, kind), at_ns,
-			     (double)tally->last_weight);
+			     (double)counts->last_weight);
 }
 
 static void diff_on_event(void *ctx, struct tapir_tl_thread *t,
@@ -271,12 +271,12 @@ static void diff_on_event(void *ctx, struct tapir_tl_thread *t,
 	tapir_str__addc(&r->text, ':');
 	tapir_str__add(&r->text, probe->event.data, probe->event.len);
 	tapir_diff_rows__add(&r->side->rows, row_of_text(r, TAPIR_DIFF_EVENT), at_ns, 0);
-	if (tapir_tally__add(&r->exceptions, t, probe, event))
-		count_tally(r, &r->exceptions, TAPIR_DIFF_EXCEPTION, at_ns);
-	else if (tapir_tally__add(&r->samples, t, probe, event))
-		count_tally(r, &r->samples, TAPIR_DIFF_ALLOCATION, at_ns);
-	else if (!r->samples.cnt && tapir_tally__add(&r->allocations, t, probe, event))
-		count_tally(r, &r->allocations, TAPIR_DIFF_ALLOCATION, at_ns); /* as the view */
+	if (tapir_event_counts__add(&r->exceptions, t, probe, event))
+		add_counted(r, &r->exceptions, TAPIR_DIFF_EXCEPTION, at_ns);
+	else if (tapir_event_counts__add(&r->samples, t, probe, event))
+		add_counted(r, &r->samples, TAPIR_DIFF_ALLOCATION, at_ns);
+	else if (!r->samples.cnt && tapir_event_counts__add(&r->allocations, t, probe, event))
+		add_counted(r, &r->allocations, TAPIR_DIFF_ALLOCATION, at_ns); /* as the view */
 }
 
 static void on_counter(void *ctx, const struct tapir_rec_counter *rec)
@@ -442,9 +442,9 @@ int tapir_diff_side__read(struct tapir_diff_side *side, struct tapir_reader *fir
 {
 	struct reading r = {.side = side,
 			    .opts = opts,
-			    .exceptions.id = TAPIR_TALLY_EXCEPTIONS,
-			    .allocations.id = TAPIR_TALLY_ALLOCATIONS,
-			    .samples.id = TAPIR_TALLY_ALLOCATION_SAMPLES};
+			    .exceptions.id = TAPIR_COUNTS_EXCEPTIONS,
+			    .allocations.id = TAPIR_COUNTS_ALLOCATIONS,
+			    .samples.id = TAPIR_COUNTS_ALLOCATION_SAMPLES};
 	struct tapir_reader *again = NULL;
 	int err = measure_span(&r, first);
 
@@ -458,9 +458,9 @@ int tapir_diff_side__read(struct tapir_diff_side *side, struct tapir_reader *fir
 	tapir_reader__close(again);
 	tapir_app_code__fini(&r.app_code);
 	tapir_wait_reasons__fini(&r.reasons);
-	tapir_tally__fini(&r.exceptions);
-	tapir_tally__fini(&r.allocations);
-	tapir_tally__fini(&r.samples);
+	tapir_event_counts__fini(&r.exceptions);
+	tapir_event_counts__fini(&r.allocations);
+	tapir_event_counts__fini(&r.samples);
 	tapir_vec__fini(&r.self_by_node);
 	tapir_vec__fini(&r.total_by_node);
 	tapir_map__fini(&r.wait_by_key);

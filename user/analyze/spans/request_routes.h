@@ -48,7 +48,7 @@ void tapir_request_routes__event(struct tapir_request_routes *r,
 				 const struct tapir_tl_thread *thread,
 				 const struct tapir_probe_view *probe,
 				 const struct tapir_event_view *event);
-/* An answered call on a connection that its process opened; row: of the tally that names it. */
+/* An answered call on a connection that its process opened; row: of the sums that names it. */
 void tapir_request_routes__exchange(struct tapir_request_routes *r,
 				    const struct tapir_rec_exchange *rec, uint32_t row);
 /* A statement of a database that requests await. */

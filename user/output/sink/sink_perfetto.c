@@ -86,7 +86,7 @@ struct perfetto {
 	uint64_t iid_cnt, single_cnt;
 	struct tapir_str text;
 	bool has_perf_samples;
-	struct tapir_map tallies; /* probe -> tally that counts it, and which of its rows + 1 */
+	struct tapir_map counted_probes; /* probe -> its counts, and which of their rows + 1 */
 };
 
 /* ---- protobuf ----------------------------------------------------------------------------------- */
@@ -536,24 +536,25 @@ static void add_perfetto_label(struct perfetto *p, const char *name, const char 
 
 /* ---- events as samples ---------------------------------------------------------------------------- */
 
-static const struct tapir_tally_event *
-tally_of(struct perfetto *p, const struct tapir_probe_view *probe, enum tapir_tally_id *id)
+static const struct tapir_counted_event *counted_events_of(struct perfetto *p,
+							   const struct tapir_probe_view *probe,
+							   enum tapir_event_counts_id *id)
 {
-	const struct tapir_tally_event *e;
+	const struct tapir_counted_event *e;
 	bool is_new;
-	uint64_t *slot = tapir_map__put(&p->tallies, probe->rec->probe_id, &is_new);
+	uint64_t *slot = tapir_map__put(&p->counted_probes, probe->rec->probe_id, &is_new);
 
 	if (!slot) {
 		p->tracks.failed = true;
 		return NULL;
 	}
-	for (unsigned tally = 1; is_new && !*slot && tally < TAPIR_TALLY_CNT; tally++)
-		for (size_t i = 0; !*slot && (e = tapir_lore__tally(tally, i)); i++)
+	for (unsigned counts = 1; is_new && !*slot && counts < TAPIR_COUNTS_CNT; counts++)
+		for (size_t i = 0; !*slot && (e = tapir_lore__counted_event(counts, i)); i++)
 			if (tapir_sv__is(probe->provider, e->provider) &&
 			    tapir_sv__is(probe->event, e->event))
-				*slot = (i + 1) * TAPIR_TALLY_CNT + tally;
-	*id = *slot % TAPIR_TALLY_CNT;
-	return *slot ? tapir_lore__tally(*id, *slot / TAPIR_TALLY_CNT - 1) : NULL;
+				*slot = (i + 1) * TAPIR_COUNTS_CNT + counts;
+	*id = *slot % TAPIR_COUNTS_CNT;
+	return *slot ? tapir_lore__counted_event(*id, *slot / TAPIR_COUNTS_CNT - 1) : NULL;
 }
 
 /* Returns the first of the fields, separated by ' ', that is a number and not 0; else 1. */
@@ -575,12 +576,12 @@ static uint64_t weight_of(const char *fields, const struct tapir_value *values, 
 static void add_tallied(struct perfetto *p, const struct tapir_rec_event *ev,
 			const struct tapir_probe_view *probe, uint32_t node)
 {
-	static const char *const counters[TAPIR_TALLY_CNT] = {
-		[TAPIR_TALLY_EXCEPTIONS] = "exceptions",
-		[TAPIR_TALLY_ALLOCATIONS] = "allocations",
-		[TAPIR_TALLY_ALLOCATION_SAMPLES] = "sampled allocations"};
-	enum tapir_tally_id id = TAPIR_TALLY_NONE;
-	const struct tapir_tally_event *e = probe ? tally_of(p, probe, &id) : NULL;
+	static const char *const counters[TAPIR_COUNTS_CNT] = {
+		[TAPIR_COUNTS_EXCEPTIONS] = "exceptions",
+		[TAPIR_COUNTS_ALLOCATIONS] = "allocations",
+		[TAPIR_COUNTS_ALLOCATION_SAMPLES] = "sampled allocations"};
+	enum tapir_event_counts_id id = TAPIR_COUNTS_NONE;
+	const struct tapir_counted_event *e = probe ? counted_events_of(p, probe, &id) : NULL;
 	const struct tapir_value *values;
 	unsigned cnt = 0;
 
@@ -843,7 +844,7 @@ static void free_perfetto(struct tapir_export *x)
 	tapir_map__fini(&p->described);
 	tapir_map__fini(&p->lanes);
 	tapir_map__fini(&p->frames);
-	tapir_map__fini(&p->tallies);
+	tapir_map__fini(&p->counted_probes);
 	free(p->stacks);
 	tapir_str__fini(&p->text);
 	tapir_tracks__fini(&p->tracks);

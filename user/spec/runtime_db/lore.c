@@ -51,10 +51,11 @@ const struct tapir_pair *tapir_lore__pair(size_t idx)
 	return NULL;
 }
 
-const struct tapir_tally_event *tapir_lore__tally(enum tapir_tally_id id, size_t idx)
+const struct tapir_counted_event *tapir_lore__counted_event(enum tapir_event_counts_id id,
+							    size_t idx)
 {
 	tapir_lore_for_each (lore)
-		for (const struct tapir_tally_event *e = lore->tallies[id]; e && e->provider; e++)
+		for (const struct tapir_counted_event *e = lore->counted[id]; e && e->provider; e++)
 			if (!idx--)
 				return e;
 	return NULL;

@@ -111,9 +111,9 @@ struct tapir_lore_value {
 	size_t cnt;
 };
 
-/* ---- events that are counted by type (analyze/tally.h) -------------------------------------- */
+/* ---- events that are counted by type (analyze/event_counts.h) -------------------------------------- */
 
-struct tapir_tally_event {
+struct tapir_counted_event {
 	const char *provider, *event;
 	const char *label, *more; /* fields, separated by ' '; more: NULL none */
 	const char *weight;	  /* the first of these fields that is there; NULL: each weighs 1 */
@@ -122,12 +122,12 @@ struct tapir_tally_event {
 /* One in that many bytes of allocations is sampled, at random (gcevents, .NET 10). */
 #define TAPIR_ALLOCATION_SAMPLE_BYTES (100u * 1024u)
 
-enum tapir_tally_id {
-	TAPIR_TALLY_NONE,
-	TAPIR_TALLY_EXCEPTIONS,
-	TAPIR_TALLY_ALLOCATIONS,
-	TAPIR_TALLY_ALLOCATION_SAMPLES, /* taken at random: better than the others */
-	TAPIR_TALLY_CNT
+enum tapir_event_counts_id {
+	TAPIR_COUNTS_NONE,
+	TAPIR_COUNTS_EXCEPTIONS,
+	TAPIR_COUNTS_ALLOCATIONS,
+	TAPIR_COUNTS_ALLOCATION_SAMPLES, /* taken at random: better than the others */
+	TAPIR_COUNTS_CNT
 };
 
 /* An event whose count is more informative than its name: "48 GCs"
@@ -366,7 +366,7 @@ struct tapir_lore {
 	struct tapir_pair_table pairs;
 	const struct tapir_pair_more *pairs_more;
 	const struct tapir_lore_value *values;
-	const struct tapir_tally_event *tallies[TAPIR_TALLY_CNT];
+	const struct tapir_counted_event *counted[TAPIR_COUNTS_CNT];
 	const struct tapir_lore_headline *headlines;
 	const struct tapir_lore_condition *conditions;
 	const struct tapir_lore_event *stackless; /* frequent, and their stacks show nothing */
@@ -402,7 +402,8 @@ const struct tapir_lore *tapir_lore__named(const char *name);
 const struct tapir_lore_awaited *tapir_lore__awaited(const char *function);
 
 /* Returns the idx-th event that is counted there; NULL after the last. */
-const struct tapir_tally_event *tapir_lore__tally(enum tapir_tally_id id, size_t idx);
+const struct tapir_counted_event *tapir_lore__counted_event(enum tapir_event_counts_id id,
+							    size_t idx);
 
 /*
  * Returns the name of a number in an event of that kind of interval: "transaction"; NULL: it has

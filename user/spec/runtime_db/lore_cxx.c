@@ -15,8 +15,8 @@ static const struct tapir_hint hints[] = {
 	TAPIR_HINT("libgcc", "unwind", PTR("cfa"), PTR("handler")),
 };
 
-static const struct tapir_tally_event exceptions[] = {{"libstdcxx", "throw", "type", NULL, NULL},
-						      {}};
+static const struct tapir_counted_event exceptions[] = {{"libstdcxx", "throw", "type", NULL, NULL},
+							{}};
 
 const struct tapir_lore tapir_lore_cxx = {
 	.name = "C++",
@@ -25,7 +25,7 @@ const struct tapir_lore tapir_lore_cxx = {
 	.native_library_code = TAPIR_LIST_OF("std::", "__gnu_cxx::", "__cxxabiv1::", "boost::",
 					     "operator new", "operator delete", "void std::"),
 	.hints = {&(const struct tapir_hint_table)TAPIR_TABLE(hints)},
-	.tallies = {[TAPIR_TALLY_EXCEPTIONS] = exceptions},
+	.counted = {[TAPIR_COUNTS_EXCEPTIONS] = exceptions},
 	.specs =
 		{
 			[TAPIR_PROFILE_ID_EXCEPTIONS] =

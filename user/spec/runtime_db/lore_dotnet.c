@@ -216,16 +216,16 @@ static const struct tapir_lore_activity cpu_activities[] = {
 	TAPIR_CPU_ACTIVITY("System.Text.RegularExpressions.Regex..ctor*", REGEX),
 	{}};
 
-static const struct tapir_tally_event exceptions[] = {
+static const struct tapir_counted_event exceptions[] = {
 	{CLR, "ExceptionThrown", "ExceptionType", "ExceptionMessage", NULL}, {}};
 
-static const struct tapir_tally_event allocations[] = {
+static const struct tapir_counted_event allocations[] = {
 	{CLR, "GCAllocationTick", "TypeName", NULL, "AllocationAmount64 AllocationAmount"},
 	{CLR, "GCSampledObjectAllocation", "TypeID", NULL, "TotalSizeForTypeSample"},
 	{},
 };
 
-static const struct tapir_tally_event samples[] = {
+static const struct tapir_counted_event samples[] = {
 	{CLR, "AllocationSampled", "TypeName", NULL, "ObjectSize"},
 	{},
 };
@@ -287,9 +287,9 @@ const struct tapir_lore tapir_lore_dotnet = {
 	.awaited = awaited,
 	.cpu_activities = cpu_activities,
 	.pairs = TAPIR_TABLE(pairs),
-	.tallies = {[TAPIR_TALLY_EXCEPTIONS] = exceptions,
-		    [TAPIR_TALLY_ALLOCATIONS] = allocations,
-		    [TAPIR_TALLY_ALLOCATION_SAMPLES] = samples},
+	.counted = {[TAPIR_COUNTS_EXCEPTIONS] = exceptions,
+		    [TAPIR_COUNTS_ALLOCATIONS] = allocations,
+		    [TAPIR_COUNTS_ALLOCATION_SAMPLES] = samples},
 	.headlines = headlines,
 	.activities = TAPIR_LIST_OF(TPL ":TasksFlowActivityIds",
 				    TPL ":TaskWaitBegin,TaskWaitEnd,TraceOperationBegin,"

@@ -192,7 +192,7 @@ static const struct tapir_lore_activity cpu_activities[] = {
 	{}};
 
 /* JDK 17 passes no right size. */
-static const struct tapir_tally_event allocations[] = {
+static const struct tapir_counted_event allocations[] = {
 	{"hotspot", "object__alloc", "class", NULL, NULL}, {}};
 
 static const struct tapir_lore_headline headlines[] = {{"hotspot", "gc__begin", "GC"}, {}};
@@ -250,7 +250,7 @@ const struct tapir_lore tapir_lore_hotspot = {
 	.cpu_activities = cpu_activities,
 	.hints = {&(const struct tapir_hint_table)TAPIR_TABLE(hints), &tapir_hints_jni},
 	.pairs = TAPIR_TABLE(pairs),
-	.tallies = {[TAPIR_TALLY_ALLOCATIONS] = allocations},
+	.counted = {[TAPIR_COUNTS_ALLOCATIONS] = allocations},
 	.headlines = headlines,
 	.conditions = conditions,
 	.stacks = {TAPIR_LIST_OF("-XX:+PreserveFramePointer"),

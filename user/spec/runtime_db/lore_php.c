@@ -49,7 +49,7 @@ static const struct tapir_lore_module modules[] = {
 
 static const struct tapir_lore_work functions[] = {{"zend_jit", JIT}, {}};
 
-static const struct tapir_tally_event exceptions[] = {
+static const struct tapir_counted_event exceptions[] = {
 	{"php", "exception__thrown", "class", NULL, NULL}, {}};
 
 static const struct tapir_lore_condition conditions[] = {
@@ -69,7 +69,7 @@ const struct tapir_lore tapir_lore_php = {
 	.interpreted = TAPIR_LIST_OF("php::"),
 	.hints = {&(const struct tapir_hint_table)TAPIR_TABLE(hints)},
 	.pairs = TAPIR_TABLE(pairs),
-	.tallies = {[TAPIR_TALLY_EXCEPTIONS] = exceptions},
+	.counted = {[TAPIR_COUNTS_EXCEPTIONS] = exceptions},
 	.conditions = conditions,
 	.stacks = {.with = "complete, of the interpreter's functions",
 		   .without = "end at the first function compiled by the JIT",

@@ -55,9 +55,10 @@ static const struct tapir_lore_module modules[] = {
 static const struct tapir_lore_work functions[] = {
 	{"gc_start", GC}, {"gc_marks", GC}, {"gc_sweep", GC}, {}};
 
-static const struct tapir_tally_event exceptions[] = {{"ruby", "raise", "class", "file", NULL}, {}};
+static const struct tapir_counted_event exceptions[] = {{"ruby", "raise", "class", "file", NULL},
+							{}};
 
-static const struct tapir_tally_event allocations[] = {
+static const struct tapir_counted_event allocations[] = {
 	{"ruby", "object__create", "class", NULL, NULL}, {}};
 
 static const struct tapir_lore_headline headlines[] = {{"ruby", "gc__mark__begin", "GC"}, {}};
@@ -81,7 +82,8 @@ const struct tapir_lore tapir_lore_ruby = {
 	.hints = {&(const struct tapir_hint_table)TAPIR_TABLE(hints)},
 	.conditions = conditions,
 	.pairs = TAPIR_TABLE(pairs),
-	.tallies = {[TAPIR_TALLY_EXCEPTIONS] = exceptions, [TAPIR_TALLY_ALLOCATIONS] = allocations},
+	.counted =
+		{[TAPIR_COUNTS_EXCEPTIONS] = exceptions, [TAPIR_COUNTS_ALLOCATIONS] = allocations},
 	.headlines = headlines,
 	.stacks = {.with = "complete, of the interpreter's functions"},
 	.names = {TAPIR_LIST_OF("--yjit-perf"), "Ruby's methods and native functions",

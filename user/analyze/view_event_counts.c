@@ -8,50 +8,50 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analyze/tally.h"
+#include "analyze/event_counts.h"
 #include "analyze/view.h"
 
-struct tally_view {
+struct event_counts_view {
 	struct tapir_view_args args;
-	struct tapir_tally tally, samples; /* samples: where there are any, instead */
+	struct tapir_event_counts counts, samples; /* samples: where there are any, instead */
 };
 
-static void tally_fini(void *ctx)
+static void counts_fini(void *ctx)
 {
-	struct tally_view *v = ctx;
+	struct event_counts_view *v = ctx;
 
-	tapir_tally__fini(&v->tally);
-	tapir_tally__fini(&v->samples);
+	tapir_event_counts__fini(&v->counts);
+	tapir_event_counts__fini(&v->samples);
 }
 
-static void tally_on_event(void *ctx, struct tapir_tl_thread *t,
-			   const struct tapir_probe_view *probe,
-			   const struct tapir_event_view *event)
+static void counts_on_event(void *ctx, struct tapir_tl_thread *t,
+			    const struct tapir_probe_view *probe,
+			    const struct tapir_event_view *event)
 {
-	struct tally_view *v = ctx;
+	struct event_counts_view *v = ctx;
 
-	if (!tapir_tally__add(&v->tally, t, probe, event))
-		tapir_tally__add(&v->samples, t, probe, event);
+	if (!tapir_event_counts__add(&v->counts, t, probe, event))
+		tapir_event_counts__add(&v->samples, t, probe, event);
 }
 
 /* ---- exceptions ------------------------------------------------------------------------------ */
 
 static void begin_exceptions(void *ctx)
 {
-	struct tally_view *v = ctx;
+	struct event_counts_view *v = ctx;
 
-	v->tally.id = TAPIR_TALLY_EXCEPTIONS;
-	v->tally.tl = v->args.tl;
+	v->counts.id = TAPIR_COUNTS_EXCEPTIONS;
+	v->counts.tl = v->args.tl;
 	v->samples.tl = v->args.tl;
 }
 
 static int finish_exceptions(void *ctx, struct tapir_view_result *result)
 {
-	struct tally_view *v = ctx;
-	const struct tapir_tally *t = &v->tally;
+	struct event_counts_view *v = ctx;
+	const struct tapir_event_counts *t = &v->counts;
 
-	tapir_tally__sort(&v->tally);
-	tapir_tally__write(t, result, "exceptions", false, v->args.top);
+	tapir_event_counts__sort(&v->counts);
+	tapir_event_counts__write(t, result, "exceptions", false, v->args.top);
 	if (!t->rows.cnt)
 		result->has_nothing = true;
 	else
@@ -63,46 +63,46 @@ static int finish_exceptions(void *ctx, struct tapir_view_result *result)
 }
 
 static const struct tapir_view_fact exception_facts[] = {
-	{TAPIR_VIEW_FACT(struct tally_view, tally.cnt, "count", NULL, COUNT)}, {}};
+	{TAPIR_VIEW_FACT(struct event_counts_view, counts.cnt, "count", NULL, COUNT)}, {}};
 
 const struct tapir_view tapir_view_exceptions = {
 	.name = "exceptions",
 	.is_of_traces = true,
 	.summary = "exceptions by type, message and stack",
-	.fns = {.event = tally_on_event},
+	.fns = {.event = counts_on_event},
 	.nothing = "no exception was seen to be thrown",
 	.source = {"exceptions", .profile = TAPIR_PROFILE_ID_EXCEPTIONS,
-		   .tally = TAPIR_TALLY_EXCEPTIONS},
+		   .counts = TAPIR_COUNTS_EXCEPTIONS},
 	.facts = exception_facts,
 	.has_facts_of_nothing = true,
-	.ctx_bytes = sizeof(struct tally_view),
+	.ctx_bytes = sizeof(struct event_counts_view),
 	.default_top = 10,
 	.begin = begin_exceptions,
 	.finish = finish_exceptions,
-	.fini = tally_fini,
+	.fini = counts_fini,
 };
 
 /* ---- allocations ----------------------------------------------------------------------------- */
 
 static void begin_allocations(void *ctx)
 {
-	struct tally_view *v = ctx;
+	struct event_counts_view *v = ctx;
 
-	v->tally.id = TAPIR_TALLY_ALLOCATIONS;
-	v->tally.tl = v->args.tl;
-	v->samples.id = TAPIR_TALLY_ALLOCATION_SAMPLES;
+	v->counts.id = TAPIR_COUNTS_ALLOCATIONS;
+	v->counts.tl = v->args.tl;
+	v->samples.id = TAPIR_COUNTS_ALLOCATION_SAMPLES;
 	v->samples.tl = v->args.tl;
 }
 
 static int finish_allocations(void *ctx, struct tapir_view_result *result)
 {
-	struct tally_view *v = ctx;
-	struct tapir_tally *t = v->samples.cnt ? &v->samples : &v->tally;
+	struct event_counts_view *v = ctx;
+	struct tapir_event_counts *t = v->samples.cnt ? &v->samples : &v->counts;
 	double seconds = (double)tapir_timeline__span_ns(t->tl) / 1e9;
 	bool is_bytes = t->weight > t->cnt; /* else each weighs 1 */
 
-	tapir_tally__sort(t);
-	tapir_tally__write(t, result, "allocations", is_bytes, v->args.top);
+	tapir_event_counts__sort(t);
+	tapir_event_counts__write(t, result, "allocations", is_bytes, v->args.top);
 	tapir_view_result__fact(result, "count", NULL, TAPIR_CELL_COUNT, t->cnt);
 	tapir_view_result__fact(result, is_bytes ? "bytes" : "weight", NULL, TAPIR_CELL_COUNT,
 				t->weight);
@@ -121,7 +121,7 @@ static int finish_allocations(void *ctx, struct tapir_view_result *result)
 				(unsigned long long)t->cnt,
 				100.0 * (double)t->rows.data[0]->weight / (double)t->weight,
 				t->rows.data[0]->label);
-	if (is_bytes && t == &v->tally)
+	if (is_bytes && t == &v->counts)
 		tapir_view_result__note(result,
 					"shares of types are biased: they come from ticks at "
 					"regular distances; those of large objects are too large");
@@ -132,13 +132,13 @@ const struct tapir_view tapir_view_allocations = {
 	.name = "allocations",
 	.is_of_traces = true,
 	.summary = "allocated bytes by type and by stack",
-	.fns = {.event = tally_on_event},
+	.fns = {.event = counts_on_event},
 	.nothing = "no allocation was seen",
 	.source = {"allocations", .profile = TAPIR_PROFILE_ID_ALLOCATIONS,
-		   .tally = TAPIR_TALLY_ALLOCATIONS},
-	.ctx_bytes = sizeof(struct tally_view),
+		   .counts = TAPIR_COUNTS_ALLOCATIONS},
+	.ctx_bytes = sizeof(struct event_counts_view),
 	.default_top = 10,
 	.begin = begin_allocations,
 	.finish = finish_allocations,
-	.fini = tally_fini,
+	.fini = counts_fini,
 };

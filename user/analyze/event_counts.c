@@ -5,7 +5,7 @@
  */
 #include "base/keyed.h"
 #include "base/order.h"
-#include "analyze/tally.h"
+#include "analyze/event_counts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,16 +17,16 @@
 #define WAYS_SHOWN 4u
 
 /* NULL: it does not count. */
-static const struct tapir_tally_event *event_of(struct tapir_tally *t,
-						const struct tapir_probe_view *probe)
+static const struct tapir_counted_event *event_of(struct tapir_event_counts *t,
+						  const struct tapir_probe_view *probe)
 {
 	uint64_t *known = tapir_map__get(&t->by_probe, probe->rec->probe_id);
-	const struct tapir_tally_event *event;
+	const struct tapir_counted_event *event;
 	size_t i = 0;
 
 	if (known)
-		return *known ? tapir_lore__tally(t->id, *known - 1) : NULL;
-	while ((event = tapir_lore__tally(t->id, i)) &&
+		return *known ? tapir_lore__counted_event(t->id, *known - 1) : NULL;
+	while ((event = tapir_lore__counted_event(t->id, i)) &&
 	       !(tapir_sv__is(probe->provider, event->provider) &&
 		 tapir_sv__is(probe->event, event->event)))
 		i++;
@@ -61,13 +61,13 @@ static char *event_fields_text(const struct tapir_event_fields *f, const char *n
 }
 
 /* Takes the text. NULL: no room, or out of memory. */
-static struct tapir_tally_row *tally_row_of(struct tapir_tally *t, char *label)
+static struct tapir_event_counts_row *counts_row_of(struct tapir_event_counts *t, char *label)
 {
 	uint64_t key = tapir_hash__bytes(1, label, strlen(label) + 1);
-	struct tapir_tally_row **known = tapir_keyed__get(&t->rows, key);
-	struct tapir_tally_row *row = known ? NULL : calloc(1, sizeof(*row));
+	struct tapir_event_counts_row **known = tapir_keyed__get(&t->rows, key);
+	struct tapir_event_counts_row *row = known ? NULL : calloc(1, sizeof(*row));
 
-	if (row && tapir_keyed__add(&t->rows, key, TAPIR_TALLY_MAX_ROWS, row)) {
+	if (row && tapir_keyed__add(&t->rows, key, TAPIR_EVENT_COUNTS_MAX_ROWS, row)) {
 		row->label = label;
 		return row;
 	}
@@ -78,13 +78,13 @@ static struct tapir_tally_row *tally_row_of(struct tapir_tally *t, char *label)
 }
 
 /* Takes the text. */
-static void count_message(struct tapir_tally_row *row, char *text)
+static void count_message(struct tapir_event_counts_row *row, char *text)
 {
-	struct tapir_tally_message *m = row->messages;
+	struct tapir_event_counts_message *m = row->messages;
 
 	while (m < row->messages + row->message_cnt && strcmp(m->text, text))
 		m++;
-	if (m == row->messages + TAPIR_TALLY_MESSAGES) {
+	if (m == row->messages + TAPIR_EVENT_COUNTS_MESSAGES) {
 		row->other_messages++;
 		free(text);
 		return;
@@ -98,26 +98,27 @@ static void count_message(struct tapir_tally_row *row, char *text)
 	m->cnt++;
 }
 
-static void count_way(struct tapir_tally_row *row, uint32_t node, uint64_t weight)
+static void count_stack(struct tapir_event_counts_row *row, uint32_t node, uint64_t weight)
 {
-	struct tapir_tally_way *way = row->ways;
+	struct tapir_event_counts_stack *stack = row->stacks;
 
-	while (way < row->ways + row->way_cnt && way->node != node)
-		way++;
-	if (way == row->ways + TAPIR_TALLY_WAYS)
-		way--; /* the last one is all others */
-	else if (way == row->ways + row->way_cnt)
-		row->ways[row->way_cnt++].node = node;
-	way->cnt++;
-	way->weight += weight;
+	while (stack < row->stacks + row->stack_cnt && stack->node != node)
+		stack++;
+	if (stack == row->stacks + TAPIR_EVENT_COUNTS_STACKS)
+		stack--; /* the last one is all others */
+	else if (stack == row->stacks + row->stack_cnt)
+		row->stacks[row->stack_cnt++].node = node;
+	stack->cnt++;
+	stack->weight += weight;
 }
 
-bool tapir_tally__add(struct tapir_tally *t, const struct tapir_tl_thread *thread,
-		      const struct tapir_probe_view *probe, const struct tapir_event_view *event)
+bool tapir_event_counts__add(struct tapir_event_counts *t, const struct tapir_tl_thread *thread,
+			     const struct tapir_probe_view *probe,
+			     const struct tapir_event_view *event)
 {
-	const struct tapir_tally_event *counted = event_of(t, probe);
+	const struct tapir_counted_event *counted = event_of(t, probe);
 	const struct tapir_event_fields *f;
-	struct tapir_tally_row *row;
+	struct tapir_event_counts_row *row;
 	char *label, *more;
 	uint64_t weight;
 
@@ -127,7 +128,7 @@ bool tapir_tally__add(struct tapir_tally *t, const struct tapir_tl_thread *threa
 	weight = weight_of(f, counted->weight);
 	label = event_fields_text(f, counted->label);
 	more = event_fields_text(f, counted->more);
-	if (t->id == TAPIR_TALLY_ALLOCATION_SAMPLES)
+	if (t->id == TAPIR_COUNTS_ALLOCATION_SAMPLES)
 		weight = tapir_allocation_sample__bytes(weight);
 	/* The sums are of all events; rows have a limit. */
 	t->cnt++;
@@ -140,7 +141,7 @@ bool tapir_tally__add(struct tapir_tally *t, const struct tapir_tl_thread *threa
 		t->failed = true;
 		return true;
 	}
-	row = tally_row_of(t, label);
+	row = counts_row_of(t, label);
 	if (!row) {
 		free(more);
 		return true;
@@ -152,33 +153,33 @@ bool tapir_tally__add(struct tapir_tally *t, const struct tapir_tl_thread *threa
 	row->cnt++;
 	row->weight += weight;
 	t->last = row;
-	count_way(row, event->rec->stack_id ? thread->last_node : TAPIR_NO_NODE, weight);
+	count_stack(row, event->rec->stack_id ? thread->last_node : TAPIR_NO_NODE, weight);
 	return true;
 }
 
 static int by_weight(const void *a, const void *b)
 {
-	const struct tapir_tally_row *x = *(struct tapir_tally_row *const *)a;
-	const struct tapir_tally_row *y = *(struct tapir_tally_row *const *)b;
+	const struct tapir_event_counts_row *x = *(struct tapir_event_counts_row *const *)a;
+	const struct tapir_event_counts_row *y = *(struct tapir_event_counts_row *const *)b;
 
 	return tapir_order__by(tapir_order__down(x->weight, y->weight),
 			       tapir_order__down(x->cnt, y->cnt), strcmp(x->label, y->label));
 }
 
-static int way_by_weight(const void *a, const void *b)
+static int stack_by_weight(const void *a, const void *b)
 {
-	const struct tapir_tally_way *x = a, *y = b;
+	const struct tapir_event_counts_stack *x = a, *y = b;
 
 	return x->weight < y->weight ? 1 : x->weight > y->weight ? -1 : 0;
 }
 
-void tapir_tally__sort(struct tapir_tally *t)
+void tapir_event_counts__sort(struct tapir_event_counts *t)
 {
-	struct tapir_tally_row **row;
+	struct tapir_event_counts_row **row;
 
 	tapir_keyed__sort(&t->rows, by_weight);
 	tapir_vec_for_each (row, &t->rows)
-		qsort((*row)->ways, (*row)->way_cnt, sizeof(*(*row)->ways), way_by_weight);
+		qsort((*row)->stacks, (*row)->stack_cnt, sizeof(*(*row)->stacks), stack_by_weight);
 }
 
 static uint32_t origin_name(const struct tapir_view_result *result, uint32_t node)
@@ -189,32 +190,33 @@ static uint32_t origin_name(const struct tapir_view_result *result, uint32_t nod
 }
 
 /* Stacks that begin in the same function of the program's own are one, the heaviest of them. */
-static unsigned merge_ways(const struct tapir_view_result *result,
-			   const struct tapir_tally_row *row, struct tapir_tally_way *out)
+static unsigned merge_stacks(const struct tapir_view_result *result,
+			     const struct tapir_event_counts_row *row,
+			     struct tapir_event_counts_stack *out)
 {
-	uint32_t names[TAPIR_TALLY_WAYS];
+	uint32_t names[TAPIR_EVENT_COUNTS_STACKS];
 	unsigned cnt = 0, at;
 
-	for (unsigned i = 0; i < row->way_cnt; i++) {
-		uint32_t name = origin_name(result, row->ways[i].node);
+	for (unsigned i = 0; i < row->stack_cnt; i++) {
+		uint32_t name = origin_name(result, row->stacks[i].node);
 
 		for (at = 0; at < cnt; at++)
 			if (names[at] == name && name != TAPIR_APP_CODE_NONE && !result->unfold)
 				break;
 		if (at == cnt) {
 			names[cnt] = name;
-			out[cnt++] = row->ways[i];
+			out[cnt++] = row->stacks[i];
 			continue;
 		}
-		out[at].cnt += row->ways[i].cnt;
-		out[at].weight += row->ways[i].weight;
+		out[at].cnt += row->stacks[i].cnt;
+		out[at].weight += row->stacks[i].weight;
 	}
-	qsort(out, cnt, sizeof(*out), way_by_weight);
+	qsort(out, cnt, sizeof(*out), stack_by_weight);
 	return cnt;
 }
 
 static void write_stacks(struct tapir_view_result *result, size_t rows,
-			 const struct tapir_tally_row *row, bool is_bytes)
+			 const struct tapir_event_counts_row *row, bool is_bytes)
 {
 	static const struct tapir_column in_bytes[] = {{"bytes", ">BYTES", TAPIR_CELL_BYTES},
 						       {"count", ">TIMES", TAPIR_CELL_COUNT},
@@ -226,18 +228,18 @@ static void write_stacks(struct tapir_view_result *result, size_t rows,
 						       {}};
 	size_t table = tapir_view_result__table_of_row(result, rows, "stacks", NULL,
 						       is_bytes ? in_bytes : in_times);
-	struct tapir_tally_way ways[TAPIR_TALLY_WAYS];
-	unsigned cnt = merge_ways(result, row, ways);
+	struct tapir_event_counts_stack stacks[TAPIR_EVENT_COUNTS_STACKS];
+	unsigned cnt = merge_stacks(result, row, stacks);
 
 	for (unsigned i = 0; i < cnt && (result->top || i < WAYS_SHOWN); i++) {
-		tapir_view_result__u64(result, table, ways[i].weight);
-		tapir_view_result__u64(result, table, ways[i].cnt);
-		tapir_view_result__stack(result, table, ways[i].node);
+		tapir_view_result__u64(result, table, stacks[i].weight);
+		tapir_view_result__u64(result, table, stacks[i].cnt);
+		tapir_view_result__stack(result, table, stacks[i].node);
 	}
 }
 
 static void write_messages(struct tapir_view_result *result, size_t rows,
-			   const struct tapir_tally_row *row)
+			   const struct tapir_event_counts_row *row)
 {
 	static const struct tapir_column columns[] = {
 		{"count", ">TIMES", TAPIR_CELL_COUNT}, {"message", "MESSAGE", TAPIR_CELL_TEXT}, {}};
@@ -253,8 +255,8 @@ static void write_messages(struct tapir_view_result *result, size_t rows,
 	}
 }
 
-void tapir_tally__write(const struct tapir_tally *t, struct tapir_view_result *result,
-			const char *key, bool is_bytes, uint64_t top)
+void tapir_event_counts__write(const struct tapir_event_counts *t, struct tapir_view_result *result,
+			       const char *key, bool is_bytes, uint64_t top)
 {
 	static const struct tapir_column in_bytes[] = {{"bytes", ">BYTES", TAPIR_CELL_BYTES},
 						       {"percent", ">SHARE", TAPIR_CELL_PERCENT},
@@ -269,7 +271,7 @@ void tapir_tally__write(const struct tapir_tally *t, struct tapir_view_result *r
 	size_t table = tapir_view_result__table(result, key, NULL, is_bytes ? in_bytes : in_times);
 
 	for (size_t i = 0; i < t->rows.cnt && i < top; i++) {
-		const struct tapir_tally_row *row = t->rows.data[i];
+		const struct tapir_event_counts_row *row = t->rows.data[i];
 
 		tapir_view_result__u64(result, table, row->weight);
 		tapir_view_result__share(result, table, row->weight, t->weight);
@@ -284,9 +286,9 @@ void tapir_tally__write(const struct tapir_tally *t, struct tapir_view_result *r
 					(unsigned long long)t->rows.more);
 }
 
-void tapir_tally__fini(struct tapir_tally *t)
+void tapir_event_counts__fini(struct tapir_event_counts *t)
 {
-	struct tapir_tally_row **row;
+	struct tapir_event_counts_row **row;
 
 	tapir_vec_for_each (row, &t->rows) {
 		free((*row)->label);
