@@ -20,7 +20,7 @@ static void on_close(void *ctx, struct tapir_interval *i)
 
 	(void)ctx;
 	for (unsigned c = 0; c < TAPIR_CAUSE_CNT; c++)
-		sum += tapir_parts__sum(&i->parts, c);
+		sum += tapir_time_breakdown__sum(&i->parts, c);
 	if (i->until_ns < i->from_ns || sum != i->until_ns - i->from_ns)
 		abort();
 }

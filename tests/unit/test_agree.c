@@ -189,7 +189,7 @@ static void on_interval(void *ctx, struct tapir_interval *i)
 
 	(void)ctx;
 	for (unsigned c = 0; c < TAPIR_CAUSE_CNT; c++)
-		sum += tapir_parts__sum(&i->parts, c);
+		sum += tapir_time_breakdown__sum(&i->parts, c);
 	assert_true(i->until_ns >= i->from_ns);
 	assert_int_equal(sum, i->until_ns - i->from_ns);
 }

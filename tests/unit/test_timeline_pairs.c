@@ -156,7 +156,7 @@ static void children_that_overlap_are_counted_once(void **state)
  */
 static void time_of_a_thread_that_takes_other_work_is_not_the_activitys(void **state)
 {
-	const struct tapir_parts *parts;
+	const struct tapir_time_breakdown *parts;
 
 	(void)state;
 	step(ORDER_BEGIN, 1, 10 * MS, 1, 0);
@@ -177,7 +177,7 @@ static void time_of_a_thread_that_takes_other_work_is_not_the_activitys(void **s
 /* The pool says when a thread is done with one. */
 static void activity_leaves_a_thread_that_takes_its_next_work_item(void **state)
 {
-	const struct tapir_parts *parts;
+	const struct tapir_time_breakdown *parts;
 
 	(void)state;
 	step(ORDER_BEGIN, 1, 10 * MS, 1, 0);

@@ -12,7 +12,7 @@ enum { HTTP_BEGIN = LOCK_END + 1, HTTP_END, POOL_BEGIN, POOL_END, ORDER_BEGIN, O
 struct closed {
 	uint32_t flags, tid, end_tid;
 	uint64_t from_ns, until_ns;
-	struct tapir_parts parts;
+	struct tapir_time_breakdown parts;
 	char kind[32], label[64];
 };
 
@@ -23,12 +23,12 @@ static struct tapir_wait last_wait;
 static uint64_t waited_ns; /* of all */
 static enum tapir_cause sample_cause;
 
-static inline uint64_t sum_of(const struct tapir_parts *parts)
+static inline uint64_t sum_of(const struct tapir_time_breakdown *parts)
 {
 	uint64_t sum = 0;
 
 	for (unsigned c = 0; c < TAPIR_CAUSE_CNT; c++)
-		sum += tapir_parts__sum(parts, c);
+		sum += tapir_time_breakdown__sum(parts, c);
 	return sum;
 }
 

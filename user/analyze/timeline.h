@@ -42,7 +42,7 @@ enum tapir_thread_state {
 };
 
 /* Nanoseconds of a thread, by cause and state. */
-struct tapir_parts {
+struct tapir_time_breakdown {
 	uint64_t ns[TAPIR_CAUSE_CNT][TAPIR_THREAD_STATE_CNT];
 };
 
@@ -80,7 +80,7 @@ struct tapir_tl_thread {
 	uint64_t ran_ns;	/* the last time at which it is known to have run */
 	uint64_t since_ns;	/* parts hold everything before */
 	uint64_t gc_ns, any_ns; /* time the process had been stopped at since_ns */
-	struct tapir_parts parts;
+	struct tapir_time_breakdown parts;
 	/* Sums of the thread, where short waits are summed: parts count those as running. */
 	uint64_t run_ns, short_runnable_ns, short_asleep_ns;
 	uint64_t out_ns;       /* when it left its CPU */
@@ -133,10 +133,10 @@ struct tapir_interval {
 	char *label;	   /* of the begin event; NULL: none */
 	uint32_t node;	   /* stack of the begin event, or TAPIR_NO_NODE */
 	uint32_t end_tid;
-	struct tapir_parts parts; /* whole once it is closed */
-	uint64_t inner_ns;	  /* a wait for a lock: of it, in the range, for other ones */
+	struct tapir_time_breakdown parts; /* whole once it is closed */
+	uint64_t inner_ns; /* a wait for a lock: of it, in the range, for other ones */
 	/* for the timeline alone, while it is open */
-	struct tapir_parts at;
+	struct tapir_time_breakdown at;
 	uint64_t last_ns, gc_ns, any_ns; /* its thread's then */
 	struct tapir_tl_thread *thread;	 /* the thread whose time it is at present; NULL: none */
 	uint32_t child_cnt;		 /* activities that it began and that go on */
@@ -167,7 +167,7 @@ struct tapir_wait {
 	uint16_t state, flags;		     /* as in the SWITCH record */
 	uint32_t waker_tid;		     /* 0: unknown, or an interrupt */
 	uint64_t futex_va;		     /* 0: it waited for none, or unknown */
-	struct tapir_parts parts;	     /* sleeping and runnable, by cause */
+	struct tapir_time_breakdown parts;   /* sleeping and runnable, by cause */
 };
 
 static inline uint64_t tapir_tl_memo__second(uint64_t time_ns)
@@ -395,7 +395,8 @@ static inline uint64_t tapir_waits__asleep_ns(const struct tapir_rec_waits *rec)
 	       rec->ns[TAPIR_WAIT_OTHER];
 }
 
-static inline uint64_t tapir_parts__sum(const struct tapir_parts *parts, unsigned cause)
+static inline uint64_t tapir_time_breakdown__sum(const struct tapir_time_breakdown *parts,
+						 unsigned cause)
 {
 	uint64_t sum = 0;
 
@@ -404,9 +405,9 @@ static inline uint64_t tapir_parts__sum(const struct tapir_parts *parts, unsigne
 	return sum;
 }
 
-static inline void tapir_parts__add_difference(struct tapir_parts *sum,
-					       const struct tapir_parts *later,
-					       const struct tapir_parts *earlier)
+static inline void tapir_time_breakdown__add_difference(struct tapir_time_breakdown *sum,
+							const struct tapir_time_breakdown *later,
+							const struct tapir_time_breakdown *earlier)
 {
 	for (unsigned c = 0; c < TAPIR_CAUSE_CNT; c++)
 		for (unsigned s = 0; s < TAPIR_THREAD_STATE_CNT; s++)

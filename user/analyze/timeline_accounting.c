@@ -93,7 +93,7 @@ static uint64_t less_of(uint64_t a, uint64_t b)
 /*
  * took_ns of a state, during which the process was stopped for gc_ns by GC, and for any_ns in all.
  */
-static void add_parts(struct tapir_parts *parts, unsigned state, unsigned own_cause,
+static void add_parts(struct tapir_time_breakdown *parts, unsigned state, unsigned own_cause,
 		      uint64_t took_ns, uint64_t gc_ns, uint64_t any_ns)
 {
 	uint64_t gc_part = less_of(gc_ns, took_ns);
@@ -167,7 +167,7 @@ void tapir_interval__enter(struct tapir_interval *i, struct tapir_tl_thread *t, 
 void tapir_interval__take_parts(struct tapir_interval *i, uint64_t now_ns)
 {
 	tapir_timeline__advance(i->thread, now_ns);
-	tapir_parts__add_difference(&i->parts, &i->thread->parts, &i->at);
+	tapir_time_breakdown__add_difference(&i->parts, &i->thread->parts, &i->at);
 	note_time(i, i->thread, now_ns);
 }
 

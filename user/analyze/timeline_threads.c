@@ -415,7 +415,7 @@ static uint64_t later_of(uint64_t a, uint64_t b)
 
 /* Reports the part of the wait that lies in the requested range; parts are of all of it. */
 static void emit_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
-		      const struct tapir_wait *ends, const struct tapir_parts *before)
+		      const struct tapir_wait *ends, const struct tapir_time_breakdown *before)
 {
 	struct tapir_wait wait = *ends;
 
@@ -426,7 +426,7 @@ static void emit_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
 	wait.state = t->out_state;
 	wait.flags = (t->out_flags & ~TAPIR_SWITCH_WOKEN_BY_IRQ) | ends->flags;
 	wait.futex_va = t->out_futex_va;
-	tapir_parts__add_difference(&wait.parts, &t->parts, before);
+	tapir_time_breakdown__add_difference(&wait.parts, &t->parts, before);
 	has_waited(tl, t, &wait);
 	if (!t->is_of_tapir && tapir_timeline__in_range(tl, wait.until_ns) &&
 	    tapir_timeline__reports(tl, t->tgid, t->tid) &&
@@ -441,7 +441,7 @@ static void emit_wait(struct tapir_timeline *tl, struct tapir_tl_thread *t,
  */
 void tapir_timeline__ran(struct tapir_timeline *tl, struct tapir_tl_thread *t, uint64_t now_ns)
 {
-	struct tapir_parts before;
+	struct tapir_time_breakdown before;
 
 	t->ran_ns = now_ns;
 	if (t->state == TAPIR_THREAD_RUNNING || now_ns < t->since_ns)
@@ -567,7 +567,7 @@ static void on_switch_in(struct tapir_timeline *tl, const struct tapir_rec_switc
 	uint64_t now_ns = rec->h.time_ns, wake_ns = now_ns;
 	struct tapir_tl_thread *t =
 		tapir_timeline__get_thread(tl, rec->in_tgid, rec->in_tid, now_ns);
-	struct tapir_parts before;
+	struct tapir_time_breakdown before;
 	uint32_t waker_tid = 0;
 	bool is_first;
 

@@ -287,7 +287,7 @@ static void count_whole(struct slow *s, const struct tapir_interval *i)
 	if (i->flags & TAPIR_INTERVAL_NESTED)
 		return; /* its time is that of the one around it */
 	s->sum_ns += i->until_ns - i->from_ns;
-	tapir_parts__add_difference(&s->sum, &i->parts, &(struct tapir_parts){});
+	tapir_time_breakdown__add_difference(&s->sum, &i->parts, &(struct tapir_time_breakdown){});
 }
 
 static void slow_close(void *ctx, struct tapir_interval *i)

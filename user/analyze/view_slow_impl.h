@@ -34,7 +34,7 @@ struct slow_one {
 	uint16_t flags;
 	char comm[TAPIR_COMM_TEXT_BYTES];
 	char *label;
-	struct tapir_parts parts;
+	struct tapir_time_breakdown parts;
 	struct details *details; /* NULL: there was no room for them */
 };
 
@@ -43,7 +43,7 @@ struct slow {
 	uint64_t watched;
 	struct tapir_vec(int8_t) is_kind; /* by kind idx: 0 not asked, 1 it is, -1 it is not */
 	struct tapir_vec(struct slow_one) slowest; /* sorted, the slowest first */
-	struct tapir_parts sum;			   /* of all whole ones */
+	struct tapir_time_breakdown sum;	   /* of all whole ones */
 	uint64_t cnt, sum_ns, half_cnt, nested_cnt, attach_cnt;
 	struct tapir_histogram took;
 	struct tapir_wait_reasons reasons;

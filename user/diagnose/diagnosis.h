@@ -80,9 +80,9 @@ struct tapir_request_kind {
 	uint64_t by_thread_cnt; /* paired without an id */
 	bool is_by_key;		/* served requests that have a key, but no activity */
 	char *worst_label;
-	struct tapir_parts parts;	/* of all of them */
-	struct tapir_label_sums inside; /* kinds of activities that they waited for */
-	struct tapir_label_sums tasks;	/* that they awaited */
+	struct tapir_time_breakdown parts; /* of all of them */
+	struct tapir_label_sums inside;	   /* kinds of activities that they waited for */
+	struct tapir_label_sums tasks;	   /* that they awaited */
 	struct tapir_histogram took;
 };
 

@@ -89,7 +89,7 @@ void tapir_finding_requests__awaited(struct tapir_diagnosis *f, const struct tap
 void tapir_finding_requests__close(struct tapir_diagnosis *f, struct tapir_interval *i)
 {
 	const struct tapir_interval_kind *kind = &tapir_timeline__pairs(f->tl)->kinds.data[i->kind];
-	static const struct tapir_parts none;
+	static const struct tapir_time_breakdown none;
 	uint64_t took_ns = i->until_ns - i->from_ns;
 	struct tapir_request_kind *row;
 
@@ -105,7 +105,7 @@ void tapir_finding_requests__close(struct tapir_diagnosis *f, struct tapir_inter
 	row->is_by_key = i->is_request && i->scope == TAPIR_PAIR_KEY;
 	row->sum_ns += took_ns;
 	row->by_thread_cnt += kind->scope == TAPIR_PAIR_ACTIVITY && !i->activity;
-	tapir_parts__add_difference(&row->parts, &i->parts, &none);
+	tapir_time_breakdown__add_difference(&row->parts, &i->parts, &none);
 	tapir_histogram__add(&row->took, took_ns);
 	if (took_ns < row->worst_ns)
 		return;
@@ -179,8 +179,8 @@ void tapir_finding_requests__add_part(const struct tapir_request_kind *row, cons
 	const char *text = NULL;
 
 	for (unsigned cause = TAPIR_CAUSE_NONE + 1; cause < TAPIR_CAUSE_CNT; cause++)
-		if (tapir_parts__sum(&row->parts, cause) > top) {
-			top = tapir_parts__sum(&row->parts, cause);
+		if (tapir_time_breakdown__sum(&row->parts, cause) > top) {
+			top = tapir_time_breakdown__sum(&row->parts, cause);
 			text = causes[cause];
 		}
 	for (unsigned state = TAPIR_THREAD_RUNNING; state < TAPIR_THREAD_STATE_CNT; state++)

@@ -125,7 +125,8 @@ static int pass_report(struct tapir_pass *p, struct tapir_reader *reader)
 
 /* ---- of a timeline ------------------------------------------------------------------------------- */
 
-static uint64_t thread_state_sum(const struct tapir_parts *parts, enum tapir_thread_state state)
+static uint64_t thread_state_sum(const struct tapir_time_breakdown *parts,
+				 enum tapir_thread_state state)
 {
 	uint64_t ns = 0;
 
