@@ -46,6 +46,43 @@ static void ids_are_found_in_either_encoding(void **state)
 	}
 }
 
+static void traceparent_in_a_text_has_the_ids(void **state)
+{
+	(void)state;
+	for (size_t width = 1; width <= 2; width++) {
+		struct tapir_trace_ids ids = {};
+
+		assert_true(find(TEXT("GET /7 00-1 traceparent: 00-" TRACE "-" SPAN "-01"), width,
+				 &ids));
+		assert_int_equal(ids.trace_id[0], 0x4b);
+		assert_int_equal(ids.trace_id[15], 0x36);
+		assert_int_equal(ids.span_id[0], 0);
+		assert_int_equal(ids.span_id[7], 0xb7);
+	}
+}
+
+static void text_that_only_looks_like_a_traceparent_is_none(void **state)
+{
+	static const char *const texts[] = {"00-",
+					    "00-" TRACE,
+					    "00-" TRACE "-",
+					    "00-" TRACE "-" SPAN,
+					    "00-" TRACE "-" SPAN "0-01",
+					    "00-" TRACE "0-" SPAN "-01",
+					    "01-" TRACE "-" SPAN "-01",
+					    "00-00000000000000000000000000000000-" SPAN "-01",
+					    "00-4bf92f3577b34da6a3ce929d0e0e473g-" SPAN "-01"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		for (size_t width = 1; width <= 2; width++) {
+			struct tapir_trace_ids ids = {.span_id = {7}};
+
+			assert_false(find(texts[i], strlen(texts[i]), width, &ids));
+			assert_int_equal(ids.span_id[0], 7);
+		}
+}
+
 static void trace_without_a_span_is_one(void **state)
 {
 	struct tapir_trace_ids ids = {};
@@ -74,6 +111,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ids_are_found_in_either_encoding),
+		cmocka_unit_test(traceparent_in_a_text_has_the_ids),
+		cmocka_unit_test(text_that_only_looks_like_a_traceparent_is_none),
 		cmocka_unit_test(trace_without_a_span_is_one),
 		cmocka_unit_test(what_only_looks_like_an_id_is_none),
 	};

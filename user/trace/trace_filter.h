@@ -30,13 +30,14 @@ bool tapir_trace_filter__is(const struct tapir_trace_filter *choice,
 
 /*
  * Returns true if a well-formed record is of some trace: it carries ids, or is an event with an
- * argument TraceId.
+ * argument TraceId or a text that has a traceparent.
  */
 bool tapir_trace__is_named(const struct tapir_rec *rec);
 
 /*
  * Finds the ids of a well-formed record: those that it carries, or of an event those that are its
- * arguments TraceId and SpanId (without that, the span's are 0), as DiagnosticSource has them.
+ * arguments TraceId and SpanId (without that, the span's are 0), as DiagnosticSource has them, or
+ * those of a traceparent in a text: "00-4bf9...-00f0...-01".
  * Returns false if there are none; out is then unchanged.
  */
 bool tapir_trace__find_ids(const struct tapir_rec *rec, struct tapir_trace_ids *out);
