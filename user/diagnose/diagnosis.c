@@ -87,6 +87,11 @@ static enum tapir_diagnosis_event_kind event_kind_of(struct tapir_diagnosis *f,
 	return event_kind;
 }
 
+struct tapir_sv tapir_diagnosis__meta(const struct tapir_diagnosis *f, const char *key)
+{
+	return tapir_catalog__meta_value(tapir_timeline__catalog(f->tl), key);
+}
+
 static const struct tapir_counted_event *exception_of(const struct tapir_probe_view *probe)
 {
 	const struct tapir_counted_event *event = NULL;
@@ -173,7 +178,7 @@ static void add_diagnosed_wait(struct tapir_diagnosis *f, const struct tapir_wai
 
 	if (tapir_diagnosis__role(f, wait->thread, wait->until_ns) == TAPIR_ROLE_TRACER)
 		return;
-	tapir_finding_machine__wait(f, wait);
+	tapir_finding_cpu_pressure__wait(f, wait);
 	tapir_finding_loop__wait(f, wait);
 	tapir_finding_cpu_activity__wait(f, wait);
 	tapir_finding_executors__wait(f, wait);

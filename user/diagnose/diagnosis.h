@@ -180,7 +180,7 @@ struct tapir_diagnosis {
 	struct tapir_postgresql_finding postgresql;
 	struct {
 		uint64_t runnable_ns; /* of threads, waiting for a CPU */
-	} machine;
+	} cpu_pressure;
 	bool has_dotnet;
 	struct tapir_locks_by_stack locks_by_stack;
 	struct tapir_wait_table wait_table;

@@ -194,14 +194,17 @@ bool tapir_finding_handoffs__wait(struct tapir_diagnosis *f, const struct tapir_
  */
 void tapir_finding_handoffs__add_parked(const struct tapir_diagnosis *f, struct tapir_str *out);
 
+/* Returns the text that the recording has for key (its META records); empty: none. Borrowed. */
+struct tapir_sv tapir_diagnosis__meta(const struct tapir_diagnosis *f, const char *key);
+
 /* Takes a wait, of which the time for which the thread was runnable counts. */
-void tapir_finding_machine__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait);
+void tapir_finding_cpu_pressure__wait(struct tapir_diagnosis *f, const struct tapir_wait *wait);
 /*
  * Appends "; its threads want 15.9 CPUs of 2: they waited 40 s for one, most of it for one
  * another".
  */
-void tapir_finding_machine__append_oversubscription(const struct tapir_diagnosis *f,
-						    struct tapir_str *out);
+void tapir_finding_cpu_pressure__append_oversubscription(const struct tapir_diagnosis *f,
+							 struct tapir_str *out);
 
 /* Returns true for kinds of intervals that a client waits for. */
 bool tapir_finding_requests__is_one(const struct tapir_interval_kind *kind);

@@ -36,8 +36,7 @@ static bool is_recorded(struct tapir_diagnosis *f)
 	struct tapir_calls *c = &f->calls;
 
 	if (!c->is_known)
-		c->is_recorded =
-			tapir_catalog__meta_value(tapir_timeline__catalog(f->tl), "net").len > 0;
+		c->is_recorded = tapir_diagnosis__meta(f, "net").len > 0;
 	c->is_known = true;
 	return c->is_recorded;
 }

@@ -295,7 +295,7 @@ void tapir_finding_busy__list(struct tapir_diagnosis *f, struct tapir_findings *
 	fact.subject = looked_at ? looked_at : add_cpu_function(f, share, w, &fact.more);
 	fact.where = fact.subject ? w : NULL;
 	add_kernel(f, &fact.more);
-	tapir_finding_machine__append_oversubscription(f, &fact.more);
+	tapir_finding_cpu_pressure__append_oversubscription(f, &fact.more);
 	if (!looked_at && share < TAPIR_LIMIT(SIGNIFICANT) && cpus >= 0 &&
 	    cpus < TAPIR_LIMIT(CPU_HARDLY))
 		add_not_recorded(f, &fact.more);

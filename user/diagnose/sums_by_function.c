@@ -308,5 +308,5 @@ double tapir_diagnosis__wanted_cpus(const struct tapir_diagnosis *f)
 	uint64_t span_ns = tapir_timeline__switched_ns(f->tl);
 
 	return cpus < 0 || !span_ns ? cpus
-				    : cpus + (double)f->machine.runnable_ns / (double)span_ns;
+				    : cpus + (double)f->cpu_pressure.runnable_ns / (double)span_ns;
 }
