@@ -39,9 +39,14 @@ static void numbers_are_written_whole_at_their_limits(void **state)
 	tapir_str__addx(&s, 0);
 	tapir_str__addc(&s, ' ');
 	tapir_str__addx(&s, UINT64_MAX);
-	tapir_str__addf(&s, " %s-%d", "x", 5);
+	tapir_str__addf(&s, " %s-%d ", "x", 5);
+	tapir_str__add_zeros(&s, 7, 3);
+	tapir_str__addc(&s, ' ');
+	tapir_str__add_zeros(&s, 1234, 3);
+	tapir_str__addc(&s, ' ');
+	tapir_str__add_zeros(&s, UINT64_MAX, 99);
 	assert_string_equal(s.data, "0 18446744073709551615 -9223372036854775808 0 "
-				    "ffffffffffffffff x-5");
+				    "ffffffffffffffff x-5 007 1234 18446744073709551615");
 	assert_int_equal(s.len, strlen(s.data));
 	tapir_str__clear(&s);
 	assert_string_equal(s.data, "");

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decode/value.h"
 #include "output/export/event_lines.h"
 #include "trace/recbuf.h"
 
@@ -173,6 +174,34 @@ static void floats_have_the_fewest_digits_that_read_back(void **state)
 	add(f, SV("b"), TAPIR_FIELD_FLOAT, 4, f32_bits(0.1f));
 	add(f, SV("c"), TAPIR_FIELD_FLOAT, 8, f64_bits(-2e300));
 	check_args(f, whole(f), "a=0.1 b=0.1 c=-2e+300", "{\"a\":0.1,\"b\":0.1,\"c\":-2e+300}");
+}
+
+/* Seconds are written without printf, which decides how. */
+static void billionths_are_written_as_printf_writes_them(void **state)
+{
+	static const double values[] = {0,	  0.0001,	0.00009999,  0.1, 1,   1.000000001,
+					12.5,	  59.999999999, 3,	     1e5, 1e6, 999999.999,
+					86400.25, 1.0 / 3,	1.0000000005};
+	struct tapir_str out = {};
+	char text[32];
+
+	(void)state;
+	for (size_t i = 0; i < 20000; i++) {
+		double number = i < sizeof(values) / sizeof(*values)
+					? values[i]
+					: (double)(i * 7919ull * i % 10000000000000ull) / 1e9;
+		const struct tapir_value value = {
+			.type = TAPIR_FIELD_FLOAT, .size = sizeof(double), .f64 = number};
+		int digits = 15;
+
+		do
+			snprintf(text, sizeof(text), "%.*g", digits, number);
+		while (digits++ < 17 && strtod(text, NULL) != number);
+		tapir_str__clear(&out);
+		tapir_value__add_text(&out, &value);
+		assert_string_equal(out.data, text);
+	}
+	tapir_str__fini(&out);
 }
 
 static void json_has_null_and_a_mark_when_float_is_no_number(void **state)
@@ -343,6 +372,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(numbers_are_exact_at_their_limits),
 		TEST(floats_have_the_fewest_digits_that_read_back),
+		TEST(billionths_are_written_as_printf_writes_them),
 		TEST(json_has_null_and_a_mark_when_float_is_no_number),
 		TEST(numbers_of_16_bytes_are_whole),
 		TEST(strings_say_what_they_are_not),

@@ -69,7 +69,7 @@ void tapir_str__addc(struct tapir_str *s, char c)
 	tapir_str__add(s, &c, 1);
 }
 
-void tapir_str__addu(struct tapir_str *s, uint64_t value)
+void tapir_str__add_zeros(struct tapir_str *s, uint64_t value, unsigned digit_cnt)
 {
 	char digits[20];
 	size_t at = sizeof(digits);
@@ -77,7 +77,14 @@ void tapir_str__addu(struct tapir_str *s, uint64_t value)
 	do
 		digits[--at] = (char)('0' + value % 10);
 	while (value /= 10);
+	while (at && sizeof(digits) - at < digit_cnt)
+		digits[--at] = '0';
 	tapir_str__add(s, digits + at, sizeof(digits) - at);
+}
+
+void tapir_str__addu(struct tapir_str *s, uint64_t value)
+{
+	tapir_str__add_zeros(s, value, 1);
 }
 
 void tapir_str__addd(struct tapir_str *s, int64_t value)
@@ -264,12 +271,30 @@ static size_t printable_len(const unsigned char *p, size_t left)
 	return len && tapir_utf8__misleads(p, len) ? 0 : len;
 }
 
+#define EACH_BYTE(byte) (~0ull / 255 * (byte))
+#define HAS_ZERO(word)	(((word)-EACH_BYTE(0x01)) & ~(word)&EACH_BYTE(0x80))
+
+/* A number of bytes at the beginning that are shown as they are: of most text all but the end. */
+static size_t plain_len(const unsigned char *p, size_t len)
+{
+	size_t at = 0;
+	uint64_t word;
+
+	for (; len - at >= sizeof(word); at += sizeof(word)) {
+		memcpy(&word, p + at, sizeof(word));
+		if (word & EACH_BYTE(0x80) || (word - EACH_BYTE(0x20)) & ~word & EACH_BYTE(0x80) ||
+		    HAS_ZERO(word ^ EACH_BYTE(0x7f)) || HAS_ZERO(word ^ EACH_BYTE('\\')))
+			break;
+	}
+	return at;
+}
+
 void tapir_str__add_printable(struct tapir_str *s, const char *bytes, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)bytes;
 	size_t plain = 0;
 
-	for (size_t i = 0, seq; i < len; i += seq ? seq : 1) {
+	for (size_t i = plain_len(p, len), seq; i < len; i += seq ? seq : 1) {
 		seq = printable_len(p + i, len - i);
 		if (seq)
 			continue;

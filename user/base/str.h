@@ -31,6 +31,8 @@ void tapir_str__adds(struct tapir_str *s, const char *text);
 void tapir_str__addc(struct tapir_str *s, char c);
 void tapir_str__addu(struct tapir_str *s, uint64_t value);
 void tapir_str__addd(struct tapir_str *s, int64_t value);
+/* With at least so many digits, at most 20: zeros in front. */
+void tapir_str__add_zeros(struct tapir_str *s, uint64_t value, unsigned digit_cnt);
 void tapir_str__addx(struct tapir_str *s, uint64_t value);		     /* lower case, no 0x */
 void tapir_str__add_hex(struct tapir_str *s, const void *bytes, size_t len); /* two digits each */
 void tapir_str__addf(struct tapir_str *s, const char *fmt, ...)

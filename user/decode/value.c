@@ -78,12 +78,41 @@ static void add_i128(struct tapir_str *out, const struct tapir_value *value)
 	add_u128(out, number);
 }
 
+/*
+ * Adds a number that is a whole one of billionths, as seconds of nanoseconds are, with the digits
+ * that printf finds slowly: fifteen at most are always read back as the same number. False: it is
+ * another one.
+ */
+static bool add_billionths(struct tapir_str *out, double value)
+{
+	const uint64_t one = 1000000000;
+	unsigned digit_cnt = 9;
+	uint64_t whole, part;
+
+	if (!(value >= 1e-4 && value < 1e6)) /* printf has an exponent, or it has more digits */
+		return false;
+	whole = (uint64_t)(value * 1e9 + 0.5);
+	if ((double)whole / 1e9 != value)
+		return false;
+	tapir_str__addu(out, whole / one);
+	part = whole % one;
+	for (; part && part % 10 == 0; digit_cnt--)
+		part /= 10;
+	if (part) {
+		tapir_str__addc(out, '.');
+		tapir_str__add_zeros(out, part, digit_cnt);
+	}
+	return true;
+}
+
 /* The fewest digits that read back as the same number of its size. */
 static void add_float(struct tapir_str *out, const struct tapir_value *value)
 {
 	bool is_narrow = value->size == sizeof(float);
 	char text[32];
 
+	if (!is_narrow && add_billionths(out, value->f64))
+		return;
 	for (int digits = is_narrow ? 6 : 15; digits <= (is_narrow ? 9 : 17); digits++) {
 		double back;
 

@@ -41,10 +41,17 @@ static void add_head(const struct tapir_catalog *catalog, const struct tapir_rec
 		     uint32_t tgid, uint32_t tid, struct tapir_str *out)
 {
 	add_word(out, comm_of(catalog, tid, rec->time_ns));
-	tapir_str__addf(out, " %u/%u [%03u] %" PRIu64 ".%06u: ", tgid, tid,
-			rec->cpu == TAPIR_CPU_UNKNOWN ? 0u : rec->cpu,
-			(uint64_t)(rec->time_ns / TAPIR_NS_PER_SEC),
-			(unsigned)(rec->time_ns % TAPIR_NS_PER_SEC / 1000));
+	tapir_str__addc(out, ' ');
+	tapir_str__addu(out, tgid);
+	tapir_str__addc(out, '/');
+	tapir_str__addu(out, tid);
+	tapir_str__adds(out, " [");
+	tapir_str__add_zeros(out, rec->cpu == TAPIR_CPU_UNKNOWN ? 0u : rec->cpu, 3);
+	tapir_str__adds(out, "] ");
+	tapir_str__addu(out, rec->time_ns / TAPIR_NS_PER_SEC);
+	tapir_str__addc(out, '.');
+	tapir_str__add_zeros(out, rec->time_ns % TAPIR_NS_PER_SEC / 1000, 6);
+	tapir_str__adds(out, ": ");
 }
 
 static struct tapir_sv module_of(const struct tapir_frame *frame)
@@ -109,6 +116,7 @@ static void add_line(const struct tapir_frame *frame, struct tapir_str *out)
 }
 
 #define LINES_MAX_BYTES (64u << 20)
+#define TEXTS_MAX_BYTES (16u << 20) /* further stacks are put together from lines of frames */
 
 /* The position and length of the frame's line in lines. */
 static uint64_t remember_line(void *ctx, const struct tapir_frame *frame)
@@ -127,7 +135,9 @@ static void renew(struct tapir_perf_script *script)
 	if (script->version == version && script->lines.len < LINES_MAX_BYTES)
 		return;
 	tapir_frame_cache__fini(&script->memo);
+	tapir_stack_cache__fini(&script->stacks);
 	tapir_str__clear(&script->lines);
+	tapir_str__clear(&script->texts);
 	script->version = version;
 }
 
@@ -144,21 +154,17 @@ static void add_lost_callers(struct tapir_perf_script *script, const struct tapi
 		out->len = at;
 }
 
-static void add_perf_frames(struct tapir_perf_script *script, const struct tapir_stack_ref *ref,
-			    uint64_t stack_id, struct tapir_str *out)
+/* *span is narrowed to when these lines are valid. */
+static void add_each_frame(struct tapir_perf_script *script, const struct tapir_stack_ref *ref,
+			   const struct tapir_rec_stack *rec, struct tapir_str *out,
+			   struct tapir_name_span *span)
 {
-	const struct tapir_rec_stack *rec =
-		stack_id ? tapir_catalog__stack(script->catalog, stack_id) : NULL;
-	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
 	struct tapir_stack_view view;
 
-	if (!rec)
-		return;
-	renew(script);
 	tapir_stack_view__of(&rec->h, &view);
 	for (unsigned i = 0; i < rec->frame_cnt; i++) {
 		uint64_t line = tapir_frame_cache__number(&script->memo, script->catalog, ref,
-							  &view, i, remember_line, script, &span);
+							  &view, i, remember_line, script, span);
 
 		if (script->lines.failed)
 			out->failed = true;
@@ -166,6 +172,47 @@ static void add_perf_frames(struct tapir_perf_script *script, const struct tapir
 			tapir_str__add(out, script->lines.data + (line >> 32), (uint32_t)line);
 	}
 	add_lost_callers(script, ref, rec, out);
+}
+
+static void remember_stack(struct tapir_perf_script *script, const struct tapir_stack_ref *ref,
+			   struct tapir_sv text, struct tapir_name_span span)
+{
+	size_t at = script->texts.len;
+
+	if (text.len > TEXTS_MAX_BYTES - at || script->stacks.entries.cnt >= TAPIR_STACK_CACHE_MAX)
+		return;
+	tapir_str__add(&script->texts, text.data, text.len);
+	script->texts.failed = false; /* the lines are only made again, then */
+	if (script->texts.len != at + text.len ||
+	    !tapir_stack_cache__add(&script->stacks, ref, span, (uint64_t)at << 32 | text.len))
+		script->texts.len = at;
+}
+
+static void add_perf_frames(struct tapir_perf_script *script, struct tapir_stack_ref ref,
+			    uint64_t stack_id, struct tapir_str *out)
+{
+	const struct tapir_stack_cache_entry *known;
+	const struct tapir_rec_stack *rec;
+	struct tapir_name_span span = TAPIR_NAME_SPAN_ALL;
+	size_t from = out->len;
+
+	if (!stack_id)
+		return;
+	renew(script);
+	ref.stack_id = stack_id;
+	known = tapir_stack_cache__find(&script->stacks, &ref);
+	if (known) {
+		tapir_str__add(out, script->texts.data + (known->value >> 32),
+			       (uint32_t)known->value);
+		return;
+	}
+	rec = tapir_catalog__stack(script->catalog, stack_id);
+	if (!rec)
+		return;
+	add_each_frame(script, &ref, rec, out, &span);
+	if (!out->failed)
+		remember_stack(script, &ref, (struct tapir_sv){out->data + from, out->len - from},
+			       span);
 }
 
 static void add_event_name(const struct tapir_catalog *catalog, uint32_t probe_id,
@@ -195,8 +242,8 @@ static void add_sample(struct tapir_perf_script *script, const struct tapir_rec_
 	tapir_str__addc(out, ' ');
 	add_word(out, event.len ? event : tapir_sv__of("cpu-clock"));
 	tapir_str__adds(out, ":\n");
-	add_perf_frames(script, &ref, sample->kstack_id, out);
-	add_perf_frames(script, &ref, sample->stack_id, out);
+	add_perf_frames(script, ref, sample->kstack_id, out);
+	add_perf_frames(script, ref, sample->stack_id, out);
 	tapir_str__addc(out, '\n');
 }
 
@@ -213,8 +260,8 @@ static void add_perf_event(struct tapir_perf_script *script, const struct tapir_
 	tapir_str__adds(out, "1 ");
 	add_event_name(script->catalog, ev->probe_id, out);
 	tapir_str__adds(out, ":\n");
-	add_perf_frames(script, &ref, view.kstack_id, out);
-	add_perf_frames(script, &ref, ev->stack_id, out);
+	add_perf_frames(script, ref, view.kstack_id, out);
+	add_perf_frames(script, ref, ev->stack_id, out);
 	tapir_str__addc(out, '\n');
 }
 
@@ -230,5 +277,7 @@ void tapir_perf_script__add(struct tapir_perf_script *script, const struct tapir
 void tapir_perf_script__fini(struct tapir_perf_script *script)
 {
 	tapir_frame_cache__fini(&script->memo);
+	tapir_stack_cache__fini(&script->stacks);
 	tapir_str__fini(&script->lines);
+	tapir_str__fini(&script->texts);
 }

@@ -14,6 +14,9 @@ struct tapir_perf_script {
 	/* lines of frames that were printed already, while their names hold */
 	struct tapir_frame_cache memo;
 	struct tapir_str lines;
+	/* all lines of a stack, in the same way: most samples have one that was there before */
+	struct tapir_stack_cache stacks;
+	struct tapir_str texts;
 	uint64_t version;
 };
 

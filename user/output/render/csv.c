@@ -12,9 +12,11 @@ static void double_quotes(struct tapir_str *out, size_t from)
 {
 	size_t cnt = 0, to;
 
+	if (!memchr(out->data + from, '"', out->len - from))
+		return;
 	for (size_t i = from; i < out->len; i++)
 		cnt += out->data[i] == '"';
-	if (!cnt || !tapir_str__reserve(out, cnt))
+	if (!tapir_str__reserve(out, cnt))
 		return;
 	to = out->len + cnt;
 	out->data[to] = '\0';
