@@ -105,15 +105,9 @@ static int remove_recording(void **state)
 
 /* ---- what a page has ------------------------------------------------------------------------ */
 
-static int open_again(void *ctx, struct tapir_reader *first, struct tapir_reader **out)
-{
-	(void)ctx;
-	return tapir_reader__open_again(first, out);
-}
-
 static void read_data(struct tapir_str *out)
 {
-	const struct tapir_page_opts opts = {.path = HOSTILE, .open_again = open_again};
+	const struct tapir_page_opts opts = {.path = HOSTILE};
 	struct tapir_reader *reader;
 
 	assert_int_equal(tapir_reader__open(path, &reader), 0);

@@ -69,7 +69,6 @@ static int add_data(struct tapir_reader *reader, struct tapir_cli *cli, const ch
 		&(struct tapir_page_opts){.path = page_file_name(path),
 					  .unfold = args->unfold,
 					  .where = where,
-					  .open_again = tapir_rereading__open_again,
 					  .should_continue = tapir_rereading__should_continue,
 					  .ctx = &again},
 		out);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two passes: a report, and a timeline to which the rows and all views listen. What a page can hold
- * is bounded, so each part says what it left out.
+ * One pass: the rows and all views listen to the timeline of the report. What a page can hold is
+ * bounded, so each part says what it left out.
  */
 #include "output/page/page_data.h"
 
@@ -23,10 +23,9 @@
 #include "output/render/view_result_print.h"
 #include "output/render/views.h"
 
-#define MAX_VIEWS	       32
-#define RECORDS_BETWEEN_CHECKS 4096
-#define HEAT_CELL_NS	       (20 * TAPIR_NS_PER_MS)
-#define MAX_HEAT_CELLS	       (1u << 21) /* 11 hours: a longer recording has its samples alone */
+#define MAX_VIEWS      32
+#define HEAT_CELL_NS   (20 * TAPIR_NS_PER_MS)
+#define MAX_HEAT_CELLS (1u << 21) /* 11 hours: a longer recording has its samples alone */
 
 struct thread {
 	uint32_t pid, tid, process, name; /* texts */
@@ -43,12 +42,17 @@ struct series {
 	uint32_t pid, provider, name, unit, tags;
 };
 
+struct views {
+	void *ctx[MAX_VIEWS];
+	struct tapir_capture_check recorded;
+};
+
 struct page {
 	const struct tapir_page_opts *opts;
 	struct tapir_timeline *tl;
-	const struct tapir_reader_stats *stats; /* of the second pass */
+	struct views views;
+	const struct tapir_reader_stats *stats;
 	uint64_t start_ns, last_ns;
-	uint64_t record_cnt;
 	struct tapir_page_marks samples, events;
 	struct tapir_page_slices waits, intervals;
 	struct tapir_page_texts names, fields;
@@ -265,11 +269,6 @@ static const struct tapir_timeline_fns row_fns = {.sample = page_on_sample,
 						  .counter = on_counter};
 
 /* ---- views ---------------------------------------------------------------------------------------- */
-
-struct views {
-	void *ctx[MAX_VIEWS];
-	struct tapir_capture_check recorded;
-};
 
 /* A view of one event has to be asked with its name. */
 static bool is_on_page(const struct tapir_view *view)
@@ -524,24 +523,30 @@ static void write_skipped(struct page *p, struct tapir_json *j, uint64_t node_cn
 	tapir_str__fini(&line);
 }
 
-/* ---- passes --------------------------------------------------------------------------------------- */
+/* ---- the pass -------------------------------------------------------------------------------------- */
 
-static int read_rows(struct page *p, struct tapir_reader *reader, struct views *views)
+static int begin_rows(void *ctx, struct tapir_timeline *tl)
 {
-	const struct tapir_page_opts *opts = p->opts;
-	const struct tapir_rec *rec;
-	int err = 0;
+	struct page *p = ctx;
+	int err;
 
-	tapir_reader__deliver_descriptions(reader, true);
-	tapir_where__begin(opts->where, tapir_reader__catalog(reader));
-	while (!err && (err = tapir_reader__next(reader, &rec)) > 0) {
-		tapir_capture_check__add(&views->recorded, rec);
-		err = tapir_timeline__add(p->tl, rec);
-		if (!err && opts->should_continue && !(++p->record_cnt % RECORDS_BETWEEN_CHECKS) &&
-		    !opts->should_continue(opts->ctx))
-			err = -ECANCELED;
-	}
-	return err ? err : tapir_timeline__finish(p->tl);
+	p->tl = tl;
+	err = tapir_timeline__listen(tl, &row_fns, p);
+	return err ? err : start_views(p, &p->views);
+}
+
+static void on_record(void *ctx, const struct tapir_rec *rec)
+{
+	struct page *p = ctx;
+
+	tapir_capture_check__add(&p->views.recorded, rec);
+}
+
+static bool should_continue(void *ctx)
+{
+	const struct page *p = ctx;
+
+	return !p->opts->should_continue || p->opts->should_continue(p->opts->ctx);
 }
 
 static bool has_failed(const struct page *p)
@@ -551,13 +556,12 @@ static bool has_failed(const struct page *p)
 	       p->text.failed;
 }
 
-static int write_page(struct page *p, struct views *views, struct tapir_json *j,
-		      struct tapir_str *left)
+static int write_rows(struct page *p, struct tapir_json *j, struct tapir_str *left)
 {
 	const struct tapir_stack_tree *tree =
 		p->opts->unfold ? tapir_timeline__stacks(p->tl) : &p->folded.tree;
 	struct tapir_page_nodes nodes = {};
-	int err = write_views(p, views, j, left);
+	int err = write_views(p, &p->views, j, left);
 
 	if (err)
 		return err;
@@ -580,59 +584,51 @@ static int write_page(struct page *p, struct views *views, struct tapir_json *j,
 	return err ? err : has_failed(p) || j->out->failed ? -ENOMEM : 0;
 }
 
-static int add_rows(struct page *p, struct tapir_reader *reader, struct tapir_json *j,
-		    struct tapir_str *left)
+static int write_report(struct tapir_report *report, struct tapir_json *j, struct tapir_str *left)
 {
-	const struct tapir_timeline_opts opts = {.where = p->opts->where, .wants_stacks = true};
+	struct tapir_str text = {};
+	int err;
+
+	tapir_report__write_first_screen(&report->view, &tapir_palette_plain, 0, &text);
+	tapir_json__strn(j, "first_screen", text.data ? text.data : "", text.len);
+	tapir_str__clear(&text);
+	report->view.without_stacks = true; /* the rows have them */
+	tapir_report__write_json(&report->view, &text);
+	add_document(j, "report", &text, left, "the report");
+	err = text.failed || j->out->failed ? -ENOMEM : 0;
+	tapir_str__fini(&text);
+	return err;
+}
+
+/* One pass makes the report and everything else: views and rows listen to the same timeline. */
+static int add_all(struct page *p, struct tapir_reader *reader, struct tapir_json *j,
+		   struct tapir_str *left)
+{
+	const struct tapir_pids all = {};
+	const struct tapir_report_request rq = {.path = p->opts->path,
+						.pids = &all,
+						.tids = &all,
+						.where = p->opts->where,
+						.should_continue = should_continue,
+						.begin = begin_rows,
+						.on_record = on_record,
+						.ctx = p};
+	struct tapir_report report = {};
 	struct tapir_pairs pairs = {};
-	struct views views = {};
 	int err = -ENOMEM;
 
 	p->stats = tapir_reader__stats(reader);
 	p->start_ns = p->stats->created_ns;
-	p->tl = tapir_timeline__new(tapir_reader__catalog(reader), &pairs, &opts);
 	p->lines = tapir_event_lines__new(TAPIR_EVENT_JSON, tapir_reader__catalog(reader), 0);
-	if (p->tl && p->lines && tapir_vec__add(&p->threads))
-		err = tapir_timeline__listen(p->tl, &row_fns, p);
+	if (p->lines && tapir_vec__add(&p->threads))
+		err = tapir_report__read(&report, reader, &pairs, &rq);
 	if (!err)
-		err = start_views(p, &views);
+		err = write_report(&report, j, left);
 	if (!err)
-		err = read_rows(p, reader, &views);
-	if (!err)
-		err = write_page(p, &views, j, left);
+		err = write_rows(p, j, left);
 	tapir_event_lines__free(p->lines);
-	tapir_timeline__free(p->tl);
-	free_views(&views);
-	tapir_pairs__fini(&pairs);
-	return err;
-}
-
-static int add_report(struct page *p, struct tapir_reader *reader, struct tapir_json *j,
-		      struct tapir_str *left)
-{
-	const struct tapir_pids all = {};
-	struct tapir_report_request rq = {.path = p->opts->path,
-					  .pids = &all,
-					  .tids = &all,
-					  .where = p->opts->where,
-					  .should_continue = p->opts->should_continue,
-					  .ctx = p->opts->ctx};
-	struct tapir_report report = {};
-	struct tapir_pairs pairs = {};
-	struct tapir_str text = {};
-	int err = tapir_report__read(&report, reader, &pairs, &rq);
-
-	if (!err) {
-		tapir_report__write_first_screen(&report.view, &tapir_palette_plain, 0, &text);
-		tapir_json__strn(j, "first_screen", text.data ? text.data : "", text.len);
-		tapir_str__clear(&text);
-		report.view.without_stacks = true; /* the rows have them */
-		tapir_report__write_json(&report.view, &text);
-		add_document(j, "report", &text, left, "the report");
-		err = text.failed || j->out->failed ? -ENOMEM : 0;
-	}
-	tapir_str__fini(&text);
 	tapir_report__fini(&report);
+	free_views(&p->views);
 	tapir_pairs__fini(&pairs);
 	return err;
 }
@@ -655,7 +651,7 @@ static void fini(struct page *p)
 	tapir_str__fini(&p->text);
 }
 
-int tapir_page_data__write(struct tapir_reader *first, const struct tapir_page_opts *opts,
+int tapir_page_data__write(struct tapir_reader *reader, const struct tapir_page_opts *opts,
 			   struct tapir_str *out)
 {
 	struct page p = {.opts = opts,
@@ -667,18 +663,12 @@ int tapir_page_data__write(struct tapir_reader *first, const struct tapir_page_o
 			 .fields.arena.max_bytes = TAPIR_PAGE_FIELD_BYTES};
 	struct tapir_str left = {};
 	struct tapir_json j = tapir_json__to(out);
-	struct tapir_reader *again = NULL;
 	int err;
 
 	tapir_json__open(&j, NULL, '{');
 	tapir_json__u64(&j, "tapir_page", 1);
 	tapir_json__str(&j, "path", opts->path);
-	err = add_report(&p, first, &j, &left);
-	if (!err)
-		err = opts->open_again(opts->ctx, first, &again);
-	if (!err)
-		err = add_rows(&p, again, &j, &left);
-	tapir_reader__close(again);
+	err = add_all(&p, reader, &j, &left);
 	tapir_json__close(&j, '}');
 	fini(&p);
 	tapir_str__fini(&left);

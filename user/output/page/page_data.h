@@ -31,15 +31,13 @@ struct tapir_page_opts {
 	const char *path;	   /* as messages call the recording */
 	bool unfold;		   /* stacks with each frame (analyze/frame_runs.h) */
 	struct tapir_where *where; /* borrowed; what is shown; NULL: all */
-	/* Opens the recording once more, before its first record. */
-	int (*open_again)(void *ctx, struct tapir_reader *first, struct tapir_reader **out);
 	/* Called every few thousand records; false: reading ends with -ECANCELED. NULL: never. */
 	bool (*should_continue)(void *ctx);
 	void *ctx;
 };
 
-/* first: before its first record; borrowed, and read to its end. 0 or -errno with a line. */
-int tapir_page_data__write(struct tapir_reader *first, const struct tapir_page_opts *opts,
+/* reader: before its first record; borrowed, and read to its end. 0 or -errno with a line. */
+int tapir_page_data__write(struct tapir_reader *reader, const struct tapir_page_opts *opts,
 			   struct tapir_str *out);
 
 #endif

@@ -101,6 +101,8 @@ static int read_report_records(struct tapir_report *report, struct tapir_reader 
 	while (!added && (err = tapir_reader__next(reader, &rec)) > 0) {
 		expect(summary, reader);
 		tapir_pids_seen__add(&r->seen, rec);
+		if (r->request->on_record)
+			r->request->on_record(r->request->ctx, rec);
 		summary->hint = 0;
 		if (is_wanted_record(r, rec))
 			tapir_summary__add(summary, tapir_reader__catalog(reader), rec);
@@ -176,6 +178,8 @@ int tapir_report__read(struct tapir_report *report, struct tapir_reader *reader,
 	finding->tl = tapir_timeline__new(tapir_reader__catalog(reader), pairs, &opts);
 	if (finding->tl)
 		err = tapir_timeline__listen(finding->tl, &tapir_diagnosis_fns, finding);
+	if (!err && request->begin)
+		err = request->begin(request->ctx, finding->tl);
 	if (!err)
 		err = read_report_records(report, reader, &r);
 	if (!err)

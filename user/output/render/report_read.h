@@ -23,6 +23,12 @@ struct tapir_report_request {
 	 * early.
 	 */
 	bool (*should_continue)(void *ctx);
+	/*
+	 * For a caller that makes more of the same pass: called once with the timeline, to which it
+	 * listens, and with each record. It may use the timeline until __fini. NULL: none.
+	 */
+	int (*begin)(void *ctx, struct tapir_timeline *tl);
+	void (*on_record)(void *ctx, const struct tapir_rec *rec);
 	void *ctx;
 };
 
