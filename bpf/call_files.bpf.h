@@ -19,6 +19,8 @@
 #include "bpf/socket_ends.bpf.h"
 
 const volatile __u32 call_files = 0; /* 0: calls are not counted by their files. Set before load. */
+/* Nobody can find two paths of one hash without it. Set before load. */
+const volatile __u64 call_path_seed = 0;
 /* The device of files that have no inode of their own: one for epoll, timers, events. */
 const volatile __u32 anonymous_dev = 0;
 
@@ -44,6 +46,7 @@ struct call_file_scratch {
 	struct path_text path;
 	struct tapir_call_file_name name;
 	struct tapir_call_file_count count; /* all of it zero */
+	__u64 path_hash;		    /* of the path that name has, where it has one */
 };
 
 struct {
@@ -195,6 +198,63 @@ static __noinline int name_file(const struct tapir_call_file_id *id, struct file
 		name_path(s, file);
 	bpf_map_update_elem(&call_file_names, id, &s->name, BPF_ANY);
 	return 0;
+}
+
+/* ---- paths that are arguments ------------------------------------------------------------------ */
+
+#define HASH_FACTOR 0x9e3779b97f4a7c15ull
+#define PATH_WORDS  (TAPIR_IO_PATH_BYTES / sizeof(__u64))
+
+/* Of len bytes; those behind them are of an earlier path. */
+static __always_inline __u64 hash_of_path(const struct tapir_call_file_name *name, __u32 len)
+{
+	const __u64 *words = (const void *)name->path;
+	__u64 hash = call_path_seed ^ len;
+
+	for (__u32 i = 0; i < PATH_WORDS && i * sizeof(*words) < len; i++) {
+		__u32 left = len - i * sizeof(*words);
+		__u64 word = words[i];
+
+		if (left < sizeof(word))
+			word &= (1ull << left * 8) - 1;
+		hash = (hash ^ word) * HASH_FACTOR;
+		hash ^= hash >> 29;
+	}
+	return hash;
+}
+
+/*
+ * The path of an argument becomes the name in the scratch, and its hash the id. Returns its length,
+ * or a negative number where the process's memory could not be read without waiting for it.
+ */
+static __noinline int take_path(struct tapir_call_file_id *id, const char *path)
+{
+	struct call_file_scratch *s = bpf_map_lookup_elem(&call_file_scratches, &zero_key);
+	long got;
+
+	if (!s || !id)
+		return -1;
+	got = bpf_probe_read_user_str(s->name.path, sizeof(s->name.path), path);
+	if (got <= 0 || got > TAPIR_IO_PATH_BYTES)
+		return -1;
+	s->path_hash = id->inode = hash_of_path(&s->name, got);
+	id->dev = TAPIR_CALL_PATH_DEV;
+	s->name.mode = 0;
+	s->name.path_len = got - 1;
+	s->name.flags = TAPIR_CALL_FILE_IS_PATH;
+	if (got == TAPIR_IO_PATH_BYTES)
+		s->name.flags |= TAPIR_CALL_FILE_PATH_CUT;
+	return got - 1;
+}
+
+/* The scratch has had another name since, where a program has begun, which may be on another CPU.
+ */
+static __always_inline void name_taken_path(const struct tapir_call_file_id *id)
+{
+	struct call_file_scratch *s = bpf_map_lookup_elem(&call_file_scratches, &zero_key);
+
+	if (s && s->name.flags & TAPIR_CALL_FILE_IS_PATH && s->path_hash == id->inode)
+		bpf_map_update_elem(&call_file_names, id, &s->name, BPF_ANY);
 }
 
 /* ---- values ----------------------------------------------------------------------------------- */

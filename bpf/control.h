@@ -365,12 +365,16 @@ struct tapir_call_open {
 #define TAPIR_CALL_IS_COUNTED	  (1u << 0)
 #define TAPIR_CALL_FILE_IS_ARG	  (1u << 1) /* its first argument is a descriptor */
 #define TAPIR_CALL_FILE_IS_RESULT (1u << 2)
+#define TAPIR_CALL_PATH_IS_FIRST  (1u << 3) /* an argument is a path */
+#define TAPIR_CALL_PATH_IS_SECOND (1u << 4)
 
 /* ---- the same by file (call_files.bpf.h counts and names, record/call_files.c reads) ------- */
 
+#define TAPIR_CALL_PATH_DEV	  0xffffffffu /* no device has this number */
+
 struct tapir_call_file_id {
-	uint64_t inode; /* of an anonymous one: what distinguishes its kind */
-	uint32_t dev;	/* major << 20 | minor */
+	uint64_t inode; /* of an anonymous one: what distinguishes its kind; a path's hash */
+	uint32_t dev;	/* major << 20 | minor; TAPIR_CALL_PATH_DEV */
 	uint32_t pad0;
 };
 
@@ -402,9 +406,10 @@ TAPIR_STATIC_ASSERT(__builtin_offsetof(struct tapir_rec_exchange, peer) -
 			    __builtin_offsetof(struct tapir_socket_ends, peer),
 		    "tapir_socket_ends");
 
-#define TAPIR_CALL_FILE_PATH_CUT (1u << 0) /* the path lacks its beginning */
+#define TAPIR_CALL_FILE_PATH_CUT (1u << 0) /* it lacks its beginning; an argument its end */
 #define TAPIR_CALL_FILE_DELETED	 (1u << 1)
-#define TAPIR_CALL_UNIX_BYTES	 128u /* a power of two, more than sun_path has */
+#define TAPIR_CALL_FILE_IS_PATH	 (1u << 2) /* it is the argument of a call, as it was given */
+#define TAPIR_CALL_UNIX_BYTES	 128u	   /* a power of two, more than sun_path has */
 
 struct tapir_call_file_name {
 	struct tapir_socket_ends ends; /* of AF_INET and AF_INET6 */

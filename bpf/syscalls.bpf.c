@@ -23,11 +23,14 @@ const volatile __u32 call_stacks = 0;  /* 0 leaves out what walks stacks */
 
 #define STACK_DISTANCE_NS 10000000ull /* between two stacks of a thread, call and result */
 #define KEYS_OF_THREAD	  4096
+#define CALL_HAS_PATH	  (TAPIR_CALL_PATH_IS_FIRST | TAPIR_CALL_PATH_IS_SECOND)
 #define SYS_CLOSE	  3
 #define SYS_RT_SIGRETURN  15 /* x86-64 */
 #define SYS_CLONE	  56
 #define SYS_FORK	  57
 #define SYS_VFORK	  58
+#define SYS_EXECVE	  59
+#define SYS_EXECVEAT	  322
 #define SYS_CLONE3	  435
 
 /* The call that a thread is in, and the list of its values. */
@@ -187,6 +190,56 @@ static __noinline int name_if_unchanged(struct call_thread *t)
 	return 0;
 }
 
+static __always_inline int is_exec(__u32 number)
+{
+	return number == SYS_EXECVE || number == SYS_EXECVEAT;
+}
+
+static __always_inline const char *path_argument(const struct pt_regs *regs, __u32 flags)
+{
+	return (const char *)(flags & TAPIR_CALL_PATH_IS_FIRST ? regs->di : regs->si);
+}
+
+/* A program that begins has other memory: its path is read before. */
+static __always_inline void find_program(struct call_thread *t, const struct pt_regs *regs,
+					 __u32 flags)
+{
+	if (take_path(&t->file.file, path_argument(regs, flags)) < 0)
+		return;
+	name_taken_path(&t->file.file);
+	t->has_file = 1;
+}
+
+static __always_inline void identify_open_file(struct call_thread *t, struct task_struct *task,
+					       __u32 fd)
+{
+	t->fd = fd;
+	t->has_file = identify_file(file_of_descriptor(task, fd), &t->file.file);
+}
+
+/*
+ * The kernel has just read the path, so that its memory is there. fstat(2) is a newfstatat(2) of a
+ * descriptor and an empty path.
+ */
+static __noinline int find_path(struct call_thread *t, const struct pt_regs *regs, __u32 flags)
+{
+	const char *path = path_argument(regs, flags);
+	int len = 0;
+
+	if (!t)
+		return 0;
+	if (is_exec(t->key.nr) && !t->key.err)
+		len = -1;
+	else if (path)
+		len = take_path(&t->file.file, path);
+	t->has_file = len > 0;
+	if (!len && flags & TAPIR_CALL_PATH_IS_SECOND)
+		identify_open_file(t, bpf_get_current_task_btf(), regs->di);
+	if (len < 0)
+		tapir_lose(&zero_key, TAPIR_LOSS_CALLS_PATH_UNREAD);
+	return 0;
+}
+
 static __noinline int count_for_file(struct call_thread *t, __u64 took_ns)
 {
 	const struct tapir_live *now = tapir_live();
@@ -203,7 +256,10 @@ static __noinline int count_for_file(struct call_thread *t, __u64 took_ns)
 	if (!c) {
 		/* Another thread may have added it just now: then it is found, too. */
 		add_file_key(&t->file, turn);
-		name_if_unchanged(t);
+		if (t->file.file.dev != TAPIR_CALL_PATH_DEV)
+			name_if_unchanged(t);
+		else
+			name_taken_path(&t->file.file);
 		c = file_count_of(&t->file, turn);
 	}
 	if (c)
@@ -213,15 +269,15 @@ static __noinline int count_for_file(struct call_thread *t, __u64 took_ns)
 	return 0;
 }
 
-static __always_inline void end_with_file(struct call_thread *t, struct task_struct *task, long ret,
-					  __u64 took_ns)
+static __always_inline void end_with_file(struct call_thread *t, struct task_struct *task,
+					  const struct pt_regs *regs, long ret, __u64 took_ns)
 {
 	__u32 flags = flags_of(t->key.nr);
 
-	if (flags & TAPIR_CALL_FILE_IS_RESULT && ret >= 0) {
-		t->fd = ret;
-		t->has_file = identify_file(file_of_descriptor(task, ret), &t->file.file);
-	}
+	if (flags & TAPIR_CALL_FILE_IS_RESULT && ret >= 0)
+		identify_open_file(t, task, ret);
+	else if (flags & CALL_HAS_PATH && !t->has_file)
+		find_path(t, regs, flags);
 	if (!t->has_file)
 		return;
 	t->has_file = 0;
@@ -251,6 +307,8 @@ int BPF_PROG(tapir_enter_count, struct pt_regs *regs, long nr)
 	t->has_file = 0;
 	if (call_files && flags_of(number) & TAPIR_CALL_FILE_IS_ARG)
 		find_file(t, task, number, regs->di);
+	if (call_files && is_exec(number))
+		find_program(t, regs, flags_of(number));
 	t->start_ns = bpf_ktime_get_ns();
 	return 0;
 }
@@ -387,7 +445,7 @@ int BPF_PROG(tapir_exit_count, struct pt_regs *regs, long ret)
 		return 0;
 	add_time(t, c, took_ns);
 	if (call_files)
-		end_with_file(t, task, ret, took_ns);
+		end_with_file(t, task, regs, ret, took_ns);
 	if (!call_stacks || (!t->key.err && took_ns < long_call_ns))
 		return 0;
 	/*

@@ -595,7 +595,12 @@ enum tapir_calls_kind {
 	 * They are those of all that a process made with a descriptor of one file or peer, with one
 	 * result, and that began within the recording: tid is 0.
 	 */
-	TAPIR_CALLS_OF_FILE = 2
+	TAPIR_CALLS_OF_FILE = 2,
+	/*
+	 * The same of calls that have a path and no descriptor, or that could not open one: the
+	 * text is the path as it was given, which may begin at a directory that is not known.
+	 */
+	TAPIR_CALLS_OF_PATH = 3
 };
 
 #define TAPIR_CALL_32_BIT 0x4000u /* in nr: a number of the 32-bit ABI */

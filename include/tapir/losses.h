@@ -105,6 +105,7 @@
 	X(KERNEL_STACK_LOST, PART, "no space in the ring buffer for a page fault's stack")         \
 	X(NOT_WHERE, INFO, "events for which --where is not true")                                 \
 	X(CALLS_FILES_FULL, PART, "no room to count system calls of one more file")                \
+	X(CALLS_PATH_UNREAD, PART, "the path that a system call was given could not be read")      \
 	/* A cause is a row above this line. */
 
 /*

@@ -231,6 +231,62 @@ def check_files_in_view(t, file, path):
     t.eq(json.loads(out)[0], {"n": 3}, "of the table")
 
 
+# Paths that are there and that are not, relative ones, a long one, names with special characters.
+OF_PATHS = """
+for i in 1 2 3 4 5 6 7 8 9; do cat /etc/nosuch-tapir.conf; done
+mkdir "$1/a"; echo x > "$1/a/[x]"; mv "$1/a/[x]" "$1/a/y z"; ln -s /nowhere "$1/a/link"
+readlink "$1/a/link"; stat "$1/a/y z" "$1/a/none"; cd "$1/a"; cat ./none; test -e none
+chmod 600 "y z"; ls -l . "$1/none"; cat /nosuch/$(printf "%0240d" 0); rm "y z" link; rmdir "$1/a"
+/nosuch/program; env nosuch-tapir-program
+"""
+
+
+def test_calls_by_path_are_those_of_strace(t):
+    if not shutil.which("strace"):
+        t.skip("strace is not installed")
+    log, file = t.path("strace.txt"), t.path("paths.tapir")
+    command = ("sh", "-c", OF_PATHS, "sh", t.tmp)
+    t.run("strace", "-f", "-qq", "-s", 4096, "-e", "trace=%file", "-o", log, *command)
+    t.run(t.tapir_path, "record", "--syscall-files", *QUIET, "-o", file, "--", *command)
+    found = {}
+    for r in t.events(file, "calls"):
+        if r["kind"] == "path":
+            key = r["call"], r["file"], r["error"]
+            found[key] = found.get(key, 0) + r["count"]
+            t.eq((r["inode"], r["dev"]), (None, None), f"of {key}")
+    counted = paths_of_strace(log)
+    # Who starts the command looks for its program: strace itself, not tapir's child.
+    t.eq({key: n for key, n in found.items() if not key[1].endswith("/sh")},
+         {key: n for key, n in counted.items() if not key[1].endswith("/sh")}, "by call, path and error")
+    t.eq(found["openat", "/etc/nosuch-tapir.conf", "ENOENT"], 9, "of a file that is not there")
+    t.eq(t.report(file)["lost"], {}, "lost")
+    view = json.loads(t.tapir("report", file, "--view", "syscalls", "--top", 1000, "--json").out)
+    rows = [row for row in view["paths"] if row["path"] == "/etc/nosuch-tapir.conf"]
+    t.eq([(row["calls"], row["call"], row["error"]) for row in rows], [(1, "openat", "ENOENT")] * 9, "of each process")
+
+
+def paths_of_strace(log):
+    """{(call, path, error): count} of calls that have no descriptor of a file afterwards."""
+    counted = {}
+    with open(log, encoding="utf-8") as lines:
+        for line in lines:
+            call = re.match(r'\d+ +(\w+)\((?:AT_FDCWD, )?"((?:[^"\\\\]|\\\\.)*)".* = (-?\d+)(?: ([A-Z]+))?', line)
+            if call and call[2] and call[1] != "symlinkat" and (call[4] or call[1] not in ("open", "openat", "creat")):
+                key = call[1], call[2], call[4]
+                counted[key] = counted.get(key, 0) + 1
+    return counted
+
+
+def test_path_that_cannot_be_read_is_a_loss(t):
+    file = t.path("unread.tapir")
+    call = "import ctypes; [ctypes.CDLL(None).unlink(ctypes.c_void_p(1)) for _ in range(7)]"
+    t.tapir("record", "--syscall-files", *QUIET, "-o", file, "--", "python3", "-c", call)
+    records = t.events(file, "calls")
+    t.eq(sums(records)["unlink", "EFAULT"], 7, "calls")
+    t.ok(("unlink", "EFAULT") not in sums(records, "path"), "they have no path")
+    t.eq([(r["cause"], r["count"]) for r in t.events(file, "loss")], [("calls_path_unread", 7)], "each is a loss of its own")
+
+
 def test_calls_by_file_over_segments(t):
     stem, path = t.path("ring"), t.path("data")
     target = t.start("python3", "-c", OF_FILES, path)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * System calls in numbers: by call, by process and call, by what failed, by thread, by the file or
- * peer of their descriptor, and by the stack of those that failed or took long. A record has the
- * numbers of a while; their sums are exact, and percentiles are within a step of the histogram, an
- * eighth of an octave.
+ * peer of their descriptor, by the path that is their argument, and by the stack of those that
+ * failed or took long. A record has the numbers of a while; their sums are exact, and percentiles
+ * are within a step of the histogram, an eighth of an octave.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 
 #define MAX_ROWS 65536u /* of a table; a histogram is 1.7 KB, and has a quarter of them */
 
-enum group { BY_CALL, BY_PROCESS, BY_ERROR, BY_THREAD, BY_FILE, BY_STACK, GROUPS };
+enum group { BY_CALL, BY_PROCESS, BY_ERROR, BY_THREAD, BY_FILE, BY_PATH, BY_STACK, GROUPS };
 
 struct row {
 	uint32_t pid, tid, node; /* 0: of several */
@@ -112,7 +112,7 @@ static void take_file_name(struct calls *v, const struct tapir_rec_calls *rec)
 	tapir_str__clear(&v->name);
 	tapir_str__add(&v->name, (const char *)(steps + rec->step_cnt), rec->text_len);
 	v->args.failed |= v->name.failed;
-	v->is_folded = fold_client_port(&v->name);
+	v->is_folded = rec->kind == TAPIR_CALLS_OF_FILE && fold_client_port(&v->name);
 }
 
 static uint64_t syscall_row_key(const struct row *row)
@@ -137,13 +137,13 @@ static struct row group_key(const struct calls *v, enum group group,
 	}
 	if (group == BY_STACK)
 		row.node = node;
-	if (group == BY_FILE) {
+	if (group == BY_FILE || group == BY_PATH) {
 		row.inode = v->is_folded ? 0 : rec->inode;
 		row.dev = rec->dev;
 		row.file_hash = tapir_hash__bytes(tapir_hash__mix(row.inode, rec->dev),
 						  v->name.data, v->name.len);
 	}
-	if (group == BY_ERROR || group == BY_STACK)
+	if (group == BY_ERROR || group == BY_PATH || group == BY_STACK)
 		row.err = rec->err;
 	return row;
 }
@@ -174,6 +174,7 @@ static struct row *syscall_row_of(struct calls *v, enum group group,
 	size_t max = has_steps(group) ? MAX_ROWS / 4 : MAX_ROWS;
 	struct table *t = &v->of[group];
 	size_t before = t->rows.cnt;
+	bool is_named = group == BY_FILE || group == BY_PATH;
 	struct row *row = tapir_keyed__add(&t->rows, syscall_row_key(&made), max, made);
 
 	if (!row || t->rows.cnt == before)
@@ -181,10 +182,10 @@ static struct row *syscall_row_of(struct calls *v, enum group group,
 	name_row(v, rec, row);
 	if (has_steps(group))
 		row->steps = calloc(TAPIR_CALL_STEPS, sizeof(*row->steps));
-	if (group == BY_FILE && v->name.len)
+	if (is_named && v->name.len)
 		row->file = strndup(v->name.data, v->name.len);
-	v->args.failed |= (has_steps(group) && !row->steps) ||
-			  (group == BY_FILE && v->name.len && !row->file);
+	v->args.failed |=
+		(has_steps(group) && !row->steps) || (is_named && v->name.len && !row->file);
 	return row;
 }
 
@@ -219,9 +220,9 @@ static void on_calls(void *ctx, const struct tapir_rec_calls *rec, uint32_t node
 
 	if (rec->kind == TAPIR_CALLS_AT_STACK && node != TAPIR_NO_NODE)
 		add_to(v, BY_STACK, rec, node);
-	if (rec->kind == TAPIR_CALLS_OF_FILE) {
+	if (rec->kind == TAPIR_CALLS_OF_FILE || rec->kind == TAPIR_CALLS_OF_PATH) {
 		take_file_name(v, rec);
-		add_to(v, BY_FILE, rec, node);
+		add_to(v, rec->kind == TAPIR_CALLS_OF_FILE ? BY_FILE : BY_PATH, rec, node);
 	}
 	if (rec->kind != TAPIR_CALLS_OF_THREAD)
 		return;
@@ -334,6 +335,11 @@ static const struct tapir_column file_columns[] = {COUNTS,
 						   {"process", "PROCESS", TAPIR_CELL_TEXT},
 						   {"file", "FILE OR PEER", TAPIR_CELL_TEXT},
 						   {}};
+static const struct tapir_column path_columns[] = {
+	{"calls", ">CALLS", TAPIR_CELL_COUNT}, {"sum_ns", ">TIME", TAPIR_CELL_NS},
+	{"max_ns", ">MAX", TAPIR_CELL_NS},     {"error", "ERROR", TAPIR_CELL_TEXT},
+	{"call", "CALL", TAPIR_CELL_TEXT},     {"process", "PROCESS", TAPIR_CELL_TEXT},
+	{"path", "PATH", TAPIR_CELL_TEXT},     {}};
 static const struct tapir_column error_columns[] = {{"failed", ">FAILED", TAPIR_CELL_COUNT},
 						    {"sum_ns", ">TIME", TAPIR_CELL_NS},
 						    {"max_ns", ">MAX", TAPIR_CELL_NS},
@@ -368,7 +374,7 @@ static void write_row(void *ctx, struct tapir_view_result *result, size_t t, uns
 		tapir_view_result__u64(result, t, row->sum_ns);
 		tapir_view_result__u64(result, t, row->max_ns);
 	}
-	if (group == BY_ERROR)
+	if (group == BY_ERROR || group == BY_PATH)
 		write_error(result, t, row);
 	if (group != BY_THREAD)
 		write_call(result, t, row);
@@ -376,6 +382,8 @@ static void write_row(void *ctx, struct tapir_view_result *result, size_t t, uns
 		write_who(result, t, row);
 	if (group == BY_FILE)
 		write_file(result, t, row);
+	if (group == BY_PATH)
+		tapir_view_result__text(result, t, row->file);
 	if (group == BY_THREAD)
 		tapir_view_result__u64(result, t, row->pid);
 	if (group == BY_STACK) {
@@ -392,6 +400,7 @@ static const struct tapir_view_table tables[] = {
 	[BY_ERROR] = {"errors", "that failed", error_columns, ROWS(BY_ERROR)},
 	[BY_THREAD] = {"threads", "by thread", thread_columns, ROWS(BY_THREAD)},
 	[BY_FILE] = {"files", "by file and peer", file_columns, ROWS(BY_FILE)},
+	[BY_PATH] = {"paths", "by the path that is their argument", path_columns, ROWS(BY_PATH)},
 	[BY_STACK] = {"stacks", "that failed, or took 10 ms or more, by stack", stack_columns,
 		      ROWS(BY_STACK)},
 	[GROUPS] = {},
@@ -440,7 +449,7 @@ static const struct tapir_view_fact facts[] = {
 
 const struct tapir_view tapir_view_syscalls = {
 	.name = "syscalls",
-	.summary = "system calls by call, process, error, thread, file and stack",
+	.summary = "system calls by call, process, error, thread, file, path and stack",
 	.fns = {.calls = on_calls},
 	.nothing = "no system call was seen",
 	.source = {"system calls", "`tapir record --syscalls`", .family = TAPIR_FAMILY_CALLS,

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -183,6 +184,8 @@ static void set_call_files(struct tapir_bpf *skel, uint32_t cap)
 	}
 	bpf_map__set_autocreate(skel->maps.call_file_scratches, cap);
 	skel->rodata->call_files = cap;
+	if (cap && getrandom((void *)&skel->rodata->call_path_seed, sizeof(uint64_t), 0) < 0)
+		tapir_debug("no random number: paths are hashed without one");
 	skel->rodata->anonymous_dev = cap ? anonymous_dev() : 0;
 }
 

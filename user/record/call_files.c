@@ -115,7 +115,10 @@ void tapir_call_file__add_name(struct tapir_str *out, const struct tapir_call_fi
 {
 	struct tapir_sv path = path_of(name);
 
-	if (S_ISSOCK(name->mode))
+	if (name->flags & TAPIR_CALL_FILE_IS_PATH)
+		tapir_str__addf(out, "%.*s%s", (int)path.len, path.data,
+				name->flags & TAPIR_CALL_FILE_PATH_CUT ? "..." : "");
+	else if (S_ISSOCK(name->mode))
 		add_socket(out, id, name);
 	else if (path.len)
 		add_path(out, name, path);
@@ -134,15 +137,16 @@ bool tapir_call_file__fill(union tapir_call_file_rec *out, const struct tapir_ca
 	struct tapir_call_step *steps = (struct tapir_call_step *)(rec + 1);
 	size_t len =
 		name->len < TAPIR_CALL_FILE_NAME_BYTES ? name->len : TAPIR_CALL_FILE_NAME_BYTES;
+	bool is_path = key->file.dev == TAPIR_CALL_PATH_DEV;
 	size_t bytes;
 
 	memset(out, 0, sizeof(*out));
 	*rec = (struct tapir_rec_calls){.tgid = key->tgid,
 					.nr = key->nr,
 					.err = key->err,
-					.kind = TAPIR_CALLS_OF_FILE,
-					.inode = key->file.inode,
-					.dev = key->file.dev,
+					.kind = is_path ? TAPIR_CALLS_OF_PATH : TAPIR_CALLS_OF_FILE,
+					.inode = is_path ? 0 : key->file.inode,
+					.dev = is_path ? 0 : key->file.dev,
 					.sum_ns = count->sum_ns,
 					.max_ns = count->max_ns,
 					.text_len = (uint16_t)len};

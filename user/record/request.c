@@ -270,14 +270,17 @@ static int choose_samples(struct tapir_recording_plan *p, const struct tapir_req
 
 static uint8_t file_flag(unsigned nr)
 {
-	switch (tapir_system_call__file(nr)) {
-	case TAPIR_SYSTEM_CALL_FILE_IS_ARG:
-		return TAPIR_CALL_FILE_IS_ARG;
-	case TAPIR_SYSTEM_CALL_FILE_IS_RESULT:
-		return TAPIR_CALL_FILE_IS_RESULT;
-	default:
-		return 0;
-	}
+	static const uint8_t flags[] = {
+		[TAPIR_SYSTEM_CALL_FILE_IS_ARG] = TAPIR_CALL_FILE_IS_ARG,
+		[TAPIR_SYSTEM_CALL_PATH_IS_FIRST] = TAPIR_CALL_PATH_IS_FIRST,
+		[TAPIR_SYSTEM_CALL_PATH_IS_SECOND] = TAPIR_CALL_PATH_IS_SECOND,
+		[TAPIR_SYSTEM_CALL_OPENS_FIRST] =
+			TAPIR_CALL_FILE_IS_RESULT | TAPIR_CALL_PATH_IS_FIRST,
+		[TAPIR_SYSTEM_CALL_OPENS_SECOND] =
+			TAPIR_CALL_FILE_IS_RESULT | TAPIR_CALL_PATH_IS_SECOND,
+	};
+
+	return flags[tapir_system_call__file(nr)];
 }
 
 /*

@@ -50,7 +50,8 @@ static const char *const counter_kinds[] = {[TAPIR_COUNTER_GAUGE] = "gauge",
 					    [TAPIR_COUNTER_SUM] = "sum"};
 static const char *const calls_kinds[] = {[TAPIR_CALLS_OF_THREAD] = "thread",
 					  [TAPIR_CALLS_AT_STACK] = "stack",
-					  [TAPIR_CALLS_OF_FILE] = "file"};
+					  [TAPIR_CALLS_OF_FILE] = "file",
+					  [TAPIR_CALLS_OF_PATH] = "path"};
 static const char *const native_kinds[] = {
 	[TAPIR_NATIVE_ALLOC] = "alloc", [TAPIR_NATIVE_FREE] = "free",
 	[TAPIR_NATIVE_MAP] = "map",	[TAPIR_NATIVE_UNMAP] = "unmap",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * system_calls.h - the system calls of Linux on x86-64 by their numbers: names, and which of them
- * work on an open file. Data of the kernel's ABI, which only grows; up to Linux 6.18. Any thread.
+ * work on a file. Data of the kernel's ABI, which only grows; up to Linux 6.18. Any thread.
  */
 #ifndef TAPIR_USER_SYSTEM_CALLS_H
 #define TAPIR_USER_SYSTEM_CALLS_H
@@ -15,7 +15,10 @@
 enum tapir_system_call_file {
 	TAPIR_SYSTEM_CALL_NO_FILE,
 	TAPIR_SYSTEM_CALL_FILE_IS_ARG, /* the first argument is its descriptor */
-	TAPIR_SYSTEM_CALL_FILE_IS_RESULT,
+	TAPIR_SYSTEM_CALL_PATH_IS_FIRST,
+	TAPIR_SYSTEM_CALL_PATH_IS_SECOND,
+	TAPIR_SYSTEM_CALL_OPENS_FIRST, /* the same, and the result is a descriptor */
+	TAPIR_SYSTEM_CALL_OPENS_SECOND,
 };
 
 const char *tapir_system_call__name(unsigned nr); /* NULL: not known */
