@@ -82,7 +82,7 @@ static void chain_leads_to_the_device(void **state)
 	come(11, 10, 20, 0);
 	end();
 	assert_int_equal(chain.cnt, 2);
-	assert_true(chain.is_by_irq);
+	assert_int_equal(chain.end, TAPIR_CHAIN_END_IRQ);
 	assert_string_equal(text.data, "? (20) waits 8.00 ms > ? (30) waits for the kernel 6.00 ms "
 				       "> an interrupt");
 }

@@ -101,7 +101,7 @@ static void offcpu_on_open_ended_wait(void *ctx, const struct tapir_wait *w)
 /* A timer ends a sleep, in whichever thread runs then. */
 static uint32_t who_ended(const struct row *row, const char *reason)
 {
-	if (!row->waker_tid || (reason && !strcmp(reason, "sleep")))
+	if (!row->waker_tid || tapir_wait_reason__is_sleep(reason))
 		return 0;
 	return *row->waker ? row->waker_tid : OUTSIDE;
 }

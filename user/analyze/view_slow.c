@@ -174,7 +174,7 @@ static void slow_wait(void *ctx, const struct tapir_wait *w)
 			continue;
 		if (is_first) {
 			like.reason = tapir_wait_reasons__of(&s->reasons, tree, w->node);
-			if (like.reason && !strcmp(like.reason, "sleep"))
+			if (tapir_wait_reason__is_sleep(like.reason))
 				like.waker_tid = 0; /* a timer, in any thread that ran then */
 			if (causing && causing->node != TAPIR_NO_NODE &&
 			    !tapir_stack__is_complete(tree, w->node))

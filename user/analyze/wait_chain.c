@@ -5,8 +5,6 @@
  */
 #include "analyze/wait_chain.h"
 
-#include <string.h>
-
 #include "analyze/view.h"
 
 static const char *reason_of(struct tapir_timeline *tl, struct tapir_wait_reasons *reasons,
@@ -20,20 +18,16 @@ static const char *reason_of(struct tapir_timeline *tl, struct tapir_wait_reason
 	return !reason && w->state & TAPIR_STATE_UNINTERRUPTIBLE ? "the kernel" : reason;
 }
 
-/* Returns true if time alone ends the wait: whatever thread runs then has no part in it. */
-static bool is_asleep(const char *reason)
-{
-	return reason && !strcmp(reason, "sleep");
-}
-
 /* Returns the thread that ended a wait; 0: it had no part in it, or is not known. */
 static uint32_t waker_of(struct tapir_wait_chain *chain, const struct tapir_tl_wait *w,
 			 const char *reason)
 {
-	if (!w->state || is_asleep(reason))
-		return 0;
-	chain->is_by_irq = w->flags & TAPIR_SWITCH_WOKEN_BY_IRQ;
-	return chain->is_by_irq ? 0 : w->waker_tid;
+	chain->end = TAPIR_CHAIN_END_UNKNOWN;
+	if (tapir_wait_reason__is_sleep(reason)) /* a timer's thread has no part in it */
+		chain->end = TAPIR_CHAIN_END_TIMER;
+	else if (w->state && w->flags & TAPIR_SWITCH_WOKEN_BY_IRQ)
+		chain->end = TAPIR_CHAIN_END_IRQ;
+	return w->state && !chain->end ? w->waker_tid : 0;
 }
 
 static bool is_linked(const struct tapir_wait_chain *chain, uint32_t tid)
@@ -58,16 +52,17 @@ void tapir_wait_chain__follow(struct tapir_wait_chain *chain, struct tapir_timel
 			t ? tapir_tl_thread__longest_wait(t, since_ns, until_ns) : NULL;
 		const char *reason;
 
-		chain->end_tid = tid;
-		if (!of)
+		if (!of) {
+			chain->end = TAPIR_CHAIN_END_THREAD;
+			chain->end_tid = tid;
 			return;
+		}
 		since_ns = of->from_ns > since_ns ? of->from_ns : since_ns;
 		until_ns = of->until_ns < until_ns ? of->until_ns : until_ns;
 		reason = reason_of(tl, reasons, of);
 		chain->links[chain->cnt++] =
 			(struct tapir_wait_link){tid, reason, until_ns - since_ns};
 		until_ns = of->wake_ns < until_ns ? of->wake_ns : until_ns;
-		chain->end_tid = 0;
 		tid = waker_of(chain, of, reason);
 	}
 }
@@ -91,7 +86,7 @@ void tapir_wait_chain__add_text(struct tapir_str *out, const struct tapir_wait_c
 
 		tapir_str__adds(out, i ? " > " : "");
 		add_thread(out, tl, link->tid, at_ns);
-		if (is_asleep(link->reason))
+		if (tapir_wait_reason__is_sleep(link->reason))
 			tapir_str__adds(out, " sleeps ");
 		else if (link->reason)
 			tapir_str__addf(out, " waits for %s ", link->reason);
@@ -101,10 +96,10 @@ void tapir_wait_chain__add_text(struct tapir_str *out, const struct tapir_wait_c
 	}
 	if (!chain->cnt)
 		return;
-	if (chain->end_tid) {
+	if (chain->end == TAPIR_CHAIN_END_THREAD) {
 		tapir_str__adds(out, " > ");
 		add_thread(out, tl, chain->end_tid, at_ns);
-	} else if (chain->is_by_irq) {
+	} else if (chain->end == TAPIR_CHAIN_END_IRQ) {
 		tapir_str__adds(out, " > an interrupt");
 	}
 }

@@ -19,11 +19,19 @@ struct tapir_wait_link {
 	uint64_t ns;	    /* of its wait, within that of the link before */
 };
 
+/* What ended the last wait of a chain. */
+enum tapir_chain_end {
+	TAPIR_CHAIN_END_UNKNOWN, /* also a thread that waited for too short a time, or is a link */
+	TAPIR_CHAIN_END_THREAD,
+	TAPIR_CHAIN_END_TIMER, /* it was a sleep */
+	TAPIR_CHAIN_END_IRQ    /* a device */
+};
+
 struct tapir_wait_chain {
 	struct tapir_wait_link links[TAPIR_WAIT_CHAIN_LINKS];
 	unsigned cnt;
-	uint32_t end_tid; /* the thread that ended the last wait, and did not wait; 0: unknown */
-	bool is_by_irq;	  /* a device did */
+	enum tapir_chain_end end;
+	uint32_t end_tid; /* the thread that ended the last wait, and did not wait; 0: none */
 };
 
 /* Starts with the thread that ended w, while its waits are known: when w is reported. */

@@ -113,6 +113,11 @@ void tapir_wait_reasons__fini(struct tapir_wait_reasons *reasons)
 	tapir_vec__fini(&reasons->by_node);
 }
 
+bool tapir_wait_reason__is_sleep(const char *reason)
+{
+	return reason && !strcmp(reason, "sleep");
+}
+
 bool tapir_wait_reason__is_lock(const char *reason)
 {
 	tapir_lore_for_each (lore)

@@ -29,6 +29,8 @@ const struct tapir_lore_wait *tapir_wait_reasons__find(struct tapir_wait_reasons
 void tapir_wait_reasons__fini(struct tapir_wait_reasons *reasons);
 /* Returns the wait in a function, by its name alone; NULL: it is none. */
 const struct tapir_lore_wait *tapir_wait_reason__of_function(const char *name, bool is_kernel);
+/* Returns true if a timer ends it, in whichever thread runs then. NULL: false. */
+bool tapir_wait_reason__is_sleep(const char *reason);
 /* Returns true if it is a wait until another thread releases a lock. */
 bool tapir_wait_reason__is_lock(const char *reason);
 

@@ -71,11 +71,11 @@ static void add_chain_text(struct tapir_diagnosis *f, const struct tapir_wait *w
  */
 static unsigned rank_of(const struct tapir_diagnosis *f, const struct tapir_wait_chain *chain)
 {
-	const char *reason = chain->links[chain->cnt - 1].reason;
-
-	if (chain->end_tid)
+	if (chain->end == TAPIR_CHAIN_END_THREAD)
 		return tapir_timeline__thread(f->tl, chain->end_tid) ? 0 : 2;
-	return !reason ? 2 : !strcmp(reason, "sleep");
+	if (chain->end == TAPIR_CHAIN_END_TIMER)
+		return 1;
+	return chain->links[chain->cnt - 1].reason ? 0 : 2;
 }
 
 void tapir_chain_sums__add(struct tapir_diagnosis *f, const struct tapir_wait *w)

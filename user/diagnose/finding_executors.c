@@ -38,7 +38,7 @@ void tapir_finding_executors__wait(struct tapir_diagnosis *f, const struct tapir
 	if (!worker)
 		return;
 	reason = tapir_diagnosis__reason_at(f, w->node);
-	is_asleep = reason && !strcmp(reason, "sleep");
+	is_asleep = tapir_wait_reason__is_sleep(reason);
 	if (marks & TAPIR_MARK_DEQUEUES)
 		worker->idle_ns += took_ns;
 	else if (marks & TAPIR_MARK_TASK_WAIT)

@@ -342,8 +342,8 @@ static void add_holder(struct tapir_diagnosis *f, uint32_t tid, struct tapir_rul
 	if (tapir_finding_sessions__add(f, tid, &fact->does))
 		return;
 	wait = t && t->out_ns ? tapir_diagnosis__wait_at(f, t->offcpu_node) : NULL;
-	if (wait &&
-	    (!wait->is_common || !strcmp(wait->reason, "sleep"))) { /* a futex may be anything */
+	if (wait && (!wait->is_common ||
+		     tapir_wait_reason__is_sleep(wait->reason))) { /* a futex may be anything */
 		tapir_str__adds(&fact->does, " and ");
 		tapir_diagnosis__add_waits(wait->reason, &fact->does);
 	}

@@ -129,7 +129,7 @@ static void add_loop_function(const struct tapir_diagnosis *f, const struct tapi
 		tapir_diagnosis__add_name(f, loop->called.top_name, out);
 	}
 	if (reason && TAPIR_IS_SHARE(DOMINANT, reason->ns, loop->ns)) {
-		if (!strcmp(reason->label, "sleep"))
+		if (tapir_wait_reason__is_sleep(reason->label))
 			tapir_str__adds(out, ", asleep");
 		else
 			tapir_str__addf(out, ", waiting for a %s", reason->label);

@@ -33,7 +33,7 @@ static const char *reason_of(const struct tapir_wait_row *row)
 /* A timer ends a sleep, in whichever thread runs then. */
 static bool is_sleep(const struct tapir_wait_row *row)
 {
-	return row->wait && !strcmp(row->wait->reason, "sleep");
+	return row->wait && tapir_wait_reason__is_sleep(row->wait->reason);
 }
 
 /* Returns true if it is a wait of the program, and not an idle thread's, as far as is known. */

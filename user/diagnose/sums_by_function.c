@@ -204,7 +204,7 @@ void tapir_diagnosis__add_name(const struct tapir_diagnosis *f, uint32_t name,
 
 void tapir_diagnosis__add_waits(const char *reason, struct tapir_str *out)
 {
-	if (!strcmp(reason, "sleep"))
+	if (tapir_wait_reason__is_sleep(reason))
 		tapir_str__adds(out, "sleeps");
 	else
 		tapir_str__addf(out, "waits for a %s", reason);
