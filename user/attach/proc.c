@@ -455,6 +455,25 @@ static int open_maps(uint32_t tgid)
 				path, tapir_errno__text(errno));
 }
 
+int tapir_proc__each_fd_link(DIR *dir, unsigned max, tapir_fd_link_fn fn, void *ctx)
+{
+	int result = dir ? 0 : -errno;
+	const struct dirent *entry;
+	char target[1024];
+
+	while (dir && !result && max-- && (entry = readdir(dir))) {
+		ssize_t len = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
+
+		if (len <= 0)
+			continue;
+		target[len] = '\0';
+		result = fn(entry->d_name, target, ctx);
+	}
+	if (dir)
+		closedir(dir);
+	return result;
+}
+
 int tapir_proc__each_mapping(uint32_t tgid, tapir_mapping_fn fn, void *ctx)
 {
 	tapir_autofd int fd = open_maps(tgid);

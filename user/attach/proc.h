@@ -7,6 +7,7 @@
 #ifndef TAPIR_USER_PROC_H
 #define TAPIR_USER_PROC_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -136,6 +137,13 @@ int tapir_proc__each_thread(uint32_t tgid, tapir_pid_fn fn, void *ctx);
  * 20 to 250 us.
  */
 int tapir_proc__each_mapping(uint32_t tgid, tapir_mapping_fn fn, void *ctx);
+typedef int (*tapir_fd_link_fn)(const char *fd, const char *target, void *ctx);
+/*
+ * Calls fn with number and link text, cut at 1,023 bytes, of a process's descriptors until it
+ * returns other than 0, and returns that. dir: its /proc/TGID/fd, closed here; NULL: -errno. max:
+ * entries that are read.
+ */
+int tapir_proc__each_fd_link(DIR *dir, unsigned max, tapir_fd_link_fn fn, void *ctx);
 /* Only the one that begins at va, if there is one. */
 int tapir_proc__mapping_at(uint32_t tgid, uint64_t va, tapir_mapping_fn fn, void *ctx);
 

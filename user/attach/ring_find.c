@@ -241,36 +241,16 @@ static int open_lane(struct walk *w, const char *link, bool is_ctl)
 	return -ENOMEM;
 }
 
-static int see_descriptor(struct walk *w, int dir_fd, const char *name)
+static int see_descriptor(const char *fd, const char *target, void *ctx)
 {
-	char path[64], link[64];
-	ssize_t len = readlinkat(dir_fd, name, path, sizeof(path) - 1);
+	struct walk *w = ctx;
+	char link[64];
 	bool is_ctl;
 
-	if (len <= 0)
+	if (!ring_file_kind(target, &is_ctl))
 		return 0;
-	path[len] = '\0';
-	if (!ring_file_kind(path, &is_ctl))
-		return 0;
-	snprintf(link, sizeof(link), "/proc/%u/fd/%.20s", w->tgid, name);
+	snprintf(link, sizeof(link), "/proc/%u/fd/%.20s", w->tgid, fd);
 	return open_lane(w, link, is_ctl);
-}
-
-static int see_descriptors(struct walk *w)
-{
-	struct dirent *entry;
-	char path[32];
-	int err = 0, left = LINKS_MAX;
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/proc/%u/fd", w->tgid);
-	dir = opendir(path);
-	if (!dir)
-		return -errno;
-	while (!err && left-- && (entry = readdir(dir)))
-		err = entry->d_name[0] == '.' ? 0 : see_descriptor(w, dirfd(dir), entry->d_name);
-	closedir(dir);
-	return err;
 }
 
 /* Programs close descriptors they do not know, but leave mappings alone. */
@@ -305,12 +285,14 @@ static int maps_none(const struct walk *w)
 
 static int walk_process(struct walk *w)
 {
+	char path[32];
 	int mark = tapir_diag__cnt();
 	int err = find_device(w) ? maps_none(w) : -errno;
 
 	if (err)
 		return err < 0 ? err : 0;
-	err = see_descriptors(w);
+	snprintf(path, sizeof(path), "/proc/%u/fd", w->tgid);
+	err = tapir_proc__each_fd_link(opendir(path), LINKS_MAX, see_descriptor, w);
 	if (!err)
 		err = tapir_proc__each_mapping(w->tgid, see_mapped, w);
 	tapir_diag__rewind(mark);

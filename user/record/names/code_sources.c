@@ -138,45 +138,44 @@ static void open_perf_map(struct tapir_code_sources *s, const char *path, uint64
 	(void)tapir_perf_map__open(&opts, out);
 }
 
+struct map_of_parent {
+	uint32_t ns_tgid; /* of the process itself, whose map it is not */
+	char path[PATH_BYTES];
+};
+
 /*
  * A program that writes a perf map and forks leaves its code to the child, and the file open,
  * which is named after the parent: that may have ended long ago. The link's text is the process's
  * choice, but the file is opened as one of its own is.
  */
-static bool find_map_of_parent(const struct tapir_code_sources *s, char *path, size_t size)
+static int find_map_of_parent(const char *fd, const char *target, void *ctx)
 {
-	char dir_path[32], end[8];
-	const struct dirent *entry;
+	struct map_of_parent *map = ctx;
 	unsigned tgid;
-	bool is_found = false;
-	DIR *dir;
+	char end[8];
 
-	snprintf(dir_path, sizeof(dir_path), "/proc/%u/fd", s->tgid);
-	dir = opendir(dir_path);
-	for (int i = 0; dir && !is_found && i < FDS_MAX && (entry = readdir(dir)); i++) {
-		ssize_t len = readlinkat(dirfd(dir), entry->d_name, path, size - 1);
-
-		path[len > 0 ? len : 0] = '\0';
-		is_found = sscanf(path, "/tmp/perf-%u.%7s", &tgid, end) == 2 &&
-			   !strcmp(end, "map") && tgid != s->ns_tgid;
-	}
-	if (dir)
-		closedir(dir);
-	return is_found;
+	(void)fd;
+	if (sscanf(target, "/tmp/perf-%u.%7s", &tgid, end) != 2 || strcmp(end, "map") ||
+	    tgid == map->ns_tgid)
+		return 0;
+	snprintf(map->path, sizeof(map->path), "%s", target);
+	return 1;
 }
 
 /* A file that is not there may come: it is asked for less and less often. */
 static void try_perf_map(struct tapir_code_sources *s, uint64_t now_ns)
 {
-	char path[PATH_BYTES];
+	struct map_of_parent map = {.ns_tgid = s->ns_tgid};
+	char path[32];
 
 	if (s->exit_ns || now_ns < s->next_open_ns)
 		return;
 	open_perf_map(s, NULL, s->start_ns, &s->perf_map);
 	/* Code of a parent whose fork was seen is found there. */
+	snprintf(path, sizeof(path), "/proc/%u/fd", s->tgid);
 	if (!s->perf_map && s->has_code && !s->inherits &&
-	    find_map_of_parent(s, path, sizeof(path)))
-		open_perf_map(s, path, 0, &s->perf_map);
+	    tapir_proc__each_fd_link(opendir(path), FDS_MAX, find_map_of_parent, &map) > 0)
+		open_perf_map(s, map.path, 0, &s->perf_map);
 	s->next_open_ns = now_ns + s->open_wait_ns;
 	if (s->open_wait_ns < MAX_OPEN_WAIT_NS)
 		s->open_wait_ns *= 2;

@@ -147,31 +147,26 @@ bool tapir_dotnet_facts__is_suspended(const struct tapir_dotnet_facts *facts)
 
 /* ---- what it has open -------------------------------------------------------------------- */
 
-static bool is_map(const char *path, const char *jitdump, const char *perf_map)
-{
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
+struct map_names {
+	char jitdump[32], perf_map[32];
+};
 
-	return !strcmp(name, jitdump) || !strcmp(name, perf_map);
+static int is_map(const char *fd, const char *target, void *ctx)
+{
+	const struct map_names *maps = ctx;
+	const char *slash = strrchr(target, '/');
+	const char *name = slash ? slash + 1 : target;
+
+	(void)fd;
+	return !strcmp(name, maps->jitdump) || !strcmp(name, maps->perf_map);
 }
 
 bool tapir_dotnet_facts__has_open_map(const struct tapir_dotnet_facts *facts)
 {
-	DIR *dir = tapir_file__open_dir(facts->peer.proc_fd, "fd", 0);
-	char jitdump[32], perf_map[32], path[1024];
-	const struct dirent *entry;
-	bool has = false;
+	struct map_names maps;
 
-	if (!dir)
-		return false;
-	snprintf(jitdump, sizeof(jitdump), "jit-%u.dump", facts->peer.ns_tgid);
-	snprintf(perf_map, sizeof(perf_map), "perf-%u.map", facts->peer.ns_tgid);
-	for (int i = 0; i < FDS_MAX && !has && (entry = readdir(dir)); i++) {
-		ssize_t len = readlinkat(dirfd(dir), entry->d_name, path, sizeof(path) - 1);
-
-		path[len > 0 ? len : 0] = '\0';
-		has = is_map(path, jitdump, perf_map);
-	}
-	closedir(dir);
-	return has;
+	snprintf(maps.jitdump, sizeof(maps.jitdump), "jit-%u.dump", facts->peer.ns_tgid);
+	snprintf(maps.perf_map, sizeof(maps.perf_map), "perf-%u.map", facts->peer.ns_tgid);
+	return tapir_proc__each_fd_link(tapir_file__open_dir(facts->peer.proc_fd, "fd", 0), FDS_MAX,
+					is_map, &maps) > 0;
 }
