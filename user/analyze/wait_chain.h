@@ -19,7 +19,7 @@ struct tapir_wait_link {
 	uint64_t ns;	    /* of its wait, within that of the link before */
 };
 
-/* What ended the last wait of a chain. */
+/* The last wait of a chain was ended by that. */
 enum tapir_chain_end {
 	TAPIR_CHAIN_END_UNKNOWN, /* also a thread that waited for too short a time, or is a link */
 	TAPIR_CHAIN_END_THREAD,

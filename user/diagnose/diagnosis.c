@@ -87,11 +87,6 @@ static enum tapir_diagnosis_event_kind event_kind_of(struct tapir_diagnosis *f,
 	return event_kind;
 }
 
-struct tapir_sv tapir_diagnosis__meta(const struct tapir_diagnosis *f, const char *key)
-{
-	return tapir_catalog__meta_value(tapir_timeline__catalog(f->tl), key);
-}
-
 static const struct tapir_counted_event *exception_of(const struct tapir_probe_view *probe)
 {
 	const struct tapir_counted_event *event = NULL;

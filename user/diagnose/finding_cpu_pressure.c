@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What keeps threads from a CPU: the quota of a cgroup, other processes, and that the threads want
- * more CPUs than there are. The use of others is measured by tapir each second
+ * Threads are kept from a CPU by the quota of a cgroup, by other processes, and by each other where
+ * they want more CPUs than there are. The use of others is measured by tapir each second
  * (decode/usage_text.h), not by events.
  */
 #include <inttypes.h>

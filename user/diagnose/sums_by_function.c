@@ -202,6 +202,11 @@ void tapir_diagnosis__add_name(const struct tapir_diagnosis *f, uint32_t name,
 	tapir_function_name__add(tapir_timeline__stacks(f->tl)->names.data[name], out);
 }
 
+struct tapir_sv tapir_diagnosis__meta(const struct tapir_diagnosis *f, const char *key)
+{
+	return tapir_catalog__meta_value(tapir_timeline__catalog(f->tl), key);
+}
+
 void tapir_diagnosis__add_waits(const char *reason, struct tapir_str *out)
 {
 	if (tapir_wait_reason__is_sleep(reason))
