@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Thread dumps of JVMs, whatever is in them: no thread waits for itself, or for none; frames of
- * virtual threads are in the dump.
+ * Thread dumps of JVMs, whatever is in them: no thread waits for itself, or for none; rows
+ * of virtual threads have no more of them than there are.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/jvm/heap/jvm_virtual.h"
 #include "runtime/jvm/jvm_locks.h"
@@ -12,23 +13,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len);
 
 static void read_virtual(const char *dump, size_t len)
 {
-	const struct tapir_jvm_virtual_stack *stack;
-	struct tapir_jvm_virtual found;
+	const struct tapir_suspended_row *row;
+	struct tapir_suspended found = {};
 	uint64_t cnt = 0;
 
-	if (tapir_jvm_virtual__parse(dump, len, &found))
-		return;
-	tapir_vec_for_each (stack, &found.stacks) {
-		struct tapir_sv text = stack->text, frame;
-
-		cnt += stack->cnt;
-		while (tapir_jvm_virtual__next_frame(&text, &frame))
-			if (frame.data < dump || frame.data + frame.len > dump + len)
+	if (!tapir_jvm_virtual__parse(dump, len, &found)) {
+		tapir_vec_for_each (row, &found.rows) {
+			cnt += row->cnt;
+			if (row->parked_cnt > row->cnt || strlen(row->frames) > 2 * len)
 				abort();
+		}
+		if (cnt > found.cnt || found.parked_cnt > found.cnt)
+			abort();
 	}
-	if (cnt > found.cnt || found.parked_cnt > found.cnt)
-		abort();
-	tapir_jvm_virtual__fini(&found);
+	tapir_suspended__fini(&found);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t len)

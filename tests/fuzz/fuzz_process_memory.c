@@ -7,7 +7,8 @@
 
 #include "bpf/interp_logic.bpf.h"
 #include "runtime/otel/otel_process.h"
-#include "runtime/cpython/cpython_frames.h"
+#include "runtime/cpython/cpython_coroutines.h"
+#include "runtime/cpython/cpython_lines.h"
 #include "runtime/dotnet/dotnet_monitors.h"
 #include "runtime/jvm/jvm_interpreter.h"
 #include "runtime/php/php_frames.h"
@@ -138,6 +139,32 @@ static void merge_all(const struct tapir_cpython *python, const struct fake_memo
 		abort();
 }
 
+static void count_stack(void *ctx, const struct tapir_suspended_stack *stack)
+{
+	uint64_t *cnt = ctx;
+
+	if (!stack->frames.len || stack->frames.data[stack->frames.len - 1] != '\n')
+		abort();
+	++*cnt;
+}
+
+/* The first objects of the input are the types of what is suspended. */
+static void list_coroutines(const struct tapir_cpython *known,
+			    const struct tapir_process_memory *source)
+{
+	struct tapir_cpython python = *known;
+	const struct fake_memory *memory = source->ctx;
+	uint64_t cnt = 0;
+	struct tapir_suspended_sink sink = {.add = count_stack, .ctx = &cnt};
+
+	python.coroutine_type_va = MEMORY_VA + 0x100;
+	python.generator_type_va = MEMORY_VA + 0x200;
+	python.async_generator_type_va = MEMORY_VA + 0x300;
+	if (!tapir_cpython_coroutines__list(&python, source, true, &sink) && sink.stuck_cnt > cnt)
+		abort();
+	(void)tapir_cpython_lines__at(memory->bytes, memory->size, 1, 100);
+}
+
 static void read_cpython(uint64_t version, const struct tapir_process_memory *source)
 {
 	struct tapir_interp_function frames[TAPIR_MAX_FRAMES];
@@ -156,6 +183,7 @@ static void read_cpython(uint64_t version, const struct tapir_process_memory *so
 	cnt = tapir_cpython__frames(&python, source, MEMORY_VA, frames, TAPIR_MAX_FRAMES);
 	name_all(&python, source, frames, cnt);
 	merge_all(&python, source->ctx, frames, cnt);
+	list_coroutines(&python, source);
 	tapir_map__fini(&states);
 }
 

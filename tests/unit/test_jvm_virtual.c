@@ -14,37 +14,30 @@
 
 #define HEAD "4711\n2026-11-30T19:43:07.184177045Z\n21.0.13+9\n\n"
 
-static struct tapir_jvm_virtual found;
+static struct tapir_suspended found;
 
 static int tear_down(void **state)
 {
 	(void)state;
-	tapir_jvm_virtual__fini(&found);
+	tapir_suspended__fini(&found);
+	found = (struct tapir_suspended){};
 	return 0;
 }
 
 static void parse(const char *dump)
 {
-	tapir_jvm_virtual__fini(&found);
+	(void)tear_down(NULL);
 	assert_int_equal(tapir_jvm_virtual__parse(dump, strlen(dump), &found), 0);
 }
 
-/* frames: with blanks between them. */
 static void assert_stack(size_t at, uint64_t cnt, uint64_t parked_cnt, const char *frames)
 {
-	const struct tapir_jvm_virtual_stack *stack = &found.stacks.data[at];
-	struct tapir_sv text = stack->text, frame;
-	struct tapir_str all = {};
+	const struct tapir_suspended_row *row = &found.rows.data[at];
 
-	assert_true(at < found.stacks.cnt);
-	assert_int_equal(stack->cnt, cnt);
-	assert_int_equal(stack->parked_cnt, parked_cnt);
-	while (tapir_jvm_virtual__next_frame(&text, &frame)) {
-		tapir_str__adds(&all, all.len ? " " : "");
-		tapir_str__add(&all, frame.data, frame.len);
-	}
-	assert_string_equal(all.data ? all.data : "", frames);
-	tapir_str__fini(&all);
+	assert_true(at < found.rows.cnt);
+	assert_int_equal(row->cnt, cnt);
+	assert_int_equal(row->parked_cnt, parked_cnt);
+	assert_string_equal(row->frames, frames);
 }
 
 static void virtual_threads_of_jdk_21_are_grouped_by_stack(void **state)
@@ -62,10 +55,11 @@ static void virtual_threads_of_jdk_21_are_grouped_by_stack(void **state)
 		   "      Shop.take(Shop.java:4)\n\n");
 	assert_int_equal(found.cnt, 3);
 	assert_int_equal(found.parked_cnt, 2);
-	assert_int_equal(found.stacks.cnt, 2);
+	assert_int_equal(found.rows.cnt, 2);
 	assert_stack(0, 2, 2,
-		     "java.lang.VirtualThread.park(VirtualThread.java:596) Shop.take(Shop.java:4)");
-	assert_stack(1, 1, 0, "Shop.spin(Shop.java:9)");
+		     "java.lang.VirtualThread.park(VirtualThread.java:596)\n"
+		     "Shop.take(Shop.java:4)\n");
+	assert_stack(1, 1, 0, "Shop.spin(Shop.java:9)\n");
 }
 
 static void jdk_25_says_the_state_itself(void **state)
@@ -87,9 +81,10 @@ static void jdk_25_says_the_state_itself(void **state)
 	assert_int_equal(found.cnt, 4);
 	assert_int_equal(found.parked_cnt, 3);
 	assert_stack(0, 2, 2,
-		     "java.lang.VirtualThread.park(VirtualThread.java:742) Shop.take(Shop.java:4)");
-	assert_stack(1, 1, 1, "Shop$$Lambda/0x00007f00.run(Unknown Source)");
-	assert_stack(2, 1, 0, "java.lang.VirtualThread.parkNanos(VirtualThread.java:742)");
+		     "java.lang.VirtualThread.park(VirtualThread.java:742)\n"
+		     "Shop.take(Shop.java:4)\n");
+	assert_stack(1, 1, 1, "Shop$$Lambda/0x00007f00.run(Unknown Source)\n");
+	assert_stack(2, 1, 0, "java.lang.VirtualThread.parkNanos(VirtualThread.java:742)\n");
 }
 
 static void names_of_threads_say_nothing(void **state)
@@ -106,7 +101,7 @@ static void dump_without_virtual_threads_has_none(void **state)
 	(void)state;
 	parse(HEAD "#1 \"main\"\n      A.b(A.java:1)\n");
 	assert_int_equal(found.cnt, 0);
-	assert_int_equal(found.stacks.cnt, 0);
+	assert_int_equal(found.rows.cnt, 0);
 }
 
 static void what_is_no_dump_is_refused(void **state)
@@ -138,7 +133,7 @@ static void truncated_dump_has_what_is_there(void **state)
 
 	(void)state;
 	for (size_t len = first; len < sizeof(dump); len++) {
-		tapir_jvm_virtual__fini(&found);
+		(void)tear_down(NULL);
 		assert_int_equal(tapir_jvm_virtual__parse(dump, len, &found), 0);
 		assert_int_equal(found.cnt, 1);
 	}
@@ -147,7 +142,7 @@ static void truncated_dump_has_what_is_there(void **state)
 static void stack_has_no_more_frames_than_are_kept(void **state)
 {
 	static char dump[64 + 20 * (TAPIR_JVM_VIRTUAL_FRAMES + 100)];
-	struct tapir_sv text, frame;
+	const char *text;
 	size_t len = 0;
 	unsigned cnt = 0;
 
@@ -156,9 +151,8 @@ static void stack_has_no_more_frames_than_are_kept(void **state)
 	for (unsigned i = 0; i < TAPIR_JVM_VIRTUAL_FRAMES + 100; i++)
 		len += (size_t)sprintf(dump + len, "      A.b(A.java:1)\n");
 	assert_int_equal(tapir_jvm_virtual__parse(dump, len, &found), 0);
-	text = found.stacks.data[0].text;
-	while (tapir_jvm_virtual__next_frame(&text, &frame))
-		cnt++;
+	for (text = found.rows.data[0].frames; *text; text++)
+		cnt += *text == '\n';
 	assert_int_equal(cnt, TAPIR_JVM_VIRTUAL_FRAMES);
 }
 

@@ -18,6 +18,7 @@
 #include "cli/view_run.h"
 #include "heap/heap.h"
 #include "heap/heap_async_tables.h"
+#include "heap/heap_coroutines.h"
 #include "record/recording.h"
 #include "decode/probe_name.h"
 #include "record/threads/proc_runnable.h"
@@ -56,10 +57,11 @@ static const struct tapir_option options[] = {
 		   "ask JVMs for the owners of their locks; all Java threads stop at a safepoint "
 		   "meanwhile",
 		   struct args, jvm_locks),
-	TAPIR_FLAG("async", 0,
-		   "show the suspended async methods of a .NET process and what each awaits, or "
-		   "the virtual threads of a JVM by stack, instead of threads",
-		   struct args, async),
+	TAPIR_FLAG(
+		"async", 0,
+		"show the suspended async methods of a .NET process or coroutines of CPython and "
+		"what each awaits, or the virtual threads of a JVM by stack, instead of threads",
+		struct args, async),
 	TAPIR_SYMBOLS_OPTIONS(struct args),
 	{}};
 
@@ -230,11 +232,7 @@ static int make_async(uint32_t tgid, uint64_t top, struct tapir_view_result *out
 	case TAPIR_HEAP_LIVE_ASKED:
 		return tapir_heap__show_suspended(tgid, top ? top : UINT64_MAX, out);
 	default:
-		return tapir_diag__fail(
-			-EOPNOTSUPP,
-			"process %u is neither a .NET process whose heap can be read "
-			"nor a JVM: --async needs one of these",
-			tgid);
+		return tapir_heap_coroutines__show(tgid, top ? top : UINT64_MAX, out);
 	}
 }
 
@@ -316,7 +314,10 @@ const struct tapir_command tapir_cmd_stacks = {
 		"while it collects all generations and lists them, as by 'tapir heap'. A JVM (21 or "
 		"newer) writes a dump of its threads into a file of its /tmp, which is removed; "
 		"virtual threads with identical stacks are one row, with how many of them are parked: "
-		"those have no thread of the kernel, and are in no other output.\n\n"
+		"those have no thread of the kernel, and are in no other output. Coroutines of "
+		"CPython (3.11 to 3.13) are read from its memory while it runs: what each awaits, "
+		"through tasks, with lines and the name of the task. Tasks that wait for each other, "
+		"or for an asyncio.Lock that another holds by 'async with', are a deadlock.\n\n"
 		"Requires CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE (root). For an ordinary user, "
 		"the threads of their own processes are read from /proc, without kernel functions; "
 		"stacks of code that keeps a frame pointer may end early. A recording with "

@@ -12,6 +12,7 @@
 #include "bpf/interp.h"
 #include "runtime/interp_merge.h"
 #include "runtime/process_memory.h"
+#include "runtime/suspended_stack.h"
 #include "trace/record.h"
 
 /* A name has the first bytes of a function's description; a frame has the second one's address. */
@@ -44,6 +45,13 @@ struct tapir_interpreter_ops {
 			struct tapir_map *state_by_tid);
 	size_t (*functions)(const void *state, const struct tapir_process_memory *memory,
 			    uint64_t state_va, struct tapir_interp_function *out, size_t max);
+
+	/*
+	 * NULL, or what lists functions that no thread runs: coroutines. Returns what
+	 * tapir_cpython_coroutines__list does.
+	 */
+	int (*suspended)(const void *state, const struct tapir_process_memory *memory, bool is_last,
+			 struct tapir_suspended_sink *sink);
 
 	bool has_frames_of_its_own; /* each function has a native frame; there is no loop */
 	/* Before names of frames of its own; NULL: all are interpreted, and names need no prefix.

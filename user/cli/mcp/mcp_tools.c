@@ -229,9 +229,9 @@ static const struct tool tools[] = {
 	 .arguments = {{"pid", PID, true, "--pid", "the process"}}},
 	{.name = "async_stacks",
 	 .description =
-		 "The async methods of a .NET process that are suspended now: what each awaits, its "
-		 "callers, and which wait for each other; the process collects all generations for "
-		 "it",
+		 "The async methods of a .NET process, coroutines of CPython or virtual threads of a "
+		 "JVM that are suspended now: what each awaits, its callers, and which wait for each "
+		 "other; a .NET process collects all generations for it",
 	 .words = {"stacks", "--json", "--async"},
 	 .arguments = {{"pid", PID, true, "--pid", "the process"}}},
 };

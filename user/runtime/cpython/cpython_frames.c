@@ -31,6 +31,7 @@ static const struct tapir_cpython_layout layout_3_11 = {
 	.interpreters = 40,
 	.interpreter_next = 0,
 	.threads = 16,
+	.gc = 648,
 	.thread_next = 8,
 	.tid = 160,
 	.frame = 56,
@@ -52,6 +53,7 @@ static const struct tapir_cpython_layout layout_3_12 = {
 	.interpreters = 40,
 	.interpreter_next = 0,
 	.threads = 72,
+	.gc = 112,
 	.thread_next = 8,
 	.tid = 144,
 	.frame = 56,
@@ -86,6 +88,7 @@ enum {
 	INTERPRETERS_WORD = 5,
 	INTERPRETER_NEXT_WORD = 8,
 	THREADS_WORD,
+	GC_WORD,
 	DEBUG_WORD_CNT = 93
 };
 
@@ -128,6 +131,7 @@ static bool read_layout(const struct tapir_process_memory *memory, uint64_t va, 
 		.interpreters = words[INTERPRETERS_WORD],
 		.interpreter_next = words[INTERPRETER_NEXT_WORD],
 		.threads = words[THREADS_WORD],
+		.gc = words[GC_WORD] <= MAX_OFFSET ? words[GC_WORD] : 0,
 		.thread_next = words[at->thread_next],
 		.tid = words[at->tid],
 		.frame = words[at->frame],
@@ -213,7 +217,12 @@ bool tapir_cpython__read(struct tapir_cpython *out, const struct tapir_process_m
 	uint64_t version = tapir_process_memory__u64(memory, vas[TAPIR_CPYTHON_VERSION]);
 	struct tapir_cpython found = {.runtime_va = vas[TAPIR_CPYTHON_RUNTIME],
 				      .loop = {.va = vas[TAPIR_CPYTHON_LOOP]},
-				      .code_type_va = vas[TAPIR_CPYTHON_CODE]};
+				      .version = (uint16_t)(version >> 16),
+				      .code_type_va = vas[TAPIR_CPYTHON_CODE],
+				      .coroutine_type_va = vas[TAPIR_CPYTHON_COROUTINE],
+				      .generator_type_va = vas[TAPIR_CPYTHON_GENERATOR],
+				      .async_generator_type_va =
+					      vas[TAPIR_CPYTHON_ASYNC_GENERATOR]};
 
 	if (!found.runtime_va || !found.loop.va)
 		return false;
@@ -361,7 +370,7 @@ static bool add_characters(const uint8_t *bytes, size_t cnt, unsigned width, str
 }
 
 /* A str, as all names are: its characters, of 1, 2 or 4 bytes, follow it. */
-static bool add_cpython_text(const struct tapir_cpython_layout *l,
+bool tapir_cpython__add_text(const struct tapir_cpython_layout *l,
 			     const struct tapir_process_memory *memory, uint64_t va, size_t max_cnt,
 			     struct tapir_str *out)
 {
@@ -403,10 +412,11 @@ bool tapir_cpython__add_name(const struct tapir_cpython *python,
 
 	tapir_str__adds(out, "py::");
 	if (!is_code(python, memory, code_va) ||
-	    !add_cpython_text(l, memory, object_at(memory, code_va + l->name), MAX_NAME_CHARS, out))
+	    !tapir_cpython__add_text(l, memory, object_at(memory, code_va + l->name),
+				     MAX_NAME_CHARS, out))
 		return false;
 	tapir_str__addc(out, ':');
-	return add_cpython_text(l, memory, object_at(memory, code_va + l->file), MAX_FILE_CHARS,
-				out) &&
+	return tapir_cpython__add_text(l, memory, object_at(memory, code_va + l->file),
+				       MAX_FILE_CHARS, out) &&
 	       !out->failed;
 }

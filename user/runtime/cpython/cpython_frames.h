@@ -18,11 +18,14 @@
 
 /* The symbols that CPython exports and this module needs. */
 enum {
-	TAPIR_CPYTHON_VERSION, /* Py_Version, since 3.11 */
-	TAPIR_CPYTHON_RUNTIME, /* _PyRuntime */
-	TAPIR_CPYTHON_LOOP,    /* _PyEval_EvalFrameDefault */
-	TAPIR_CPYTHON_CODE,    /* PyCode_Type, the type of what functions are made of */
-	TAPIR_CPYTHON_STATE,   /* PyGILState_GetThisThreadState */
+	TAPIR_CPYTHON_VERSION,	 /* Py_Version, since 3.11 */
+	TAPIR_CPYTHON_RUNTIME,	 /* _PyRuntime */
+	TAPIR_CPYTHON_LOOP,	 /* _PyEval_EvalFrameDefault */
+	TAPIR_CPYTHON_CODE,	 /* PyCode_Type, the type of what functions are made of */
+	TAPIR_CPYTHON_STATE,	 /* PyGILState_GetThisThreadState */
+	TAPIR_CPYTHON_COROUTINE, /* PyCoro_Type, PyGen_Type, PyAsyncGen_Type */
+	TAPIR_CPYTHON_GENERATOR,
+	TAPIR_CPYTHON_ASYNC_GENERATOR,
 	TAPIR_CPYTHON_EXPORT_CNT
 };
 
@@ -31,6 +34,7 @@ struct tapir_cpython_layout {
 	uint64_t interpreters;	   /* of _PyRuntime: the first one */
 	uint64_t interpreter_next; /* of an interpreter: the next one, its first thread */
 	uint64_t threads;
+	uint64_t gc;		   /* of an interpreter: the state of its collector; 0: not known */
 	uint64_t thread_next, tid; /* of a thread, by the kernel's number */
 	uint64_t frame;		   /* its innermost frame; has_cframe: a word that leads there */
 	uint64_t frame_of_cframe;
@@ -45,8 +49,10 @@ struct tapir_cpython_layout {
 
 struct tapir_cpython {
 	uint64_t runtime_va;
+	uint16_t version;	       /* 0x030c: 3.12 */
 	struct tapir_interp_loop loop; /* the function that runs instructions */
 	uint64_t code_type_va;	       /* 0: not known */
+	uint64_t coroutine_type_va, generator_type_va, async_generator_type_va;
 	/*
 	 * Each thread's state, which is set while the thread has not the lock, too: a pthread_key_t
 	 * or a thread-local variable; TAPIR_INTERP_NONE: not known.
@@ -74,6 +80,11 @@ size_t tapir_cpython__frames(const struct tapir_cpython *python,
 
 /* Describes to BPF programs how they find the frames of a thread. False: they cannot. */
 bool tapir_cpython__interp(const struct tapir_cpython *python, struct tapir_interp *out);
+
+/* Adds at most max_cnt characters of a str. False: it is none, and out may hold a part. */
+bool tapir_cpython__add_text(const struct tapir_cpython_layout *l,
+			     const struct tapir_process_memory *memory, uint64_t va, size_t max_cnt,
+			     struct tapir_str *out);
 
 /* "py::Shop.draw:/srv/shop.py", as in a perf map of CPython. False: it is no function, and out may
  * hold a part. */

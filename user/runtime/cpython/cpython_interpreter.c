@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* CPython among the interpreters (interpreters.h). */
 #include "runtime/interpreters.h"
+#include "runtime/cpython/cpython_coroutines.h"
 #include "runtime/cpython/cpython_process.h"
 
 static bool find_cpython_interp(void *state, uint32_t tgid, struct tapir_interp *how,
@@ -32,6 +33,12 @@ static size_t functions(const void *state, const struct tapir_process_memory *me
 	return tapir_cpython__frames(state, memory, state_va, out, max);
 }
 
+static int list_coroutines(const void *state, const struct tapir_process_memory *memory,
+			   bool is_last, struct tapir_suspended_sink *sink)
+{
+	return tapir_cpython_coroutines__list(state, memory, is_last, sink);
+}
+
 const struct tapir_interpreter_ops tapir_interpreter_cpython = {
 	.language = TAPIR_INTERP_CPYTHON,
 	.state_bytes = sizeof(struct tapir_cpython),
@@ -40,4 +47,5 @@ const struct tapir_interpreter_ops tapir_interpreter_cpython = {
 	.add_name = add_cpython_name,
 	.threads = threads,
 	.functions = functions,
+	.suspended = list_coroutines,
 };

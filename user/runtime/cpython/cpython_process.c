@@ -22,6 +22,9 @@ static const char *const exports[TAPIR_CPYTHON_EXPORT_CNT] = {
 	[TAPIR_CPYTHON_LOOP] = "_PyEval_EvalFrameDefault",
 	[TAPIR_CPYTHON_CODE] = "PyCode_Type",
 	[TAPIR_CPYTHON_STATE] = "PyGILState_GetThisThreadState",
+	[TAPIR_CPYTHON_COROUTINE] = "PyCoro_Type",
+	[TAPIR_CPYTHON_GENERATOR] = "PyGen_Type",
+	[TAPIR_CPYTHON_ASYNC_GENERATOR] = "PyAsyncGen_Type",
 };
 
 /* The program or the library: "python3.11", "libpython3.11.so.1.0". */

@@ -21,17 +21,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/app_code.h"
 #include "attach/proc.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/file.h"
-#include "base/order.h"
 #include "runtime/jvm/heap/jvm_file.h"
 #include "runtime/jvm/jvm_attach.h"
 
 #define MAX_DUMP_BYTES (512u << 20)
-#define MAX_STACKS     65536u
 #define TIMEOUT_NS     (60 * TAPIR_NS_PER_SEC)
 
 /* ---- the dump ------------------------------------------------------------------------------- */
@@ -53,7 +50,8 @@ static void skip(struct tapir_sv *text, size_t cnt)
 	text->len -= cnt;
 }
 
-bool tapir_jvm_virtual__next_frame(struct tapir_sv *text, struct tapir_sv *frame)
+/* Finds "java.lang.Thread.sleep(Thread.java:540)" of a stack's next line. False: there is none. */
+static bool next_frame(struct tapir_sv *text, struct tapir_sv *frame)
 {
 	while (text->len) {
 		struct tapir_sv line = next_line(text);
@@ -93,72 +91,49 @@ static bool is_thread(struct tapir_sv line, struct tapir_sv *words)
 	return true;
 }
 
-/* Takes the lines of a stack: those that begin with blanks. */
-static struct tapir_sv take_stack(struct tapir_sv *text)
+/* Adds the frames of a stack: its lines are those that begin with blanks. */
+static void take_frames(struct tapir_sv *text, struct tapir_str *out)
 {
-	struct tapir_sv stack = {text->data, 0};
+	struct tapir_sv stack = {text->data, 0}, frame;
 
 	for (unsigned i = 0; text->len && *text->data == ' '; i++) {
 		(void)next_line(text);
 		if (i < TAPIR_JVM_VIRTUAL_FRAMES)
 			stack.len = (size_t)(text->data - stack.data);
 	}
-	return stack;
+	while (next_frame(&stack, &frame)) {
+		tapir_str__add(out, frame.data, frame.len);
+		tapir_str__addc(out, '\n');
+	}
 }
 
 /* JDK 25 says the state; before, one that waits is in a function of that name. */
-static bool is_parked(struct tapir_sv state, struct tapir_sv stack)
+static bool is_parked(struct tapir_sv state, struct tapir_sv frames)
 {
-	struct tapir_sv frame;
-
 	if (state.len)
 		return tapir_sv__starts_with(state, " WAITING") ||
 		       tapir_sv__starts_with(state, " TIMED_WAITING") ||
 		       tapir_sv__starts_with(state, " BLOCKED");
-	return tapir_jvm_virtual__next_frame(&stack, &frame) &&
-	       tapir_sv__starts_with(frame, "java.lang.VirtualThread.park");
+	return tapir_sv__starts_with(frames, "java.lang.VirtualThread.park");
 }
 
-static uint64_t stack_key(struct tapir_sv stack)
+static void add_thread(struct tapir_suspended *out, struct tapir_sv state,
+		       const struct tapir_str *frames)
 {
-	struct tapir_sv frame;
-	uint64_t key = 1;
+	const struct tapir_sv text = {frames->data, frames->len};
 
-	while (tapir_jvm_virtual__next_frame(&stack, &frame))
-		key = tapir_hash__mix(tapir_hash__bytes(key, frame.data, frame.len), frame.len);
-	return key;
+	out->rows.failed |= frames->failed;
+	tapir_suspended__add(out, &(struct tapir_suspended_stack){
+					  .frames = text, .is_parked = is_parked(state, text)});
 }
 
-static void add_thread(struct tapir_jvm_virtual *v, struct tapir_sv state, struct tapir_sv text)
-{
-	struct tapir_jvm_virtual_stack *stack =
-		tapir_keyed__add(&v->stacks, stack_key(text), MAX_STACKS,
-				 ((struct tapir_jvm_virtual_stack){.text = text}));
-	bool waits = is_parked(state, text);
-
-	v->cnt++;
-	v->parked_cnt += waits;
-	if (!stack)
-		return;
-	stack->cnt++;
-	stack->parked_cnt += waits;
-}
-
-static int by_cnt(const void *a, const void *b)
-{
-	const struct tapir_jvm_virtual_stack *x = a, *y = b;
-
-	return tapir_order__by(tapir_order__down(x->cnt, y->cnt),
-			       tapir_order__up((uintptr_t)x->text.data, (uintptr_t)y->text.data));
-}
-
-int tapir_jvm_virtual__parse(const char *dump, size_t len, struct tapir_jvm_virtual *out)
+int tapir_jvm_virtual__parse(const char *dump, size_t len, struct tapir_suspended *out)
 {
 	static const char word[] = " virtual";
 	struct tapir_sv text = {dump, len}, words;
+	struct tapir_str frames = {};
 	bool has_threads = false;
 
-	*out = (struct tapir_jvm_virtual){};
 	while (text.len) {
 		if (!is_thread(next_line(&text), &words))
 			continue;
@@ -166,103 +141,18 @@ int tapir_jvm_virtual__parse(const char *dump, size_t len, struct tapir_jvm_virt
 		if (!tapir_sv__starts_with(words, word))
 			continue;
 		skip(&words, sizeof(word) - 1);
-		add_thread(out, words, take_stack(&text));
+		tapir_str__clear(&frames);
+		take_frames(&text, &frames);
+		add_thread(out, words, &frames);
 	}
-	if (out->stacks.failed || !has_threads) {
-		tapir_jvm_virtual__fini(out);
+	tapir_str__fini(&frames);
+	if (out->rows.failed || !has_threads)
 		return has_threads ? -ENOMEM : -EPROTO;
-	}
-	tapir_keyed__sort(&out->stacks, by_cnt);
+	tapir_suspended__sort(out);
 	return 0;
 }
 
-void tapir_jvm_virtual__fini(struct tapir_jvm_virtual *v)
-{
-	tapir_keyed__fini(&v->stacks);
-}
-
-/* ---- the table ------------------------------------------------------------------------------ */
-
-struct chains {
-	struct tapir_str all, own, called;
-};
-
-static void add_frame(struct tapir_str *out, struct tapir_sv frame)
-{
-	tapir_str__adds(out, out->len ? " < " : "");
-	tapir_str__add_printable(out, frame.data, frame.len);
-}
-
-static bool is_own(struct tapir_sv frame)
-{
-	char name[256];
-
-	tapir_sv__copy(frame, name, sizeof(name));
-	return !tapir_app_code__is_library(name);
-}
-
-/* "java.lang.Thread.sleep" of "java.lang.Thread.sleep(Thread.java:540)". */
-static struct tapir_sv without_place(struct tapir_sv frame)
-{
-	const char *end = frame.len ? memchr(frame.data, '(', frame.len) : NULL;
-
-	return (struct tapir_sv){frame.data, end ? (size_t)(end - frame.data) : frame.len};
-}
-
-/* The function of a library that the program's code called is what it waits in. */
-static void read_chains(struct tapir_sv text, struct chains *out)
-{
-	struct tapir_sv frame, called = {};
-
-	while (tapir_jvm_virtual__next_frame(&text, &frame)) {
-		add_frame(&out->all, frame);
-		if (is_own(frame))
-			add_frame(&out->own, frame);
-		else if (!out->own.len)
-			called = frame;
-	}
-	if (out->own.len)
-		add_frame(&out->called, without_place(called));
-}
-
-static void add_row(struct tapir_view_result *out, size_t table,
-		    const struct tapir_jvm_virtual_stack *stack)
-{
-	struct chains chains = {};
-
-	read_chains(stack->text, &chains);
-	tapir_view_result__u64(out, table, stack->cnt);
-	tapir_view_result__u64(out, table, stack->parked_cnt);
-	tapir_view_result__text(out, table, chains.called.len ? chains.called.data : NULL);
-	tapir_view_result__text(out, table, chains.all.data);
-	tapir_view_result__text(out, table, chains.own.len ? chains.own.data : chains.all.data);
-	out->failed |= chains.all.failed || chains.own.failed || chains.called.failed;
-	tapir_str__fini(&chains.all);
-	tapir_str__fini(&chains.own);
-	tapir_str__fini(&chains.called);
-}
-
-static void add_tables(const struct tapir_jvm_virtual *v, uint64_t top,
-		       struct tapir_view_result *out)
-{
-	static const struct tapir_column columns[] = {
-		{"count", "COUNT", TAPIR_CELL_COUNT},
-		{"parked", "PARKED", TAPIR_CELL_COUNT},
-		{"waits_in", "WAITS IN", TAPIR_CELL_TEXT},
-		{"methods", NULL, TAPIR_CELL_TEXT},
-		{"own_methods", "METHODS, innermost first", TAPIR_CELL_TEXT},
-		{}};
-	size_t table = tapir_view_result__table(out, "suspended", NULL, columns);
-
-	tapir_view_result__fact(out, "virtual_threads", NULL, TAPIR_CELL_COUNT, v->cnt);
-	tapir_view_result__fact(out, "parked", NULL, TAPIR_CELL_COUNT, v->parked_cnt);
-	for (size_t i = 0; i < v->stacks.cnt && i < top; i++)
-		add_row(out, table, &v->stacks.data[i]);
-	tapir_view_result__note_top(out, NULL, top, v->stacks.cnt);
-	tapir_view_result__beyond(out, v->stacks.more, false, "virtual threads");
-}
-
-static void add_headline(uint32_t tgid, const struct tapir_jvm_virtual *v,
+static void add_headline(uint32_t tgid, const struct tapir_suspended *v,
 			 struct tapir_view_result *out)
 {
 	struct tapir_thread leader;
@@ -274,6 +164,8 @@ static void add_headline(uint32_t tgid, const struct tapir_jvm_virtual *v,
 	tapir_str__addf(&out->headline,
 			"%" PRIu64 " virtual threads, of which %" PRIu64 " are parked", v->cnt,
 			v->parked_cnt);
+	tapir_view_result__fact(out, "virtual_threads", NULL, TAPIR_CELL_COUNT, v->cnt);
+	tapir_view_result__fact(out, "parked", NULL, TAPIR_CELL_COUNT, v->parked_cnt);
 }
 
 /* ---- the JVM -------------------------------------------------------------------------------- */
@@ -309,19 +201,19 @@ int tapir_jvm_virtual__show(uint32_t tgid, uint64_t top, struct tapir_view_resul
 {
 	int mark = tapir_diag__cnt();
 	tapir_autofree char *data = NULL;
-	struct tapir_jvm_virtual v = {};
+	struct tapir_suspended v = {};
 	size_t len = 0;
 	int err = read_virtual_dump(tgid, &data, &len);
 
 	if (!err)
 		err = tapir_jvm_virtual__parse(data, len, &v);
+	if (!err) {
+		add_headline(tgid, &v, out);
+		tapir_suspended__add_table(&v, &tapir_suspended_virtual_threads, top, out);
+	}
+	tapir_suspended__fini(&v);
 	if (err && tapir_diag__cnt() == mark)
 		return tapir_diag__fail(err, "the thread dump of JVM process %u: %s", tgid,
 					tapir_errno__text(err));
-	if (err)
-		return err;
-	add_headline(tgid, &v, out);
-	add_tables(&v, top, out);
-	tapir_jvm_virtual__fini(&v);
-	return out->failed || out->headline.failed ? -ENOMEM : 0;
+	return err ? err : out->failed || out->headline.failed ? -ENOMEM : 0;
 }
