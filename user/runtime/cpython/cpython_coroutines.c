@@ -99,7 +99,7 @@ struct node {
 	int32_t stack_top;
 	uint32_t callee, caller; /* the node that it awaits; the first one that awaits it */
 	uint32_t next;
-	uint32_t walk; /* that came by, from 1 on */
+	uint32_t walk; /* number of the last walk through it; 0: none */
 	uint8_t kind;
 	bool is_stuck, is_in_bare_circle;
 };
@@ -621,7 +621,7 @@ static void emit_stack(struct coroutines *c, uint32_t idx, struct tapir_suspende
 	tapir_str__fini(&task);
 }
 
-/* One that awaits another one is in that one's stack; of a bare circle, each task has one. */
+/* A node that awaits another one is in its stack; in a bare circle each task has a stack. */
 static void emit_stacks(struct coroutines *c, struct tapir_suspended_sink *sink)
 {
 	for (uint32_t i = 0; i < c->nodes.cnt && !c->failed; i++) {

@@ -4,8 +4,8 @@
  * awaits: they are objects, which the collector of garbage has in its lists. CPython 3.11 to 3.13.
  *
  * A coroutine has what it awaits on its stack of values: another coroutine, or a future, or a task,
- * of which it is known which coroutine that runs. Those that await the same one are not told apart:
- * the first of them is its caller. Coroutines whose awaits go round in a circle wait for each
+ * of which it is known which coroutine that runs. If several await the same one,
+ * the first of them counts as its caller. Coroutines whose awaits go round in a circle wait for each
  * other: each for the task of the next one, or for an asyncio.Lock in whose `async with` that is.
  *
  * Nothing is asked of the interpreter, which runs on. What does not look like an object ends a
