@@ -127,7 +127,7 @@ struct tapir_diagnosis {
 	struct {
 		uint64_t samples, ns, gc, jit, timers, kernel; /* not of tapir's own threads */
 		uint32_t cpu_cnt; /* at least that many; 0: not known */
-		struct tapir_function_sums app, leaf, timer_app;
+		struct tapir_function_sums app, leaf, timer_app, timer_callbacks;
 		struct tapir_function_sums calls; /* by which the kernel was entered */
 	} cpu;
 	struct {

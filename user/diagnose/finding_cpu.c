@@ -51,6 +51,15 @@ static void count_throws(struct tapir_diagnosis *f, const struct tapir_node_fact
 				 cnt);
 }
 
+/* Adds samples of a timer that are within the program's own code: what the timer is for. */
+static void count_callback(struct tapir_diagnosis *f, uint32_t node, uint64_t cnt)
+{
+	uint32_t name = tapir_diagnosis__own(f, node);
+
+	if (name != TAPIR_APP_CODE_NONE)
+		tapir_function_sums__add(f, &f->cpu.timer_callbacks, name, cnt);
+}
+
 /* Adds samples at a node to the sums by function, of which only the totals are needed. */
 static void add_samples(struct tapir_diagnosis *f, const struct tapir_node_facts *facts,
 			uint32_t node, uint64_t cnt)
@@ -60,6 +69,7 @@ static void add_samples(struct tapir_diagnosis *f, const struct tapir_node_facts
 	if (facts->is_in_timer) {
 		f->cpu.timers += cnt;
 		tapir_diagnosis__add_stack(f, &f->cpu.timer_app, node, cnt);
+		count_callback(f, node, cnt);
 	}
 	count_throws(f, facts, cnt);
 	tapir_function_sums__add_at(f, &f->cpu.app, facts->function, node, cnt);
@@ -192,8 +202,13 @@ void tapir_finding_jit__list(struct tapir_diagnosis *f, struct tapir_findings *l
 
 void tapir_finding_timers__list(struct tapir_diagnosis *f, struct tapir_findings *list)
 {
+	const struct tapir_function_sums *callbacks = &f->cpu.timer_callbacks;
+
+	/* Timers may cost more than their callbacks, and only those are the program's. */
 	TAPIR_JUDGE(f, list, TIMERS, .cnt = f->cpu.timers, .of = f->cpu.samples,
-		    .where = &f->cpu.timer_app);
+		    .where = &f->cpu.timer_app,
+		    .elsewhere =
+			    callbacks->top_name != f->cpu.timer_app.top_name ? callbacks : NULL);
 }
 
 /* Exceptions of runtimes that have no event of one. */
@@ -331,6 +346,7 @@ void tapir_finding_cpu__fini(struct tapir_diagnosis *f)
 	tapir_function_sums__fini(&f->cpu.app);
 	tapir_function_sums__fini(&f->cpu.leaf);
 	tapir_function_sums__fini(&f->cpu.timer_app);
+	tapir_function_sums__fini(&f->cpu.timer_callbacks);
 	tapir_function_sums__fini(&f->cpu.calls);
 	tapir_function_sums__fini(&f->jit.callers);
 	tapir_function_sums__fini(&f->exception_cost.throwers);

@@ -354,7 +354,7 @@ struct tapir_rule_fact {
 	  "{sampled} of the CPU creates and throws exceptions<, most in {place}><? ({elsewhere})>", \
 	  NULL, REQUIRES(SAMPLES, cnt), REQUIRES(EVENTS_OF_THROWS, other)) \
 	X(TIMERS, TIMERS, share, NULL, \
-	  "{sampled} of the CPU in timers<, most in {place}>", NULL, \
+	  "{sampled} of the CPU in timers<, most in {place}><, to call {elsewhere}>", NULL, \
 	  REQUIRES(SAMPLES, cnt), REQUIRES(TIMER_CPUS, cpus)) \
 	X(UNANSWERED_CALLS, CALLS, at_once, NULL, \
 	  "{object} does not answer: {other} call{other||s}, {at_once.1} at a time" \
