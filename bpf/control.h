@@ -40,7 +40,7 @@ enum tapir_reg {
 enum tapir_operand_kind {
 	TAPIR_OPERAND_NONE = 0,	 /* cannot be read; reason has the reason */
 	TAPIR_OPERAND_CONST = 1, /* value */
-	TAPIR_OPERAND_REG = 2,	 /* reg >> reg_shift */
+	TAPIR_OPERAND_REG = 2,	 /* (reg >> reg_shift) + value */
 	TAPIR_OPERAND_MEM = 3,	 /* memory at reg + (index << scale_shift) + value */
 	TAPIR_OPERAND_TLS = 4 /* as MEM, and the thread pointer (%fs base) added; reg may be NONE */
 };

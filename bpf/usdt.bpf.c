@@ -176,7 +176,8 @@ static __always_inline void capture_value(struct scratch *s, const struct tapir_
 
 	if (op->kind == TAPIR_OPERAND_REG)
 		value = widen_argument(s->regs[op->reg & 31] >> (op->reg_shift & 8), op->size,
-				       op->is_signed);
+				       op->is_signed) +
+			(__u64)op->value;
 	else if (op->kind == TAPIR_OPERAND_CONST)
 		value = (__u64)op->value;
 	else if (op->kind != TAPIR_OPERAND_NONE)

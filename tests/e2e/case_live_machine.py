@@ -91,6 +91,57 @@ def test_functions_of_cxx_are_named_as_in_the_source(t):
     t.ok("it has caller::thrice(unsigned long)" in result.err, result.err)
 
 
+def ask_calls(t, function, *argv):
+    """The table of a function's calls, and what the program counted."""
+    result = t.tapir("trace", f"ufunc:{os.path.basename(str(argv[0]))}:{function}", "--sum", "ret", "--json", "--", *argv)
+    table, = (line for line in result.json_lines() if line.get("type") == "total")
+    t.eq((table["lost"], table["unkeyed"], table["undefined"], table["unbegun"]), (0, 0, 0, 0), f"{function}: losses")
+    row = table["rows"][0] if table["rows"] else {"count": 0, "values": [{"sum": 0}]}
+    return row["count"], row["values"][0]["sum"], table["unended"], next(line for line in result.json_lines() if "returned" in line)
+
+
+def test_calls_of_a_function_are_those_that_return(t):
+    """Others end in longjmp or with their thread. Each call of the recursive one returns, ten levels deep."""
+    argv = (t.target_path("calls"), THREADS, CALLS)
+    cnt, _, unended, said = ask_calls(t, "calls_deep", *argv)
+    t.eq((cnt, unended), (said["deep"], 0), "levels")
+    cnt, total, unended, said = ask_calls(t, "calls_jump", *argv)
+    t.eq((cnt, total, unended), (said["returned"], said["sum"], said["jumped"]), "calls that may jump")
+    cnt, total, unended, said = ask_calls(t, "calls_between", *argv)
+    t.eq((cnt, total, unended), (said["returned"], said["sum"] + said["returned"], said["jumped"]), "calls that are jumped over")
+    cnt, _, unended, _ = ask_calls(t, "calls_last", *argv)
+    t.eq((cnt, unended), (0, 1), "the end of a thread")
+
+
+def test_calls_have_their_durations_in_the_kernel(t):
+    result = t.tapir("trace", "ufunc:calls:calls_deep", "--hist", "took", "--sum", "took", "--json", "--", t.target_path("calls"), 1, CALLS)
+    t.ok("not in the kernel" not in result.err, result.err)
+    table, = (line for line in result.json_lines() if line.get("type") == "total")
+    t.eq(table["rows"][0]["count"], next(line for line in result.json_lines() if "deep" in line)["deep"], "calls")
+
+
+def test_exceptions_pass_a_function_that_is_probed(t):
+    """Its returns are probed where they are: no return address is replaced, which an unwinder would read."""
+    program, source = t.path("throws"), os.path.join(os.path.dirname(__file__), "programs", "throws.cc")
+    t.run(t.need("g++"), "-O2", source, "-o", program)
+    for function, factor in (("shop::pass", 2), ("shop::leave(long)", 1)):
+        cnt, total, unended, said = ask_calls(t, function, program, CALLS)
+        t.eq((cnt, 2 * total, unended), (said["returned"], factor * said["sum"], said["thrown"]), function)
+        t.eq(said["destroyed"], CALLS, "destructors")
+
+
+def test_stacks_are_whole_while_calls_are_asked_for(t):
+    target, file = t.target("calls", "--wait", 1, CALLS), t.path("trace.tapir")
+    tracer = t.start_tapir("trace", "ufunc:calls:calls_deep", "--count", "--json", "-p", target.pid)
+    tracer.wait_ready()
+    said = t.record_waiting(target, file, "calls:bottom", "--stack")
+    tracer.wait()
+    events = [event for event in t.events(file) if event["event"] == "bottom"]
+    t.eq(len(events), said["returned"] + said["jumped"], "events")
+    short = [event for event in events if sum("calls_deep" in str(frame) for frame in event["stack"]) != 10]
+    t.eq(short[:1], [], f"stacks of {len(events)} that are not whole: {len(short)}")
+
+
 def test_return_is_refused_where_it_would_harm(t):
     node = t.path("node")
     shutil.copy2(t.target_path("caller"), node)
@@ -250,7 +301,19 @@ def test_functions_of_the_kernel_have_their_arguments_and_results(t):
     one_line(t, t.tapir("trace", "kprobe:no_such_function", "--count", "-a", expect=1), "has no such function")
 
 
+def test_calls_of_the_kernels_functions_are_intervals(t):
+    if not os.path.exists("/sys/bus/event_source/devices/kprobe"):
+        t.skip("this kernel has no kprobes")
+    result = t.tapir("trace", "kfunc:vfs_read", "--where", "count == 7 && took > 0ns", "--sum", "ret", "--json",
+                     "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=7", "count=1000")
+    table, = (line for line in result.json_lines() if line.get("type") == "total")
+    t.eq([(row["count"], row["values"]) for row in table["rows"]], [(1000, [{"of": "ret", "sum": 7000}])], "reads")
+    listed = t.tapir("list", "kfunc:vfs_read").out.split()
+    t.ok("kprobe:vfs_read" in listed and "kretprobe:vfs_read" in listed, f"{listed}")
+
+
 def test_functions_of_the_kernel_are_refused_where_it_has_no_kprobes(t):
     if os.path.exists("/sys/bus/event_source/devices/kprobe"):
         t.skip("this kernel has kprobes")
-    one_line(t, t.tapir("trace", "kprobe:vfs_read", "--count", "-a", expect=1), "this kernel has no kprobes (CONFIG_KPROBE_EVENTS)")
+    for word in ("kprobe", "kfunc"):
+        one_line(t, t.tapir("trace", f"{word}:vfs_read", "--count", "-a", expect=1), "this kernel has no kprobes (CONFIG_KPROBE_EVENTS)")

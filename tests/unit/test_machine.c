@@ -54,6 +54,13 @@ static void source_means_events_by_their_names(void **state)
 	assert_true(matches("kprobe:vfs_*", "kprobe", "vfs_read"));
 	assert_false(matches("kprobe:vfs_read", "kretprobe", "vfs_read"));
 	assert_true(matches("kretprobe:vfs_read,vfs_write", "kretprobe", "vfs_write"));
+	assert_true(matches("kfunc:vfs_*", "kretprobe", "vfs_write"));
+	assert_true(matches("kfunc:vfs_*", "kprobe", "vfs_read"));
+	assert_false(matches("kfunc:vfs_*", "kprobe", "do_exit"));
+	assert_true(matches("ufunc:x:f(int)", "ufunc:x", "f(int)"));
+	assert_true(matches("ufunc:x:f", "ufunc:x", "f return"));
+	assert_false(matches("ufunc:x:f", "ufunc:x", "f returned"));
+	assert_false(matches("uprobe:x:f", "uprobe:x", "f return"));
 	assert_true(matches("syscall:openat,getp*", "syscall", "getppid"));
 	assert_true(matches("syscall:openat,getp*", "syscall", "openat"));
 	assert_false(matches("syscall:openat", "syscall", "open"));
@@ -85,6 +92,9 @@ static void mistakes_in_sources_are_one_line(void **state)
 					    "syscall:open at",
 					    "syscall:a:b",
 					    "kprobe:",
+					    "kfunc:",
+					    "ufunc:libc",
+					    "ufunc::f",
 					    "kprobe:vfs_read+0x1",
 					    "kretprobe:a b",
 					    "uprobe:libc",

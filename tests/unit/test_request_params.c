@@ -147,7 +147,7 @@ static void question_is_about_events_or_intervals(void **state)
 	static const char *const wrong[][2] = {{"source", "/etc/passwd:x"},
 					       {"source", "@/etc/passwd"},
 					       {"source", "shop:sold count"},
-					       {"source", "kfunc:vfs_read"},
+					       {"source", "runqueue:x"},
 					       {"table-size", "16384"},
 					       {"rate", "100001"},
 					       {"pair", "sold,sent"},
@@ -258,9 +258,13 @@ static void wrong_values_are_refused_with_their_name(void **state)
 /* Functions, system calls and tracepoints: others may ask for events that programs offer. */
 static void sources_of_the_machine_are_for_administrators(void **state)
 {
-	static const char *const specs[] = {"tracepoint:sched:sched_switch", "syscall:openat",
-					    "uprobe:libc:malloc", "uretprobe:libc:malloc",
-					    "kprobe:vfs_read"};
+	static const char *const specs[] = {"tracepoint:sched:sched_switch",
+					    "syscall:openat",
+					    "uprobe:libc:malloc",
+					    "uretprobe:libc:malloc",
+					    "kprobe:vfs_read",
+					    "ufunc:libc:malloc",
+					    "kfunc:vfs_read"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {

@@ -13,6 +13,7 @@
 #include "base/keyed.h"
 #include "base/str.h"
 #include "spec/expression.h"
+#include "spec/machine_source.h"
 
 const char *tapir_cause__name(unsigned cause)
 {
@@ -396,6 +397,25 @@ static void add_guessed_role(struct tapir_pairs *pairs, const struct tapir_probe
 	tapir_str__fini(&base);
 }
 
+/* The two events of ufunc: the call's place on the stack is the key. */
+static void add_call_role(struct tapir_pairs *pairs, const struct names *names,
+			  struct tapir_roles *roles)
+{
+	char name[sizeof(names->event)];
+	struct tapir_pair like = {.provider = names->provider,
+				  .kind = name,
+				  .scope = TAPIR_PAIR_KEY,
+				  .key = TAPIR_UFUNC_FRAME};
+	size_t len = strlen(names->event), end_len = strlen(TAPIR_UFUNC_RETURN);
+	bool is_end = len > end_len && !strcmp(names->event + len - end_len, TAPIR_UFUNC_RETURN);
+
+	if (strncmp(names->provider, TAPIR_UFUNC_WORD, strlen(TAPIR_UFUNC_WORD)) != 0)
+		return;
+	copy_name(name, sizeof(name),
+		  (struct tapir_sv){names->event, is_end ? len - end_len : len});
+	add_role(roles, find_or_add_kind(pairs, &like, false), !is_end);
+}
+
 static struct tapir_roles decide_roles(struct tapir_pairs *pairs,
 				       const struct tapir_probe_view *probe)
 {
@@ -406,6 +426,7 @@ static struct tapir_roles decide_roles(struct tapir_pairs *pairs,
 	copy_name(names.event, sizeof(names.event), probe->event);
 	add_user_roles(pairs, &names, &roles);
 	add_known_roles(pairs, &names, &roles);
+	add_call_role(pairs, &names, &roles);
 	if (!roles.cnt)
 		add_guessed_role(pairs, probe, &names, &roles);
 	return roles;

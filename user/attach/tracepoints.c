@@ -166,15 +166,24 @@ static int take_category(void *ctx, const char *name)
 
 #define FUNCTIONS_MAX_BYTES (32u << 20)
 
-static int add_kernel_function(const struct tapir_machine_source *source, const char *name,
-			       struct tapir_tracepoint_list *out)
+static int add_function_end(const char *word, const char *name, struct tapir_tracepoint_list *out)
 {
-	bool is_return = source->kind == TAPIR_MACHINE_KRETPROBE;
-	int err =
-		add_tracepoint(out, is_return ? TAPIR_KRETPROBE_WORD : TAPIR_KPROBE_WORD, name, 0);
+	int err = add_tracepoint(out, word, name, 0);
 
 	if (!err)
 		out->data[out->cnt - 1].is_function = true;
+	return err;
+}
+
+static int add_kernel_function(const struct tapir_machine_source *source, const char *name,
+			       struct tapir_tracepoint_list *out)
+{
+	int err = 0;
+
+	if (source->kind != TAPIR_MACHINE_KRETPROBE)
+		err = add_function_end(TAPIR_KPROBE_WORD, name, out);
+	if (!err && source->kind != TAPIR_MACHINE_KPROBE)
+		err = add_function_end(TAPIR_KRETPROBE_WORD, name, out);
 	return err;
 }
 
@@ -270,7 +279,8 @@ int tapir_tracepoints__find(const struct tapir_machine_source *source,
 
 	if (source->kind == TAPIR_MACHINE_TRACEPOINT)
 		err = each_entry(events(), take_category, &search);
-	else if (source->kind == TAPIR_MACHINE_KPROBE || source->kind == TAPIR_MACHINE_KRETPROBE)
+	else if (source->kind == TAPIR_MACHINE_KPROBE || source->kind == TAPIR_MACHINE_KRETPROBE ||
+		 source->kind == TAPIR_MACHINE_KFUNC)
 		err = find_functions(source, out);
 	else if (source->kind != TAPIR_MACHINE_SYSCALL)
 		err = find_counters(source, out);

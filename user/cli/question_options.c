@@ -55,7 +55,7 @@ const struct tapir_option tapir_question_options[] = {
 /* The events and intervals that a question is about. */
 struct tapir_source {
 	struct tapir_vec(struct tapir_spec *) specs;
-	struct tapir_machine_source_list machine;
+	struct tapir_machine_source_list machine, calls;
 	struct tapir_words globs;     /* of a file's events */
 	struct tapir_words intervals; /* names */
 	struct tapir_words kinds;     /* of pairs that a user named: their first events' */
@@ -95,8 +95,12 @@ static bool has_event(void *ctx, const struct tapir_probe_view *probe)
 static bool has_kind(void *ctx, const struct tapir_interval_kind *kind)
 {
 	const struct tapir_source *s = ctx;
+	struct tapir_machine_source *const *call;
 	const char *const *word;
 
+	tapir_vec_for_each (call, &s->calls)
+		if (tapir_machine_source__matches(*call, kind->provider, kind->name))
+			return true;
 	tapir_vec_for_each (word, &s->intervals)
 		if (tapir_interval_name__means(*word, kind))
 			return true;
@@ -283,18 +287,43 @@ static int add_pair(struct tapir_cli_questions *queries, struct tapir_source *s,
 
 /* ---- sources ---------------------------------------------------------------------------------- */
 
+/* Names may be globs: of calls in each other on a thread, the last that began returns first. */
+static int pair_kernel_function(struct tapir_cli_questions *queries, struct tapir_source *s,
+				const char *names)
+{
+	static const char *const provider[2] = {TAPIR_KPROBE_WORD, TAPIR_KRETPROBE_WORD};
+	struct tapir_pairs *pairs = tapir_questions__pairs(queries->questions);
+	int err = 0;
+
+	while (!err && *names) {
+		size_t len = strcspn(names, ",");
+		const char *name = keep_text(queries, names, len), *const event[2] = {name, name};
+
+		names += len + (names[len] == ',');
+		err = name ? tapir_pairs__name_ends(pairs, provider, event, NULL) : -ENOMEM;
+		err = err ? err : add_last_pair(queries, s);
+	}
+	return err;
+}
+
 static int add_machine_source(struct tapir_cli_questions *queries, struct tapir_source *s,
 			      const char *word)
 {
 	struct tapir_machine_source *source;
 	int err = tapir_machine_source__parse(word, &source);
+	bool is_call = !err && tapir_machine_source__is_call(source);
 
 	if (err)
 		return err;
-	if (tapir_vec__push(&s->machine, source))
-		return add_spec(queries, word) ? 0 : -ENOMEM;
-	tapir_machine_source__free(source);
-	return -ENOMEM;
+	if (!(is_call ? tapir_vec__push(&s->calls, source)
+		      : tapir_vec__push(&s->machine, source))) {
+		tapir_machine_source__free(source);
+		return -ENOMEM;
+	}
+	err = add_spec(queries, word) ? 0 : -ENOMEM;
+	if (!err && source->kind == TAPIR_MACHINE_KFUNC)
+		err = pair_kernel_function(queries, s, source->names);
+	return err;
 }
 
 static int add_event_source(struct tapir_cli_questions *queries, struct tapir_source *s,
@@ -348,9 +377,12 @@ static void free_source(struct tapir_source *s)
 
 	tapir_vec_for_each (machine, &s->machine)
 		tapir_machine_source__free(*machine);
+	tapir_vec_for_each (machine, &s->calls)
+		tapir_machine_source__free(*machine);
 	tapir_vec_for_each (spec, &s->specs)
 		tapir_spec__free(*spec);
 	tapir_vec__fini(&s->machine);
+	tapir_vec__fini(&s->calls);
 	tapir_vec__fini(&s->specs);
 	tapir_vec__fini(&s->globs);
 	tapir_vec__fini(&s->intervals);
@@ -438,7 +470,7 @@ static int add_from_sources(struct tapir_cli_questions *queries,
 	has_events = !err && (s->has_any_event || s->specs.cnt || s->machine.cnt || s->globs.cnt);
 	if (has_events)
 		err = add_question(queries, args, s, text, false);
-	if (!err && (s->intervals.cnt || s->kinds.cnt))
+	if (!err && (s->intervals.cnt || s->kinds.cnt || s->calls.cnt))
 		err = add_question(queries, args, s, text, true);
 	return err;
 }
@@ -597,7 +629,8 @@ static bool have_question_sources(const struct tapir_words *words)
 
 	tapir_vec_for_each (word, words)
 		if (**word == '@' || is_sentence(*word) || !strncmp(*word, "interval:", 9) ||
-		    tapir_interval_name__is_known(*word))
+		    tapir_interval_name__is_known(*word) ||
+		    tapir_machine_source__means_calls(*word))
 			return true;
 	return false;
 }

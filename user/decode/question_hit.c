@@ -184,7 +184,8 @@ static bool find_operand(void *ctx, const char *name, size_t len, bool is_field,
 		return find_in(s, &hit->begin, OF_BEGIN, name + 6, len - 6, out);
 	if (!is_field && hit->end && len > 4 && !memcmp(name, "end.", 4))
 		return find_in(s, hit->end, OF_END, name + 4, len - 4, out);
-	return find_in(s, &hit->begin, OF_BEGIN, name, len, out);
+	return find_in(s, &hit->begin, OF_BEGIN, name, len, out) ||
+	       (hit->end && find_in(s, hit->end, OF_END, name, len, out));
 }
 
 static const struct tapir_value *hit_value(const struct tapir_hit *hit,

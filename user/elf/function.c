@@ -87,6 +87,13 @@ static void list_function(struct search *s, uint64_t va, const char *mangled, co
 	tapir_str__add_printable(s->of, readable, strlen(readable));
 }
 
+bool tapir_elf_function__is_cold(const char *name)
+{
+	const char *dot = strstr(name, ".cold");
+
+	return dot && (!dot[5] || dot[5] == '.');
+}
+
 /* "ns::add(int)" is also called "ns::add". */
 static bool is_called_so(struct search *s, const char *mangled, uint64_t va)
 {
@@ -108,6 +115,8 @@ static bool is_called_so(struct search *s, const char *mangled, uint64_t va)
 /* A version follows the name in .symtab: malloc@@GLIBC_2.2.5. */
 static bool has_name(struct search *s, const char *name, uint64_t va)
 {
+	if (s->is_readable && tapir_elf_function__is_cold(name))
+		return false;
 	if (s->is_readable)
 		return is_called_so(s, name, va);
 	return !strncmp(name, s->name, s->name_len) &&

@@ -7,6 +7,7 @@
 #ifndef TAPIR_USER_FUNCTION_H
 #define TAPIR_USER_FUNCTION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct tapir_elf;
@@ -20,5 +21,7 @@ struct tapir_str;
  */
 int tapir_elf_function__find(struct tapir_elf *elf, const char *name, uint64_t *off,
 			     struct tapir_str *like);
+/* Returns true for the linker's name of the part of a function that is rarely executed. */
+bool tapir_elf_function__is_cold(const char *name);
 
 #endif

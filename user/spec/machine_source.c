@@ -40,6 +40,9 @@ static const struct kind {
 	[TAPIR_MACHINE_KPROBE] = {"kprobe:", PART_NONE, "kprobe:FUNCTION, such as kprobe:vfs_read"},
 	[TAPIR_MACHINE_KRETPROBE] = {"kretprobe:", PART_NONE,
 				     "kretprobe:FUNCTION, such as kretprobe:vfs_read"},
+	[TAPIR_MACHINE_UFUNC] = {TAPIR_UFUNC_WORD, PART_FILE,
+				 "ufunc:FILE:SYMBOL, such as ufunc:libc:malloc"},
+	[TAPIR_MACHINE_KFUNC] = {"kfunc:", PART_NONE, "kfunc:FUNCTION, such as kfunc:vfs_read"},
 };
 #define KIND_CNT (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -191,6 +194,21 @@ bool tapir_machine_source__is_function(const struct tapir_machine_source *s)
 	return s->file;
 }
 
+static bool is_of_calls(size_t kind)
+{
+	return kind == TAPIR_MACHINE_UFUNC || kind == TAPIR_MACHINE_KFUNC;
+}
+
+bool tapir_machine_source__is_call(const struct tapir_machine_source *s)
+{
+	return is_of_calls(s->kind);
+}
+
+bool tapir_machine_source__means_calls(const char *text)
+{
+	return is_of_calls(source_word_kind(text));
+}
+
 void tapir_machine_source__provider(const struct tapir_machine_source *s, char *out,
 				    size_t out_bytes)
 {
@@ -205,6 +223,15 @@ bool tapir_machine_source__is_of_file(const struct tapir_machine_source *s, cons
 	if (!s->file || strchr(s->file, '/'))
 		return s->file && !strcmp(s->file, path);
 	return !strncmp(name, s->file, len) && strchr(".-", name[len]); /* or it ends there */
+}
+
+static bool is_event_of(const struct tapir_machine_source *s, const char *event)
+{
+	size_t len = strlen(s->names);
+
+	return !strncmp(event, s->names, len) &&
+	       (!event[len] ||
+		(s->kind == TAPIR_MACHINE_UFUNC && !strcmp(event + len, TAPIR_UFUNC_RETURN)));
 }
 
 bool tapir_machine_source__matches(const struct tapir_machine_source *s, const char *provider,
@@ -226,8 +253,12 @@ bool tapir_machine_source__matches(const struct tapir_machine_source *s, const c
 		return !strncmp(provider, TAPIR_TRACEPOINT_WORD, len) &&
 		       tapir_glob__match(s->category, provider + len) &&
 		       tapir_machine_source__has_name(s, event);
+	case TAPIR_MACHINE_KFUNC:
+		return (!strcmp(provider, TAPIR_KPROBE_WORD) ||
+			!strcmp(provider, TAPIR_KRETPROBE_WORD)) &&
+		       tapir_machine_source__has_name(s, event);
 	default:
 		tapir_machine_source__provider(s, own, sizeof(own));
-		return !strcmp(own, provider) && !strcmp(s->names, event);
+		return !strcmp(own, provider) && is_event_of(s, event);
 	}
 }

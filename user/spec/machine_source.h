@@ -3,8 +3,8 @@
  * machine_source.h - sources that are no provider's events:
  *
  *  tracepoint:CATEGORY:NAME{,NAME} | syscall:NAME{,NAME}
- *  uprobe:FILE:SYMBOL | uretprobe:FILE:SYMBOL
- *  kprobe:FUNCTION{,FUNCTION} | kretprobe:FUNCTION{,FUNCTION}
+ *  uprobe:FILE:SYMBOL | uretprobe:FILE:SYMBOL | ufunc:FILE:SYMBOL
+ *  kprobe:FUNCTION{,FUNCTION} | kretprobe:FUNCTION{,FUNCTION} | kfunc:FUNCTION{,FUNCTION}
  *  perf:EVENT{,EVENT}[@PERIOD] | timer:HZ
  *
  * CATEGORY and NAME are shell globs. FILE is the path that a process maps, or the beginning of its
@@ -29,6 +29,8 @@ enum tapir_machine_kind {
 	TAPIR_MACHINE_TIMER,	 /* the clock of a CPU */
 	TAPIR_MACHINE_KPROBE,	 /* a function of the kernel begins */
 	TAPIR_MACHINE_KRETPROBE, /* it returns */
+	TAPIR_MACHINE_UFUNC,	 /* a function, from its begin to its return */
+	TAPIR_MACHINE_KFUNC,	 /* the same of the kernel: events of the two kinds above */
 };
 
 /* Provider names of such events; a tracepoint's category follows its word. */
@@ -38,7 +40,12 @@ enum tapir_machine_kind {
 #define TAPIR_TIMER_WORD      "timer"
 #define TAPIR_KPROBE_WORD     "kprobe"
 #define TAPIR_KRETPROBE_WORD  "kretprobe"
+#define TAPIR_UFUNC_WORD      "ufunc:"
 #define TAPIR_TIMER_MAX_HZ    20000u
+
+/* The return from a function of ufunc is an event SYMBOL followed by this. */
+#define TAPIR_UFUNC_RETURN    " return"
+#define TAPIR_UFUNC_FRAME     "frame" /* the argument by which both find each other */
 
 struct tapir_machine_source {
 	char *text; /* as it was given */
@@ -60,9 +67,13 @@ void tapir_machine_source__free(struct tapir_machine_source *source);
 
 /* Returns true if the source is a function of this file. */
 bool tapir_machine_source__is_of_file(const struct tapir_machine_source *source, const char *path);
-/* Returns true for uprobe and uretprobe. */
+/* Returns true for uprobe, uretprobe and ufunc. */
 bool tapir_machine_source__is_function(const struct tapir_machine_source *source);
 #define TAPIR_FUNCTION_PROVIDER_BYTES 512
+/* Returns true for ufunc and kfunc: each call is an interval. */
+bool tapir_machine_source__is_call(const struct tapir_machine_source *source);
+/* The same of a text, well-formed or not. */
+bool tapir_machine_source__means_calls(const char *text);
 /* Writes the provider name of its events: "uprobe:libc". */
 void tapir_machine_source__provider(const struct tapir_machine_source *source, char *out,
 				    size_t out_bytes);

@@ -18,6 +18,7 @@
 #include "elf/go_table.h"
 #include "elf/image.h"
 #include "elf/notes.h"
+#include "elf/returns.h"
 #include "decode/note_select.h"
 #include "spec/runtime_db/lore.h"
 #include "runtime/started_with.h"
@@ -25,6 +26,8 @@
 #include "tapir/otel_context.h"
 #include "tapir/ring.h"
 #include "attach/unwind/cfi.h"
+
+#define RETURN_BYTES 8 /* of the stack, which a return pops */
 
 /* The first SPEC that matches decides what is captured. */
 static const struct tapir_spec *matching_spec(const struct tapir_images *images,
@@ -268,6 +271,15 @@ static const char *why_no_returns(const struct reading *r)
 	return NULL;
 }
 
+static struct tapir_operand operand_of(uint8_t reg, bool is_signed)
+{
+	return (struct tapir_operand){.kind = TAPIR_OPERAND_REG,
+				      .reg = reg,
+				      .index_reg = TAPIR_REG_NONE,
+				      .size = sizeof(uint64_t),
+				      .is_signed = is_signed};
+}
+
 /* Sets arguments by the calling convention, whether the function takes that many or not. */
 static void fill_function(struct tapir_usdt_note *note, bool is_return)
 {
@@ -276,12 +288,22 @@ static void fill_function(struct tapir_usdt_note *note, bool is_return)
 
 	note->arg_cnt = is_return ? 1 : sizeof(regs);
 	for (unsigned i = 0; i < note->arg_cnt; i++)
-		note->args[i] = (struct tapir_operand){.kind = TAPIR_OPERAND_REG,
-						       .reg = is_return ? TAPIR_REG_AX : regs[i],
-						       .index_reg = TAPIR_REG_NONE,
-						       .size = sizeof(uint64_t),
-						       .is_signed = is_return};
+		note->args[i] = operand_of(is_return ? TAPIR_REG_AX : regs[i], is_return);
 	note->arg_names[0] = is_return ? "ret" : NULL;
+}
+
+/*
+ * Adds the place of the call's return address on the stack, by which begin and return find each
+ * other: also after calls that an exception or longjmp(3) has ended. popped: bytes by which the
+ * stack pointer is above it already.
+ */
+static void add_frame(struct tapir_usdt_note *note, int popped)
+{
+	unsigned i = note->arg_cnt++;
+
+	note->args[i] = operand_of(TAPIR_REG_SP, false);
+	note->args[i].value = -popped;
+	note->arg_names[i] = TAPIR_UFUNC_FRAME;
 }
 
 /* like: those that differ in their parameters; "": none. */
@@ -301,11 +323,84 @@ static int fail_function(const struct reading *r, const struct tapir_machine_sou
 				source->text, r->image->path);
 }
 
-static int add_function_site(struct reading *r, const struct tapir_machine_source *source)
+static int add_event_site(struct reading *r, const struct tapir_usdt_note *note, bool is_return)
 {
 	static const struct tapir_spec no_args = {.level = -1};
+
+	r->image->returns[r->image->site_cnt] = is_return;
+	r->image->has_returns |= is_return;
+	return add_site(r, note, &no_args, false);
+}
+
+/*
+ * A uretprobe puts an address of the kernel's in place of the return address. Runtimes that
+ * read their own stacks (Go, for one) end when they find it.
+ */
+static int fail_return(const struct reading *r, const struct tapir_machine_source *source,
+		       const char *why)
+{
+	return tapir_diag__fail(-EOPNOTSUPP,
+				"%s: %s, to which %s belongs, reads return addresses on its "
+				"stack, which uretprobe replaces: only uprobe is possible",
+				source->text, why, r->image->path);
+}
+
+/* Each instruction by which it returns: the return address stays as it is. */
+static int add_return_instructions(struct reading *r, const struct tapir_machine_source *source,
+				   struct tapir_usdt_note *note, const char *reader)
+{
+	struct tapir_returns returns;
+	const char *why = tapir_returns__find(r->elf, note->site_off, &returns);
+	int err = 0;
+
+	if (why)
+		return tapir_diag__fail(
+			-EOPNOTSUPP,
+			"%s: %s, to which %s belongs, reads return addresses on its stack, and "
+			"the function %s: only uprobe is possible",
+			source->text, reader, r->image->path, why);
+	add_frame(note, 0);
+	for (unsigned i = 0; !err && i < returns.cnt; i++) {
+		note->site_off = returns.offs[i];
+		err = add_event_site(r, note, false);
+	}
+	return err;
+}
+
+/* Both ends of a call. */
+static int add_call_sites(struct reading *r, const struct tapir_machine_source *source,
+			  struct tapir_usdt_note *note, const char *reader)
+{
+	struct tapir_str name = {};
+	int err;
+
+	fill_function(note, false);
+	add_frame(note, 0);
+	err = add_event_site(r, note, false);
+	if (err)
+		return err;
+	tapir_str__addf(&name, "%s%s", source->names, TAPIR_UFUNC_RETURN);
+	if (!name.data)
+		return -ENOMEM;
+	note->name = name.data;
+	memset(note->arg_names, 0, sizeof(note->arg_names));
+	fill_function(note, true);
+	if (!reader && tapir_returns__may_throw(r->elf))
+		reader = "code with exceptions";
+	if (reader) {
+		err = add_return_instructions(r, source, note, reader);
+	} else {
+		add_frame(note, RETURN_BYTES);
+		err = add_event_site(r, note, true);
+	}
+	tapir_str__fini(&name);
+	return err;
+}
+
+static int add_function_site(struct reading *r, const struct tapir_machine_source *source)
+{
 	bool is_return = source->kind == TAPIR_MACHINE_URETPROBE;
-	const char *why = is_return ? why_no_returns(r) : NULL;
+	const char *reader = why_no_returns(r);
 	struct tapir_usdt_note note = {.name = source->names};
 	char provider[TAPIR_FUNCTION_PROVIDER_BYTES];
 	struct tapir_str like = {};
@@ -316,22 +411,14 @@ static int add_function_site(struct reading *r, const struct tapir_machine_sourc
 	tapir_str__fini(&like);
 	if (err)
 		return err;
-	/*
-	 * A uretprobe puts an address of the kernel's in place of the return address. Runtimes that
-	 * read their own stacks (Go, for one) end when they find it.
-	 */
-	if (why)
-		return tapir_diag__fail(
-			-EOPNOTSUPP,
-			"%s: %s, to which %s belongs, reads return addresses on its "
-			"stack, which uretprobe replaces: only uprobe is possible",
-			source->text, why, r->image->path);
+	if (is_return && reader)
+		return fail_return(r, source, reader);
 	tapir_machine_source__provider(source, provider, sizeof(provider));
 	note.provider = provider;
+	if (source->kind == TAPIR_MACHINE_UFUNC)
+		return add_call_sites(r, source, &note, reader);
 	fill_function(&note, is_return);
-	r->image->returns[r->image->site_cnt] = is_return;
-	r->image->has_returns |= is_return;
-	return add_site(r, &note, &no_args, false);
+	return add_event_site(r, &note, is_return);
 }
 
 static bool is_in_file(const struct tapir_images *images, size_t idx, const char *path)
@@ -344,7 +431,10 @@ static size_t count_functions(const struct tapir_images *images, const char *pat
 	size_t cnt = 0;
 
 	for (size_t i = 0; images->opts.functions && i < images->opts.functions->cnt; i++)
-		cnt += is_in_file(images, i, path);
+		if (is_in_file(images, i, path))
+			cnt += images->opts.functions->data[i]->kind == TAPIR_MACHINE_UFUNC
+				       ? 1 + TAPIR_MAX_RETURNS
+				       : 1;
 	return cnt;
 }
 
