@@ -19,7 +19,7 @@
 #include "bpf/socket_ends.bpf.h"
 
 const volatile __u32 call_files = 0; /* 0: calls are not counted by their files. Set before load. */
-/* Nobody can find two paths of one hash without it. Set before load. */
+/* Without it, no program can make up two paths of one hash. Set before load. */
 const volatile __u64 call_path_seed = 0;
 /* The device of files that have no inode of their own: one for epoll, timers, events. */
 const volatile __u32 anonymous_dev = 0;
@@ -205,7 +205,7 @@ static __noinline int name_file(const struct tapir_call_file_id *id, struct file
 #define HASH_FACTOR 0x9e3779b97f4a7c15ull
 #define PATH_WORDS  (TAPIR_IO_PATH_BYTES / sizeof(__u64))
 
-/* Of len bytes; those behind them are of an earlier path. */
+/* Hashes len bytes; those behind them are of an earlier path. */
 static __always_inline __u64 hash_of_path(const struct tapir_call_file_name *name, __u32 len)
 {
 	const __u64 *words = (const void *)name->path;

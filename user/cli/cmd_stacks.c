@@ -18,7 +18,7 @@
 #include "cli/view_run.h"
 #include "heap/heap.h"
 #include "heap/heap_async_tables.h"
-#include "heap/heap_coroutines.h"
+#include "runtime/cpython/heap/coroutines.h"
 #include "record/recording.h"
 #include "decode/probe_name.h"
 #include "record/threads/proc_runnable.h"
@@ -232,7 +232,7 @@ static int make_async(uint32_t tgid, uint64_t top, struct tapir_view_result *out
 	case TAPIR_HEAP_LIVE_ASKED:
 		return tapir_heap__show_suspended(tgid, top ? top : UINT64_MAX, out);
 	default:
-		return tapir_heap_coroutines__show(tgid, top ? top : UINT64_MAX, out);
+		return tapir_coroutines__show(tgid, top ? top : UINT64_MAX, out);
 	}
 }
 

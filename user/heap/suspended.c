@@ -175,7 +175,7 @@ static void add_short_frame(struct tapir_str *out, struct tapir_sv frame)
 	tapir_str__add_printable(out, place.data, place.len);
 }
 
-/* Python's "_ContextManagerMixin.__aenter__" is no function that somebody called by its name. */
+/* Python's "_ContextManagerMixin.__aenter__" is no function that a program calls by its name. */
 static bool is_named_by_callers(struct tapir_sv frame)
 {
 	struct tapir_sv name = without_place(frame);

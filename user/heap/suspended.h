@@ -9,7 +9,7 @@
 
 #include "analyze/view_result.h"
 #include "base/keyed.h"
-#include "runtime/suspended_stack.h"
+#include "trace/suspended_stack.h"
 
 struct tapir_suspended_row {
 	uint64_t cnt;
@@ -32,7 +32,7 @@ void tapir_suspended__fini(struct tapir_suspended *s);
 /* Sorts the rows, once all were added: those that wait for each other, then the largest, first. */
 void tapir_suspended__sort(struct tapir_suspended *s);
 
-/* What a process has: its noun in a note, and the columns that its runtime can fill. */
+/* A kind of suspended stack: its noun in a note, and the columns that its runtime can fill. */
 struct tapir_suspended_kind {
 	const char *noun; /* "virtual threads" */
 	const struct tapir_column *columns;

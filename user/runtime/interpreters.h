@@ -12,7 +12,7 @@
 #include "bpf/interp.h"
 #include "runtime/interp_merge.h"
 #include "runtime/process_memory.h"
-#include "runtime/suspended_stack.h"
+#include "trace/suspended_stack.h"
 #include "trace/record.h"
 
 /* A name has the first bytes of a function's description; a frame has the second one's address. */

@@ -57,7 +57,7 @@ enum {
 	SUSPENDED = -1, /* state of a frame: from 3.13 on only of one that awaits */
 };
 
-/* What differs between versions, on x86-64. */
+/* Offsets and sizes that differ between versions, on x86-64. */
 struct coroutine_layout {
 	uint16_t version;
 	uint16_t frame, frame_state, running_async; /* of a coroutine */

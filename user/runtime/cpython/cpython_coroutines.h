@@ -5,8 +5,9 @@
  *
  * A coroutine has what it awaits on its stack of values: another coroutine, or a future, or a task,
  * of which it is known which coroutine that runs. If several await the same one,
- * the first of them counts as its caller. Coroutines whose awaits go round in a circle wait for each
- * other: each for the task of the next one, or for an asyncio.Lock in whose `async with` that is.
+ * the first of them counts as its caller. Coroutines whose awaits go round in a circle wait for
+ * each other: each for the task of the next one, or for an asyncio.Lock in whose `async with` that
+ * is.
  *
  * Nothing is asked of the interpreter, which runs on. What does not look like an object ends a
  * list; work is bounded. One thread.
@@ -15,7 +16,7 @@
 #define TAPIR_USER_CPYTHON_COROUTINES_H
 
 #include "runtime/cpython/cpython_frames.h"
-#include "runtime/suspended_stack.h"
+#include "trace/suspended_stack.h"
 
 /*
  * Hands the suspended stacks to the sink. Returns 0; -EOPNOTSUPP: the version is none of those;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * See heap_coroutines.h. Lists of objects that change while they are read are read again, a few
+ * See coroutines.h. Lists of objects that change while they are read are read again, a few
  * times; the last time counts.
  */
-#include "heap/heap_coroutines.h"
+#include "runtime/cpython/heap/coroutines.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -75,7 +75,7 @@ static void add_coroutines(uint32_t tgid, const struct tapir_suspended *s,
 					     "than is read: coroutines may be missing");
 }
 
-int tapir_heap_coroutines__show(uint32_t tgid, uint64_t top, struct tapir_view_result *out)
+int tapir_coroutines__show(uint32_t tgid, uint64_t top, struct tapir_view_result *out)
 {
 	struct tapir_suspended found = {};
 	struct tapir_suspended_sink sink = {.add = add_stack, .ctx = &found};
