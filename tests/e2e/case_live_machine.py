@@ -74,6 +74,11 @@ def test_functions_have_their_arguments_and_results(t):
     t.eq((rows[0]["count"], rows[0]["values"][0]["sum"]), (THREADS * CALLS, said["twice"]), "results")
 
 
+def test_relative_path_of_a_functions_file_is_refused_with_its_name(t):
+    said = t.tapir("trace", "uprobe:./caller:caller_twice", "--count", "--", "true", expect=1).err
+    t.ok("use its name, 'caller', or its path from '/'" in said, said)
+
+
 def test_function_from_its_beginning_to_its_end(t):
     rows, _ = ask(t, "uprobe:caller:caller_twice", "--until", "uretprobe:caller:caller_twice", "--hist", "took")
     t.eq(rows[0]["count"], THREADS * CALLS, "calls")

@@ -406,12 +406,20 @@ int tapir_recording__check_functions(const struct recording *r)
 	enum tapir_function_seen seen;
 	const struct tapir_machine_source *missing =
 		tapir_images__missing_function(r->images, &seen);
+	const char *slash;
 
 	if (!missing)
 		return 0;
-	return tapir_diag__fail(-ENOENT, "%s: %s", missing->text,
-				seen == TAPIR_FUNCTION_UNSEEN ? "no traced process maps such a file"
-							      : "it was not attached");
+	if (seen != TAPIR_FUNCTION_UNSEEN)
+		return tapir_diag__fail(-ENOENT, "%s: it was not attached", missing->text);
+	slash = missing->file ? strrchr(missing->file, '/') : NULL;
+	if (slash && *missing->file != '/')
+		return tapir_diag__fail(
+			-ENOENT,
+			"%s: a relative path is no file of a process: use its name, "
+			"'%s', or its path from '/'",
+			missing->text, slash + 1);
+	return tapir_diag__fail(-ENOENT, "%s: no traced process maps such a file", missing->text);
 }
 
 /* Attaches probes in processes that run already; then the program may start. */
