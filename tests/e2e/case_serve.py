@@ -652,7 +652,7 @@ def test_question_of_the_machine_is_for_administrators(t):
 
     server = server_of_roles(t, {})
     path = f"/v1/questions?pid={target.pid}&seconds=0.5&by=event&hist=took&source="
-    for source in ("syscall:getppid", "tracepoint:sched:sched_switch", "uprobe:libc:getppid", "perf:page-faults", "timer:49"):
+    for source in ("syscall:getppid", "tracepoint:sched:sched_switch", "uprobe:libc:getppid", "ufunc:libc:getppid", "kfunc:vfs_read", "perf:page-faults", "timer:49"):
         error = server.json(path + source, token="profile".ljust(32, "0"), expect=403)["error"]
         t.eq(error, f"source '{source}' is of the machine: role admin may record it", "role profile")
     server.json(path + "uprobe:nowhere", token="admin".ljust(32, "0"), expect=400)
