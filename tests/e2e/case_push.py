@@ -64,14 +64,17 @@ def test_profiles_and_recordings_are_pushed(t):
     t.ok("Authorization" not in put["headers"], "not for another target")
     # The first profile may be of two seconds in which other programs had the CPUs.
     until(t, lambda: any(b"burn_much" in gzip.decompress(request["body"]) for request in got("/ingest")), "functions of the profile")
-    end, seen = 0, 0
+
+    def times_of(request):
+        return [time_ns for profile in profiles_of(t, gzip.decompress(request["body"])) for _, _, _, all_of in profile.rows for time_ns in all_of]
+
+    until(t, lambda: sum(len(times_of(request)) for request in got("/v1development/profiles")) > 100, "a hundred samples", seconds=60)
+    end = 0
     for request in got("/v1development/profiles"):
         t.eq((request["headers"]["Content-Type"], request["headers"]["Content-Encoding"]), ("application/x-protobuf", "gzip"), "type")
-        times = [time_ns for profile in profiles_of(t, gzip.decompress(request["body"])) for _, _, _, all_of in profile.rows for time_ns in all_of]
-        seen += len(times)
+        times = times_of(request)
         t.ok(not times or min(times) > end, "no observation is in two profiles")
         end = max([end, *times])
-    t.ok(seen > 100, f"samples: {seen}")
     # A server has it before the agent knows that.
     until(t, lambda: all(figures(server)["sent_total", i] >= cnt for i, cnt in enumerate((2, 3, 1))), "figures")
     now = figures(server)

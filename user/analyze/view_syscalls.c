@@ -449,7 +449,7 @@ static const struct tapir_view_fact facts[] = {
 
 const struct tapir_view tapir_view_syscalls = {
 	.name = "syscalls",
-	.summary = "system calls by call, process, error, thread, file, path and stack",
+	.summary = "system calls by call, process, error, thread, file and stack",
 	.fns = {.calls = on_calls},
 	.nothing = "no system call was seen",
 	.source = {"system calls", "`tapir record --syscalls`", .family = TAPIR_FAMILY_CALLS,

@@ -798,7 +798,8 @@ static int fail_function(int err, const struct tapir_tracepoint *t)
 				  ? "the kernel permits no probe there"
 				  : tapir_errno__text(err);
 
-	return tapir_diag__fail(err, "cannot attach to %s:%s: %s", t->category, t->name, why);
+	return tapir_diag__fail(err == -ENODEV ? -EOPNOTSUPP : err, "cannot attach to %s:%s: %s",
+				t->category, t->name, why);
 }
 
 int tapir_programs__attach_tracepoint(struct tapir_programs *p, const struct tapir_tracepoint *t,

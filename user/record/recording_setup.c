@@ -416,7 +416,7 @@ int tapir_recording__check_functions(const struct recording *r)
 	if (slash && *missing->file != '/')
 		return tapir_diag__fail(
 			-ENOENT,
-			"%s: a relative path is no file of a process: use its name, "
+			"%s: a process has no file by a relative path: give its name, "
 			"'%s', or its path from '/'",
 			missing->text, slash + 1);
 	return tapir_diag__fail(-ENOENT, "%s: no traced process maps such a file", missing->text);
