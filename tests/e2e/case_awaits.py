@@ -205,7 +205,7 @@ def test_suspended_methods_of_other_releases_are_found(t):
 
 def test_async_of_what_has_no_such_methods_is_one_line(t):
     sleeper = t.start("sleep", "1000")
-    for more, code, said in (((), 3, "is neither a .NET process whose heap can be read nor a JVM"), (("--threads", "x"), 2, "--async takes one process")):
+    for more, code, said in (((), 3, "is neither a .NET process whose heap can be read, nor a JVM, nor CPython"), (("--threads", "x"), 2, "--async takes one process")):
         result = t.tapir("stacks", "-p", sleeper.pid, "--async", *more, expect=code)
         t.ok(said in result.err and len(result.err.strip().splitlines()) == 1 and not result.out, result.err)
 
