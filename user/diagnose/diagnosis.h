@@ -232,7 +232,10 @@ extern void (*const tapir_detectors[TAPIR_DETECTOR_CNT])(struct tapir_diagnosis 
 							 struct tapir_findings *list);
 /* Returns the CPUs that were used, on average. Negative: not known. */
 double tapir_diagnosis__cpus(const struct tapir_diagnosis *f);
-/* Returns the CPUs that were waited for while others had them. Negative: not known. */
+/*
+ * Returns the CPUs that were used or waited for, on average: as many as it would use alone on the
+ * machine, and more where its threads wait for each other. Negative: not known.
+ */
 double tapir_diagnosis__wanted_cpus(const struct tapir_diagnosis *f);
 void tapir_diagnosis__fini(struct tapir_diagnosis *f);
 
