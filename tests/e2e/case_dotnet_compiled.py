@@ -150,7 +150,8 @@ def test_callers_of_compiled_methods_without_a_frame_pointer_are_there(t):
             continue
         callee = callee_in_measure([frame.get("name") for frame in record.get("stack") or []])
         called[record.get("stack_end") == "whole"][callee] += callee is not None
-    whole = {name: n for name, n in called[True].items() if n}
+    # The clock that measures may wait once, for a lock of the runtime when it is first called.
+    whole = {name: n for name, n in called[True].items() if n and not name.startswith("System.Diagnostics.Stopwatch.")}
     t.eq(sorted(whole), [f"Program.{name}()" for name in BLOCKS], f"who blocks, by whole stacks ({called[False]} are not)")
     t.ok(min(whole.values()) >= cnt // 2, f"{whole}: each blocked {cnt} times, for {took} ms")
 
