@@ -59,11 +59,6 @@ static void counters_fini(void *ctx)
 	tapir_keyed__fini(&v->rows);
 }
 
-static char *copy(struct tapir_sv text)
-{
-	return strndup(text.len ? text.data : "", text.len);
-}
-
 static struct counter *make_counter(struct counters *v, const struct tapir_counter_view *view,
 				    uint64_t key)
 {
@@ -76,10 +71,10 @@ static struct counter *make_counter(struct counters *v, const struct tapir_count
 	c->tgid = view->rec->tgid;
 	c->kind = view->rec->kind;
 	c->per_point = 1;
-	c->provider = copy(view->provider);
-	c->name = copy(view->name);
-	c->unit = copy(view->unit);
-	c->tags = copy(view->tags);
+	c->provider = tapir_sv__dup(view->provider);
+	c->name = tapir_sv__dup(view->name);
+	c->unit = tapir_sv__dup(view->unit);
+	c->tags = tapir_sv__dup(view->tags);
 	if (!c->provider || !c->name || !c->unit || !c->tags)
 		v->args.failed = true;
 	else if (tapir_keyed__add(&v->rows, key, MAX_COUNTERS, c))

@@ -145,11 +145,8 @@ static bool take_number(struct tapir_sv *line, uint32_t *out)
 bool tapir_postgresql_name__next(struct tapir_sv *text, struct tapir_postgresql_name *out)
 {
 	while (text->len) {
-		const char *end = memchr(text->data, '\n', text->len);
-		struct tapir_sv line = {text->data, end ? (size_t)(end - text->data) : text->len};
-		size_t used = line.len + (end ? 1 : 0);
+		struct tapir_sv line = tapir_sv__next_line(text);
 
-		*text = (struct tapir_sv){text->data + used, text->len - used};
 		if (!take_number(&line, &out->server) || !take_number(&line, &out->database) ||
 		    !take_number(&line, &out->relation) || !line.len)
 			continue;

@@ -63,17 +63,6 @@ static bool take_number(struct tapir_sv *text, char after, uint64_t *out)
 	return true;
 }
 
-static struct tapir_sv take_line(struct tapir_sv *text)
-{
-	const char *end = text->len ? memchr(text->data, '\n', text->len) : NULL;
-	size_t len = end ? (size_t)(end - text->data) : text->len;
-	struct tapir_sv line = {text->data, len};
-
-	len += end != NULL;
-	*text = (struct tapir_sv){text->data + len, text->len - len};
-	return line;
-}
-
 static bool take_point(struct tapir_sv *line, struct tapir_memory_point *p)
 {
 	uint64_t ms, resident_kb, file_kb;
@@ -88,7 +77,7 @@ static bool take_point(struct tapir_sv *line, struct tapir_memory_point *p)
 
 bool tapir_usage_text__next_memory(struct tapir_sv *text, struct tapir_memory_series *out)
 {
-	struct tapir_sv line = take_line(text);
+	struct tapir_sv line = tapir_sv__next_line(text);
 	uint64_t tgid;
 
 	if (!take_number(&line, ' ', &tgid) || tgid > UINT32_MAX)
@@ -119,7 +108,7 @@ bool tapir_usage_text__quota(struct tapir_sv text, struct tapir_quota_use *out)
 
 bool tapir_usage_text__neighbours(struct tapir_sv text, struct tapir_neighbours *out)
 {
-	struct tapir_sv line = take_line(&text);
+	struct tapir_sv line = tapir_sv__next_line(&text);
 	struct tapir_neighbours n = {};
 	uint64_t tgid;
 
@@ -131,7 +120,7 @@ bool tapir_usage_text__neighbours(struct tapir_sv text, struct tapir_neighbours 
 	while (text.len && n.cnt < TAPIR_NEIGHBOURS_MAX) {
 		struct tapir_neighbour *row = &n.rows[n.cnt];
 
-		line = take_line(&text);
+		line = tapir_sv__next_line(&text);
 		if (!take_number(&line, ' ', &row->cpu_ns) || !take_number(&line, ' ', &tgid) ||
 		    tgid > UINT32_MAX)
 			break;

@@ -15,18 +15,6 @@
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-static bool next_frame(struct tapir_sv *text, struct tapir_sv *frame)
-{
-	const char *end = text->len ? memchr(text->data, '\n', text->len) : NULL;
-
-	if (!end)
-		return false;
-	*frame = (struct tapir_sv){text->data, (size_t)(end - text->data)};
-	text->len -= frame->len + 1;
-	text->data = end + 1;
-	return true;
-}
-
 static bool is_own_frame(struct tapir_sv frame)
 {
 	char name[MAX_FRAME_BYTES];
@@ -37,10 +25,8 @@ static bool is_own_frame(struct tapir_sv frame)
 
 static bool has_own_frame(struct tapir_sv frames)
 {
-	struct tapir_sv frame;
-
-	while (next_frame(&frames, &frame))
-		if (is_own_frame(frame))
+	while (frames.len)
+		if (is_own_frame(tapir_sv__next_line(&frames)))
 			return true;
 	return false;
 }
@@ -64,34 +50,17 @@ static void free_row(struct tapir_suspended_row *row)
 	free(row->task);
 }
 
-static char *copy(struct tapir_sv text)
-{
-	char *out = malloc(text.len + 1);
-
-	if (!out)
-		return NULL;
-	if (text.len)
-		memcpy(out, text.data, text.len);
-	out[text.len] = 0;
-	return out;
-}
-
 static bool fill_row(struct tapir_suspended_row *row, const struct tapir_suspended_stack *stack)
 {
 	*row = (struct tapir_suspended_row){
-		.frames = copy(stack->frames),
-		.awaits = copy(stack->awaits),
-		.holder = copy(stack->holder),
-		.task = copy(stack->task),
+		.frames = tapir_sv__dup(stack->frames),
+		.awaits = tapir_sv__dup(stack->awaits),
+		.holder = tapir_sv__dup(stack->holder),
+		.task = tapir_sv__dup(stack->task),
 		.is_stuck = stack->is_stuck,
 		.is_own = has_own_frame(stack->frames),
 	};
 	return row->frames && row->awaits && row->holder && row->task;
-}
-
-static bool is_equal(const char *text, struct tapir_sv other)
-{
-	return strlen(text) == other.len && (!other.len || !memcmp(text, other.data, other.len));
 }
 
 void tapir_suspended__add(struct tapir_suspended *s, const struct tapir_suspended_stack *stack)
@@ -111,7 +80,7 @@ void tapir_suspended__add(struct tapir_suspended *s, const struct tapir_suspende
 	}
 	row->cnt++;
 	row->parked_cnt += stack->is_parked;
-	row->has_other_tasks |= !is_equal(row->task, stack->task);
+	row->has_other_tasks |= !tapir_sv__is(stack->task, row->task);
 }
 
 void tapir_suspended__fini(struct tapir_suspended *s)
@@ -185,10 +154,12 @@ static bool is_named_by_callers(struct tapir_sv frame)
 
 static void read_chains(const struct tapir_suspended_row *row, struct chains *out)
 {
-	struct tapir_sv text = tapir_sv__of(row->frames), frame;
+	struct tapir_sv text = tapir_sv__of(row->frames);
 
 	*out = (struct chains){};
-	while (next_frame(&text, &frame)) {
+	while (text.len) {
+		struct tapir_sv frame = tapir_sv__next_line(&text);
+
 		add_frame(&out->all, frame);
 		if (is_own_frame(frame) || !row->is_own) {
 			out->first_own = out->own.len ? out->first_own : frame;

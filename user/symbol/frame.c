@@ -90,24 +90,13 @@ struct tapir_frame tapir_frame__of(const struct tapir_catalog *catalog, uint32_t
 	return frame;
 }
 
-/* The next one of a list of names, which is moved behind it. */
-static struct tapir_sv next_name(struct tapir_sv *names)
-{
-	const char *end = memchr(names->data, '\n', names->len);
-	struct tapir_sv name = {names->data, end ? (size_t)(end - names->data) : names->len};
-
-	names->data += end ? name.len + 1 : name.len;
-	names->len -= end ? name.len + 1 : name.len;
-	return name;
-}
-
 unsigned tapir_frame__function_cnt(const struct tapir_frame *frame)
 {
 	struct tapir_sv names = frame->inlined;
 	unsigned cnt = 1;
 
 	for (; names.len && cnt < FUNCTIONS_MAX; cnt++)
-		(void)next_name(&names);
+		(void)tapir_sv__next_line(&names);
 	return frame->locations.cnt ? frame->locations.cnt : cnt;
 }
 
@@ -120,8 +109,8 @@ static struct tapir_frame inlined_function(const struct tapir_frame *frame, unsi
 	if (idx + 1 >= tapir_frame__function_cnt(frame))
 		return function;
 	for (; idx; idx--)
-		(void)next_name(&names);
-	function.name = next_name(&names);
+		(void)tapir_sv__next_line(&names);
+	function.name = tapir_sv__next_line(&names);
 	function.is_inlined = true;
 	function.offset = 0;
 	return function;

@@ -20,7 +20,7 @@ struct tapir_sv tapir_sv__of(const char *text)
 
 bool tapir_sv__is(struct tapir_sv sv, const char *text)
 {
-	return sv.len == strlen(text) && !memcmp(sv.data, text, sv.len);
+	return sv.len == strlen(text) && (!sv.len || !memcmp(sv.data, text, sv.len));
 }
 
 int tapir_sv__compare(struct tapir_sv a, struct tapir_sv b)
@@ -28,6 +28,22 @@ int tapir_sv__compare(struct tapir_sv a, struct tapir_sv b)
 	int order = a.len && b.len ? memcmp(a.data, b.data, a.len < b.len ? a.len : b.len) : 0;
 
 	return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+struct tapir_sv tapir_sv__next_line(struct tapir_sv *text)
+{
+	const char *end = text->len ? memchr(text->data, '\n', text->len) : NULL;
+	struct tapir_sv line = {text->data, end ? (size_t)(end - text->data) : text->len};
+	size_t used = line.len + (end != NULL);
+
+	text->data += used;
+	text->len -= used;
+	return line;
+}
+
+char *tapir_sv__dup(struct tapir_sv text)
+{
+	return strndup(text.len ? text.data : "", text.len);
 }
 
 void tapir_sv__copy(struct tapir_sv text, char *out, size_t out_bytes)

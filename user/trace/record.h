@@ -31,6 +31,10 @@ bool tapir_sv__ends_with(struct tapir_sv text, const char *end);
 /* Returns the part after the last '/'; all of it, if there is none. */
 struct tapir_sv tapir_sv__base_name(struct tapir_sv path);
 int tapir_sv__compare(struct tapir_sv a, struct tapir_sv b); /* as strcmp */
+/* Takes the first line off a text, or all of it if that has no end; returns it without '\n'. */
+struct tapir_sv tapir_sv__next_line(struct tapir_sv *text);
+/* Returns a copy as a string, also of an empty text; the caller frees it. NULL: no memory. */
+char *tapir_sv__dup(struct tapir_sv text);
 /* Copies the text as a string, cut to out_bytes - 1. */
 void tapir_sv__copy(struct tapir_sv text, char *out, size_t out_bytes);
 

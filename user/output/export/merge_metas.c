@@ -114,22 +114,19 @@ struct fact {
 static void add_lines(struct tapir_str *out, struct tapir_sv text)
 {
 	while (text.len) {
-		const char *end = memchr(text.data, '\n', text.len);
-		size_t len = end ? (size_t)(end - text.data) : text.len;
+		struct tapir_sv line = tapir_sv__next_line(&text);
 		bool is_there = false;
 
 		for (const char *at = out->data; at && *at && !is_there;) {
 			size_t have = strcspn(at, "\n");
 
-			is_there = have == len && !memcmp(at, text.data, len);
+			is_there = have == line.len && !memcmp(at, line.data, line.len);
 			at += have + (at[have] != '\0');
 		}
-		if (!is_there && out->len + len < LINES_MAX_BYTES) {
+		if (!is_there && out->len + line.len < LINES_MAX_BYTES) {
 			tapir_str__adds(out, out->len ? "\n" : "");
-			tapir_str__add(out, text.data, len);
+			tapir_str__add(out, line.data, line.len);
 		}
-		text.data += len + (end != NULL);
-		text.len -= len + (end != NULL);
 	}
 }
 

@@ -76,18 +76,13 @@ static uint64_t counter_key(const struct tapir_counter_view *view)
 	return key;
 }
 
-static char *copy_text(struct tapir_sv text)
-{
-	return strndup(text.len ? text.data : "", text.len);
-}
-
 /* Copies its texts, which are the row's, also where it fails. */
 static bool fill_row(struct row *row, const struct tapir_counter_view *view)
 {
-	row->provider = copy_text(view->provider);
-	row->name = copy_text(view->name);
-	row->unit = copy_text(view->unit);
-	row->tags = copy_text(view->tags);
+	row->provider = tapir_sv__dup(view->provider);
+	row->name = tapir_sv__dup(view->name);
+	row->unit = tapir_sv__dup(view->unit);
+	row->tags = tapir_sv__dup(view->tags);
 	return row->provider && row->name && row->unit && row->tags;
 }
 

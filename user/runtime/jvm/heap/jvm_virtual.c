@@ -33,17 +33,6 @@
 
 /* ---- the dump ------------------------------------------------------------------------------- */
 
-static struct tapir_sv next_line(struct tapir_sv *text)
-{
-	const char *end = text->len ? memchr(text->data, '\n', text->len) : NULL;
-	struct tapir_sv line = {text->data, end ? (size_t)(end - text->data) : text->len};
-	size_t used = line.len + (end != NULL);
-
-	text->data += used;
-	text->len -= used;
-	return line;
-}
-
 static void skip(struct tapir_sv *text, size_t cnt)
 {
 	text->data += cnt;
@@ -54,7 +43,7 @@ static void skip(struct tapir_sv *text, size_t cnt)
 static bool next_frame(struct tapir_sv *text, struct tapir_sv *frame)
 {
 	while (text->len) {
-		struct tapir_sv line = next_line(text);
+		struct tapir_sv line = tapir_sv__next_line(text);
 		const char *module;
 
 		while (line.len && *line.data == ' ')
@@ -97,7 +86,7 @@ static void take_frames(struct tapir_sv *text, struct tapir_str *out)
 	struct tapir_sv stack = {text->data, 0}, frame;
 
 	for (unsigned i = 0; text->len && *text->data == ' '; i++) {
-		(void)next_line(text);
+		(void)tapir_sv__next_line(text);
 		if (i < TAPIR_JVM_VIRTUAL_FRAMES)
 			stack.len = (size_t)(text->data - stack.data);
 	}
@@ -135,7 +124,7 @@ int tapir_jvm_virtual__parse(const char *dump, size_t len, struct tapir_suspende
 	bool has_threads = false;
 
 	while (text.len) {
-		if (!is_thread(next_line(&text), &words))
+		if (!is_thread(tapir_sv__next_line(&text), &words))
 			continue;
 		has_threads = true;
 		if (!tapir_sv__starts_with(words, word))
