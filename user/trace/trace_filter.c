@@ -138,10 +138,15 @@ static bool find_parent(const struct tapir_event_view *view, struct tapir_trace_
 bool tapir_trace__is_named(const struct tapir_rec *rec)
 {
 	static const char text[] = "TraceId", utf16[] = "T\0r\0a\0c\0e\0I\0d";
+	struct tapir_event_view view;
 	struct tapir_trace_ids ids;
 
-	return tapir_rec__trace_ids(rec) || mentions(rec, text, sizeof(text) - 1, utf16) ||
-	       tapir_trace__find_ids(rec, &ids);
+	if (tapir_rec__trace_ids(rec) || mentions(rec, text, sizeof(text) - 1, utf16))
+		return true;
+	if (rec->type != TAPIR_REC_EVENT)
+		return false;
+	tapir_event_view__of(rec, &view);
+	return find_parent(&view, &ids);
 }
 
 bool tapir_trace__find_ids(const struct tapir_rec *rec, struct tapir_trace_ids *out)
