@@ -10,18 +10,15 @@
  * with escape sequences. Every second event is fired by fire_odd, the others by fire_even. It
  * prints what it fired, as one line of JSON.
  */
-#include <pthread.h>
 
 #include "target.h"
 
-#define MAX_THREADS 16
 #define HOSTILE_CNT 6
 
 static uint64_t event_cnt, key_cnt;
 static char longest[1 << 14];
 
 struct thread {
-	pthread_t thread;
 	unsigned idx;
 	uint64_t fired, big, cents, hostile[HOSTILE_CNT];
 	uint64_t least, most, statuses[3];
@@ -119,7 +116,7 @@ static void print(const struct thread *threads, unsigned cnt)
 
 int main(int argc, char **argv)
 {
-	struct thread threads[MAX_THREADS] = {};
+	struct thread threads[TARGET_MAX_THREADS] = {};
 	unsigned cnt;
 
 	memset(longest, 'x', sizeof(longest) - 1);
@@ -129,15 +126,10 @@ int main(int argc, char **argv)
 	cnt = (unsigned)strtoul(argv[1], NULL, 10);
 	event_cnt = strtoull(argv[2], NULL, 10);
 	key_cnt = strtoull(argv[3], NULL, 10);
-	if (!cnt || cnt > MAX_THREADS || !key_cnt)
-		return 2;
-	for (unsigned i = 0; i < cnt; i++) {
+	for (unsigned i = 0; i < TARGET_MAX_THREADS; i++)
 		threads[i].idx = i;
-		if (pthread_create(&threads[i].thread, NULL, run, &threads[i]))
-			return 1;
-	}
-	for (unsigned i = 0; i < cnt; i++)
-		pthread_join(threads[i].thread, NULL);
+	if (!key_cnt || !target__run_threads(run, threads, sizeof(*threads), cnt))
+		return 2;
 	print(threads, cnt);
 	return 0;
 }

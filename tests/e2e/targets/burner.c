@@ -6,13 +6,11 @@
  */
 // build: -fno-omit-frame-pointer -fno-optimize-sibling-calls
 #include <fcntl.h>
-#include <pthread.h>
 
 #include "target.h"
 
 #define TURN_NS	     4000000u
 #define KERNEL_BYTES (1 << 20)
-#define MAX_THREADS  16
 
 static volatile uint64_t sink;
 
@@ -58,19 +56,13 @@ static __attribute__((noipa)) void *burn(void *argument)
 
 int main(int argc, char **argv)
 {
-	pthread_t threads[MAX_THREADS];
 	long thread_cnt;
 
 	target__start(&argc, argv);
 	burn_ns = (uint64_t)target__number(argc, argv, 1, 500) * 1000000u;
 	thread_cnt = target__number(argc, argv, 2, 1);
-	if (thread_cnt < 1 || thread_cnt > MAX_THREADS)
+	if (!target__run_threads(burn, NULL, 0, thread_cnt))
 		return 2;
-	for (long t = 0; t < thread_cnt; t++)
-		if (pthread_create(&threads[t], NULL, burn, NULL) != 0)
-			target__die("pthread_create");
-	for (long t = 0; t < thread_cnt; t++)
-		pthread_join(threads[t], NULL);
 	burn_kernel(target__cpu_ns() + burn_ns);
 	printf("{\"user_ms\": %ld, \"kernel_ms\": %ld}\n", (long)(burn_ns / 1000000u) * thread_cnt,
 	       (long)(burn_ns / 1000000u));

@@ -11,7 +11,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -19,14 +18,12 @@
 
 #include "target.h"
 
-#define MAX_THREADS 16
-#define SLEEPS	    4
-#define SLEEP_NS    2000000
+#define SLEEPS	 4
+#define SLEEP_NS 2000000
 
 static uint64_t call_cnt;
 
 struct thread {
-	pthread_t thread;
 	uint64_t twice, getppid, ebadf, enoent, renames, signals;
 };
 
@@ -72,24 +69,20 @@ static void *run(void *arg)
 
 int main(int argc, char **argv)
 {
-	static struct thread threads[MAX_THREADS];
+	static struct thread threads[TARGET_MAX_THREADS];
 	struct thread all = {};
-	unsigned thread_cnt;
+	long thread_cnt;
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR2);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	target__start(&argc, argv);
-	thread_cnt = (unsigned)target__number(argc, argv, 1, 1);
+	thread_cnt = target__number(argc, argv, 1, 1);
 	call_cnt = (uint64_t)target__number(argc, argv, 2, 100);
-	if (thread_cnt < 1 || thread_cnt > MAX_THREADS)
+	if (!target__run_threads(run, threads, sizeof(*threads), thread_cnt))
 		return 2;
-	for (unsigned i = 0; i < thread_cnt; i++)
-		if (pthread_create(&threads[i].thread, NULL, run, &threads[i]))
-			return 1;
-	for (unsigned i = 0; i < thread_cnt; i++) {
-		pthread_join(threads[i].thread, NULL);
+	for (long i = 0; i < thread_cnt; i++) {
 		all.twice += threads[i].twice;
 		all.getppid += threads[i].getppid;
 		all.ebadf += threads[i].ebadf;
@@ -99,7 +92,7 @@ int main(int argc, char **argv)
 	}
 	printf("{\"twice\": %" PRIu64 ", \"getppid\": %" PRIu64 ", \"ebadf\": %" PRIu64
 	       ", \"enoent\": %" PRIu64 ", \"renames\": %" PRIu64 ", \"signals\": %" PRIu64
-	       ", \"sleeps\": %u, \"slept_ns\": %" PRIu64 "}\n",
+	       ", \"sleeps\": %ld, \"slept_ns\": %" PRIu64 "}\n",
 	       all.twice, all.getppid, all.ebadf, all.enoent, all.renames, all.signals,
 	       SLEEPS * thread_cnt, (uint64_t)SLEEPS * thread_cnt * SLEEP_NS);
 	return 0;

@@ -10,18 +10,15 @@
  * calls:bottom from it. One more thread ends inside of calls_last(). The last line is what all of
  * them did, as JSON.
  */
-#include <pthread.h>
 #include <setjmp.h>
 
 #include "target.h"
 
-#define MAX_THREADS 16
-#define DEPTH	    9
+#define DEPTH 9
 
 static uint64_t call_cnt;
 
 struct thread {
-	pthread_t thread;
 	jmp_buf back;
 	uint64_t deep, returned, jumped, sum;
 };
@@ -80,23 +77,20 @@ static void *end_within(void *arg)
 
 int main(int argc, char **argv)
 {
-	static struct thread threads[MAX_THREADS];
+	static struct thread threads[TARGET_MAX_THREADS];
 	struct thread all = {};
 	pthread_t last;
-	unsigned thread_cnt;
+	long thread_cnt;
 
 	target__start(&argc, argv);
-	thread_cnt = (unsigned)target__number(argc, argv, 1, 1);
+	thread_cnt = target__number(argc, argv, 1, 1);
 	call_cnt = (uint64_t)target__number(argc, argv, 2, 100);
-	if (thread_cnt < 1 || thread_cnt > MAX_THREADS ||
-	    pthread_create(&last, NULL, end_within, NULL))
-		return 2;
+	if (pthread_create(&last, NULL, end_within, NULL))
+		return 1;
 	pthread_join(last, NULL);
-	for (unsigned i = 0; i < thread_cnt; i++)
-		if (pthread_create(&threads[i].thread, NULL, run, &threads[i]))
-			return 1;
-	for (unsigned i = 0; i < thread_cnt; i++) {
-		pthread_join(threads[i].thread, NULL);
+	if (!target__run_threads(run, threads, sizeof(*threads), thread_cnt))
+		return 2;
+	for (long i = 0; i < thread_cnt; i++) {
 		all.deep += threads[i].deep;
 		all.returned += threads[i].returned;
 		all.jumped += threads[i].jumped;

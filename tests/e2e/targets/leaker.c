@@ -10,14 +10,12 @@
  * rest. At the end it maps 16 MB, of which 6 MB are unmapped, and makes 3 of 8 MB that it had
  * reserved accessible. The last line is what all threads did, as JSON: bytes that are in use.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "target.h"
 
-#define MAX_THREADS   16
 #define MALLOC_BYTES  65536
 #define CALLOC_CNT    16
 #define CALLOC_BYTES  512
@@ -161,7 +159,6 @@ static void print(const char *function, uint64_t cnt, uint64_t bytes, const char
 
 int main(int argc, char **argv)
 {
-	pthread_t threads[MAX_THREADS];
 	bool forks = target__option(&argc, argv, "--fork");
 	uint64_t thread_cnt, cnt;
 	char *at;
@@ -169,14 +166,10 @@ int main(int argc, char **argv)
 	target__start(&argc, argv);
 	thread_cnt = (uint64_t)target__number(argc, argv, 1, 1);
 	round_cnt = (uint64_t)target__number(argc, argv, 2, 100);
-	if (thread_cnt < 1 || thread_cnt > MAX_THREADS)
-		return 2;
 	kept = mmap(NULL, (4 * thread_cnt * round_cnt + 1) * sizeof(*kept), PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	for (uint64_t i = 0; i < thread_cnt; i++)
-		pthread_create(&threads[i], NULL, run, NULL);
-	for (uint64_t i = 0; i < thread_cnt; i++)
-		pthread_join(threads[i], NULL);
+	if (!target__run_threads(run, NULL, 0, (long)thread_cnt))
+		return 2;
 	if (forks)
 		fork_and_free();
 	at = map_some();

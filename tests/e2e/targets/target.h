@@ -8,6 +8,7 @@
 #define TAPIR_TARGET_H
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -84,6 +85,26 @@ static inline void target__start(int *argc, char **argv)
 	fflush(stdout);
 	if (wait)
 		sigwait(&set, &signal_number);
+}
+
+#define TARGET_MAX_THREADS 16
+
+/*
+ * Calls run(element) in as many threads as an array of elements of so many bytes has, and waits for
+ * all. False: there are none, or too many.
+ */
+static inline bool target__run_threads(void *(*run)(void *), void *elements, size_t bytes, long cnt)
+{
+	pthread_t threads[TARGET_MAX_THREADS];
+
+	if (cnt < 1 || cnt > TARGET_MAX_THREADS)
+		return false;
+	for (long i = 0; i < cnt; i++)
+		if (pthread_create(&threads[i], NULL, run, (char *)elements + i * (long)bytes))
+			target__die("pthread_create");
+	for (long i = 0; i < cnt; i++)
+		pthread_join(threads[i], NULL);
+	return true;
 }
 
 /* text as a JSON string. */
