@@ -573,7 +573,7 @@ static uint64_t weight_of(const char *fields, const struct tapir_value *values, 
 }
 
 /* An event of an allocation or an exception is a sample, too: a flame graph has its stack. */
-static void add_tallied(struct perfetto *p, const struct tapir_rec_event *ev,
+static void add_counted(struct perfetto *p, const struct tapir_rec_event *ev,
 			const struct tapir_probe_view *probe, uint32_t node)
 {
 	static const char *const counters[TAPIR_COUNTS_CNT] = {
@@ -636,7 +636,7 @@ static void perfetto_on_event(void *ctx, const struct tapir_rec_event *ev,
 		add_u64(out, EVENT_STACK, stack);
 	add_flow(out, &ev->h);
 	close_two(p, packet, message);
-	add_tallied(p, ev, probe, node);
+	add_counted(p, ev, probe, node);
 	p->tracks.failed |= name.failed;
 	tapir_str__fini(&name);
 }

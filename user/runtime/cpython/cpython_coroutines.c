@@ -203,8 +203,6 @@ static const struct type *type_of(struct coroutines *c, uint64_t object_va)
 
 /* ---- nodes ---------------------------------------------------------------------------------- */
 
-static uint32_t add_node(struct coroutines *c, uint64_t va);
-
 /* Reads a coroutine or generator that is suspended in an await. False: it is none. */
 static bool read_node(struct coroutines *c, uint64_t va, struct node *out)
 {

@@ -111,7 +111,7 @@ struct tapir_lore_value {
 	size_t cnt;
 };
 
-/* ---- events that are counted by type (analyze/event_counts.h) -------------------------------------- */
+/* ---- events that are counted by type (analyze/event_counts.h) ------------------------------- */
 
 struct tapir_counted_event {
 	const char *provider, *event;
