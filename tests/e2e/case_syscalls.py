@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """System calls in numbers: exactly those that the program, or strace, counts."""
+import collections
 import json
 import os
 import re
@@ -185,12 +186,14 @@ def test_as_many_as_strace_counts(t):
         t.skip("strace is not installed")
     command = ("dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=2000")
     log, file = t.path("strace.txt"), t.path("dd.tapir")
-    t.eq(t.run("strace", "-f", "-c", "-U", "name,calls", "-o", log, *command).rc, 0, "strace")
-    with open(log, encoding="utf-8") as lines:
-        counted = {words[0]: int(words[1]) for words in map(str.split, lines) if len(words) == 2 and words[1].isdigit()}
+    chosen = ("read", "openat", "mmap")  # before it executes dd, the child of tapir makes none of these
+    # The -c of strace 6.1 crashes at the kernel's uretprobe(2), which programs call while any tracer probes returns in their libc.
+    t.eq(t.run("strace", "-f", "-e", f"trace={','.join(chosen)}", "-o", log, *command).rc, 0, "strace")
+    with open(log, encoding="utf-8", errors="replace") as lines:
+        counted = collections.Counter(match[1] for match in (re.match(r"\d+ +(\w+)\(", line) for line in lines) if match)
     t.tapir("record", "--syscalls", *QUIET, "-o", file, "--", *command)
     found = sums(t.events(file, "calls"))
-    for call in ("read", "openat", "mmap"):  # before it executes dd, the child of tapir makes none of these
+    for call in chosen:
         t.eq(sum(n for (name, _), n in found.items() if name == call), counted[call], call)
 
 
